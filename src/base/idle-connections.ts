@@ -1,8 +1,20 @@
 /** Connections up to a limit: at it the one goes that has been idle longest, never the newcomer, who may be the API server. */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 
+/** Bounds the connections of an HTTP server that shares nothing with others: one that is answering a request goes last. */
+export function boundConnections(server: Server | TlsServer, most: number): void {
+  const connections = new IdleConnections(most);
+  server.on('connection', (socket: Socket) => connections.came(socket));
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    connections.asks(socket);
+    response.on('close', () => connections.rests(socket));
+  });
+}
+
 /** Sockets by the client's address and port, since TLS has another object than the socket below. */
-export class IdleConnections {
+class IdleConnections {
   readonly #most: number;
   /** Those without a request, the one that has been idle longest first. */
   readonly #idle = new Map<string, Socket>();

@@ -50,8 +50,10 @@ export class NameFacts {
   #found(name: string, a: boolean, aaaa: boolean): readonly AnswerRule[] {
     const number = this.#numbers.get(name) ?? this.#numbers.size + 1;
     this.#numbers.set(name, number);
-    const v4 = `198.18.${(number >> 8) & 255}.${number & 255}`;
-    const v6 = `2001:db8::${number.toString(16)}`;
+    // Those for benchmarks (RFC 2544) first, then those that nobody has (240.0.0.0/4): no two names share one.
+    const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
+    const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
+    const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
     const rule = (type: string, answer: string): AnswerRule => ({
       server: null,
       name,

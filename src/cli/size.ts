@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { sleep, systemClock } from '../base/clock.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
+import { boundConnections } from '../base/idle-connections.ts';
 import { makeLog } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -130,7 +131,7 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
   const ended = untilSignal();
   const { host, port } = options.listen;
   const health = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, answerHealth);
-  health.maxConnections = CONNECTIONS_MAX;
+  boundConnections(health, CONNECTIONS_MAX);
   await listening({ host, port, option: '--listen' }, () => listenHttp(health, host, port));
   const targets = options.targets.map(({ kind, name }) => `${kind}/${name}`).join(', ');
   log.info(`following the nodes of ${access.name} for ${targets} in ${options.namespace}`);

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
-import { IdleConnections } from '../base/idle-connections.ts';
+import { boundConnections } from '../base/idle-connections.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Clock } from '../base/clock.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
@@ -58,7 +58,6 @@ const HELD_MAX = 8 * 1024 * 1024;
 export class KuberhealthyServer {
   readonly #parts: KuberhealthyServerParts;
   readonly #server: Server;
-  readonly #connections: IdleConnections;
   readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
   readonly #pages: PageSender;
   readonly #stopping = new AbortController();
@@ -78,9 +77,8 @@ export class KuberhealthyServer {
       // How often the limits above are looked at.
       connectionsCheckingInterval: requestMs / 10,
     });
-    this.#connections = new IdleConnections(parts.connectionsMax ?? CONNECTIONS_MAX);
+    boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
     this.#pages = new PageSender(parts.clock);
-    this.#server.on('connection', (socket) => this.#connections.came(socket));
     this.#server.on('request', (request, response) => void this.#take(request, response));
   }
 
@@ -127,9 +125,6 @@ export class KuberhealthyServer {
     }
     const body = come === 'too-large' ? null : come.text;
     // Until here the connection counts as idle: who sends slowly gives way to others.
-    const { socket } = request;
-    this.#connections.asks(socket);
-    response.on('close', () => this.#connections.rests(socket));
     const bytes = body?.length ?? 0;
     this.#held += bytes;
     try {

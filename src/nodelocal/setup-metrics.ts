@@ -6,6 +6,7 @@ import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import type { SetupError } from './node-network.ts';
+import { boundConnections } from '../base/idle-connections.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 const kinds: readonly SetupError[] = [
@@ -80,7 +81,7 @@ export class SetupMetrics {
     const colon = address.lastIndexOf(':');
     const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
     const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
-    server.maxConnections = CONNECTIONS;
+    boundConnections(server, CONNECTIONS);
     server.on('request', (request, response) => {
       const found = (request.url ?? '').replace(/\?.*/s, '') === '/metrics';
       const format = formatFor(request.headers.accept);

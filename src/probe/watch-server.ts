@@ -1,6 +1,7 @@
 /** The HTTP side of `ndots check serve`: metrics, how everything is as JSON, liveness and readiness. */
 import { createServer, type Server } from 'node:http';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
+import { boundConnections } from '../base/idle-connections.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples } from '../metrics/sample.ts';
 import type { Watch } from './watch.ts';
@@ -14,7 +15,7 @@ export class WatchServer {
 
   constructor(watch: Watch) {
     this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    boundConnections(this.#server, CONNECTIONS_MAX);
     this.#server.on('request', (request, response) => {
       const [status, type, body] = pageOf(watch, request.url?.split('?')[0] ?? '/');
       response.writeHead(status, { 'content-type': type });

@@ -1,11 +1,10 @@
 /** The webhook's HTTPS server: reviews, readiness, metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { Socket } from 'node:net';
 import type { Identity } from '../base/certificates.ts';
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
-import { IdleConnections } from '../base/idle-connections.ts';
+import { boundConnections } from '../base/idle-connections.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
 
@@ -47,7 +46,6 @@ const GRACE_MS = 2000;
 export class WebhookServer {
   readonly #parts: WebhookServerParts;
   readonly #server: Server;
-  readonly #connections: IdleConnections;
   #held = 0;
   #ready = false;
 
@@ -60,9 +58,8 @@ export class WebhookServer {
       headersTimeout: SLOW_MS,
       connectionsCheckingInterval: 1000,
     });
-    this.#connections = new IdleConnections(parts.connectionsMax ?? CONNECTIONS_MAX);
+    boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
     this.#server.keepAliveTimeout = 90_000;
-    this.#server.on('connection', (socket: Socket) => this.#connections.came(socket));
     this.#server.on('request', (request, response) => void this.#take(request, response));
     // A handshake that fails is the client's matter.
     this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
@@ -86,9 +83,6 @@ export class WebhookServer {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { socket } = request;
-    this.#connections.asks(socket);
-    response.on('close', () => this.#connections.rests(socket));
     const path = request.url?.split('?')[0];
     if (path === '/healthz') return answerText(response, 200, 'OK');
     if (path === '/readyz')

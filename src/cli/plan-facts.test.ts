@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NameFacts } from './plan-facts.ts';
+
+test('names of the world outside have an address each, however many there are', async () => {
+  const seen = { clients: new Map(), names: new Map(), listed: new Map() };
+  const facts = new NameFacts(seen, null, 'cluster.local');
+  const addresses = new Set<string>();
+  const count = 140_000;
+  for (let i = 0; i < count; i++) {
+    const { rules } = await facts.scriptFor(`n${i}.example.org`, [], true);
+    addresses.add(JSON.stringify(rules[0]!.answers));
+  }
+  assert.equal(addresses.size, count);
+});
