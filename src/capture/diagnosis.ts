@@ -22,6 +22,9 @@ export interface Diagnosis {
 
 const grades: Readonly<Record<Finding['severity'], number>> = { critical: 2, warning: 1, info: 0 };
 
+/** When more of the messages than this share cannot be read, what was not found may be in them. */
+const CUT_SHARE = 0.05;
+
 /** Tries all rules. @param wanted which; all without it */
 export function diagnose(
   observed: Observations,
@@ -30,7 +33,13 @@ export function diagnose(
   const claims = new Claims(observed);
   // A rule that is not wanted still explains what it explains.
   const verdicts = rules.map((rule) => [rule, rule.check(observed, claims)] as const);
-  return diagnosisOf(verdicts.filter(([rule]) => wanted(rule)));
+  const diagnosis = diagnosisOf(verdicts.filter(([rule]) => wanted(rule)));
+  const { messages, of } = observed.cut;
+  if (messages <= CUT_SHARE * of) return diagnosis;
+  // What was not read excludes nothing.
+  const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
+  const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
+  return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
 }
 
 /** What verdicts come to, in order. */
@@ -52,11 +61,18 @@ export function diagnosisOf(
   // Two rules may look for one cause in two ways.
   const codes = new Set(findings.map(({ code }) => code));
   const lacks = ({ code }: NotFound): boolean => !codes.has(code);
+  // What one way of looking could not see is not excluded by the other, and stands once.
+  const open = onceByCode(unknown.filter(lacks));
+  const unseen = new Set(open.map(({ code }) => code));
   return {
     findings: ranked(findings),
-    excluded: excluded.filter(lacks),
-    unknown: unknown.filter(lacks),
+    excluded: onceByCode(excluded.filter((each) => lacks(each) && !unseen.has(each.code))),
+    unknown: open,
   };
+}
+
+function onceByCode(list: readonly NotFound[]): readonly NotFound[] {
+  return [...new Map(list.toReversed().map((each) => [each.code, each])).values()].toReversed();
 }
 
 /** Two looks at the same: what both have found is one finding, and what one has found is not excluded by the other. */
@@ -69,13 +85,10 @@ export function mergedDiagnosis(one: Diagnosis, other: Diagnosis): Diagnosis {
   const excluded = [...one.excluded, ...other.excluded].filter(({ code }) => !found.has(code));
   const settled = new Set([...found.keys(), ...excluded.map(({ code }) => code)]);
   const unknown = [...one.unknown, ...other.unknown].filter(({ code }) => !settled.has(code));
-  const once = (list: readonly NotFound[]): readonly NotFound[] => [
-    ...new Map(list.toReversed().map((each) => [each.code, each])).values(),
-  ];
   return {
     findings: ranked([...found.values()]),
-    excluded: once(excluded).toReversed(),
-    unknown: once(unknown).toReversed(),
+    excluded: onceByCode(excluded),
+    unknown: onceByCode(unknown),
   };
 }
 

@@ -168,7 +168,7 @@ export class Reading {
 
   #begun(exchange: SeenExchange): void {
     this.#events.begun?.(exchange);
-    this.#grouping.begun(exchange);
+    if (exchange.name !== '') this.#grouping.begun(exchange);
   }
 
   #ended(exchange: SeenExchange): void {

@@ -1,6 +1,7 @@
 /** `ndots doctor FILE…`: captures, logs and counters, read to observations. */
 import { problemsIn } from '../base/problem.ts';
 import type { Diagnosis } from '../capture/diagnosis.ts';
+import { cutRemark } from '../capture/exchanges/pairing.ts';
 import { Observations } from '../capture/evidence/observations.ts';
 import { rules } from '../capture/findings/rules.ts';
 import { openFile, openStream } from '../capture/input.ts';
@@ -102,6 +103,8 @@ export async function observe(
   }
   reading.end();
   observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
+  observed.cut.messages = reading.remarks.count(cutRemark);
+  observed.cut.of = reading.totals.messages;
   for (const remark of reading.remarks.list) io.err(`ndots doctor: ${printRemark(remark)}\n`);
   return { reading, observed, failed };
 }
@@ -160,7 +163,12 @@ export function captureHead(
 const SLOW_MS = 800;
 
 /** What stands where nothing critical was found. */
-export function captureWell({ total, servers }: Observations, { findings }: Diagnosis): string {
+export function captureWell(
+  { total, servers, cut }: Observations,
+  { findings, excluded }: Diagnosis,
+): string {
+  if (cut.messages > 0 && excluded.length === 0)
+    return `Nothing critical was found, but of ${cut.messages} of ${cut.of} messages the capture has only the beginning: that replies came can be seen, and not what they say. Take packets whole: tcpdump -s 0.`;
   if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
   const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
   if (slowest >= SLOW_MS)

@@ -144,6 +144,29 @@ describe('ndots doctor', () => {
     assert.match(err, /Did you mean ND3/);
   });
 
+  test('what was cut off excludes nothing, and is no all-clear', async () => {
+    const story = stories.find(({ name }) => name === 'clean: pods of all sorts')!;
+    const packets = await story.packets(1);
+    const cut = packets.map((each, i) =>
+      i % 3 === 0 ? each : { ...each, bytes: each.bytes.subarray(0, 50) },
+    );
+    writeFileSync(at('snap.pcap'), pcapFile(LINK.RAW, cut));
+    const { out } = await run(at('snap.pcap'), '--fail-on', 'never');
+    assert.doesNotMatch(out, /It is NOT|Not DNS/);
+    assert.match(out, /of \d+ of \d+ messages the capture has only\s+the beginning/);
+  });
+
+  test('nothing that was looked for stands in both lists', async () => {
+    for (const name of ['race.pcap', 'clean.pcap', 'cut.pcap']) {
+      const { not, unknown } = JSON.parse((await run(at(name), '-o', 'json')).out) as Record<
+        'not' | 'unknown',
+        readonly { readonly code: string }[]
+      >;
+      const codes = [...not, ...unknown].map(({ code }) => code);
+      assert.equal(new Set(codes).size, codes.length, codes.toSorted().join(' '));
+    }
+  });
+
   test('a part of a code lists the findings whose codes begin so', async () => {
     const { code, err } = await run('--explain', 'nd4');
     assert.equal(code, 3);

@@ -72,6 +72,13 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   if (failed === inputs) return 'nothing';
   if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.failures.length === 0) {
     io.err('ndots doctor: there is no query in this, and no counter that is known\n');
+    const alone = observed.neighbours.list.filter(
+      ({ asked, answered }) => asked >= 3 && answered === 0,
+    );
+    for (const { address, asked } of alone.slice(0, 5))
+      io.err(
+        `  ${address} was asked for by ARP ${asked} times, and nobody answered: if that is your name server, or the way to it, that is why\n`,
+      );
     if (totals.frames > 0)
       io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
     return 'nothing';

@@ -2,6 +2,7 @@
 import type { Captured } from './packets.ts';
 import {
   addressRecord,
+  icmpError,
   back,
   dnsMessage,
   fragments,
@@ -784,6 +785,73 @@ export const stories: readonly Story[] = [
         ),
       ),
   },
+  {
+    name: 'a server answers in lower case, and c-ares asks with the same id from another port two seconds later',
+    code: 'ND3019',
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 4 }, (_, i) =>
+            [0, 2001, 4650].map((afterMs, attempt) =>
+              spelled(
+                i * 10_000 + afterMs,
+                40_000 + i * 10 + attempt,
+                mixed(`www${i + seed}.example.org.`, i + seed),
+                900 + i,
+              ),
+            ),
+          ).flat(),
+        ),
+      ),
+  },
+  {
+    name: 'replies are too big for a link, and the server is never told',
+    code: 'ND3012',
+    packets: async (seed) => {
+      const others = await play(everybody(8), healthy, { seed });
+      const large = Array.from({ length: 9 }, (_, i): Captured[] => {
+        const way = ends('10.244.1.200', 45_000 + i);
+        const query = udpPacket(way, dnsMessage('large.example.com.', 'A', { id: 70 + i }), 90 + i);
+        const reply = udpPacket(back(way), Buffer.alloc(1300, 1), 300 + i);
+        const error = icmpError('10.244.3.1', reply.subarray(0, 48), 3, 4, '10.96.0.10');
+        return [at(i * 900, query), at(i * 900 + 1, error)];
+      });
+      return inOrder([others, ...large]);
+    },
+  },
+  {
+    name: 'the service’s address is not translated any more, and a proxy that asks the pods themselves is well',
+    code: 'ND3018',
+    packets: (seed) =>
+      play(
+        [
+          ...pods('glibc', 2, { lookups: 3, everyMs: 12_000 }),
+          ...pods('go', 2, { lookups: 3, everyMs: 12_000, from: 40 }),
+          ...pods('musl', 1, {
+            lookups: 12,
+            from: 90,
+            resolvConf: podResolvConf.replace('10.96.0.10', '10.244.3.2'),
+          }),
+        ],
+        (passing) => (passing.server === '10.96.0.10' ? { lost: true } : healthy(passing)),
+        { seed },
+      ),
+  },
+  played(
+    'the first of two name servers is down, and clients go on to the next',
+    'ND3005',
+    () => pods('glibc', 4, { lookups: 5, resolvConf: `nameserver 10.96.0.9\n${podResolvConf}` }),
+    (passing) => (passing.server === '10.96.0.9' ? { lost: true } : healthy(passing)),
+  ),
+  played(
+    'a checker asks without a pause for a host that nobody has, by the search path and as it is',
+    'ND2008',
+    () => [
+      ...pods('go', 3, { lookups: 60, everyMs: 80, names: ['health.localhost'] }),
+      ...pods('glibc', 4, { lookups: 10, from: 60 }),
+    ],
+    healthy,
+  ),
   {
     name: 'clean: names with capitals, answered in lower case to a client that does not mind',
     code: null,

@@ -12,6 +12,8 @@ export class AbsentNames {
   /** Queries, and lookups, that got NXDOMAIN for the name as it was meant. */
   queries: number = 0;
   lookups: number = 0;
+  /** Queries of these lookups, those that the search path made included. */
+  walked: number = 0;
   readonly clients: BoundedMap<string, { readonly address: string; queries: number }> =
     new BoundedMap(CLIENTS_MAX);
   /** The first ones. */
@@ -21,12 +23,16 @@ export class AbsentNames {
 
   add(lookup: SeenLookup): void {
     const last = lookup.candidates.at(-1);
+    // What exists for one type exists: that is a server's fault, and no program's.
+    if (lookup.exchanges.some(({ name, rcode }) => name === last && rcode === RCODE.NOERROR))
+      return;
     const queries = lookup.exchanges.filter(
       ({ name, rcode }) => name === last && rcode === RCODE.NXDOMAIN,
     ).length;
     if (last === undefined || queries === 0) return;
     this.queries += queries;
     this.lookups++;
+    this.walked += lookup.exchanges.length;
     const { client: address } = lookup;
     const client = this.clients.at(address, () => ({ address, queries: 0 }));
     if (client !== null) client.queries += queries;

@@ -1,9 +1,11 @@
-/** What becomes of queries from sockets that never got a reply, and meanwhile of those from sockets that did: by the second. */
+/** What becomes of queries from sockets that never got a reply, and meanwhile of those from sockets that did: by short stretches of time. */
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 
-/** Seconds that are looked at one by one: two hours. */
-const SECONDS_MAX = 7200;
+/** What is of one stretch is of the same moment, milliseconds. */
+const STRETCH_MS = 250;
+/** Stretches that are looked at one by one: two hours. */
+const STRETCHES_MAX = 28_800;
 
 /** Queries of one kind of sockets. */
 export interface Tally {
@@ -19,28 +21,31 @@ export interface Ages {
 
 /** Compares new sockets with those that have been answered. */
 export class NewSockets {
-  readonly #seconds: BoundedMap<number, Ages> = new BoundedMap(SECONDS_MAX);
+  readonly #stretches: BoundedMap<number, Ages> = new BoundedMap(STRETCHES_MAX);
 
   /** @param isKnown whether the socket had got a reply when the query was sent */
   add(exchange: SeenExchange, isKnown: boolean): void {
-    const second = this.#seconds.at(Math.floor(exchange.sentMs / 1000), noAges);
-    if (second === null) return;
-    const tally = isKnown ? second.known : second.fresh;
+    const at = Math.floor(exchange.sentMs / STRETCH_MS);
+    const stretch = this.#stretches.at(at, noAges);
+    if (stretch === null) return;
+    const tally = isKnown ? stretch.known : stretch.fresh;
     tally.asked++;
     if (isLost(exchange)) tally.lost++;
   }
 
-  /** The sum over the seconds in which queries of new sockets got lost. */
-  get meanwhile(): Ages {
+  /** The sum over the stretches in which queries of new sockets got lost, and in how many of these all others were answered. */
+  get meanwhile(): Ages & { readonly spared: number } {
     const sum = noAges();
-    for (const { fresh, known } of this.#seconds.list) {
+    let spared = 0;
+    for (const { fresh, known } of this.#stretches.list) {
       if (fresh.lost === 0) continue;
       sum.fresh.asked += fresh.asked;
       sum.fresh.lost += fresh.lost;
       sum.known.asked += known.asked;
       sum.known.lost += known.lost;
+      if (known.asked > 0 && known.lost === 0) spared++;
     }
-    return sum;
+    return { ...sum, spared };
   }
 }
 

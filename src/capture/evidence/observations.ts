@@ -96,6 +96,10 @@ export class Observations {
   readonly unreachable: BoundedMap<string, { count: number; code: number; frame: number }> =
     new BoundedMap(MOST.addresses);
   tooBig: number = 0;
+  /** Sockets, address and port, that a packet was on its way to when it was found too big. */
+  readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /** Messages of which the capture has only the beginning, and all. */
+  readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
   /** Addresses that were asked for by ARP, and how often somebody said to have them. */
@@ -149,7 +153,8 @@ export class Observations {
         flow.add(exchange);
       }
     }
-    this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
+    if (name !== '')
+      this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
     if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
     if (exchange.stray !== null && this.strays.length < MOST.events) this.strays.push(exchange);
     this.questionCase.add(exchange);
@@ -181,8 +186,10 @@ export class Observations {
     const size = family === 4 ? 4 : 16;
     const source = printAddress(head, addressesAt, size);
     const target = printAddress(head, addressesAt + size, size);
-    if (kind === 'too-big') this.tooBig++;
-    else if (kind === 'unreachable') {
+    if (kind === 'too-big') {
+      this.tooBig++;
+      this.outgrown.at(`${target} ${targetPort}`, () => true);
+    } else if (kind === 'unreachable') {
       const made = { count: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry !== null) entry.count++;

@@ -48,12 +48,9 @@ export class QuestionCase {
   }
 }
 
-/** The same packet again, or other capitals: a new lookup of a name that a program spells so has another id and the same capitals. */
+/** The same id again (c-ares takes another port), or other capitals: a new lookup of a name that a program spells so has another id and the same capitals. */
 function isAnotherTry(one: SeenExchange, other: SeenExchange): boolean {
-  return (
-    (one.id === other.id && one.client.port === other.client.port) ||
-    isSpelledOtherwise(one.query, other.query)
-  );
+  return one.id === other.id || isSpelledOtherwise(one.query, other.query);
 }
 
 /** Whether the reply's question differs in its capitals; both are known to be the same name. */

@@ -183,8 +183,8 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
-    // glibc repeats both when one was lost, or truncated.
-    if (exchange.client.port === latest.client.port && exchange.id === latest.id) return true;
+    // glibc repeats both when one was lost, or truncated; c-ares what it does not take the reply of, from another port.
+    if (exchange.id === latest.id) return true;
     return (
       other !== null &&
       (isLost(other) || other.ending === 'waiting') &&

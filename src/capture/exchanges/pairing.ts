@@ -25,6 +25,10 @@ const EXPIRE_MS = 100;
 /** What was sent so shortly before the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
 
+/** Said of each message that is not whole. */
+export const cutRemark =
+  'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)';
+
 /** Who is told of exchanges. */
 export interface ExchangeEvents {
   /** A query was seen; nothing is known yet of what becomes of it. */
@@ -76,14 +80,14 @@ export class Pairing {
     const readable = this.#reader.read(bytes, start, end);
     const { head } = this.#reader;
     const isReply = (head.flags & FLAG.QR) !== 0;
-    if (message.cut)
-      this.#remarks.add(
-        'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)',
-        `frame ${message.frame}`,
-      );
-    if (!readable && !(isReply && head.questions === 0)) {
-      if (!message.cut)
-        this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
+    if (message.cut) this.#remarks.add(cutRemark, `frame ${message.frame}`);
+    if (!readable && message.cut) {
+      // Ports and ids say which reply is whose; what was asked stays unknown.
+      head.name = '';
+      head.type = 0;
+      head.questions = 0;
+    } else if (!readable && !(isReply && head.questions === 0)) {
+      this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
       return;
     }
     if (isReply) this.#reply(message, head);
@@ -319,7 +323,7 @@ function isSamePacket({ exchange, ipId, ttl, port }: Waiting, message: PassingMe
 
 /** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */
 function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
-  return head.questions === 0 || (head.name === name && head.type === type);
+  return head.questions === 0 || name === '' || (head.name === name && head.type === type);
 }
 
 function fill(exchange: SeenExchange, message: PassingMessage, head: MessageHead): void {

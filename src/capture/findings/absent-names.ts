@@ -4,6 +4,8 @@ import { excluded, listed, percent, share, unknown, type Rule } from './finding.
 /** Fewer are somebody's typing mistakes. */
 const LEAST = 100;
 const SHARE = 0.3;
+/** Where search paths are tried before the name as it is, most queries are theirs. */
+const AS_WRITTEN = 0.08;
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: Rule = {
@@ -12,7 +14,12 @@ export const absentNames: Rule = {
   name: 'a storm of queries for names that do not exist',
   check({ absent, total, names, seconds }) {
     if (total.asked < 20) return unknown('too few queries');
-    if (absent.queries < LEAST || absent.queries < SHARE * total.asked)
+    const searched = absent.queries < SHARE * total.asked;
+    if (
+      absent.queries < LEAST ||
+      absent.queries < AS_WRITTEN * total.asked ||
+      absent.walked < (searched ? 2 : 1) * SHARE * total.asked
+    )
       return excluded(
         `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
       );
@@ -34,7 +41,7 @@ export const absentNames: Rule = {
       severity: 'warning',
       confidence: 0.9,
       seen: [
-        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second; no search path made these names.`,
+        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in all` : '; no search path made these names'}.`,
         `Who asks most: ${listed(
           clients.map(
             ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,

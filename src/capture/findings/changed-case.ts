@@ -15,7 +15,7 @@ export const changedCase: Rule = {
       return excluded(
         changed === 0
           ? 'replies repeat their question as it was spelled'
-          : 'clients take replies whose question is spelled otherwise',
+          : `${share(changed, asked)} replies are spelled otherwise than their question, and ${ignored.length} of them were asked for again`,
       );
     const exchanges = ignored.map(({ exchange }) => exchange);
     const servers = [...new Set(exchanges.map(({ server }) => server.address))];

@@ -16,7 +16,12 @@ export const missingFragments: Rule = {
     // Who lost fragments offered to take more than fits into a packet.
     const losses = claims.open.filter(({ udpSize }) => udpSize > 1232 || udpSize === 0);
     const large = losses.filter(({ udpSize }) => udpSize > 1232);
-    const theirs = large.length > 0 ? large : losses;
+    // Of a packet that was too big the error says whose it was.
+    const outgrown = claims.open.filter(
+      ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
+    );
+    const guessed = large.length > 0 ? large : losses;
+    const theirs = [...new Set([...outgrown, ...(missing > 0 ? guessed : [])])];
     claims.take(theirs);
     return {
       code: this.code,
@@ -27,7 +32,9 @@ export const missingFragments: Rule = {
         ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
         ...(theirs.length > 0
-          ? [`${share(theirs.length, observed.total.asked)} queries got no whole reply.`]
+          ? [
+              `${share(theirs.length, observed.total.asked)} queries got no whole reply${outgrown.length > 0 ? `; of ${outgrown.length} it was too big for a link` : ''}.`,
+            ]
           : []),
       ],
       why: 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',

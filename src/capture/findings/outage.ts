@@ -1,6 +1,7 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, percent, unknown, type Rule } from './finding.ts';
+import { howNewOnesSuffer } from './table-full.ts';
 import { lossesTo } from './losses.ts';
 
 interface Window {
@@ -18,6 +19,8 @@ export const outage: Rule = {
   check(observed, claims) {
     if (observed.seconds < 3) return unknown('the capture is too short');
     const views = [...observed.backends.list, ...observed.servers.list];
+    // Who has been answered goes on being answered: it is not the server.
+    if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets are not answered');
     for (const view of views) {
       const window = silence(view);
       if (window === null) continue;

@@ -27,6 +27,7 @@ import { reverseLookups } from './reverse-lookups.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
 import { searchStops } from './search-stops.ts';
 import { searchWaste } from './search-waste.ts';
+import { serviceSilent } from './service-silent.ts';
 import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
 import { slowServer } from './slow-server.ts';
@@ -45,6 +46,7 @@ export const rules: readonly Rule[] = [
   missingNeighbour,
   forwardingLoop,
   nodeCacheDark,
+  serviceSilent,
   silentServer,
   staleFlow,
   deadFlow,

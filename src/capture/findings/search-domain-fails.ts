@@ -1,6 +1,10 @@
+/** Search domains that fail for whatever is below them. */
 import type { Observations } from '../evidence/observations.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
 import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+
+/** Of a capture with very many losses only the first ones are known one by one. */
+const LOSSES_MAX = 5000;
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: Rule = {
@@ -31,7 +35,10 @@ export const searchDomainFails: Rule = {
       )
         continue;
       if (outsideFails(observed, new Set(names))) continue;
-      const losses = claims.open.filter(({ name }) => names.includes(name));
+      const own = new Set(names);
+      const losses = claims.open.filter(({ name }) => own.has(name));
+      // What is lost for another reason says nothing of the domain.
+      if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, LOSSES_MAX)) continue;
       claims.take(losses);
       for (const name of names) claims.names.add(name);
       const exchanges = observed.affected.flatMap((lookup) =>

@@ -51,6 +51,10 @@ export const silentServer: Rule = {
         exchanges: losses,
       };
     }
-    return excluded('every name server that was asked has answered somebody');
+    return silent.length > 0
+      ? unknown(
+          'what was asked of servers that answered nobody is too little, or explained otherwise',
+        )
+      : excluded('every name server that was asked has answered somebody');
   },
 };

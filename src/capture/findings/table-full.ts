@@ -5,8 +5,10 @@ import { excluded, share, unknown, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
 import { isSilent, turnsOf } from './sockets.ts';
 
-/** So unlikely is it that sockets that have been answered lose nothing by chance. */
-const CHANCE_MAX = 0.01;
+/** Of known sockets so many queries would be lost if they were lost as those of new ones are: of fewer, chance could spare all. */
+const EXPECTED_MIN = 5;
+/** No larger a share of these is lost. */
+const SPARED_SHARE = 0.08;
 
 /** New sockets get nothing, old ones are answered: connection tracking has no place left. */
 export const tableFull: Rule = {
@@ -19,15 +21,16 @@ export const tableFull: Rule = {
     const most = observed.counters.get('conntrackMax');
     const full = said > 0 || (entries !== null && most !== null && entries >= 0.98 * most);
     const { fresh, known } = observed.newSockets.meanwhile;
-    const spared =
-      known.lost <= 0.01 * known.asked && (1 - lossRate(fresh)) ** known.asked < CHANCE_MAX;
-    const how = spared ? howNewOnesSuffer(observed) : null;
+    const spared = sparesKnown(observed);
+    const how = howNewOnesSuffer(observed);
     if (!full && how === null)
       return known.asked >= 20 || (entries !== null && most !== null)
         ? excluded(
-            spared
+            spared && fresh.lost > 0
               ? 'sockets that get nothing get nothing for as long as they live, and are of all times'
-              : 'sockets that have been answered lose as much as new ones, or the table has room',
+              : fresh.lost === 0
+                ? 'queries of new sockets are answered, or the table has room'
+                : `of new sockets ${share(fresh.lost, fresh.asked)} queries are lost, of others ${share(known.lost, known.asked)} in the same moments`,
           )
         : unknown(
             'hardly any socket is used on after its first reply while others get lost, and nothing says how full the table is (conntrack -S, dmesg)',
@@ -43,7 +46,7 @@ export const tableFull: Rule = {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: full ? 0.95 : 0.75,
+      confidence: full ? 0.95 : known.asked >= 60 ? 0.88 : 0.75,
       seen: [
         ...(said > 0
           ? [`The kernel says ${said} times: nf_conntrack: table full, dropping packet.`]
@@ -51,10 +54,10 @@ export const tableFull: Rule = {
         ...(entries !== null && most !== null
           ? [`The table has ${entries} entries of ${most}.`]
           : []),
-        `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply, in the seconds in which such were lost.`,
+        `${share(fresh.lost, fresh.asked)} queries from sockets that had not been answered yet got no reply, in the moments in which such were lost.`,
         ...(known.asked >= 20
           ? [
-              `${known.asked} queries of the same seconds, from sockets that had been answered before: ${known.lost} lost.`,
+              `${known.asked} queries of the same moments, from sockets that had been answered before: ${known.lost} lost.`,
             ]
           : []),
         ...(how === null ? [] : [how]),
@@ -79,7 +82,9 @@ export const tableFull: Rule = {
  * A full table and a dead pod behind the service both hit sockets from their first packet on. The table does so while it is full, to
  * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
  */
-function howNewOnesSuffer({ others, flows, pairs, newSockets }: Observations): string | null {
+export function howNewOnesSuffer(observed: Observations): string | null {
+  if (!sparesKnown(observed)) return null;
+  const { others, flows, pairs, newSockets } = observed;
   const { fresh } = newSockets.meanwhile;
   const otherRate = others.opened === 0 ? 0 : others.repeated / others.opened;
   if (others.opened >= 10 && others.repeated >= 3 && otherRate >= 0.3 * lossRate(fresh))
@@ -96,4 +101,12 @@ function howNewOnesSuffer({ others, flows, pairs, newSockets }: Observations): s
   if (late.length >= 4 && bothLost >= 4 && oneLost <= 0.15 * bothLost)
     return `${late.length} sockets were answered when they asked again; of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times.`;
   return null;
+}
+
+/** Whether sockets that have been answered lose nothing while new ones do, and not by chance. */
+function sparesKnown({ newSockets }: Observations): boolean {
+  const { fresh, known, spared } = newSockets.meanwhile;
+  const expected = lossRate(fresh) * known.asked;
+  // The moments before and behind an outage are two.
+  return spared >= 4 && expected >= EXPECTED_MIN && known.lost <= SPARED_SHARE * expected;
 }
