@@ -210,6 +210,17 @@ describe('the house', () => {
     assert.equal(foreignLoads(facts.get('src/server/worker/worker-thread.ts')!).length, 1);
   });
 
+  test('live opens no file and no socket: its world is handed in', () => {
+    const found = running
+      .filter((file) => room(file) === 'live')
+      .flatMap((file) =>
+        [...texts.get(file)!.matchAll(/from '(node:(?:fs|net|tls|dns|dgram|http)[^']*)'/g)].map(
+          ([, module]) => `${file}: ${module!}`,
+        ),
+      );
+    assert.deepEqual(found, []);
+  });
+
   test('wire, corefile and resolver have no clock, no chance, no input and no output', () => {
     const pure = running.filter((file) => ['wire', 'corefile', 'resolver'].includes(room(file)));
     const found = pure.flatMap((file) =>

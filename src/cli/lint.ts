@@ -9,7 +9,7 @@ import type { KnownPlugins } from '../lint/read-subject.ts';
 import type { Rule } from '../lint/rule.ts';
 import { askLive, type LiveRule } from '../live/rules/live-rule.ts';
 import { liveRules } from '../live/rules/rules.ts';
-import { systemWorld } from '../live/world.ts';
+import { systemWorld } from './live-world.ts';
 import { rules as offlineRules } from '../plugins/lint-rules.ts';
 import { secureRandom } from '../base/random.ts';
 import { systemProbeNetwork } from '../probe/system-network.ts';

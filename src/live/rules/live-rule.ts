@@ -10,6 +10,8 @@ export interface LiveWorld {
   readonly asking: Asking & Pick<ProbeContext, 'random'>;
   /** The servers of this machine, which are asked about search domains that come without servers. */
   readonly resolvers: readonly ProbeServer[];
+  /** Whether a word of a configuration names a file here. */
+  isFile(path: string): boolean;
   /** Addresses of a host; none: there is no such host. Rejects if that cannot be found out. */
   resolve(host: string): Promise<readonly string[]>;
   /**

@@ -1,5 +1,4 @@
 /** Rules about names in a configuration: certificates that must have them, hosts that must be there, search domains that must not answer. */
-import { existsSync } from 'node:fs';
 import { parseAddress } from '../../base/ip.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { splitScheme } from '../../corefile/zones.ts';
@@ -11,7 +10,7 @@ import type { Told } from '../../lint/rule.ts';
 import { askBelow } from '../../probe/checks/suffix-hazards.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
-import { liveRule, type LiveRule } from './live-rule.ts';
+import { liveRule, type LiveRule, type LiveWorld } from './live-rule.ts';
 
 const certificates: LiveRule = liveRule({
   code: 'CF56',
@@ -48,7 +47,10 @@ const certificates: LiveRule = liveRule({
 });
 
 /** Words that name hosts, with what they are for. */
-function hostsIn(block: LintedBlock): readonly { readonly at: Token; readonly host: string }[] {
+function hostsIn(
+  block: LintedBlock,
+  isFile: LiveWorld['isFile'],
+): readonly { readonly at: Token; readonly host: string }[] {
   const words: Token[] = [
     ...block.directives('forward').flatMap(targetsOf),
     ...block.directives('grpc').flatMap(targetsOf),
@@ -56,15 +58,15 @@ function hostsIn(block: LintedBlock): readonly { readonly at: Token; readonly ho
     ...block.directives('kubernetes').flatMap((each) => lineOf(each, 'endpoint')?.args ?? []),
   ];
   return words.flatMap((at) => {
-    const host = hostOf(at);
+    // A file with name servers may have any name.
+    const host = isFile(at.text) ? null : hostOf(at);
     return host === null ? [] : [{ at, host }];
   });
 }
 
-/** The name of a host in `tls://dns.example:853`, `https://etcd.example:2379/`; null: an address, a file, a variable. */
+/** The name of a host in `tls://dns.example:853`, `https://etcd.example:2379/`; null: an address, a variable, a usual file. */
 function hostOf(at: Token): string | null {
-  // A file with name servers may have any name.
-  if (isResolvConf(at) || addressOf(at) !== null || existsSync(at.text)) return null;
+  if (isResolvConf(at) || addressOf(at) !== null) return null;
   const url = /^(?:https?|grpc):\/\/([^/:[\]]+)/.exec(at.text)?.[1];
   const bare = url ?? splitScheme(at.text).rest.replace(/:\d+$/, '');
   return /^[a-z0-9]([\w-]*\.)+[a-z][\w-]*\.?$/i.test(bare) && parseAddress(bare) === null
@@ -76,8 +78,9 @@ const hosts: LiveRule = liveRule({
   code: 'CF57',
   severity: 'error',
   summary: 'the name of a host that does not exist',
-  async ask({ corefiles }, { resolve }, tell) {
-    const all = corefiles.flatMap(({ blocks }) => blocks).flatMap(hostsIn);
+  async ask({ corefiles }, { resolve, isFile }, tell) {
+    const blocks = corefiles.flatMap((each) => each.blocks);
+    const all = blocks.flatMap((block) => hostsIn(block, isFile));
     await Promise.all(
       all.slice(0, 64).map(async ({ at, host }) => {
         // What cannot be found out is nobody's mistake.

@@ -1,9 +1,9 @@
-/** The world of live rules: the machine's own sockets. */
+/** The world of live rules: the machine's own sockets and files. */
 import { lookup } from 'node:dns/promises';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import type { ProbeServer } from '../probe/network.ts';
-import type { LiveWorld } from './rules/live-rule.ts';
+import type { LiveWorld } from '../live/rules/live-rule.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** @param asking how queries are sent. @param resolvers the servers of this machine */
@@ -14,6 +14,7 @@ export function systemWorld(
   return {
     asking,
     resolvers,
+    isFile: existsSync,
     async resolve(host) {
       try {
         return (await lookup(host, { all: true })).map(({ address }) => address);
