@@ -135,11 +135,17 @@ export class Pairing {
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
     this.#events.begun?.(exchange);
-    if (this.#waiting.size > this.#most) {
-      const [oldest] = this.#waiting.values();
+    if (this.#waiting.size > this.#most) this.#giveUp();
+  }
+
+  /** The oldest ones, several at once: each look for the first of a Map passes what was deleted before it. */
+  #giveUp(): void {
+    let left = Math.max(1, Math.floor(this.#most / 100));
+    for (const oldest of this.#waiting.values()) {
+      if (left-- === 0) break;
       this.#remarks.add('more queries wait for replies than are followed: the oldest was given up');
-      this.#forget(oldest!);
-      this.#finish(oldest!.exchange, 'lost');
+      this.#forget(oldest);
+      this.#finish(oldest.exchange, 'lost');
     }
   }
 
