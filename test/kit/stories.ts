@@ -639,6 +639,47 @@ export const stories: readonly Story[] = [
         ? { truncated: true, tookMs: 0.5 }
         : healthy(passing),
   ),
+  played(
+    'clean: truncated answers of both families are fetched over one TCP connection, before the second UDP reply is there',
+    null,
+    () =>
+      pods('glibc', 3, {
+        names: Array.from({ length: 30 }, (_, i) => `db${i}`),
+        lookups: 30,
+        everyMs: 90,
+      }),
+    (passing) =>
+      passing.protocol === 'udp' && /^db\d+\.shop\./.test(passing.name)
+        ? { truncated: true, tookMs: passing.type === 'A' ? 0.5 : 4 }
+        : { ...healthy(passing), addresses: ['10.96.3.7'] },
+  ),
+  {
+    name: 'clean: answers are truncated, and the capture was taken with a filter for UDP',
+    code: null,
+    packets: async (seed) => {
+      const all = await play(
+        pods('glibc', 4, { names: ['db', 'redis'], lookups: 9 }),
+        (passing) =>
+          passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
+            ? { truncated: true, tookMs: 0.5 }
+            : healthy(passing),
+        { seed },
+      );
+      return all.filter(({ bytes }) => bytes[9] !== 6);
+    },
+  },
+  played(
+    'S10 one client does not ask again by TCP, and others do',
+    'ND3011',
+    () => [
+      ...pods('evdns', 1, { names: ['db'], lookups: 12 }),
+      ...pods('glibc', 3, { from: 40, names: ['db', 'redis'], lookups: 12 }),
+    ],
+    (passing) =>
+      passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
+        ? { truncated: true, tookMs: 0.5 }
+        : healthy(passing),
+  ),
   {
     name: 'clean: one socket for everything',
     code: null,
