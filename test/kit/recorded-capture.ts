@@ -15,15 +15,16 @@ import type { MeasuredQuery } from './measured.ts';
 /** Replies come after this time, as they did when the runs were recorded (unless a scenario says otherwise). */
 const REPLY_MS = 20;
 
-/** What a run sent and got, beginning at `startMs`, from a client of that address. */
+/** What a run sent and got, beginning at `startMs`, from a client of that address. @param firstPort of the ports, which the run counts */
 export function recordedPackets(
   queries: readonly MeasuredQuery[],
   address: string,
   startMs: number,
+  firstPort = 20_000,
 ): Captured[] {
   return queries
     .flatMap(([ms, protocol, server, port, id, name, type, edns, , answer]): Captured[] => {
-      const ends: Ends = { from: address, fromPort: 20_000 + port, to: server, toPort: 53 };
+      const ends: Ends = { from: address, fromPort: firstPort + port, to: server, toPort: 53 };
       const cookie = { code: 10, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) };
       const [, size] = /edns (\d+)/.exec(edns) ?? [];
       const query = dnsMessage(name, type, {

@@ -631,12 +631,104 @@ export const stories: readonly Story[] = [
         : { ...fate, tookMs: 60 + passing.random.integer(80) };
     },
   ),
+  {
+    name: 'S11 a DNS pod asks the address of its own service, and is asked by the translated address of its node',
+    code: 'ND4004',
+    packets: async (seed) => {
+      const others = await play(pods('glibc', 2, { lookups: 3 }), healthy, { seed });
+      const packets: Captured[] = [...others];
+      for (let i = 0; i < 400; i++) {
+        const way = ends('10.244.1.53', 30_000 + i);
+        const bytes = dnsMessage(`${names[i % 2]!}.corp.example.`, 'A', { id: 900 + i });
+        packets.push(at(200 + i * 8, udpPacket(way, bytes, 10 + i)));
+        const inner = { ...way, from: '169.254.1.1', to: '10.244.1.53' };
+        packets.push(at(200.02 + i * 8, udpPacket(inner, bytes, 10 + i, 63)));
+      }
+      return packets.toSorted((one, other) => one.timeMs - other.timeMs);
+    },
+  },
+  played(
+    'S15 a pod asks a resolver of its own choice, which does not know the cluster',
+    'ND2007',
+    () => [
+      ...pods('glibc', 4, { names: ['redis.cache.svc.cluster.local', 'db', 'www.example.com'] }),
+      ...pods('go', 1, {
+        from: 60,
+        names: ['redis.cache.svc.cluster.local', 'www.example.com'],
+        lookups: 14,
+        resolvConf: 'nameserver 198.51.100.8\n',
+      }),
+    ],
+    (passing) => {
+      if (passing.server !== '198.51.100.8') return { ...healthy(passing), behind: '10.244.9.9' };
+      return passing.name.endsWith('cluster.local.') ? { rcode: 3 } : healthy(passing);
+    },
+  ),
+  {
+    name: 'S12 a new service: busy clients ask for it while its absence is cached',
+    code: 'ND8003',
+    packets: (seed) =>
+      play(
+        pods('glibc', 8, {
+          names: ['fresh.shop.svc.cluster.local'],
+          lookups: 100,
+          everyMs: 110,
+          resolvConf: 'nameserver 10.96.0.10\n',
+        }),
+        (passing) => {
+          if (passing.atMs > 8000) return { addresses: ['10.96.3.7'], tookMs: 0.4 };
+          return { rcode: 3, ttl: Math.ceil((8000 - passing.atMs) / 1000), tookMs: 0.3 };
+        },
+        { seed },
+      ),
+  },
   played(
     'clean: truncated answers are fetched by TCP',
     null,
     () => [...pods('glibc', 3), ...pods('go', 3, { from: 40 })],
     (passing) =>
       passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === 'A'
+        ? { truncated: true, tookMs: 0.5 }
+        : healthy(passing),
+  ),
+  played(
+    'clean: truncated answers of both families are fetched over one TCP connection, before the second UDP reply is there',
+    null,
+    () =>
+      pods('glibc', 3, {
+        names: Array.from({ length: 30 }, (_, i) => `db${i}`),
+        lookups: 30,
+        everyMs: 90,
+      }),
+    (passing) =>
+      passing.protocol === 'udp' && /^db\d+\.shop\./.test(passing.name)
+        ? { truncated: true, tookMs: passing.type === 'A' ? 0.5 : 4 }
+        : { ...healthy(passing), addresses: ['10.96.3.7'] },
+  ),
+  {
+    name: 'clean: answers are truncated, and the capture was taken with a filter for UDP',
+    code: null,
+    packets: async (seed) => {
+      const all = await play(
+        pods('glibc', 4, { names: ['db', 'redis'], lookups: 9 }),
+        (passing) =>
+          passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
+            ? { truncated: true, tookMs: 0.5 }
+            : healthy(passing),
+        { seed },
+      );
+      return all.filter(({ bytes }) => bytes[9] !== 6);
+    },
+  },
+  played(
+    'S10 one client does not ask again by TCP, and others do',
+    'ND3011',
+    () => [
+      ...pods('evdns', 1, { names: ['db'], lookups: 12 }),
+      ...pods('glibc', 3, { from: 40, names: ['db', 'redis'], lookups: 12 }),
+    ],
+    (passing) =>
+      passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
         ? { truncated: true, tookMs: 0.5 }
         : healthy(passing),
   ),

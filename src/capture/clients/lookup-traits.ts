@@ -23,6 +23,8 @@ export const traitNames = [
   'both families',
   'families walk by themselves',
   'a single label as it stands',
+  'the port of the lookup before',
+  'ids that count up',
 ] as const;
 /** One of them. */
 export type Trait = (typeof traitNames)[number];
@@ -37,6 +39,10 @@ const NO_WAIT_MS = 0.3;
 const SLACK_MS = 260;
 /** musl makes both ids from the nanoseconds of one clock, one after the other. */
 const NEAR_IDS = 2500;
+/** Ids that are nearer are counted. */
+const COUNTED_IDS = 16;
+/** After these times clients repeat a query from a new port; at other times somebody else asks for the same name, milliseconds. */
+const TIMERS_MS = [2000, 2500, 5000];
 
 /** The traits of a lookup. Those of one search step count as often as they are seen, by majority. */
 export function traitsOf(lookup: SeenLookup): Traits {
@@ -91,7 +97,8 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
     a.sentMs < aaaa.sentMs || (a.sentMs === aaaa.sentMs && group.indexOf(a) < group.indexOf(aaaa)),
   );
   const apart = (aaaa.id - a.id) & 0xffff;
-  vote('ids of a pair close together', apart > 0 && apart < NEAR_IDS);
+  vote('ids of a pair close together', apart >= COUNTED_IDS && apart < NEAR_IDS);
+  vote('ids that count up', apart > 0 && apart < COUNTED_IDS);
 }
 
 function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void {
@@ -105,7 +112,8 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void 
     );
     const types = new Set(before.map(({ type }) => type));
     const own = new Set(groups[at]!.map(({ type }) => type));
-    if (types.size === 2) vote('families walk by themselves', own.size === 1);
+    if (types.size === 2 || own.size === 2) vote('families walk by themselves', own.size === 1);
+    else vote('families walk by themselves', true);
   }
   const alone = groups.length === 1 && groups[0]!.every(({ rcode }) => rcode === RCODE.NXDOMAIN);
   if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as it stands', alone);
@@ -142,6 +150,8 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
       continue;
     }
     if (!isLost(before) && before.ending !== 'waiting' && before.ending !== 'open') continue;
+    const sameSocket = before.client.port === each.client.port || before.id === each.id;
+    if (!sameSocket && !TIMERS_MS.some((ms) => Math.abs(afterMs - ms) < SLACK_MS)) continue;
     vote('again after 2.5 s', Math.abs(afterMs - 2500) < SLACK_MS);
     vote('again after 5 s', Math.abs(afterMs - 5000) < SLACK_MS);
     vote('again from the same port', before.client.port === each.client.port);

@@ -6,7 +6,7 @@ import { readRecorded } from '../../../test/kit/recorded.ts';
 import { recordedPackets } from '../../../test/kit/recorded-capture.ts';
 import type { MeasuredQuery } from '../../../test/kit/measured.ts';
 import { Reading } from '../reading.ts';
-import { Recognition, type Kind } from './recognition.ts';
+import { Recognition, type Kind, type Recognised } from './recognition.ts';
 
 /** The runs of real resolvers, by the kind of the resolver. */
 const kindOf = (client: string): Kind | null => {
@@ -72,6 +72,7 @@ test('of five lookups, one of which at least goes along the search path, glibc, 
           queries,
           '10.244.0.9',
           1.7e12 + (turn * 5 + lookup) * 200_000,
+          20_000 + 900 * lookup,
         ))
           reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
       }
@@ -132,12 +133,16 @@ test('glibc that asks one question at a time, as it does after it has lost one o
 
 /** What a client is taken for that sends these queries, each 12 ms after the other pair. */
 function takenFor(queries: readonly MeasuredQuery[]): Kind | undefined {
+  return recognised(queries)?.kind;
+}
+
+function recognised(queries: readonly MeasuredQuery[]): Recognised | null {
   const recognition = new Recognition();
   const reading = new Reading({ lookup: (lookup) => recognition.add(lookup) });
   for (const { bytes, timeMs } of recordedPackets(queries, '10.244.1.9', 1.7e12))
     reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
   reading.end();
-  return recognition.best?.kind;
+  return recognition.best;
 }
 
 /** Pairs of A and AAAA of one moment from one port, for a name as it stands. */
@@ -163,4 +168,75 @@ test('glibc that asks for one absolute name, again and again, is glibc: a thousa
 
 test('who asks for a single label as it stands, and goes on with no search domain, is c-ares and not glibc', () => {
   assert.equal(takenFor(pairs(['cart.', 'redis.data.', 'db.'], 9, 'NXDOMAIN')), 'c-ares');
+});
+
+const domains = ['shop.svc.k8s.lan.', 'svc.k8s.lan.', 'k8s.lan.', ''];
+const stems = [
+  'api.shop.example.',
+  'redis.data.',
+  'www.kiosk.example.',
+  'db.corp.',
+  'a.b.example.',
+];
+
+/** Walks of the search path, of names that only exist as they are. @param step the queries of one name: type, port and milliseconds */
+function walks5(
+  step: (at: number) => readonly (readonly [type: string, port: number, ms: number])[],
+  id: (at: number) => number = (at) => (at * 7919 + 77) & 0xffff,
+): MeasuredQuery[] {
+  let at = 0;
+  return stems.flatMap((stem, lookup) =>
+    domains.flatMap((domain, walked) => {
+      const answer = domain === '' ? '192.0.2.1' : 'NXDOMAIN';
+      return step(lookup * domains.length + walked).map(([type, port, ms]): MeasuredQuery => [
+        ...([lookup * 700 + walked * 60 + ms, 'udp', '10.96.0.10', port, id(at++)] as const),
+        ...([`${stem}${domain}`, type, '', '', answer] as const),
+      ]);
+    }),
+  );
+}
+
+test('Go that sends no EDNS, as up to Go 1.18 and with netedns0=0, is Go: both families at once, each from a port of its own', () => {
+  const best = recognised(
+    walks5((at) => [
+      ['AAAA', 1 + 2 * at, 0],
+      ['A', 2 + 2 * at, 0.05],
+    ]),
+  );
+  assert.equal(best?.kind, 'go');
+  assert.ok(best.confidence > 0.7, `${best.confidence}`);
+});
+
+test('glibc that asks for one family walks the search path with a socket for each name, and is glibc, not for sure', () => {
+  const best = recognised(walks5((at) => [['A', 1 + at, 0]]));
+  assert.equal(best?.kind, 'glibc');
+  assert.ok(best.confidence < 0.9, `${best.confidence}`);
+});
+
+test('who asks from one port for ever, with ids that count up, is not musl', () => {
+  const fixed = stems.flatMap((name, at) =>
+    ['A', 'AAAA'].map((type, half): MeasuredQuery => [
+      ...([at * 500 + half * 0.05, 'udp', '10.96.0.10', 7, 100 + 2 * at + half] as const),
+      ...([name, type, '', '', '192.0.2.1'] as const),
+    ]),
+  );
+  assert.notEqual(takenFor(fixed), 'musl');
+});
+
+test('who is like no resolver that is known is not taken for one with confidence', () => {
+  // One family after the other goes all the way, as no C library does.
+  const queries = stems.flatMap((stem, lookup) =>
+    ['A', 'AAAA'].flatMap((type, half) =>
+      domains.map((domain, walked): MeasuredQuery => {
+        const at = (lookup * 2 + half) * domains.length + walked;
+        return [
+          ...([lookup * 900 + half * 300 + walked * 60, 'udp', '10.96.0.10', 1 + at] as const),
+          ...([(at * 7919) & 0xffff, `${stem}${domain}`, type, '', ''] as const),
+          domain === '' ? '192.0.2.1' : 'NXDOMAIN',
+        ];
+      }),
+    ),
+  );
+  const best = recognised([...queries, ...pairs(stems, 12, '192.0.2.1')]);
+  assert.ok(best?.kind === 'tool' || best!.confidence < 0.7, `${best?.kind} ${best?.confidence}`);
 });

@@ -19,8 +19,9 @@ export interface Recognised {
 }
 
 /**
- * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other. glibc asks one question at a time from
- * the first lookup on that lost one of a pair, for as long as the process lives; with single-request it always does.
+ * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other; so has Go up to 1.18, and what is built
+ * of modules that say so (netedns0=0). glibc asks one question at a time from the first lookup on that lost one of a pair, for as long as the
+ * process lives; with single-request it always does; a pod with several processes does both; and who wants one family has it asked for alone.
  */
 const classes: readonly Kind[] = [
   'glibc',
@@ -31,33 +32,40 @@ const classes: readonly Kind[] = [
   'evdns',
   'tool',
   'glibc',
+  'go',
+  'glibc',
+  'glibc',
+  'musl',
+  'go',
 ];
 
 /** In percent, in the order of `classes`: how many of its lookups that can show the trait do. */
 const shares: Readonly<Record<Trait, readonly number[]>> = {
-  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4],
-  'pair from one port': [99, 99.5, 0.5, 99, 99, 96, 58, 20],
-  'A before AAAA': [99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5],
-  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3],
-  'one port for the whole walk': [0.3, 0.3, 0.3, 99, 99, 99, 5, 0.3],
-  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97],
-  'EDNS of 1232 without cookie': [1, 0.5, 97, 0.5, 45, 1, 8, 1],
-  'EDNS with cookie': [0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5],
-  'capitals by chance': [0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5],
-  'all servers at once': [0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
-  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1],
-  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60],
-  'again from the same port': [95, 99, 1, 87, 87, 95, 30, 80],
-  'again with the same id': [98, 99, 2, 92, 92, 95, 50, 98],
-  'SERVFAIL repeated at once, twice': [6, 95, 3, 83, 83, 85, 20, 6],
-  'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30],
-  'both families': [90, 95, 95, 88, 88, 85, 30, 90],
-  'families walk by themselves': [0.5, 0.5, 0.5, 0.5, 0.5, 20, 10, 0.5],
-  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2],
+  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4, 97, 50, 30, 99, 97],
+  'pair from one port': [99, 99.5, 0.5, 99, 99, 96, 58, 20, 0.5, 40, 30, 99.5, 0.5],
+  'A before AAAA': [99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5, 28, 99.5, 50, 99.5, 28],
+  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3, 3, 3, 3, 98, 3],
+  'one port for the whole walk': [0.3, 0.3, 0.3, 99, 99, 99, 5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
+  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97, 99, 97, 97, 99.5, 99],
+  'EDNS of 1232 without cookie': [1, 0.5, 97, 0.5, 45, 1, 8, 1, 0.5, 1, 1, 0.5, 0.5],
+  'EDNS with cookie': [0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
+  'capitals by chance': [0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
+  'all servers at once': [0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3],
+  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1, 1, 1, 1, 50, 1],
+  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60, 60, 60, 60, 3, 60],
+  'again from the same port': [95, 99, 1, 87, 87, 95, 30, 80, 1, 80, 80, 99, 1],
+  'again with the same id': [98, 99, 2, 92, 92, 95, 50, 98, 2, 98, 98, 99, 2],
+  'SERVFAIL repeated at once, twice': [6, 95, 3, 83, 83, 85, 20, 6, 3, 6, 6, 95, 3],
+  'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30, 30, 30, 30, 95, 30],
+  'both families': [90, 95, 95, 88, 88, 85, 30, 90, 95, 90, 3, 3, 3],
+  'families walk by themselves': [0.5, 0.5, 0.5, 0.5, 0.5, 20, 50, 0.5, 0.5, 0.5, 97, 97, 97],
+  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2, 2, 2, 2, 2, 2],
+  'the port of the lookup before': [0.5, 0.5, 0.5, 45, 45, 95, 40, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
+  'ids that count up': [0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
 };
 
 /** How common each kind is, before anything is seen. */
-const prior: readonly number[] = [38, 20, 20, 5, 5, 2, 8, 2];
+const prior: readonly number[] = [34, 20, 15, 5, 5, 2, 8, 2, 5, 0.5, 3, 1, 0.5];
 /** One lookup says less than the sum of its traits, as they are not independent. */
 const WEIGHT = 0.8;
 /**
@@ -65,6 +73,9 @@ const WEIGHT = 0.8;
  * 1 / ALIKE lookups of different clients (the design effect of clustered samples).
  */
 const ALIKE = 0.08;
+/** How common resolvers of other kinds are, and what each number costs that is fitted to them. */
+const UNKNOWN = 0.02;
+const FITTED = 0.5;
 /** Lookups of one client that are looked at: more change nothing. */
 const LOOKUPS_MAX = 64;
 
@@ -73,6 +84,7 @@ export class Recognition {
   /** By trait: lookups that show it, and lookups that show its absence. */
   readonly #counts = new Map<Trait, { present: number; absent: number }>();
   #lookups = 0;
+  #ports: ReadonlySet<number> = new Set();
 
   add(lookup: SeenLookup): void {
     if (this.#lookups >= LOOKUPS_MAX) return;
@@ -80,12 +92,16 @@ export class Recognition {
     // What shows nothing but a single question is no evidence of a resolver.
     if (traits.size === 0) return;
     this.#lookups++;
-    for (const [trait, present] of traits) {
-      let counts = this.#counts.get(trait);
-      if (counts === undefined) this.#counts.set(trait, (counts = { present: 0, absent: 0 }));
-      if (present) counts.present++;
-      else counts.absent++;
-    }
+    for (const [trait, present] of traits) this.#count(trait, present);
+    const ports = lookup.exchanges
+      .filter(({ protocol }) => protocol === 'udp')
+      .map(({ client }) => client.port);
+    if (this.#ports.size > 0 && ports.length > 0)
+      this.#count(
+        'the port of the lookup before',
+        ports.some((port) => this.#ports.has(port)),
+      );
+    this.#ports = new Set(ports);
   }
 
   /** Null: nothing was seen. */
@@ -99,10 +115,35 @@ export class Recognition {
         0,
       ),
     );
-    const total = weights.reduce((sum, weight) => sum + weight, 0);
+    const total = weights.reduce((sum, weight) => sum + weight, Math.exp(this.#unlike - most));
     const best = Math.max(...weights);
     const kind = kinds[weights.indexOf(best)]!;
-    return { kind, confidence: best / total, lookups: this.#lookups };
+    // What is like none of them is a tool, if it is like anything.
+    const rest = kind === 'tool' ? total - weights.reduce((sum, weight) => sum + weight, 0) : 0;
+    return { kind, confidence: (best + rest) / total, lookups: this.#lookups };
+  }
+
+  #count(trait: Trait, present: boolean): void {
+    let counts = this.#counts.get(trait);
+    if (counts === undefined) this.#counts.set(trait, (counts = { present: 0, absent: 0 }));
+    if (present) counts.present++;
+    else counts.absent++;
+  }
+
+  /**
+   * The same of a resolver that is none of these: its shares are whatever was seen, at the price of as many numbers that were fitted
+   * (Schwarz, 1978). Without it the least unlikely kind would be certain, however unlike it the client is.
+   */
+  get #unlike(): number {
+    let score = Math.log(UNKNOWN);
+    for (const { present, absent } of this.#counts.values()) {
+      const all = present + absent;
+      const weight = WEIGHT / (1 + (all - 1) * ALIKE);
+      for (const part of [present, absent])
+        if (part > 0) score += weight * part * Math.log(part / all);
+      score -= FITTED * Math.log(1 + weight * all);
+    }
+    return score;
   }
 
   /** The logarithm of how likely each of `classes` is. */

@@ -9,6 +9,8 @@ import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
 const TTLS_MAX = 16;
+/** The same TTL again says nothing for so long, milliseconds: a busy capture would show but the first moment. */
+const SAME_TTL_MS = 1000;
 /** A failure that comes so soon was not asked of anybody else. */
 const CACHED_MS = 1.5;
 
@@ -94,8 +96,10 @@ export class NameView {
   #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
     try {
       const soa = readMessage(reply!).authority.find(({ type }) => type === TYPE.SOA);
-      if (soa !== undefined)
-        this.negativeTtls = [...this.negativeTtls, { ms: repliedMs!, ttl: soa.ttl, server }];
+      if (soa === undefined) return;
+      const before = this.negativeTtls.findLast((each) => each.server === server);
+      if (before?.ttl === soa.ttl && repliedMs! - before.ms < SAME_TTL_MS) return;
+      this.negativeTtls = [...this.negativeTtls, { ms: repliedMs!, ttl: soa.ttl, server }];
     } catch (error) {
       if (!(error instanceof ReadError)) throw error;
     }

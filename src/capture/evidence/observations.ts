@@ -19,6 +19,7 @@ import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
+import { ServerConnections } from './server-connections.ts';
 import { ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
 
@@ -36,24 +37,20 @@ const MOST = {
 } as const;
 /** A lookup that takes longer is looked at. */
 const SLOW_MS = 900;
+/** Where name servers listen: what is opened to other ports has nothing to do with DNS. */
+const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
-/** A truncated answer is asked for again by TCP at once. */
-const TCP_MS = 2000;
 
 /** One client. */
 export interface ClientView {
   readonly address: string;
   readonly outcomes: Outcomes;
+  /** Of these, those over TCP. */
+  byTcp: number;
   readonly recognition: Recognition;
   /** By server. */
   readonly servers: Map<string, { asked: number; lost: number }>;
-}
-
-/** A truncated reply, and what came of asking again over TCP; `none`: it was not asked again. */
-export interface Truncation {
-  readonly exchange: SeenExchange;
-  tcp: 'none' | 'silent' | 'refused' | 'answered';
 }
 
 /** Pairs of A and AAAA that left together. */
@@ -84,7 +81,9 @@ export class Observations {
   readonly losses: SeenExchange[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
-  readonly truncations: Truncation[] = [];
+  /** Exchanges whose reply was cut to fit into UDP. */
+  readonly truncated: SeenExchange[] = [];
+  readonly connections: ServerConnections = new ServerConnections();
   /** Pairs from one port, and from two. */
   readonly pairs: { readonly one: Pairs; readonly two: Pairs } = { one: noPairs(), two: noPairs() };
   /** Of pairs from one port of which one was lost: that one. */
@@ -117,8 +116,6 @@ export class Observations {
   lastMs: number = -Infinity;
   /** Packets of which fragments were missing. */
   missingFragments: number = 0;
-  /** The latest truncations of each client. */
-  readonly #truncated = new Map<string, readonly Truncation[]>();
 
   /** @param domains the search domains that the reading has learned */
   constructor(domains: SearchDomains) {
@@ -158,7 +155,8 @@ export class Observations {
     if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
     if (exchange.stray !== null && this.strays.length < MOST.events) this.strays.push(exchange);
     this.questionCase.add(exchange);
-    this.#truncation(exchange);
+    if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
+      if (this.truncated.length < MOST.events) this.truncated.push(exchange);
   }
 
   lookup(lookup: SeenLookup): void {
@@ -193,11 +191,15 @@ export class Observations {
       const made = { count: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry !== null) entry.count++;
-    } else if (kind === 'syn')
-      this.#opening(source, `${source} ${sourcePort} ${target} ${targetPort}`, targetPort, timeMs);
-    else if (kind === 'syn-ack') {
+    } else if (kind === 'syn') {
+      if (ports.has(targetPort))
+        this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
+      else this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
+    } else if (ports.has(sourcePort)) {
+      const both = `${targetPort} ${sourcePort}`;
+      this.connections.replied(target, source, both, kind === 'syn-ack');
+    } else if (kind === 'syn-ack')
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
-    } else if (sourcePort === 53) this.#refused(target, timeMs);
   }
 
   arp(isReply: boolean, bytes: Uint8Array, senderAt: number, targetAt: number): void {
@@ -217,11 +219,13 @@ export class Observations {
     const view = this.clients.at(address, () => ({
       address,
       outcomes: noOutcomes(),
+      byTcp: 0,
       recognition: new Recognition(),
       servers: new Map(),
     }));
     if (view === null) return;
     countOutcome(view.outcomes, exchange);
+    if (exchange.protocol === 'tcp') view.byTcp++;
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
@@ -257,43 +261,6 @@ export class Observations {
       }
       at++;
     }
-  }
-
-  #truncation(exchange: SeenExchange): void {
-    const { client, name, type, protocol, ending } = exchange;
-    if (protocol === 'tcp') {
-      for (const truncation of this.#recent(client.address, exchange.sentMs)) {
-        const of = truncation.exchange;
-        if (of.name === name && of.type === type && ending === 'answered')
-          truncation.tcp = 'answered';
-      }
-      return;
-    }
-    if ((exchange.replyFlags & FLAG.TC) === 0 || this.truncations.length >= MOST.events) return;
-    const truncation: Truncation = { exchange, tcp: 'none' };
-    this.truncations.push(truncation);
-    const recent = this.#truncated.get(client.address) ?? [];
-    this.#truncated.set(client.address, [...recent.slice(-7), truncation]);
-  }
-
-  /** Truncated replies of that client that it may be asking about again. */
-  #recent(client: string, nowMs: number): readonly Truncation[] {
-    const all = this.#truncated.get(client) ?? [];
-    return all.filter(({ exchange }) => nowMs - exchange.sentMs < TCP_MS);
-  }
-
-  #opening(client: string, key: string, targetPort: number, timeMs: number): void {
-    if (targetPort === 53) {
-      for (const truncation of this.#recent(client, timeMs))
-        if (truncation.tcp === 'none') truncation.tcp = 'silent';
-      return;
-    }
-    this.others.opening(key, timeMs);
-  }
-
-  #refused(client: string, timeMs: number): void {
-    for (const truncation of this.#recent(client, timeMs))
-      if (truncation.tcp === 'silent') truncation.tcp = 'refused';
   }
 }
 

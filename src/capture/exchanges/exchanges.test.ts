@@ -68,6 +68,20 @@ function read(sent: readonly Sent[]): {
 const later = { ms: 60_000, id: 999, name: 'end.example.' };
 
 describe('exchanges', () => {
+  test('a query whose sender is translated on its way, too, is a hop of the exchange: a pod that asks itself by its service', () => {
+    const { exchanges } = read([
+      { ms: 0, ipId: 41 },
+      { ms: 1, ipId: 41, ttl: 63, ends: { ...service, from: '169.254.1.1', to: '10.244.1.5' } },
+      later,
+    ]);
+    const [first] = exchanges;
+    assert.equal(exchanges.length, 2);
+    assert.deepEqual(
+      first!.hops.map(({ client, server }) => [client.address, server.address]),
+      [['169.254.1.1', '10.244.1.5']],
+    );
+  });
+
   test('a reply belongs to the query with its addresses, ports, id and question, and to no other', () => {
     const { exchanges, reading } = read([
       { ms: 0 },

@@ -9,6 +9,7 @@ import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { HeadReader, type MessageHead } from './message-head.ts';
+import type { Peer } from '../../wire/exchange.ts';
 import type { Hop, SeenExchange } from './seen-exchange.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
@@ -58,7 +59,7 @@ export class Pairing {
   readonly #copies = new CopiedBytes();
   /** By both ends and id. Insertion order is the order of sending. */
   readonly #waiting = new Map<string, Waiting>();
-  /** The same by client and question, for hops. */
+  /** The same by port and question, for hops. */
   readonly #asked = new Map<string, Waiting>();
   readonly #answered = new Map<string, number>();
   readonly #key = Buffer.alloc(64);
@@ -111,7 +112,7 @@ export class Pairing {
   #query(message: PassingMessage, head: MessageHead): void {
     this.counts.queries++;
     const key = this.#keyOf(message, head.id, false);
-    const question = `${this.#keyOfClient(message, head.id, false)}${head.type} ${head.name}`;
+    const question = this.#questionOf(message, head, false);
     const same = this.#waiting.get(key);
     if (same !== undefined && isCopy(same, message)) {
       this.counts.copies++;
@@ -119,7 +120,7 @@ export class Pairing {
     }
     const before = same ?? null;
     const first = before === null ? this.#asked.get(question) : undefined;
-    if (first !== undefined && isSamePacket(first, message)) {
+    if (first !== undefined && isSamePacket(first, message, this.#ends(message, false).client)) {
       this.#hop(first, message, key);
       return;
     }
@@ -149,7 +150,7 @@ export class Pairing {
     }
   }
 
-  /** The same packet with another destination. */
+  /** The same packet with another destination, and perhaps another sender. */
   #hop(first: Waiting, message: PassingMessage, key: string): void {
     const { exchange } = first;
     const { client, server } = this.#ends(message, false);
@@ -184,10 +185,11 @@ export class Pairing {
 
   /** A reply to a query of the capture, but from another address than was asked. */
   #stray(message: PassingMessage, head: MessageHead): boolean {
-    const question = `${this.#keyOfClient(message, head.id, true)}${head.type} ${head.name}`;
-    const asked = this.#asked.get(question);
+    const asked = this.#asked.get(this.#questionOf(message, head, true));
     if (asked === undefined) return false;
-    asked.exchange.stray ??= this.#ends(message, true).server;
+    const { client, server } = this.#ends(message, true);
+    if (asked.exchange.client.address !== client.address) return false;
+    asked.exchange.stray ??= server;
     return true;
   }
 
@@ -277,22 +279,10 @@ export class Pairing {
     return out.toString('latin1', 0, at + 7);
   }
 
-  #keyOfClient(
-    { head, addressesAt, family, ...of }: PassingMessage,
-    id: number,
-    reply: boolean,
-  ): string {
-    const size = family === 4 ? 4 : 16;
-    const out = this.#key;
-    const from = addressesAt + (reply ? size : 0);
-    for (let i = 0; i < size; i++) out[i] = head[from + i]!;
+  /** The client's port, the protocol, id and question as one text: what translation of addresses leaves as it is. */
+  #questionOf(of: PassingMessage, { id, type, name }: MessageHead, reply: boolean): string {
     const port = reply ? of.targetPort : of.sourcePort;
-    out[size] = port >> 8;
-    out[size + 1] = port & 0xff;
-    out[size + 2] = id >> 8;
-    out[size + 3] = id & 0xff;
-    out[size + 4] = of.protocol === 'udp' ? 1 : 2;
-    return out.toString('latin1', 0, size + 5);
+    return `${port} ${id} ${of.protocol === 'udp' ? type : -type} ${name}`;
   }
 }
 
@@ -318,13 +308,17 @@ function isCopy({ exchange, hop, ipId, ttl, port }: Waiting, message: PassingMes
 }
 
 /**
- * Whether a query to another server is the packet that is waiting, with its destination translated: it has the same id, and either
- * passed a router or was captured elsewhere. (musl asks all of its servers at once, from one port with one id: those are packets
- * of their own.)
+ * Whether a query with the same port, id and question is the packet that is waiting, with its addresses translated: it either passed a
+ * router or was captured elsewhere. (musl asks all of its servers at once, from one port with one id: those are packets of their own.)
  */
-function isSamePacket({ exchange, ipId, ttl, port }: Waiting, message: PassingMessage): boolean {
+function isSamePacket(
+  { exchange, ipId, ttl, port }: Waiting,
+  message: PassingMessage,
+  client: Peer,
+): boolean {
   if (message.timeMs - exchange.sentMs > COPY_MS || ipId !== message.ipId) return false;
-  return ipId !== 0 || message.ttl < ttl || port !== message.port;
+  const wentOn = message.ttl < ttl || port !== message.port;
+  return wentOn || (ipId !== 0 && client.address === exchange.client.address);
 }
 
 /** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */

@@ -1,6 +1,7 @@
 /** Servers of which some say that a name exists, and others that it does not. */
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
+import { serveTheSame } from './losses.ts';
 import { excluded, listed, unknown, type Finding, type Rule } from './finding.ts';
 
 interface Difference {
@@ -96,7 +97,11 @@ function differences(observed: Observations): readonly Difference[] | null {
     const lacking = servers
       .filter(([, { found: yes, nxdomain }]) => nxdomain > 0 && yes === 0)
       .map(([server]) => server);
-    if (having.length > 0 && lacking.length > 0) found.push({ view, having, lacking });
+    // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for each other.
+    const related = having.some((one) =>
+      lacking.some((other) => serveTheSame(observed, one, other)),
+    );
+    if (related) found.push({ view, having, lacking });
   }
   return compared ? found : null;
 }

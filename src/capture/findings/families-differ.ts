@@ -1,5 +1,8 @@
+import type { NameView } from '../evidence/name-view.ts';
+import type { Observations } from '../evidence/observations.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { serveTheSame } from './losses.ts';
 
 /** Of one name of the search path A exists and AAAA does not, or the other way round, by chance. */
 export const familiesDiffer: Rule = {
@@ -20,7 +23,7 @@ export const familiesDiffer: Rule = {
           view.firstNegativeMs < view.lastFoundMs &&
           view.firstFoundMs < view.lastNegativeMs,
       );
-      return fro ? [a.name] : [];
+      return fro && !byChoice(observed, [a, aaaa]) ? [a.name] : [];
     });
     if (!observed.names.list.some(({ type }) => type === TYPE.AAAA))
       return unknown('AAAA was not asked for');
@@ -50,3 +53,17 @@ export const familiesDiffer: Rule = {
     };
   },
 };
+
+/** Whether each server gives one answer, and those who get another one have chosen another server. */
+function byChoice(observed: Observations, views: readonly NameView[]): boolean {
+  const having = new Set<string>();
+  const lacking = new Set<string>();
+  for (const { servers } of views)
+    for (const [server, { found, nodata, nxdomain }] of servers) {
+      if (found + nodata > 0) having.add(server);
+      if (nxdomain > 0) lacking.add(server);
+    }
+  return [...having].every((one) =>
+    [...lacking].every((other) => one !== other && !serveTheSame(observed, one, other)),
+  );
+}

@@ -1,3 +1,5 @@
+/** Name servers that ask each other in a circle. */
+import type { Observations } from '../evidence/observations.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 
 /** Servers ask each other, or themselves, in a circle. */
@@ -7,23 +9,12 @@ export const forwardingLoop: Rule = {
   name: 'a forwarding loop',
   check(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
-    const both = observed.clients.list.filter(
-      ({ address }) => observed.servers.get(address) !== undefined,
-    );
+    const both = observed.clients.list.filter(({ address }) => isServer(observed, address));
     if (both.length === 0 && said === 0) return unknown('no server of the capture asks others');
-    const circle = both.find(({ address, servers }) =>
-      [...servers].some(
-        ([other, { asked }]) =>
-          asked >= 5 &&
-          (other === address ||
-            (observed.clients.get(other)?.servers.get(address)?.asked ?? 0) >= 5),
-      ),
-    );
+    const circle = both.find(({ address }) => partnersOf(observed, address).length > 0);
     if (circle === undefined && said === 0) return excluded('no server asks one that asks it');
     const address = circle?.address ?? '';
-    const partners = [...(circle?.servers.keys() ?? [])].filter(
-      (other) => other === address || observed.clients.get(other)?.servers.has(address) === true,
-    );
+    const partners = partnersOf(observed, address);
     // What goes round is not answered until somebody gives up: else a program on the server's own host asks.
     const repeated = observed.names.list.filter(
       ({ outcomes }) =>
@@ -46,7 +37,7 @@ export const forwardingLoop: Rule = {
           ? []
           : [
               partners.includes(address)
-                ? `${address} asks itself.`
+                ? `${address} asks itself${asksDirectly(observed, address, address) ? '' : `, by way of ${listed([...circle.servers.keys()])}`}.`
                 : `${address} asks ${listed(partners)}, and is asked by it.`,
             ]),
         ...(names.length > 0
@@ -68,3 +59,33 @@ export const forwardingLoop: Rule = {
     };
   },
 };
+
+/** Fewer queries are of a program on the server's own host. */
+const LEAST = 5;
+
+function isServer({ servers, backends }: Observations, address: string): boolean {
+  return servers.get(address) !== undefined || backends.get(address) !== undefined;
+}
+
+/** Whether so many queries of the client go to that server, be it by the address of a service. */
+function asks(observed: Observations, client: string, server: string): boolean {
+  if (asksDirectly(observed, client, server)) return true;
+  const view = observed.backends.get(server);
+  return view !== undefined && view.outcomes.asked >= LEAST && view.clients.has(client);
+}
+
+function asksDirectly({ clients }: Observations, client: string, server: string): boolean {
+  return (clients.get(client)?.servers.get(server)?.asked ?? 0) >= LEAST;
+}
+
+/** Servers that the server asks and that ask it; itself, if it does so. */
+function partnersOf(observed: Observations, address: string): readonly string[] {
+  const behind = observed.backends.list.filter(({ clients }) => clients.has(address));
+  const asked = [
+    ...(observed.clients.get(address)?.servers.keys() ?? []),
+    ...behind.map((view) => view.address),
+  ];
+  return [...new Set(asked)].filter(
+    (other) => asks(observed, address, other) && asks(observed, other, address),
+  );
+}

@@ -1,4 +1,4 @@
-/** Questions about lost queries that several rules ask. */
+/** Questions about queries and servers that several rules ask. */
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Claims } from './finding.ts';
@@ -34,4 +34,18 @@ export function answeredBetween(
 /** Lost queries that were sent while the clients’ own repeats are left out: each question once. */
 export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchange[] {
   return losses.filter(({ attempt }) => attempt === 1);
+}
+
+/** Whether two servers stand for each other: some client asks both, by their own addresses or by that of a service. */
+export function serveTheSame(
+  { servers, backends }: Observations,
+  one: string,
+  other: string,
+): boolean {
+  const clientsOf = (server: string): readonly string[] => [
+    ...(servers.get(server)?.clients ?? []),
+    ...(backends.get(server)?.clients ?? []),
+  ];
+  const theirs = new Set(clientsOf(other));
+  return clientsOf(one).some((client) => theirs.has(client));
 }

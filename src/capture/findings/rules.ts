@@ -15,6 +15,7 @@ import { missingNeighbour } from './missing-neighbour.ts';
 import { newName } from './new-name.ts';
 import { nodeCacheDark } from './node-cache-dark.ts';
 import { notDns } from './not-dns.ts';
+import { otherDns } from './other-dns.ts';
 import { outage } from './outage.ts';
 import { overload } from './overload.ts';
 import { packetCap } from './packet-cap.ts';
@@ -66,6 +67,7 @@ export const rules: readonly Rule[] = [
   randomLoss,
   wildcardDomain,
   wrongAaaa,
+  otherDns,
   replicasDiffer,
   viewsDiffer,
   familiesDiffer,

@@ -1,56 +1,146 @@
-import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+/** Truncated replies, whose whole TCP would bring: connections that do not get through, and clients that open none. */
+import type { ClientView, Observations } from '../evidence/observations.ts';
+import type { ConnectionPair } from '../evidence/server-connections.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { excluded, listed, sentence, share, unknown, type Rule, type Verdict } from './finding.ts';
 
-/** A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get through. */
+/** A pair of client and server fails if so large a part of its connections does, and all of them matter if they are so large a part of all. */
+const PAIR_FAILS = 0.5;
+const MATTERS = 0.02;
+/** Who opens fewer connections for each truncated reply does not ask again by TCP; one connection takes both families. */
+const ASKS_AGAIN = 0.1;
+const SURE = 0.75;
+
+const code = 'ND3011';
+const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
+
+/** A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get through, or is not asked. */
 export const tcpBlocked: Rule = {
-  code: 'ND3011',
-  title: 'Large answers cannot be fetched: DNS over TCP does not get through',
+  code,
+  title,
   name: 'DNS over TCP that is blocked',
   check(observed, claims) {
-    const { truncations } = observed;
-    if (truncations.length === 0) return unknown('no answer was too large for UDP');
-    const failed = truncations.filter(({ tcp }) => tcp === 'silent' || tcp === 'refused');
-    const none = truncations.filter(({ tcp }) => tcp === 'none');
-    const fetched = truncations.length - failed.length - none.length;
-    const hit = failed.length > 0 ? failed : fetched === 0 ? none : [];
-    if (hit.length === 0) return excluded('truncated answers were fetched by TCP');
-    const refused = failed.filter(({ tcp }) => tcp === 'refused').length;
-    const names = [...new Set(hit.map(({ exchange }) => exchange.name))];
-    const servers = [...new Set(hit.map(({ exchange }) => exchange.server.address))];
-    const exchanges = hit.map(({ exchange }) => exchange);
-    const keys = new Set(exchanges.map(({ client, name }) => `${client.address} ${name}`));
-    claims.take(
-      claims.open.filter(
-        ({ client, name, protocol }) => protocol === 'tcp' || keys.has(`${client.address} ${name}`),
-      ),
-    );
-    return {
-      code: this.code,
-      title: this.title,
-      severity: 'critical',
-      confidence: failed.length > 0 ? 0.95 : 0.6,
-      seen: [
-        sentence(`${truncations.length} answers were too large for UDP (TC): ${listed(names)}`),
-        failed.length > 0
-          ? `${share(failed.length, truncations.length)} of the TCP connections that followed were ${refused === failed.length ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}.`
-          : 'No client asked again by TCP. (If the capture has UDP only, it cannot show that.)',
-      ],
-      why:
-        failed.length > 0
-          ? 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.'
-          : 'The answer says that it is not whole and has to be asked for again by TCP. Some resolvers cannot: musl before 1.2.4 (Alpine before 3.18), busybox and evdns use what has come, or fail.',
-      fix:
-        failed.length > 0
-          ? [
-              `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
-              'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
-            ]
-          : [
-              'A newer base image (musl 1.2.4, Alpine 3.18).',
-              'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
-            ],
-      prove: `ndots query ${names[0]} @${servers[0]} +tcp`,
-      disproved: 'that query is answered from the client’s network',
-      exchanges,
-    };
+    const { truncated } = observed;
+    if (truncated.length === 0) return unknown('no answer was too large for UDP');
+    const blocked = blockedPairs(observed);
+    if (blocked.length > 0) {
+      const keys = new Set(
+        truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
+      );
+      claims.take(
+        claims.open.filter(
+          ({ client, server, name, protocol }) =>
+            protocol === 'tcp' || keys.has(`${client.address} ${server.address} ${name}`),
+        ),
+      );
+      return blockedBy(observed, blocked);
+    }
+    const deaf = observed.clients.list.flatMap((client) => {
+      const own = truncated.filter((each) => each.client.address === client.address);
+      const asked = observed.connections.of(client.address) + client.byTcp;
+      return own.length > 0 && asked < ASKS_AGAIN * own.length ? [{ client, own }] : [];
+    });
+    if (deaf.length === 0)
+      return excluded(`${truncated.length} truncated answers, and TCP was answered`);
+    const hasTcp = observed.connections.any || observed.clients.list.some(({ byTcp }) => byTcp > 0);
+    // Some resolvers always ask again: if these do not, it is the capture that has no TCP.
+    const odd = hasTcp ? deaf : deaf.filter(({ client }) => !alwaysAsks(client));
+    if (odd.length === 0)
+      return unknown(
+        'answers were truncated, and the capture has UDP only (capture port 53, tcp too)',
+      );
+    return neverAsked(observed, odd, hasTcp);
   },
 };
+
+/** Clients and servers between which connections are not accepted. */
+function blockedPairs({ connections, lastMs }: Observations): readonly ConnectionPair[] {
+  const pairs = connections.at(lastMs);
+  const failing = pairs.filter((pair) => {
+    const failed = pair.refused + pair.silent;
+    return failed > 0 && failed >= PAIR_FAILS * (failed + pair.accepted);
+  });
+  const all = pairs.reduce((sum, { opened }) => sum + opened, 0);
+  const failed = failing.reduce((sum, { refused, silent }) => sum + refused + silent, 0);
+  return failed >= MATTERS * all ? failing : [];
+}
+
+function blockedBy({ truncated }: Observations, blocked: readonly ConnectionPair[]): Verdict {
+  const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
+  const silent = blocked.reduce((sum, pair) => sum + pair.silent, 0);
+  const opened = blocked.reduce((sum, pair) => sum + pair.opened, 0);
+  const clients = new Set(blocked.map(({ client }) => client));
+  const hit = truncated.filter(({ client }) => clients.has(client.address));
+  const exchanges = hit.length > 0 ? hit : truncated;
+  const servers = [...new Set(blocked.map(({ server }) => server))];
+  return {
+    code,
+    title,
+    severity: 'critical',
+    confidence: 0.95,
+    seen: [
+      tooLarge(truncated),
+      `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}.`,
+    ],
+    why: 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
+    fix: [
+      `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
+      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+    ],
+    prove: `ndots query ${exchanges[0]!.name} @${servers[0]} +tcp`,
+    disproved: 'that query is answered from the client’s network',
+    exchanges,
+  };
+}
+
+interface Deaf {
+  readonly client: ClientView;
+  readonly own: readonly SeenExchange[];
+}
+
+function neverAsked({ truncated }: Observations, deaf: readonly Deaf[], hasTcp: boolean): Verdict {
+  const exchanges = deaf.flatMap(({ own }) => own);
+  // Old musl takes the records that have come: then nothing fails.
+  const fails = deaf.some(
+    ({ client, own }) =>
+      kindOf(client) === 'evdns' ||
+      (own.length > 1 &&
+        own.every(({ answers }) => answers === 0) &&
+        (hasTcp || kindOf(client) === 'musl')),
+  );
+  return {
+    code,
+    title: 'Large answers are not fetched: a client does not ask by TCP for what is truncated',
+    severity: fails ? 'critical' : 'warning',
+    confidence: hasTcp ? 0.9 : fails ? 0.75 : 0.6,
+    seen: [
+      tooLarge(truncated),
+      `${listed(deaf.map(({ client, own }) => `${client.address} (${own.length} of them)`))} never asked again by TCP${hasTcp ? ', while others did' : '; the capture has no TCP at all'}.`,
+    ],
+    why: 'The answer says that it is not whole and has to be asked for again by TCP. Some resolvers cannot: evdns (PgBouncer, Tor …) fails, musl before 1.2.4 (Alpine before 3.18) and busybox use what has come.',
+    fix: [
+      'A newer base image (musl 1.2.4, Alpine 3.18); PgBouncer built with c-ares.',
+      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+    ],
+    prove: `ndots query ${exchanges[0]!.name} @${exchanges[0]!.server.address} +tcp is answered, and the program fails all the same`,
+    disproved: hasTcp
+      ? 'the program has its own connection to the server that began before the capture'
+      : 'the capture was taken with a filter for UDP only',
+    exchanges,
+  };
+}
+
+function tooLarge(truncated: readonly SeenExchange[]): string {
+  const names = [...new Set(truncated.map(({ name }) => name))];
+  return sentence(`${truncated.length} answers were too large for UDP (TC): ${listed(names)}`);
+}
+
+function kindOf({ recognition }: ClientView): string {
+  const best = recognition.best;
+  return best !== null && best.confidence >= SURE ? best.kind : '';
+}
+
+/** glibc, Go and c-ares ask by TCP for whatever is truncated. */
+function alwaysAsks(client: ClientView): boolean {
+  return ['glibc', 'go', 'c-ares'].includes(kindOf(client));
+}
