@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Lead } from '../../test/kit/check-lead.ts';
 import { child, text, type JsonObject } from '../kube/api/json-object.ts';
 import { EventList } from './event-list.ts';
+
+/** Bytes in use when nothing is left to be collected. */
+function usedMemory(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
 
 describe('events of checks', () => {
   let lead: Lead;
@@ -59,6 +68,21 @@ describe('events of checks', () => {
     assert.ok(lead.api.count(/^POST pods/) > 80);
     assert.ok(lead.api.all('events').length <= 25 + 10, String(lead.api.all('events').length));
     assert.ok(lead.events.dropped > 50);
+  });
+
+  test('500 reports with errors of 200 KB each take no memory once they are written down', async () => {
+    for (let count = 0; count < 20; count++)
+      check(`c${count}`, { runInterval: '5s', timeout: '4s' });
+    await lead.begin();
+    const before = usedMemory();
+    for (let round = 0; round < 25; round++) {
+      for (let count = 0; count < 20; count++)
+        void lead.report(3, runOf(`c${count}`), `${round} ${count} ${'x'.repeat(200_000)}`);
+      await lead.clock.advance(5000);
+    }
+    const grown = usedMemory() - before;
+    assert.ok(events().length >= 400, `${events().length} events`);
+    assert.ok(grown < 20e6, `${(grown / 1e6).toFixed(0)} MB`);
   });
 
   test('an API server that takes no events is told of once, and checks go on', async () => {

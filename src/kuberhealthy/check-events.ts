@@ -106,7 +106,8 @@ export class CheckEvents {
       this.#dropped++;
       return;
     }
-    this.#queue.push([check, event]);
+    // A report of many pages is not remembered for it.
+    this.#queue.push([check, { ...event, message: shortened(event.message) }]);
     this.#writing ??= this.#writeAll();
   };
 
@@ -170,7 +171,7 @@ export class CheckEvents {
       involvedObject: { ...KINDS[kind], namespace, name, uid, resourceVersion: objectVersion },
       type,
       reason,
-      message: message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX - 1)}…` : message,
+      message,
       source: { component: 'kuberhealthy', host },
       firstTimestamp: now,
       lastTimestamp: now,
@@ -197,6 +198,12 @@ export class CheckEvents {
       await sendJson(this.#parts.client, { path, change, task, waitMs: WAIT_MS, signal }),
     );
   }
+}
+
+/** A copy: a piece of a text keeps the whole of it in memory. */
+function shortened(message: string): string {
+  if (message.length <= MESSAGE_MAX) return message;
+  return Buffer.from(`${message.slice(0, MESSAGE_MAX - 1)}…`).toString('utf8');
 }
 
 function forgetOldest(remembered: Map<string, unknown>): void {

@@ -124,6 +124,8 @@ export interface CheckerPod {
   readonly addresses: readonly string[];
   /** Milliseconds since 1970. */
   readonly madeAt: number;
+  /** It is being deleted: the kubelet, or somebody's finalizer, has not let it go yet. */
+  readonly isGoing: boolean;
   /** Why it does not run, for a person: `Pending: ImagePullBackOff (…)`. */
   readonly condition: string;
 }
@@ -150,6 +152,7 @@ export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | nu
     node: text(spec, 'nodeName'),
     addresses: phase === 'Running' && spec['hostNetwork'] !== true ? addressesOf(status) : [],
     madeAt: Date.parse(text(metadata, 'creationTimestamp')) || 0,
+    isGoing: text(metadata, 'deletionTimestamp') !== '',
     condition: conditionOf(status),
   };
 }

@@ -12,6 +12,7 @@ import { fullName, isOfBefore, type CheckObject } from './check-object.ts';
 import { podOf } from './check-pod.ts';
 import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
+import { isOfObject } from './object-failure.ts';
 import { PodSweeper, type Retention } from './pod-sweeper.ts';
 
 /** What running checks takes. */
@@ -39,6 +40,8 @@ export interface RunnerNumbers {
   readonly loopSeconds: number;
   readonly due: number;
   readonly begun: number;
+  /** Checks that wait because the API server did not let them be changed. */
+  readonly refused: number;
 }
 
 /** What becomes of a run that somebody asks for. `follows`: another replica leads. */
@@ -58,31 +61,41 @@ const GRACE_MS = 2000;
 const REST_MS = 5000;
 /** As long as it asks for, but no longer. */
 const REST_MAX_MS = 60_000;
+/** A check that alone cannot be changed is left alone for as long as after any failure, then twice as long, and so on, up to this. */
+const REFUSED_MAX_MS = 5 * 60_000;
 
 /** Runs checks for as long as this replica leads. */
 export class CheckRunner {
   readonly #parts: CheckRunnerParts;
   readonly #failures: FailureReport;
+  readonly #refusals: FailureReport;
   readonly #busy = new Set<string>();
   /** Runs of ndots' own checks: run → what ends it. */
   readonly #own = new Map<string, AbortController>();
   readonly sweeper: PodSweeper;
   /** Checks whose run somebody asked for. */
   readonly #asked = new Set<string>();
+  /** Checks that the API server did not let be changed: how often in a row, and until when they are left alone. */
+  readonly #refused = new Map<string, Refusal>();
+  /** Checks at which the last failure was found: after the rest the others have their turn first. */
+  readonly #last = new Map<string, CheckObject>();
   #leads = false;
   #restUntil = -Infinity;
   #leadsSince = 0;
+  /** When the API server last did what it was asked. */
+  #servedAt = -Infinity;
   #numbers = { loopSeconds: 0, due: 0, begun: 0 };
 
   constructor(parts: CheckRunnerParts) {
     this.#parts = parts;
     const { clock, log } = parts;
     this.#failures = new FailureReport({ clock, log, work: 'running checks' });
+    this.#refusals = new FailureReport({ clock, log, work: 'running single checks' });
     this.sweeper = new PodSweeper(parts);
   }
 
   get numbers(): RunnerNumbers {
-    return this.#numbers;
+    return { ...this.#numbers, refused: this.#refused.size };
   }
 
   /** Runs until the signal comes. Never rejects. */
@@ -97,6 +110,8 @@ export class CheckRunner {
     }
     this.#leads = false;
     this.#asked.clear();
+    this.#refused.clear();
+    this.#last.clear();
     for (const own of this.#own.values()) own.abort();
     await sweeping;
   }
@@ -118,9 +133,10 @@ export class CheckRunner {
     const { watch, clock } = this.#parts;
     const start = clock.now();
     if (!watch.isSynced || start < this.#restUntil) return;
+    this.#forgetGone();
     let begins = 0;
     let due = 0;
-    for (const check of watch.checks()) {
+    for (const check of this.#inTurn()) {
       const step = this.#stepFor(check);
       if (step === null) continue;
       if (step === this.#begin) {
@@ -138,11 +154,31 @@ export class CheckRunner {
     };
   }
 
+  #forgetGone(): void {
+    const { watch } = this.#parts;
+    const isGone = ({ kind, namespace, name }: CheckObject): boolean =>
+      watch.get(kind, namespace, name) === null;
+    for (const [key, { check }] of this.#refused) if (isGone(check)) this.#refused.delete(key);
+    for (const [key, check] of this.#last) if (isGone(check)) this.#last.delete(key);
+  }
+
+  *#inTurn(): Generator<CheckObject> {
+    const { watch } = this.#parts;
+    const last: CheckObject[] = [];
+    for (const check of watch.checks()) {
+      if (this.#last.has(keyOf(check))) last.push(check);
+      else yield check;
+    }
+    yield* last;
+  }
+
   /** What is to be done about a check now; null: nothing. */
   #stepFor(check: CheckObject): Step | null {
     const { watch, clock } = this.#parts;
     const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
-    if (this.#busy.has(keyOf(check)) || check.isBlocked) return null;
+    const key = keyOf(check);
+    if (this.#busy.has(key) || check.isBlocked) return null;
+    if (clock.now() < (this.#refused.get(key)?.until ?? -Infinity)) return null;
     if (check.isGoing) return this.#letGo;
     if (isOfBefore(check)) return this.#mayBegin(check);
     const ageMs = watch.sinceBegun(check);
@@ -158,7 +194,7 @@ export class CheckRunner {
     if (kind === 'khjob' && check.phase !== '')
       return check.phase === 'Running' && hasReported(check) ? this.#complete : null;
     if (ageMs === Infinity) return this.#mayBegin(check);
-    if (!this.#asked.has(keyOf(check)) && (runsOnce || ageMs < intervalMs)) return null;
+    if (!this.#asked.has(key) && (runsOnce || ageMs < intervalMs)) return null;
     return this.#mayBegin(check);
   }
 
@@ -172,10 +208,15 @@ export class CheckRunner {
     this.#busy.add(key);
     try {
       await step.call(this, check, signal);
+      this.#servedAt = clock.now();
       this.#failures.over();
+      this.#last.delete(key);
+      if (this.#refused.delete(key) && this.#refused.size === 0) this.#refusals.over();
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiFailure) {
+        if (this.#isOfCheck(error)) return this.#leaveAlone(check, error);
+        this.#last.set(key, check);
         const restMs = Math.min(REST_MAX_MS, Math.max(REST_MS, error.retryAfterMs ?? 0));
         this.#restUntil = clock.now() + restMs;
         this.#failures.failed(error, restMs, 'states stay as they are');
@@ -183,6 +224,24 @@ export class CheckRunner {
     } finally {
       this.#busy.delete(key);
     }
+  }
+
+  /** Whether it is about one check: then the others go on. What serves others at the same time is not in trouble as a whole. */
+  #isOfCheck(failure: ApiFailure): boolean {
+    const { clock } = this.#parts;
+    return (
+      isOfObject(failure) || (failure.kind === 'server' && clock.now() - this.#servedAt < REST_MS)
+    );
+  }
+
+  #leaveAlone(check: CheckObject, failure: ApiFailure): void {
+    const { clock } = this.#parts;
+    const times = (this.#refused.get(keyOf(check))?.times ?? 0) + 1;
+    const restMs = Math.min(REFUSED_MAX_MS, REST_MS * 2 ** (times - 1));
+    this.#refused.set(keyOf(check), { check, times, until: clock.now() + restMs });
+    const { kind, advice } = failure;
+    const message = `${fullName(check)}: ${failure.message}`;
+    this.#refusals.failed({ kind, advice, message }, restMs, 'the others run');
   }
 
   async #letGo(check: CheckObject, signal: AbortSignal): Promise<void> {
@@ -313,6 +372,8 @@ export class CheckRunner {
           return;
         } catch (error) {
           if (!(error instanceof ApiFailure) || either.aborted) throw error;
+          // Others wait for their turn: the run is given up later.
+          if (isOfObject(error)) return this.#leaveAlone(check, error);
           this.#failures.failed(error, REST_MS, 'states stay as they are');
         }
         await sleep(clock, REST_MS, either);
@@ -328,6 +389,15 @@ export class CheckRunner {
 /** Whether a job's pod has said how it went. One that could not be run, or said nothing in time, stays as it is, as with Kuberhealthy. */
 function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');
+}
+
+/** What became of a check that the API server did not let be changed. */
+interface Refusal {
+  readonly check: CheckObject;
+  /** In a row. */
+  readonly times: number;
+  /** Until when it is left alone. */
+  readonly until: number;
 }
 
 type Step = (check: CheckObject, signal: AbortSignal) => Promise<void>;

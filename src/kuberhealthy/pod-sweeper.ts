@@ -8,6 +8,7 @@ import type { CheckEvent, RecordEvent } from './check-events.ts';
 import { fullName, type CheckObject } from './check-object.ts';
 import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
+import { isOfObject } from './object-failure.ts';
 
 /** How many pods of each check stay for somebody to look at. */
 export interface Retention {
@@ -33,6 +34,8 @@ export class PodSweeper {
   readonly #parts: SweeperParts;
   readonly #failures: FailureReport;
   readonly #deleted = new Map<SweepReason, number>();
+  /** What could not be deleted in the last round, for a reason of its own: it comes last in the next one. */
+  #refused = new Set<string>();
   #tookSeconds = 0;
 
   constructor(parts: SweeperParts) {
@@ -71,31 +74,63 @@ export class PodSweeper {
   }
 
   async #sweep(signal: AbortSignal): Promise<void> {
-    const { watch, cluster, retention, log, record } = this.#parts;
+    const { watch, log } = this.#parts;
     if (!watch.isSynced) return;
-    let left = DELETIONS_MAX;
-    for (const version of watch.versions) {
-      const pods = [...watch.pods.ofVersion(version)];
-      for (const [reason, pod] of outlived(pods, watch, retention)) {
-        if (left-- <= 0) return;
-        await cluster.deletePod(pod, signal);
-        const check = checkOf(pod, watch);
-        if (check !== null) record(check, EVENTS[reason](pod.name));
-        this.#deleted.set(reason, (this.#deleted.get(reason) ?? 0) + 1);
-        log.debug(`deleted pod ${pod.namespace}/${pod.name} (${reason})`);
+    const refused = new Set<string>();
+    let failure: ApiFailure | null = null;
+    const all = this.#deletions(signal);
+    const later = (each: Deletion): number => (this.#refused.has(each.what) ? 1 : 0);
+    for (const deletion of all.toSorted((a, b) => later(a) - later(b)).slice(0, DELETIONS_MAX)) {
+      try {
+        await deletion.run();
+        log.debug(`deleted ${deletion.what}`);
+      } catch (error) {
+        if (!(error instanceof ApiFailure) || !isOfObject(error)) throw error;
+        refused.add(deletion.what);
+        failure ??= error;
       }
     }
-    for (const orphan of [...watch.orphans()]) {
-      if (left-- <= 0) return;
-      await cluster.deleteObject('khstates', orphan, signal);
-    }
-    for (const job of [...watch.checks()]) {
-      if (job.phase !== 'Completed' || watch.sinceBegun(job) <= retention.jobsMs) continue;
-      if (left-- <= 0) return;
-      await cluster.deleteObject('khjobs', job, signal);
-      log.info(`${fullName(job)}: the job is completed, and old enough to be deleted`);
-    }
+    this.#refused = refused;
+    if (failure !== null) throw failure;
   }
+
+  /** All that is to go, pods first. */
+  #deletions(signal: AbortSignal): readonly Deletion[] {
+    const { watch, cluster, retention, log, record } = this.#parts;
+    const found: Deletion[] = [];
+    for (const version of watch.versions) {
+      for (const [reason, pod] of outlived([...watch.pods.ofVersion(version)], watch, retention)) {
+        const run = async (): Promise<void> => {
+          await cluster.deletePod(pod, signal);
+          const check = checkOf(pod, watch);
+          if (check !== null) record(check, EVENTS[reason](pod.name));
+          this.#deleted.set(reason, (this.#deleted.get(reason) ?? 0) + 1);
+        };
+        found.push({ what: `pod ${pod.namespace}/${pod.name} (${reason})`, run });
+      }
+    }
+    for (const orphan of watch.orphans())
+      found.push({
+        what: `khstate ${fullName(orphan)}`,
+        run: () => cluster.deleteObject('khstates', orphan, signal),
+      });
+    for (const job of watch.checks()) {
+      if (job.phase !== 'Completed' || watch.sinceBegun(job) <= retention.jobsMs) continue;
+      const run = async (): Promise<void> => {
+        await cluster.deleteObject('khjobs', job, signal);
+        log.info(`${fullName(job)}: the job is completed, and old enough to be deleted`);
+      };
+      found.push({ what: `khjob ${fullName(job)}`, run });
+    }
+    return found;
+  }
+}
+
+interface Deletion {
+  /** What goes, for the log. */
+  readonly what: string;
+  /** Rejects with an `ApiFailure`, or when aborted. */
+  readonly run: () => Promise<void>;
 }
 
 interface SweeperParts {
@@ -122,6 +157,7 @@ function outlived(
     return count <= most;
   };
   for (const pod of pods.toSorted((a, b) => b.madeAt - a.madeAt || (a.name < b.name ? 1 : -1))) {
+    if (pod.isGoing) continue;
     const check = checkOf(pod, watch);
     const ageMs = watch.pods.ageOf(pod);
     if (check?.state.isRunning === true && check.state.run === pod.run) continue;

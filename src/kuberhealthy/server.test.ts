@@ -74,6 +74,7 @@ describe('Kuberhealthy’s pages', () => {
       leader: '<b>me</b>',
       leads: true,
       loopSeconds: 0,
+      refused: 0,
       due: 0,
       sweepSeconds: 0,
       swept: new Map(),

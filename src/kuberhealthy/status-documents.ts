@@ -13,6 +13,8 @@ export interface StatusFacts {
   readonly leads: boolean;
   readonly loopSeconds: number;
   readonly due: number;
+  /** Checks that wait because the API server did not let them be changed. */
+  readonly refused: number;
   readonly sweepSeconds: number;
   readonly swept: ReadonlyMap<SweepReason, number>;
   /** Checker pods that are known, and those that were too many to be. */
@@ -165,6 +167,12 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
     );
   own('pods', 'Checker pods that are known.', facts.pods.pods, 'gauge');
   own('pods_left_out', 'Checker pods that were too many to be known.', facts.pods.leftOut, 'gauge');
+  own(
+    'refused',
+    'Checks that wait because the API server did not let them be changed.',
+    facts.refused,
+    'gauge',
+  );
   own('events_dropped_total', 'Events that were not written.', facts.eventsDropped, 'counter');
   for (const check of checks) {
     const { namespace, state, version } = check;

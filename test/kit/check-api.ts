@@ -95,7 +95,11 @@ export class CheckApi implements ApiClient {
     const { method, body } = change;
     this.asked.push(`${method} ${resource}${sub === '' ? '' : `/${sub}`} ${name}`.trim());
     if (this.refuses?.test(path) ?? this.refusesWith !== 0)
-      return failed(this.refusesWith || 500, 'server', this.retryAfterMs);
+      return failed(
+        this.refusesWith || 500,
+        this.refusesWith === 403 ? 'forbidden' : 'server',
+        this.retryAfterMs,
+      );
     const given = body === '' ? {} : asObject(JSON.parse(body));
     if (method === 'POST') {
       const made = child(given, 'metadata');
