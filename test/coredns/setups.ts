@@ -1,3 +1,6 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { every } from '../../src/base/clock.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { problemsIn } from '../../src/base/problem.ts';
@@ -12,10 +15,15 @@ export interface Setup {
   readonly problems: readonly string[];
 }
 
+/** A folder that Go's tests had, and took away when they ended: directives name files to be written there. */
+const testFolder = new RegExp(`${tmpdir()}/Test\\w+/\\d{3}(?=/)`, 'g');
+
 /** What is only known in a pod: the plugin took its directive. */
 const inCluster = /unable to load in-cluster configuration/;
 
 export async function setUp(event: SetupEvent): Promise<Setup> {
+  const folders = event.input.match(testFolder) ?? [];
+  for (const folder of folders) mkdirSync(folder, { recursive: true });
   const keys = event.keys ?? ['.'];
   const corefile = `${keys.join(', ')} {\n${event.input}\n}\n`;
   const clock = new VirtualClock();
@@ -37,5 +45,6 @@ export async function setUp(event: SetupEvent): Promise<Setup> {
     return { refused, problems };
   } finally {
     ticks.cancel();
+    for (const folder of folders) rmSync(dirname(folder), { recursive: true, force: true });
   }
 }
