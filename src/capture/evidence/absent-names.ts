@@ -2,6 +2,7 @@
 import { RCODE } from '../../wire/iana.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { isServiceConfig } from './service-config.ts';
 
 const CLIENTS_MAX = 2000;
 const PARENTS_MAX = 5000;
@@ -9,7 +10,7 @@ const SAMPLES_MAX = 200;
 
 /** Queries for names that do not exist, by who asks and by the domain that the names are in. */
 export class AbsentNames {
-  /** Queries, and lookups, that got NXDOMAIN for the name as it was meant. */
+  /** Queries, and lookups, that got NXDOMAIN for the name as it was meant; what gRPC asks for besides is explained by itself. */
   queries: number = 0;
   lookups: number = 0;
   readonly clients: BoundedMap<string, { readonly address: string; queries: number }> =
@@ -22,7 +23,8 @@ export class AbsentNames {
   add(lookup: SeenLookup): void {
     const last = lookup.candidates.at(-1);
     const queries = lookup.exchanges.filter(
-      ({ name, rcode }) => name === last && rcode === RCODE.NXDOMAIN,
+      ({ name, type, rcode }) =>
+        name === last && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type),
     ).length;
     if (last === undefined || queries === 0) return;
     this.queries += queries;

@@ -77,8 +77,8 @@ export const rules: readonly Rule[] = [
   refused,
   changedCase,
   slowServer,
+  grpcLookups,
   absentNames,
   searchWaste,
-  grpcLookups,
   reverseLookups,
 ];
