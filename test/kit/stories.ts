@@ -632,6 +632,42 @@ export const stories: readonly Story[] = [
     },
   ),
   {
+    name: 'gRPC asks for configurations and load balancers with the whole search path',
+    code: 'ND2005',
+    packets: async (seed) => {
+      const others = await play(
+        pods('go', 2, { lookups: 6, names: ['db', 'redis.cache'] }),
+        healthy,
+        {
+          seed,
+        },
+      );
+      const domains = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+      const extra = ['orders.shop', 'cart.shop', 'mail.shop'].flatMap((service, which) =>
+        Array.from({ length: 12 }, (_, turn) =>
+          ['TXT _grpc_config', 'SRV _grpclb._tcp'].flatMap((what, half) =>
+            domains.flatMap((domain, step) => {
+              const [type, prefix] = what.split(' ') as [string, string];
+              const n = ((which * 12 + turn) * 2 + half) * 4 + step;
+              const way = ends('10.244.1.90', 30_000 + n);
+              return asked(
+                turn * 350 + which * 40 + step * 2,
+                way,
+                `${prefix}.${service}.${domain}`,
+                n + 7,
+                {
+                  type,
+                  rcode: 3,
+                },
+              );
+            }),
+          ),
+        ).flat(),
+      );
+      return inOrder([others, extra]);
+    },
+  },
+  {
     name: 'S11 a DNS pod asks the address of its own service, and is asked by the translated address of its node',
     code: 'ND4004',
     packets: async (seed) => {

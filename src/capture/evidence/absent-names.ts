@@ -2,6 +2,7 @@
 import { RCODE } from '../../wire/iana.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
+import { isServiceConfig } from './service-config.ts';
 
 const CLIENTS_MAX = 2000;
 const PARENTS_MAX = 5000;
@@ -9,7 +10,7 @@ const SAMPLES_MAX = 200;
 
 /** Queries for names that do not exist, by who asks and by the domain that the names are in. */
 export class AbsentNames {
-  /** Queries, and lookups, that got NXDOMAIN for the name as it was meant. */
+  /** Queries, and lookups, that got NXDOMAIN for the name as it was meant; what gRPC asks for besides is explained by itself. */
   queries: number = 0;
   lookups: number = 0;
   /** Queries of these lookups, those that the search path made included. */
@@ -27,7 +28,8 @@ export class AbsentNames {
     if (lookup.exchanges.some(({ name, rcode }) => name === last && rcode === RCODE.NOERROR))
       return;
     const queries = lookup.exchanges.filter(
-      ({ name, rcode }) => name === last && rcode === RCODE.NXDOMAIN,
+      ({ name, type, rcode }) =>
+        name === last && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type),
     ).length;
     if (last === undefined || queries === 0) return;
     this.queries += queries;

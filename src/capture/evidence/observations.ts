@@ -20,6 +20,7 @@ import { OtherConnections } from './other-connections.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
 import { ServerConnections } from './server-connections.ts';
+import { isServiceConfig } from './service-config.ts';
 import { ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
 
@@ -110,7 +111,7 @@ export class Observations {
   readonly questionCase: QuestionCase = new QuestionCase();
   lookups: number = 0;
   slowLookups: number = 0;
-  /** Queries for names that the search path made, and that do not exist. */
+  /** Queries for names that the search path made, and that do not exist; without those of gRPC. */
   wasted: number = 0;
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
@@ -167,8 +168,9 @@ export class Observations {
     this.absent.add(lookup);
     const last = candidates.at(-1);
     if (candidates.length > 1)
-      for (const { name, rcode } of exchanges)
-        if (name !== last && rcode === RCODE.NXDOMAIN) this.wasted++;
+      for (const { name, type, rcode } of exchanges)
+        if (name !== last && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type))
+          this.wasted++;
     const slow = endMs - startMs > SLOW_MS;
     if (slow) this.slowLookups++;
     const wrong = exchanges.some(

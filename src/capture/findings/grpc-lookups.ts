@@ -1,5 +1,9 @@
-import { TYPE } from '../../wire/iana.ts';
+/** What gRPC asks for besides addresses. */
+import { isServiceConfig } from '../evidence/service-config.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/** As much of all queries as search paths have to cost to be worth a warning. */
+const COSTS = 0.3;
 
 /** gRPC asks for service configurations that nobody publishes. */
 export const grpcLookups: Rule = {
@@ -8,11 +12,7 @@ export const grpcLookups: Rule = {
   name: 'gRPC’s extra queries',
   check({ names, total }) {
     if (total.asked < 20) return unknown('too few queries');
-    const extra = names.list.filter(
-      ({ name, type }) =>
-        (type === TYPE.TXT && name.startsWith('_grpc_config.')) ||
-        (type === TYPE.SRV && name.startsWith('_grpclb._tcp.')),
-    );
+    const extra = names.list.filter(({ name, type }) => isServiceConfig(name, type));
     const asked = extra.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     const useful = extra.reduce((sum, { outcomes }) => sum + outcomes.found, 0);
     if (asked < 10 || asked < 0.05 * total.asked || useful > 0)
@@ -20,7 +20,7 @@ export const grpcLookups: Rule = {
     return {
       code: this.code,
       title: this.title,
-      severity: 'info',
+      severity: asked >= COSTS * total.asked ? 'warning' : 'info',
       confidence: 1,
       seen: [
         `${share(asked, total.asked)} queries were for _grpc_config (TXT) and _grpclb._tcp (SRV), none of which exists.`,

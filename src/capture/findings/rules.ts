@@ -79,8 +79,8 @@ export const rules: readonly Rule[] = [
   refused,
   changedCase,
   slowServer,
+  grpcLookups,
   absentNames,
   searchWaste,
-  grpcLookups,
   reverseLookups,
 ];
