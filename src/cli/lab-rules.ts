@@ -1,5 +1,4 @@
 /** `ndots lab rules`: kube-proxy's rules, without a kube-proxy. */
-import { userAgent } from '../kube/api/client.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import {
   apiObjects,
@@ -11,11 +10,10 @@ import {
 import { iptablesJumps, iptablesRules } from '../dataplane/iptables.ts';
 import { nftablesRules } from '../dataplane/nftables.ts';
 import type { ClusterState } from '../dataplane/traffic.ts';
-import { accessOf } from './cluster-options.ts';
+import { accessOf, withCluster } from './cluster-options.ts';
 import { EXIT, type Io } from './command.ts';
 import type { RulesOptions } from './lab-options.ts';
 import { usage } from './option-values.ts';
-import { coreVersion } from './version.ts';
 
 /** @param services only these, as NAMESPACE/NAME; none: all */
 export async function printRules(
@@ -43,10 +41,7 @@ async function objectsOf(options: RulesOptions, io: Io): Promise<ProxyObjects> {
       io.err(`ndots lab: ${problem.print()}\n`);
     });
   }
-  return apiObjects(accessOf(options, io), {
-    userAgent: userAgent(coreVersion),
-    signal: io.signal,
-  });
+  return withCluster(accessOf(options, io), (client) => apiObjects(client, io.signal));
 }
 
 function onlyServices(state: ClusterState, services: readonly string[]): ClusterState {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ApiClient } from '../kube/api/client.ts';
 import { children, child, text } from '../kube/api/json-object.ts';
 import { readManifests } from '../kube/manifests/manifest.ts';
-import { manifestsState } from './cluster-state.ts';
+import { apiObjects, manifestsState } from './cluster-state.ts';
 
 test('an endpoint that is implied names its pod, and its host name below a headless service', () => {
   const { manifests } = readManifests(
@@ -35,4 +36,22 @@ spec: { containers: [] }
       ['other', undefined],
     ],
   );
+});
+
+test('rules are made of no part of a cluster: a list without end is told of', async () => {
+  let pages = 0;
+  const client: ApiClient = {
+    host: 'api.test',
+    async stream({ query, into }) {
+      pages++;
+      const items = Array.from({ length: Number(query?.['limit']) }, () => ({}));
+      into.push(Buffer.from(JSON.stringify({ metadata: { continue: 'more' }, items })));
+    },
+    close: () => undefined,
+  };
+  await assert.rejects(
+    apiObjects(client, new AbortController().signal),
+    /"list services" has more than 200000 objects/,
+  );
+  assert.equal(pages, 400);
 });

@@ -1,11 +1,10 @@
 /** Services and endpoints, from a folder of manifests or from the API server, as the rules need them. */
-import { systemClock } from '../base/clock.ts';
-import { Problem } from '../base/problem.ts';
-import { apiClient } from '../kube/api/client.ts';
-import type { ClusterAccess } from '../kube/api/cluster-access.ts';
+import type { Problem } from '../base/problem.ts';
+import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson } from '../kube/api/get-json.ts';
-import { asObject, child, children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { listWhole } from '../kube/api/list.ts';
+import { clusterNotAsked } from '../kube/api/not-asked.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
 import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
@@ -14,7 +13,6 @@ import { serviceNameLabel } from '../kube/store/transform.ts';
 import { endpointsOf } from './endpoints.ts';
 import { servicePorts, type Family } from './service-port.ts';
 import type { ClusterState } from './traffic.ts';
-import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
 /** Services and endpoint slices as the API spells them. */
 export interface ProxyObjects {
@@ -124,29 +122,18 @@ function spelledSlices(slice: EndpointSlice): JsonObject[] {
 
 /** A server that is silent for longer is not there, milliseconds. */
 const WAIT_MS = 15_000;
-/** As kubectl lists. */
-const chunk = '500';
 
-/** The objects of a live cluster, listed once. Throws a `Problem`. */
-export async function apiObjects(
-  access: ClusterAccess,
-  { userAgent, signal }: { readonly userAgent: string; readonly signal: AbortSignal },
-): Promise<ProxyObjects> {
-  const client = apiClient({ connection: access.connection, clock: systemClock, userAgent });
-  const list = async (path: string, task: string): Promise<JsonObject[]> => {
+/** The objects of a live cluster, listed once. @throws Problem */
+export async function apiObjects(client: ApiClient, signal: AbortSignal): Promise<ProxyObjects> {
+  const list = async (path: string): Promise<JsonObject[]> => {
     const found: JsonObject[] = [];
-    for (let next = ''; ;) {
-      const query = { limit: chunk, ...(next === '' ? {} : { continue: next }) };
-      const page = asObject(await getJson(client, { path, query, task, waitMs: WAIT_MS, signal }));
-      found.push(...children(page, 'items'));
-      next = text(child(page, 'metadata'), 'continue');
-      if (next === '') return found;
-    }
+    await listWhole(client, { path, waitMs: WAIT_MS, signal }, (item) => found.push(item));
+    return found;
   };
   try {
     return {
-      services: await list('/api/v1/services', 'list services'),
-      slices: await list('/apis/discovery.k8s.io/v1/endpointslices', 'list endpointslices'),
+      services: await list('/api/v1/services'),
+      slices: await list('/apis/discovery.k8s.io/v1/endpointslices'),
     };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
@@ -154,7 +141,5 @@ export async function apiObjects(
       remedy:
         'Does this work: kubectl get services,endpointslices -A? Without a cluster: --manifests DIR',
     });
-  } finally {
-    client.close();
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
+import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { asObject, child, text, type JsonObject } from '../kube/api/json-object.ts';
@@ -68,13 +69,12 @@ const REMEMBERED_MAX = 2048;
 
 interface Written {
   readonly name: string;
-  count: number;
-  at: number;
+  readonly count: number;
 }
 
 interface Allowance {
-  left: number;
-  at: number;
+  readonly left: number;
+  readonly at: number;
 }
 
 /** Writes events one after the other, when the API server takes them. Nothing waits for them. */
@@ -83,9 +83,9 @@ export class CheckEvents {
   readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
   readonly #queue: (readonly [CheckObject, CheckEvent])[] = [];
-  /** The oldest first. */
-  readonly #written = new Map<string, Written>();
-  readonly #allowances = new Map<string, Allowance>();
+  readonly #written: Recent<string, Written>;
+  /** Of checks that had events of late; those of all others are whole. */
+  readonly #allowances: Recent<string, Allowance>;
   #writing: Promise<void> | null = null;
   #dropped = 0;
 
@@ -93,6 +93,8 @@ export class CheckEvents {
     this.#parts = parts;
     const { clock, log } = parts;
     this.#failures = new FailureReport({ clock, log, work: 'writing events' });
+    this.#written = new Recent(clock, REPEATS_MS, REMEMBERED_MAX);
+    this.#allowances = new Recent(clock, BURST * EACH_MS, REMEMBERED_MAX);
   }
 
   /** Events that were not written: there were too many, or the API server did not take them. */
@@ -120,9 +122,7 @@ export class CheckEvents {
     const now = this.#parts.clock.now();
     const known = this.#allowances.get(uid);
     const left = Math.min(BURST, (known?.left ?? BURST) + (now - (known?.at ?? now)) / EACH_MS);
-    this.#allowances.delete(uid);
-    this.#allowances.set(uid, { left: Math.max(0, left - 1), at: now });
-    forgetOldest(this.#allowances);
+    this.#allowances.put(uid, { left: Math.max(0, left - 1), at: now });
     return left >= 1;
   }
 
@@ -150,11 +150,11 @@ export class CheckEvents {
     const folder = `/api/v1/namespaces/${namespace}/events`;
     const known = this.#written.get(key);
     this.#written.delete(key);
-    if (known !== undefined && clock.now() - known.at < REPEATS_MS) {
+    if (known !== undefined) {
       const patch = { count: known.count + 1, lastTimestamp: now };
       try {
         await this.#send('PATCH', `${folder}/${known.name}`, patch);
-        this.#remember(key, { ...known, count: known.count + 1, at: clock.now() });
+        this.#written.put(key, { ...known, count: known.count + 1 });
         return;
       } catch (error) {
         // The API server forgets events after a while.
@@ -178,12 +178,7 @@ export class CheckEvents {
       count: 1,
     });
     const written = text(child(made, 'metadata'), 'name');
-    this.#remember(key, { name: written, count: 1, at: clock.now() });
-  }
-
-  #remember(key: string, written: Written): void {
-    this.#written.set(key, written);
-    forgetOldest(this.#written);
+    this.#written.put(key, { name: written, count: 1 });
   }
 
   async #send(method: 'POST' | 'PATCH', path: string, body: object): Promise<JsonObject> {
@@ -204,14 +199,6 @@ export class CheckEvents {
 function shortened(message: string): string {
   if (message.length <= MESSAGE_MAX) return message;
   return Buffer.from(`${message.slice(0, MESSAGE_MAX - 1)}…`).toString('utf8');
-}
-
-function forgetOldest(remembered: Map<string, unknown>): void {
-  if (remembered.size <= REMEMBERED_MAX) return;
-  for (const [oldest] of remembered) {
-    remembered.delete(oldest);
-    return;
-  }
 }
 
 function hex(random: Random): string {

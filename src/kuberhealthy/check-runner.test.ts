@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { makeLog } from '../base/log.ts';
-import { seededRandom } from '../base/random.ts';
-import { VirtualClock } from '../base/virtual-clock.ts';
 import { CheckApi } from '../../test/kit/check-api.ts';
+import { Lead } from '../../test/kit/check-lead.ts';
+import { sleep } from '../base/clock.ts';
+import { VirtualClock } from '../base/virtual-clock.ts';
 import { child, text, type JsonObject } from '../kube/api/json-object.ts';
-import { CheckCluster } from './check-cluster.ts';
-import { CheckRunner } from './check-runner.ts';
-import { CheckWatch } from './check-watch.ts';
-import { ReportIntake, type ReportAnswer } from './report-intake.ts';
+import type { CheckRunnerParts } from './check-runner.ts';
+import type { ReportAnswer } from './report-intake.ts';
 
 /** A clock whose wall time can be set, as an administrator does. */
 class SettableClock extends VirtualClock {
@@ -23,72 +20,27 @@ class SettableClock extends VirtualClock {
 describe('the replica that leads', () => {
   let clock: SettableClock;
   let api: CheckApi;
-  let watch: CheckWatch;
-  let intake: ReportIntake;
-  let stop: AbortController;
-  let running: Promise<void>;
-  let lines: string[];
+  let replica: Lead | null;
 
   beforeEach(() => {
     clock = new SettableClock();
     api = new CheckApi();
-    lines = [];
-    stop = new AbortController();
+    replica = null;
   });
-  afterEach(async () => {
-    stop.abort();
-    await running;
-    await watch.stop();
-  });
+  afterEach(() => replica?.end());
 
-  async function lead(
-    runOwn: () => Promise<{ OK: boolean; Errors: readonly string[] }> = () =>
-      Promise.resolve({ OK: true, Errors: [] }),
-  ): Promise<void> {
-    const log = makeLog((line) => lines.push(line));
-    const parts = { client: api, clock, log, namespace: '' };
-    watch = new CheckWatch({ ...parts, random: seededRandom(3) });
-    const cluster = new CheckCluster({ ...parts, watch });
-    intake = new ReportIntake({
-      watch,
-      cluster,
-      clock,
-      record: () => undefined,
-      authoritativePod: 'a',
-    });
-    const runner = new CheckRunner({
-      ...parts,
-      watch,
-      cluster,
-      record: () => undefined,
-      authoritativePod: 'a',
-      retention: { completed: 1, failed: 2, jobsMs: 900_000, failedMs: 3_600_000 },
-      newRun: randomUUID,
-      reportingUrl: () => Promise.resolve('http://10.0.0.9'),
-      whyUnreported: () => Promise.resolve(''),
-      runOwn,
-    });
-    watch.start();
-    running = runner.run(stop.signal);
-    await clock.advance(1500);
+  const retention = { completed: 1, failed: 2, failedMs: 3_600_000, jobsMs: 900_000 };
+
+  async function lead(terms: Partial<Pick<CheckRunnerParts, 'runOwn'>> = {}): Promise<void> {
+    replica = new Lead(api, clock, { ...terms, retention });
+    await replica.begin();
   }
 
   const check = (name: string, spec: object, annotations: object = {}, status: object = {}): void =>
     api.put('healthchecks', name, { spec, status } as unknown as JsonObject, annotations);
   const status = (name: string): JsonObject => child(api.get('healthchecks', name)!, 'status');
   const podCount = (): number => api.count(/^POST pods/);
-  const report = (run: string): Promise<ReportAnswer> =>
-    intake.take(
-      {
-        version: 3,
-        method: 'POST',
-        contentType: 'application/json',
-        run,
-        from: '',
-        body: '{"OK":true}',
-      },
-      new AbortController().signal,
-    );
+  const report = (run: string): Promise<ReportAnswer> => replica!.report(3, run);
   const runOf = (name: string): string => text(status(name), 'currentUUID');
 
   test('a check runs at its interval, whatever the wall clock is set to', async () => {
@@ -165,11 +117,47 @@ describe('the replica that leads', () => {
   test('checks of ndots whose leader died run again, those that do not end have failed', async () => {
     const begun = { currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 1 };
     check('own', { timeout: '30s' }, { 'ndots.dev/checks': 'checks: []' }, begun);
-    await lead(() => new Promise(() => {}));
+    await lead({ runOwn: () => new Promise(() => {}) });
     assert.notEqual(runOf('own'), 'old');
     assert.equal(podCount(), 0);
     await clock.advance(35_000);
     assert.match(String(status('own')['errors']), /the checks did not end/);
+  });
+
+  describe('checks of ndots, which measure times', () => {
+    let runs: number;
+    let most: number;
+    const oneSecond: CheckRunnerParts['runOwn'] = async () => {
+      most = Math.max(most, ++runs);
+      await sleep(clock, 1000);
+      runs--;
+      return { OK: true, Errors: [] };
+    };
+    const twelve = (status: object): void => {
+      runs = most = 0;
+      for (let number = 0; number < 12; number++)
+        check(`own${number}`, { runInterval: '1h' }, { 'ndots.dev/checks': 'checks: []' }, status);
+    };
+    const allEnded = (): void => {
+      for (let number = 0; number < 12; number++)
+        assert.equal(status(`own${number}`)['successCount'], 1, `own${number}`);
+    };
+
+    test('four of them run at a time, though all are due', async () => {
+      twelve({});
+      await lead({ runOwn: oneSecond });
+      await clock.advance(20_000);
+      assert.equal(most, 4);
+      allEnded();
+    });
+
+    test('four of them run at a time, though all have to begin anew since their leader died', async () => {
+      twelve({ currentUUID: 'old', lastRunUnix: Math.floor(clock.wall() / 1000) - 1 });
+      await lead({ runOwn: oneSecond });
+      await clock.advance(20_000);
+      assert.equal(most, 4);
+      allEnded();
+    });
   });
 
   test('singleRunOnly runs once', async () => {

@@ -73,7 +73,9 @@ export class CheckRunner {
   /** Runs of ndots' own checks: run → what ends it. */
   readonly #own = new Map<string, AbortController>();
   readonly sweeper: PodSweeper;
-  /** Checks whose run somebody asked for. */
+  /** Runs of them that are about to begin. */
+  #ownBeginning = 0;
+  /** Checks that run before they are due: somebody asked for it, or their run was given up. */
   readonly #asked = new Set<string>();
   /** Checks that the API server did not let be changed: how often in a row, and until when they are left alone. */
   readonly #refused = new Map<string, Refusal>();
@@ -199,7 +201,8 @@ export class CheckRunner {
   }
 
   #mayBegin({ ownChecks }: CheckObject): Step | null {
-    return ownChecks !== null && this.#own.size >= OWN_MAX ? null : this.#begin;
+    const own = this.#own.size + this.#ownBeginning;
+    return ownChecks !== null && own >= OWN_MAX ? null : this.#begin;
   }
 
   async #take(check: CheckObject, step: Step, signal: AbortSignal): Promise<void> {
@@ -257,8 +260,10 @@ export class CheckRunner {
       ({ state }) => (state.run === run && state.isRunning ? givenUp(state) : null),
       signal,
     );
+    if (given === null || given.kind === 'khjob') return;
     // At once, not an interval later: nobody knows how the check is.
-    if (given !== null && given.kind !== 'khjob') await this.#begin(given, signal);
+    if (this.#mayBegin(given) === null) this.#asked.add(keyOf(given));
+    else await this.#begin(given, signal);
   }
 
   async #complete(job: CheckObject, signal: AbortSignal): Promise<void> {
@@ -266,8 +271,18 @@ export class CheckRunner {
   }
 
   async #begin(check: CheckObject, signal: AbortSignal): Promise<void> {
-    const { cluster, clock, newRun, reportingUrl, record } = this.#parts;
     this.#asked.delete(keyOf(check));
+    if (check.ownChecks === null) return this.#beginRun(check, signal);
+    this.#ownBeginning++;
+    try {
+      await this.#beginRun(check, signal);
+    } finally {
+      this.#ownBeginning--;
+    }
+  }
+
+  async #beginRun(check: CheckObject, signal: AbortSignal): Promise<void> {
+    const { cluster, clock, newRun, reportingUrl, record } = this.#parts;
     const run = newRun();
     const url = check.ownChecks === null ? await reportingUrl(signal) : '';
     // Before the pod: its report may come at once.
@@ -360,7 +375,7 @@ export class CheckRunner {
       if (either.aborted) return;
       for (;;) {
         try {
-          await cluster.changeState(
+          const written = await cluster.changeState(
             check,
             (now) =>
               now.state.run === run && now.state.isRunning
@@ -368,7 +383,7 @@ export class CheckRunner {
                 : null,
             either,
           );
-          record(check, reported({ ok, errors }));
+          if (written !== null) record(check, reported({ ok, errors }));
           return;
         } catch (error) {
           if (!(error instanceof ApiFailure) || either.aborted) throw error;

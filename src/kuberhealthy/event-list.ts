@@ -1,5 +1,6 @@
 /** The events of a check as `/api/events` shows them. Anybody may ask for them: the API server is asked once in a while. */
 import type { Clock } from '../base/clock.ts';
+import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { asObject, children, text } from '../kube/api/json-object.ts';
@@ -32,30 +33,22 @@ const REMEMBERED_MAX = 256;
 /** Lists events of checks that are there. */
 export class EventList {
   readonly #parts: EventListParts;
-  readonly #known = new Map<
-    string,
-    { readonly at: number; readonly events: Promise<readonly EventSummary[]> }
-  >();
+  readonly #known: Recent<string, Promise<readonly EventSummary[]>>;
 
   constructor(parts: EventListParts) {
     this.#parts = parts;
+    this.#known = new Recent(parts.clock, FRESH_MS, REMEMBERED_MAX);
   }
 
   /** Of a HealthCheck; none of one that is not there. Rejects with an `ApiFailure`, or when aborted. */
   of(namespace: string, name: string, signal: AbortSignal): Promise<readonly EventSummary[]> {
-    const { clock, watch } = this.#parts;
-    if (watch.get('healthcheck', namespace, name) === null) return Promise.resolve([]);
+    if (this.#parts.watch.get('healthcheck', namespace, name) === null) return Promise.resolve([]);
     const key = `${namespace}/${name}`;
     const known = this.#known.get(key);
-    if (known !== undefined && clock.now() - known.at < FRESH_MS) return known.events;
+    if (known !== undefined) return known;
     const events = this.#list(namespace, name, signal);
-    this.#known.delete(key);
-    for (const [oldest] of this.#known) {
-      if (this.#known.size < REMEMBERED_MAX) break;
-      this.#known.delete(oldest);
-    }
     // What failed is remembered too: whoever asks again and again is no reason to ask the API server as often.
-    this.#known.set(key, { at: clock.now(), events });
+    this.#known.put(key, events);
     return events;
   }
 

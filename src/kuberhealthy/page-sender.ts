@@ -1,6 +1,7 @@
 /** Pages on their way to readers who may be slow, or many. */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.ts';
+import { Recent } from '../base/recent.ts';
 
 /** A page is made anew so often, milliseconds, however many want it. */
 const FRESH_MS = 1000;
@@ -11,15 +12,14 @@ const UNREAD_MAX = 32 * 1024 * 1024;
 
 /** Sends pages within a bound for all that are on their way: beyond it the one is cut off that has been so for longest. */
 export class PageSender {
-  readonly #clock: Clock;
   readonly #unreadMax: number;
-  readonly #made = new Map<string, { readonly at: number; readonly body: Buffer }>();
+  readonly #made: Recent<string, Buffer>;
   /** The oldest first. */
   readonly #unread = new Map<ServerResponse, number>();
   #bytes = 0;
 
   constructor(clock: Clock, unreadMax: number = UNREAD_MAX) {
-    this.#clock = clock;
+    this.#made = new Recent(clock, FRESH_MS, REMEMBERED_MAX);
     this.#unreadMax = unreadMax;
   }
 
@@ -46,16 +46,10 @@ export class PageSender {
   }
 
   #body(key: string, make: () => string): Buffer {
-    const now = this.#clock.now();
     const known = this.#made.get(key);
-    if (known !== undefined && now - known.at < FRESH_MS) return known.body;
+    if (known !== undefined) return known;
     const body = Buffer.from(make());
-    this.#made.delete(key);
-    for (const [oldest] of this.#made) {
-      if (this.#made.size < REMEMBERED_MAX) break;
-      this.#made.delete(oldest);
-    }
-    this.#made.set(key, { at: now, body });
+    this.#made.put(key, body);
     return body;
   }
 }

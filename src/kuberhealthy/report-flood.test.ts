@@ -1,73 +1,28 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import { Lead } from '../../test/kit/check-lead.ts';
 import { CheckApi } from '../../test/kit/check-api.ts';
-import { makeLog } from '../base/log.ts';
-import { seededRandom } from '../base/random.ts';
-import { VirtualClock } from '../base/virtual-clock.ts';
+import type { VirtualClock } from '../base/virtual-clock.ts';
 import { child, text, type JsonObject } from '../kube/api/json-object.ts';
-import { CheckCluster } from './check-cluster.ts';
-import { CheckRunner } from './check-runner.ts';
-import { CheckWatch } from './check-watch.ts';
-import { ReportIntake, type ReportAnswer } from './report-intake.ts';
+import type { ReportAnswer } from './report-intake.ts';
 
 describe('reports in numbers', () => {
+  let lead: Lead;
   let clock: VirtualClock;
   let api: CheckApi;
-  let watch: CheckWatch;
-  let intake: ReportIntake;
-  let stop: AbortController;
-  let running: Promise<void>;
 
   beforeEach(async () => {
-    clock = new VirtualClock();
     api = new CheckApi();
-    stop = new AbortController();
     api.put('khchecks', 'old', { spec: { runInterval: '1h', timeout: '5m' } });
-    const parts = { client: api, clock, log: makeLog(() => undefined), namespace: '' };
-    watch = new CheckWatch({ ...parts, random: seededRandom(3) });
-    const cluster = new CheckCluster({ ...parts, watch });
-    intake = new ReportIntake({
-      watch,
-      cluster,
-      clock,
-      record: () => undefined,
-      authoritativePod: 'a',
-    });
-    const runner = new CheckRunner({
-      ...parts,
-      watch,
-      cluster,
-      record: () => undefined,
-      authoritativePod: 'a',
-      retention: { completed: 1, failed: 2, failedMs: 1e9, jobsMs: 900_000 },
-      newRun: randomUUID,
-      reportingUrl: () => Promise.resolve('http://10.0.0.9'),
-      whyUnreported: () => Promise.resolve(''),
-      runOwn: () => Promise.resolve({ OK: true, Errors: [] }),
-    });
-    watch.start();
-    running = runner.run(stop.signal);
-    await clock.advance(1500);
+    lead = new Lead(api);
+    ({ clock } = lead);
+    await lead.begin();
   });
-  afterEach(async () => {
-    stop.abort();
-    await running;
-    await watch.stop();
-  });
+  afterEach(() => lead.end());
 
   const report = (run: string, from: string, ...errors: string[]): Promise<ReportAnswer> =>
-    intake.take(
-      {
-        version: 2,
-        method: 'POST',
-        contentType: '',
-        run,
-        from,
-        body: JSON.stringify({ OK: errors.length === 0, Errors: errors }),
-      },
-      stop.signal,
-    );
+    lead.reportFrom(from, 2, run, ...errors);
   const runNow = (): string => text(child(api.get('khstates', 'old')!, 'spec'), 'uuid');
   const statuses = async (sent: readonly Promise<ReportAnswer>[]): Promise<Map<number, number>> => {
     const counts = new Map<number, number>();
@@ -170,8 +125,8 @@ describe('reports in numbers', () => {
       api.isAway = false;
       api.hangs = false;
       api.refusesWith = 0;
-      stop.abort();
+      const ended = lead.end();
       await clock.advance(100);
-      await Promise.all(sent);
+      await Promise.all([ended, ...sent]);
     });
 });

@@ -5,7 +5,7 @@ import { seededRandom } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { CheckCluster } from '../../src/kuberhealthy/check-cluster.ts';
 import { CheckEvents } from '../../src/kuberhealthy/check-events.ts';
-import { CheckRunner } from '../../src/kuberhealthy/check-runner.ts';
+import { CheckRunner, type CheckRunnerParts } from '../../src/kuberhealthy/check-runner.ts';
 import { CheckWatch } from '../../src/kuberhealthy/check-watch.ts';
 import { ReportIntake, type ReportAnswer } from '../../src/kuberhealthy/report-intake.ts';
 import { CheckApi } from './check-api.ts';
@@ -24,7 +24,11 @@ export class Lead {
   readonly #stop = new AbortController();
   #running: Promise<void> | null = null;
 
-  constructor(api: CheckApi = new CheckApi(), clock: VirtualClock = new VirtualClock()) {
+  constructor(
+    api: CheckApi = new CheckApi(),
+    clock: VirtualClock = new VirtualClock(),
+    terms: Partial<Pick<CheckRunnerParts, 'runOwn' | 'retention'>> = {},
+  ) {
     this.api = api;
     this.clock = clock;
     const log = makeLog((line) => this.lines.push(line));
@@ -44,6 +48,7 @@ export class Lead {
       reportingUrl: () => Promise.resolve('http://10.0.0.9'),
       whyUnreported: () => Promise.resolve(''),
       runOwn: () => Promise.resolve({ OK: true, Errors: [] }),
+      ...terms,
     });
   }
 
@@ -62,13 +67,22 @@ export class Lead {
   }
 
   report(version: 2 | 3, run: string, ...errors: string[]): Promise<ReportAnswer> {
+    return this.reportFrom('10.1.0.7', version, run, ...errors);
+  }
+
+  reportFrom(
+    from: string,
+    version: 2 | 3,
+    run: string,
+    ...errors: string[]
+  ): Promise<ReportAnswer> {
     return this.intake.take(
       {
         version,
         method: 'POST',
         contentType: 'application/json',
         run,
-        from: '10.1.0.7',
+        from,
         body: JSON.stringify({ OK: errors.length === 0, Errors: errors }),
       },
       this.#stop.signal,

@@ -29,20 +29,20 @@ export type ListEnd = 'whole' | 'cut';
  */
 export async function listAll(
   client: ApiClient,
-  { path, labelSelector, waitMs, signal }: ListRequest,
+  request: ListRequest,
   take: (item: JsonObject) => boolean,
 ): Promise<ListEnd> {
-  const task = `list ${path.split('/').at(-1)!}`;
+  const { labelSelector, ...asked } = request;
+  const task = taskOf(request);
   let from = '';
   let size = 0;
   for (let taken = 0; taken < ITEMS_MAX;) {
     const query: Record<string, string> = { limit: String(PAGES[size]!) };
     if (labelSelector !== undefined) query['labelSelector'] = labelSelector;
     if (from !== '') query['continue'] = from;
-    const request = { path, query, task, waitMs, signal, bytesMax: PAGE_BYTES_MAX };
     let list: JsonObject;
     try {
-      list = asObject(await getJson(client, request));
+      list = asObject(await getJson(client, { ...asked, query, task, bytesMax: PAGE_BYTES_MAX }));
     } catch (error) {
       const isLarge = error instanceof ApiFailure && error.kind === 'large';
       if (!isLarge || size === PAGES.length - 1) throw error;
@@ -57,4 +57,23 @@ export async function listAll(
     if (from === '') return 'whole';
   }
   return 'cut';
+}
+
+/** The same where part of a list is of no use. Rejects with an `ApiFailure` of the kind `large` if there are more objects than are read. */
+export async function listWhole(
+  client: ApiClient,
+  request: ListRequest,
+  take: (item: JsonObject) => void,
+): Promise<void> {
+  const end = await listAll(client, request, (item) => {
+    take(item);
+    return true;
+  });
+  if (end === 'whole') return;
+  const text = `${client.host}: "${taskOf(request)}" has more than ${ITEMS_MAX} objects`;
+  throw new ApiFailure({ kind: 'large', text });
+}
+
+function taskOf({ path }: ListRequest): string {
+  return `list ${path.split('/').at(-1)!}`;
 }

@@ -6,7 +6,7 @@ import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { asObject, child, children, text, type JsonObject } from '../api/json-object.ts';
-import { listAll } from '../api/list.ts';
+import { listWhole } from '../api/list.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 
@@ -42,10 +42,9 @@ export async function clusterOwners(
     for (const plural of ['nodes', 'services', 'pods'] as const) {
       const kind = { nodes: 'Node', services: 'Service', pods: 'Pod' }[plural];
       const { signal } = parts;
-      await listAll(client, { path: `/api/v1/${plural}`, waitMs: WAIT_MS, signal }, (item) => {
-        add(owners, kind, item);
-        return true;
-      });
+      await listWhole(client, { path: `/api/v1/${plural}`, waitMs: WAIT_MS, signal }, (item) =>
+        add(owners, kind, item),
+      );
     }
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;

@@ -5,6 +5,7 @@ import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { getJson } from '../api/get-json.ts';
 import { asObject, child, children, text, texts, type JsonObject } from '../api/json-object.ts';
+import { listWhole } from '../api/list.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
 import { clusterNotAsked } from '../api/not-asked.ts';
@@ -13,8 +14,6 @@ import { clusterNotAsked } from '../api/not-asked.ts';
 const WAIT_MS = 8000;
 /** So many pods are looked at in search of a running one. */
 const mostPods = '50';
-/** Pages of names of one namespace; more are a mistake. */
-const pagesMax = 40;
 
 /** A source that asks once for each thing; call `close` at the end. */
 export function clusterPods(
@@ -69,15 +68,10 @@ export function clusterPods(
     async names(of, namespace) {
       const path = pathOf(of, namespace ?? access.namespace);
       const names: string[] = [];
-      let from = '';
-      for (let page = 0; page < pagesMax; page++) {
-        const rest = from === '' ? {} : { continue: from };
-        const found = await get(`list ${of.plural}`, path, { limit: '500', ...rest });
-        for (const item of children(found, 'items'))
-          names.push(text(child(item, 'metadata'), 'name'));
-        from = text(child(found, 'metadata'), 'continue');
-        if (from === '') break;
-      }
+      const { waitMs = WAIT_MS, signal } = parts;
+      await listWhole(client, { path, waitMs, signal }, (item) =>
+        names.push(text(child(item, 'metadata'), 'name')),
+      );
       return names;
     },
     async dnsAddresses() {

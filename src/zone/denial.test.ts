@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TYPE } from '../wire/iana.ts';
+import { writeMessage } from '../wire/message.ts';
+import { parseName } from '../wire/name.ts';
+import { Query } from '../wire/query.ts';
+import { MessageWriter } from '../wire/writer.ts';
+import { ZoneAnswers } from './zone-answer.ts';
+import { ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
+
+const NAMES = 10_000;
+const times = [0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 30];
+
+type Add = (owner: string, type: number, data: readonly number[]) => void;
+
+function zoneOf(fill: (add: Add) => void): ZoneData {
+  const builder = new ZoneBuilder(parseName('example.org.'));
+  const add: Add = (owner, type, data) => {
+    assert.equal(builder.add(parseName(owner), type, 300, Uint8Array.from(data)), null);
+  };
+  const names = [...parseName('ns.example.org.'), ...parseName('admin.example.org.')];
+  add('example.org.', TYPE.SOA, [...names, ...times]);
+  fill(add);
+  return new ZoneData(builder.pack());
+}
+
+/** How often nodes are looked at while a query that wants DNSSEC is answered, and the bytes of the reply. */
+function searches(
+  zone: ZoneData,
+  name: string,
+): { readonly count: number; readonly reply: Buffer } {
+  let count = 0;
+  const find = zone.find.bind(zone);
+  const flags = zone.flags.bind(zone);
+  zone.find = (node, type) => (count++, find(node, type));
+  zone.flags = (node) => (count++, flags(node));
+  const bytes = writeMessage({
+    ...{ id: 1, flags: 0, rcode: 0, question: [{ name, type: TYPE.A, class: 1 }] },
+    ...{ answer: [], authority: [], additional: [] },
+    edns: { udpSize: 1232, version: 0, dnssecOk: true, options: [] },
+  });
+  const query = new Query();
+  query.read(bytes, 0, bytes.length);
+  const reply = new ZoneAnswers(new MessageWriter(), 'file').answer(query, zone, false)!;
+  return { count, reply: Buffer.from(reply.bytes.subarray(reply.start, reply.end)) };
+}
+
+test('for a query that wants DNSSEC nothing is searched for in a zone that is not signed, however many names it has', () => {
+  const zone = zoneOf((add) => {
+    for (let i = 0; i < NAMES; i++) add(`host${i}.example.org.`, TYPE.A, [192, 0, 2, 1]);
+    add('*.wild.example.org.', TYPE.TXT, [1, 0x61]);
+  });
+  for (const name of [
+    'zzz.example.org.',
+    'x.zzz.example.org.',
+    'x.wild.example.org.',
+    'wild.example.org.',
+  ])
+    assert.ok(searches(zone, name).count < 40, name);
+});
+
+test('the NSEC record before a name is found at once behind a delegation with ten thousand addresses', () => {
+  const nsec = [...parseName('example.org.'), 0, 1, 0x40];
+  const zone = zoneOf((add) => {
+    add('example.org.', TYPE.NSEC, nsec);
+    add('below.example.org.', TYPE.NS, [...parseName('ns0.below.example.org.')]);
+    add('below.example.org.', TYPE.NSEC, nsec);
+    for (let i = 0; i < NAMES; i++) add(`ns${i}.below.example.org.`, TYPE.A, [192, 0, 2, 1]);
+  });
+  const { count, reply } = searches(zone, 'zzz.example.org.');
+  assert.ok(count < 40, `${count}`);
+  assert.ok(reply.includes(Buffer.from([5, ...Buffer.from('below')])), 'that of the delegation');
+});
