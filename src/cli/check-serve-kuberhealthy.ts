@@ -90,6 +90,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
     sweepSeconds: runner.sweeper.tookSeconds,
     swept: runner.sweeper.deleted,
     pods: watch.pods.numbers,
+    objects: watch.numbers,
     podOfRun: (run) => watch.pods.ofRun(3, run)?.name ?? null,
     eventsDropped: events.dropped,
     wall: clock.wall(),

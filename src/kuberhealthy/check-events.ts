@@ -9,6 +9,7 @@ import { ApiFailure } from '../kube/api/failure.ts';
 import { asObject, child, text, type JsonObject } from '../kube/api/json-object.ts';
 import { sendJson } from '../kube/api/get-json.ts';
 import { fullName, KINDS, type CheckObject } from './check-object.ts';
+import { shortText } from './error-texts.ts';
 
 /** Why there is an event; words that people filter by. */
 export type EventReason =
@@ -109,7 +110,7 @@ export class CheckEvents {
       return;
     }
     // A report of many pages is not remembered for it.
-    this.#queue.push([check, { ...event, message: shortened(event.message) }]);
+    this.#queue.push([check, { ...event, message: shortText(event.message, MESSAGE_MAX) }]);
     this.#writing ??= this.#writeAll();
   };
 
@@ -195,10 +196,19 @@ export class CheckEvents {
   }
 }
 
+<<<<<<< HEAD
 /** A copy: a piece of a text keeps the whole of it in memory. */
 function shortened(message: string): string {
   if (message.length <= MESSAGE_MAX) return message;
   return Buffer.from(`${message.slice(0, MESSAGE_MAX - 1)}…`).toString('utf8');
+=======
+function forgetOldest(remembered: Map<string, unknown>): void {
+  if (remembered.size <= REMEMBERED_MAX) return;
+  for (const [oldest] of remembered) {
+    remembered.delete(oldest);
+    return;
+  }
+>>>>>>> attack10
 }
 
 function hex(random: Random): string {

@@ -2,10 +2,7 @@
 import { printDuration } from '../base/duration.ts';
 import type { JsonObject } from '../kube/api/json-object.ts';
 import { BEGUN, fullName, RUNNING, type CheckObject, type CheckState } from './check-object.ts';
-
-/** More and longer errors would only fill the API server’s database. */
-const ERRORS_MAX = 100;
-const ERROR_LENGTH = 2000;
+import { boundedErrors } from './error-texts.ts';
 
 /** A run begins. */
 export function begun(state: CheckState, run: string, wall: number): CheckState {
@@ -23,12 +20,10 @@ export function ended(
   { ok, errors, node = '', authoritativePod }: Outcome,
   wall: number,
 ): CheckState {
-  const kept = errors.slice(0, ERRORS_MAX).map((error) => shortened(error));
-  if (errors.length > ERRORS_MAX) kept.push(`and ${errors.length - ERRORS_MAX} more errors`);
   return {
     ...state,
     ok,
-    errors: kept,
+    errors: boundedErrors(errors),
     // Version 2 goes on knowing the run, and takes a second report of it.
     run: version === 2 ? state.run : '',
     isRunning: false,
@@ -120,8 +115,4 @@ export function khStateOf(
 
 function secondsOf(ms: number | null): number {
   return ms === null ? 0 : Math.floor(ms / 1000);
-}
-
-function shortened(error: string): string {
-  return error.length > ERROR_LENGTH ? `${error.slice(0, ERROR_LENGTH - 1)}…` : error;
 }

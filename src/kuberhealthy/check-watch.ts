@@ -8,7 +8,8 @@ import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { asObject, child, children, text, type JsonObject } from '../kube/api/json-object.ts';
 import { Reflector } from '../kube/api/reflector.ts';
-import { JsonStore, withoutManagedFields, type JsonChange } from '../kube/store/json-store.ts';
+import { JsonStore, type JsonChange, type LeftOut } from '../kube/store/json-store.ts';
+import { ObjectRoom } from '../kube/store/object-room.ts';
 import {
   fullName,
   readHealthCheck,
@@ -19,6 +20,7 @@ import {
   type Version,
 } from './check-object.ts';
 import { CheckerPods } from './checker-pods.ts';
+import { storedObject } from './stored-object.ts';
 
 /** The kinds of objects, as the API has them. */
 export const RESOURCES = {
@@ -52,6 +54,16 @@ const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
 const WAIT_MS = 10_000;
 
+/** Objects take some kilobytes each; the container has 120 MiB, most of them for the program. */
+const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 * 1024 };
+/** Objects that there is no room for are told of so often, milliseconds. */
+const TELL_MS = 60_000;
+const NO_ROOM: Readonly<Record<Parameters<LeftOut>[1], string>> = {
+  object: 'it is too large',
+  namespace: 'those of its namespace take all the room that one may have',
+  all: 'all objects together are too large',
+};
+
 const KINDS_OF_2 = ['khcheck', 'khjob'] as const;
 /** A state has the name of its check, or of its job. */
 const BLOCKED =
@@ -67,12 +79,8 @@ export function resourcePath(resource: ResourceName, namespace: string): string 
 /** Follows the kinds that the cluster has. */
 export class CheckWatch {
   readonly #parts: CheckWatchParts;
-  readonly #stores: Readonly<Record<ResourceName, JsonStore>> = {
-    khchecks: new JsonStore(),
-    khjobs: new JsonStore(),
-    khstates: new JsonStore(),
-    healthchecks: new JsonStore(),
-  };
+  readonly #room = new ObjectRoom(ROOM);
+  readonly #stores: Readonly<Record<ResourceName, JsonStore>>;
   readonly #reflectors: Reflector<JsonObject, JsonChange>[] = [];
   readonly #followed = new Set<ResourceName>();
   readonly #listed = new Set<ResourceName>();
@@ -81,12 +89,21 @@ export class CheckWatch {
   readonly #sightings = new Map<string, Sighting>();
   readonly #stopping = new AbortController();
   #looked = false;
+  #toldAt = -Infinity;
 
   /** The pods of their runs. */
   readonly pods: CheckerPods;
 
   constructor(parts: CheckWatchParts) {
     this.#parts = parts;
+    const store = (resource: ResourceName): JsonStore =>
+      new JsonStore(this.#room, (object, why) => this.#tellLeftOut(resource, object, why));
+    this.#stores = {
+      khchecks: store('khchecks'),
+      khjobs: store('khjobs'),
+      khstates: store('khstates'),
+      healthchecks: store('healthchecks'),
+    };
     this.pods = new CheckerPods(parts);
   }
 
@@ -125,8 +142,17 @@ export class CheckWatch {
     return key === undefined ? null : (this.#checks.get(key) ?? null);
   }
 
-  /** States whose check is gone: namespace and name. */
+  /** Objects that there was no room for, and about how many bytes the others take. */
+  get numbers(): { readonly leftOut: number; readonly bytes: number } {
+    let leftOut = 0;
+    for (const store of Object.values(this.#stores)) leftOut += store.leftOut;
+    return { leftOut, bytes: this.#room.taken };
+  }
+
+  /** States whose check is gone: namespace and name. None while there may be checks that are not known. */
   *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
+    const { khchecks, khjobs } = this.#stores;
+    if (khchecks.leftOut + khjobs.leftOut > 0) return;
     for (const state of this.#stores.khstates.objects()) {
       const { namespace, name } = namesOf(state);
       const has = (kind: CheckKind): boolean => this.get(kind, namespace, name) !== null;
@@ -148,7 +174,7 @@ export class CheckWatch {
     const { namespace, name } = namesOf(object);
     if (name === '') return;
     const changes: JsonChange[] = [];
-    this.#stores[resource].put(namespace, name, [withoutManagedFields(object)], changes);
+    this.#stores[resource].put(namespace, name, [storedObject(object)], changes);
     this.#changed(resource, changes);
   }
 
@@ -216,7 +242,7 @@ export class CheckWatch {
           {
             name: `${resource}.${RESOURCES[resource].group}`,
             path: resourcePath(resource, this.#parts.namespace),
-            transform: (raw) => [withoutManagedFields(raw)],
+            transform: (raw) => [storedObject(raw)],
           },
         ],
       },
@@ -228,6 +254,16 @@ export class CheckWatch {
     });
     this.#reflectors.push(reflector);
     reflector.start();
+  }
+
+  #tellLeftOut(resource: ResourceName, ...[object, why]: Parameters<LeftOut>): void {
+    const { clock, log } = this.#parts;
+    if (clock.now() - this.#toldAt < TELL_MS) return;
+    this.#toldAt = clock.now();
+    const { leftOut } = this.numbers;
+    log.warning(
+      `${resource} ${fullName(object)} is left out, as ${leftOut} objects are: ${NO_ROOM[why]}`,
+    );
   }
 
   #changed(resource: ResourceName, changes: readonly JsonChange[]): void {

@@ -30,6 +30,7 @@ describe('a flood of reports over HTTP', () => {
         sweepSeconds: 0,
         swept: new Map(),
         pods: lead.watch.pods.numbers,
+        objects: lead.watch.numbers,
         podOfRun: () => null,
         eventsDropped: lead.events.dropped,
         wall: lead.clock.wall(),

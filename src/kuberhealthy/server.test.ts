@@ -75,6 +75,7 @@ describe('Kuberhealthy’s pages', () => {
       leads: true,
       loopSeconds: 0,
       refused: 0,
+      objects: { leftOut: 0, bytes: 0 },
       due: 0,
       sweepSeconds: 0,
       swept: new Map(),

@@ -22,6 +22,8 @@ export interface StatusFacts {
   /** The pod of a run; null: none is known. */
   readonly podOfRun: (run: string) => string | null;
   readonly eventsDropped: number;
+  /** Objects that there was no room for, and about how many bytes the others take. */
+  readonly objects: { readonly leftOut: number; readonly bytes: number };
   /** Milliseconds since 1970. */
   readonly wall: number;
 }
@@ -167,6 +169,18 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
     );
   own('pods', 'Checker pods that are known.', facts.pods.pods, 'gauge');
   own('pods_left_out', 'Checker pods that were too many to be known.', facts.pods.leftOut, 'gauge');
+  own(
+    'objects_bytes',
+    'What checks and their states take here, about.',
+    facts.objects.bytes,
+    'gauge',
+  );
+  own(
+    'objects_left_out',
+    'Checks and states that there was no room for.',
+    facts.objects.leftOut,
+    'gauge',
+  );
   own(
     'refused',
     'Checks that wait because the API server did not let them be changed.',

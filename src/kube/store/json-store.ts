@@ -2,6 +2,7 @@
 import { child, text, type JsonObject } from '../api/json-object.ts';
 import type { ReflectedStore } from '../api/reflector.ts';
 import { isBehind } from '../api/resource-version.ts';
+import { weightOf, type ObjectRoom } from './object-room.ts';
 
 /** An object that came, or went (`now` is null). */
 export interface JsonChange {
@@ -9,60 +10,104 @@ export interface JsonChange {
   readonly now: JsonObject | null;
 }
 
-/** The present state of one kind of API objects, by namespace and name. */
+interface Held {
+  readonly object: JsonObject;
+  readonly namespace: string;
+  readonly weight: number;
+}
+
+/** Told of an object that is not known here for want of room. */
+export type LeftOut = (
+  object: { readonly namespace: string; readonly name: string },
+  why: 'object' | 'namespace' | 'all',
+) => void;
+
+/** Objects that are left out are known by name up to this number, and counted as one more beyond it. */
+const LEFT_OUT_MAX = 1000;
+
+/** The present state of one kind of API objects, by namespace and name, as far as there is room for them. */
 export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
-  readonly #objects = new Map<string, JsonObject>();
+  readonly #room: ObjectRoom;
+  readonly #tell: LeftOut;
+  readonly #objects = new Map<string, Held>();
+  readonly #leftOut = new Set<string>();
   /** Those that the list which is under way has not brought yet; null: none is. */
   #unlisted: Set<string> | null = null;
+
+  constructor(room: ObjectRoom, tell: LeftOut) {
+    this.#room = room;
+    this.#tell = tell;
+  }
 
   get size(): number {
     return this.#objects.size;
   }
 
   get bytes(): number {
-    let characters = 0;
-    for (const object of this.#objects.values()) characters += JSON.stringify(object).length;
-    return characters;
+    let bytes = 0;
+    for (const { weight } of this.#objects.values()) bytes += weight;
+    return bytes;
+  }
+
+  /** How many there was no room for. */
+  get leftOut(): number {
+    return this.#leftOut.size;
   }
 
   get(namespace: string, name: string): JsonObject | null {
-    return this.#objects.get(keyOf(namespace, name)) ?? null;
+    return this.#objects.get(keyOf(namespace, name))?.object ?? null;
   }
 
-  objects(): Iterable<JsonObject> {
-    return this.#objects.values();
+  *objects(): Generator<JsonObject> {
+    for (const { object } of this.#objects.values()) yield object;
   }
 
   /** An event that is older than what is known, as one that was on its way while an answer to a change came, counts for nothing; a list does. */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;
     const key = keyOf(namespace, name);
-    const before = this.#objects.get(key) ?? null;
+    const before = this.#objects.get(key)?.object ?? null;
     this.#unlisted?.delete(key);
     if (before !== null && this.#unlisted === null && isBehind(versionOf(now), versionOf(before)))
       return;
-    this.#objects.set(key, now);
-    out.push({ before, now });
+    this.#drop(key);
+    const weight = weightOf(now);
+    const why = this.#room.take(namespace, weight);
+    if (why === null) {
+      this.#objects.set(key, { object: now, namespace, weight });
+      out.push({ before, now });
+      return;
+    }
+    if (this.#leftOut.size <= LEFT_OUT_MAX) this.#leftOut.add(key);
+    this.#tell({ namespace, name }, why);
+    if (before !== null) out.push({ before, now: null });
   }
 
   remove(namespace: string, name: string, out: JsonChange[]): void {
-    const key = keyOf(namespace, name);
-    const before = this.#objects.get(key);
-    if (before === undefined) return;
-    this.#objects.delete(key);
-    out.push({ before, now: null });
+    this.#removeKey(keyOf(namespace, name), out);
   }
 
   beginList(): void {
-    this.#unlisted = new Set(this.#objects.keys());
+    this.#unlisted = new Set([...this.#objects.keys(), ...this.#leftOut]);
   }
 
   endList(out: JsonChange[]): void {
-    for (const key of this.#unlisted ?? []) {
-      out.push({ before: this.#objects.get(key)!, now: null });
-      this.#objects.delete(key);
-    }
+    for (const key of this.#unlisted ?? []) this.#removeKey(key, out);
     this.#unlisted = null;
+  }
+
+  #removeKey(key: string, out: JsonChange[]): void {
+    const before = this.#objects.get(key)?.object;
+    this.#drop(key);
+    if (before !== undefined) out.push({ before, now: null });
+  }
+
+  #drop(key: string): void {
+    this.#leftOut.delete(key);
+    const held = this.#objects.get(key);
+    if (held === undefined) return;
+    this.#objects.delete(key);
+    this.#room.give(held.namespace, held.weight);
   }
 }
 
