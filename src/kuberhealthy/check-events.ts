@@ -196,21 +196,6 @@ export class CheckEvents {
   }
 }
 
-<<<<<<< HEAD
-/** A copy: a piece of a text keeps the whole of it in memory. */
-function shortened(message: string): string {
-  if (message.length <= MESSAGE_MAX) return message;
-  return Buffer.from(`${message.slice(0, MESSAGE_MAX - 1)}…`).toString('utf8');
-=======
-function forgetOldest(remembered: Map<string, unknown>): void {
-  if (remembered.size <= REMEMBERED_MAX) return;
-  for (const [oldest] of remembered) {
-    remembered.delete(oldest);
-    return;
-  }
->>>>>>> attack10
-}
-
 function hex(random: Random): string {
   return random
     .integer(2 ** 32)
