@@ -51,8 +51,10 @@ export const NODE: {
   GLUE: 32,
 } as const;
 
-/** The memory that a zone takes, bytes. */
-export function bytesOf({ data, nodes, slots, nsec3 }: PackedZone): number {
+/** The memory that a zone takes, bytes; none: 0. */
+export function bytesOf(packed: PackedZone | null): number {
+  if (packed === null) return 0;
+  const { data, nodes, slots, nsec3 } = packed;
   return data.byteLength + nodes.byteLength + slots.byteLength + nsec3.byteLength;
 }
 

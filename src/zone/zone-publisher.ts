@@ -1,11 +1,11 @@
 /** Zones on their way from the control thread to the workers. */
 import type { Clock } from '../base/clock.ts';
+import { ReplacedMemory } from '../base/replaced-memory.ts';
 import type { Kept } from '../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../server/contract/data-set.ts';
 import { foldName, parseName } from '../wire/name.ts';
 import { differenceOf, type Difference } from './difference.ts';
 import { bytesOf, type PackedZone } from './packed-zone.ts';
-import { ReplacedZones } from './replaced-zones.ts';
 import { isNewer } from './serial.ts';
 import type { ZoneChange } from './zone-replica.ts';
 
@@ -21,10 +21,10 @@ export class ZonePublisher implements Kept {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();
-  readonly #replaced: ReplacedZones;
+  readonly #replaced: ReplacedMemory;
 
   constructor(open: OpenDataSet, clock: Clock) {
-    this.#replaced = new ReplacedZones(clock);
+    this.#replaced = new ReplacedMemory(clock);
     this.#set = open<ZoneChange>({
       snapshot: () => [...this.#zones.values()],
       size: () => CHANGE_BYTES,
@@ -53,7 +53,7 @@ export class ZonePublisher implements Kept {
   put(zone: string, packed: PackedZone | null, differences?: readonly Difference[]): void {
     const before = this.#zones.get(zone);
     const history = packed === null ? [] : historyOf(before, packed, differences);
-    this.#replaced.add(before?.packed ?? null);
+    this.#replaced.add(bytesOf(before?.packed ?? null));
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
   }
 
@@ -79,7 +79,7 @@ export class ZonePublisher implements Kept {
     if (entry === undefined) return;
     this.#zones.delete(zone);
     this.#confirmed.delete(zone);
-    this.#replaced.add(entry.packed);
+    this.#replaced.add(bytesOf(entry.packed));
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }
 

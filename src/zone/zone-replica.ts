@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts';
+import { ReplacedMemory } from '../base/replaced-memory.ts';
 import type { Replica } from '../server/contract/data-set.ts';
 import type { WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
-import type { PackedZone } from './packed-zone.ts';
-import { ReplacedZones } from './replaced-zones.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 import { ZoneDirectory, type OfZone } from './zone-directory.ts';
 
@@ -32,10 +32,10 @@ export class ZoneReplica implements Replica<ZoneChange> {
   /** Origins that a snapshot has not named, by their bytes; null: none is coming in. */
   #unnamed: Map<string, WireName> | null = null;
   readonly #watchers = new Set<(zone: ServedZone) => void>();
-  readonly #replaced: ReplacedZones;
+  readonly #replaced: ReplacedMemory;
 
   constructor(clock: Clock) {
-    this.#replaced = new ReplacedZones(clock);
+    this.#replaced = new ReplacedMemory(clock);
   }
 
   begin(): void {
@@ -47,7 +47,7 @@ export class ZoneReplica implements Replica<ZoneChange> {
     for (const { origin, packed, history, expired, gone } of changes) {
       this.#unnamed?.delete(keyOf(origin));
       const old = this.#dataOf(origin);
-      if (old !== packed) this.#replaced.add(old);
+      if (old !== packed) this.#replaced.add(bytesOf(old));
       if (gone) {
         this.zones.delete(origin);
         continue;
@@ -66,7 +66,7 @@ export class ZoneReplica implements Replica<ZoneChange> {
 
   complete(): void {
     for (const origin of this.#unnamed?.values() ?? []) {
-      this.#replaced.add(this.#dataOf(origin));
+      this.#replaced.add(bytesOf(this.#dataOf(origin)));
       this.zones.delete(origin);
     }
     this.#unnamed = null;

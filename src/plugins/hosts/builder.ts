@@ -122,6 +122,13 @@ export class HostsBuilder {
     return { data, entries, slots: this.#slots, seed: this.#seed };
   }
 
+  /** Gives back what was needed to build, at once: files may change faster than the runtime looks for what is not used any more. */
+  close(): void {
+    this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(0));
+    this.#names = new Uint32Array(this.#names.buffer.transfer(0));
+    this.#items = new Uint32Array(this.#items.buffer.transfer(0));
+  }
+
   /** The number of a name, which it gets now if it has none; -1: there are too many. */
   #numberOf(name: WireName): number {
     const mask = this.#slots.length - 1;

@@ -14,17 +14,27 @@ export interface EntryTerms {
  * passed over.
  * @returns false: what is more would be left out
  */
-export function readEntry(
+export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder): boolean {
+  const steps = entrySteps(line, terms, builder);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same, name by name: a line may have millions, and whoever reads it has other things to do. */
+export function* entrySteps(
   line: string,
   { wanted, reverse }: EntryTerms,
   builder: HostsBuilder,
-): boolean {
+): Generator<void, boolean> {
   const words = wordsOf(line);
   const first = words.next();
   const address = first.done === true ? null : addressOf(first.value);
   if (address === null) return true;
   let back: WireName | null = null;
   for (const word of words) {
+    yield;
     const name = nameOf(word);
     if (name === null || !wanted(name)) continue;
     if (reverse && !isWildcard(name)) back ??= reverseName(address);

@@ -48,21 +48,26 @@ export class HostsFile {
   /**
    * Reads it if it has changed, in slices, so that the thread is never held up for long. A file that cannot be read is tried again at the
    * next look; one that is too large, or no file, not before it has changed.
-   * @param take gets each line; false: no more is wanted
+   * @param take gets each line, and takes it in small steps; false: no more is wanted
    * @returns whether it was read to its end, or as far as was wanted; what came otherwise does not count
    */
-  async read(take: (line: string) => boolean): Promise<boolean> {
+  async read(take: (line: string) => Generator<void, boolean>): Promise<boolean> {
     let stats: Stats | null = null;
     try {
       stats = statSync(this.path);
       if (stats.mtimeMs === this.#mtimeMs && stats.size === this.#size) return false;
       let sliceEnd = this.#clock.now() + SLICE_MS;
-      let lines = 0;
+      let steps = 0;
       for (const line of readFileLines(this.path, FILE_MAX.hosts)) {
-        if (!take(line)) break;
-        if ((++lines & 63) !== 0 || this.#clock.now() <= sliceEnd) continue;
-        await setImmediate();
-        sliceEnd = this.#clock.now() + SLICE_MS;
+        const taking = take(line);
+        let step;
+        do {
+          step = taking.next();
+          if ((++steps & 63) !== 0 || this.#clock.now() <= sliceEnd) continue;
+          await setImmediate();
+          sliceEnd = this.#clock.now() + SLICE_MS;
+        } while (step.done !== true);
+        if (!step.value) break;
       }
       this.#seen(stats);
       this.changedAt = stats.mtimeMs / 1000;

@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { FLAG, OPCODE, RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
@@ -235,6 +236,29 @@ describe('hosts', () => {
     rmSync(file);
     await world.clock.advance(4000);
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.2, 10.0.0.3']);
+    await world.close();
+  });
+
+  test('the memory of a large table that was replaced is collected, in both planes', async (t) => {
+    const large = (octet: number): string =>
+      Array.from({ length: 12_000 }, (_, i) => `10.${octet}.${i >> 8}.${i & 255} n${i}.org`).join(
+        '\n',
+      );
+    const file = hostsFile(large(1));
+    const world = await worldWith('{\n reload 2s\n}', '.', file);
+    const runtime = globalThis as { gc?: unknown };
+    const before = runtime.gc;
+    let collections = 0;
+    runtime.gc = () => collections++;
+    t.after(() => (runtime.gc = before));
+    writeFileSync(file, large(22));
+    // Slices of the file take turns of the real loop; a thread that is busy is let alone.
+    for (let tries = 0; tries < 100 && collections < 2; tries++) {
+      await world.clock.advance(5000);
+      await sleep(30);
+    }
+    assert.equal(collections, 2);
+    assert.deepEqual(await answers(world, 'n9.org. A'), ['10.22.0.9']);
     await world.close();
   });
 

@@ -1,6 +1,7 @@
 /** `hosts`: the directive, and how it is put together in both planes. */
 import type { Problem } from '../../base/problem.ts';
 import { every } from '../../base/clock.ts';
+import { ReplacedMemory } from '../../base/replaced-memory.ts';
 import { optional, zones } from '../../corefile/positions.ts';
 
 import { fallthrough, flag, lines, setting } from '../../corefile/properties.ts';
@@ -12,9 +13,9 @@ import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
 import { answerer } from './answers.ts';
 import { HostsBuilder, NAMES_MAX } from './builder.ts';
-import { isEntry, readEntry } from './entries.ts';
+import { entrySteps, isEntry, readEntry } from './entries.ts';
 import { HostsFile } from './file.ts';
-import { HostsLookup, type HostsTable } from './table.ts';
+import { bytesOf, HostsLookup, type HostsTable } from './table.ts';
 
 const DEFAULT_FILE = '/etc/hosts';
 
@@ -107,7 +108,7 @@ export const hosts: Plugin = definePlugin({
     /** null: the file is as it was, or cannot be read. */
     const build = async (first: boolean): Promise<HostsTable | null> => {
       let builder = new HostsBuilder();
-      if (!(await file.read((line) => readEntry(line, terms, builder)))) {
+      if (!(await file.read((line) => entrySteps(line, terms, builder)))) {
         if (!first) return null;
         builder = new HostsBuilder();
       }
@@ -122,12 +123,15 @@ export const hosts: Plugin = definePlugin({
           `${file.path} has more than ${NAMES_MAX} names: further ones are left out and not found`,
         );
       context.log.debug(`Parsed hosts file into ${builder.count} entries`);
-      return builder.build();
+      const built = builder.build();
+      builder.close();
+      return built;
     };
     let table = await build(true);
     context.onJoin(() => [table]);
     context.onStart(() => {
       if (options.reloadMs === 0) return;
+      const replaced = new ReplacedMemory(context.clock);
       let reading = false;
       const look = async (): Promise<void> => {
         if (reading) return;
@@ -135,6 +139,7 @@ export const hosts: Plugin = definePlugin({
         try {
           const changed = await build(false);
           if (changed === null) return;
+          replaced.add(table === null ? 0 : bytesOf(table));
           table = changed;
           context.publish(table);
         } finally {
@@ -151,7 +156,14 @@ export const hosts: Plugin = definePlugin({
     const through = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
     const parts = { here, through, next, unsupported: options.fallthroughUnsupported };
     const answer = answerer(context.writer, options.ttlSeconds, parts);
-    context.onMessage((message) => answer.use(new HostsLookup(message as HostsTable)));
+    const replaced = new ReplacedMemory(context.clock);
+    let bytes = 0;
+    context.onMessage((message) => {
+      const table = message as HostsTable;
+      replaced.add(bytes);
+      bytes = bytesOf(table);
+      answer.use(new HostsLookup(table));
+    });
     return (query) => answer.link(query);
   },
 });

@@ -18,6 +18,11 @@ export interface HostsTable {
   readonly seed: number;
 }
 
+/** The memory that a table takes, bytes. */
+export function bytesOf({ data, entries, slots }: HostsTable): number {
+  return data.byteLength + entries.byteLength + slots.byteLength;
+}
+
 /** Numbers that each entry has. */
 export const FIELDS = 5;
 

@@ -1,22 +1,21 @@
-/** Versions of zones that nobody answers from any more, and the memory that hangs on them. */
-import type { Clock, Timer } from '../base/clock.ts';
-import { collectMemory } from '../base/settle-memory.ts';
-import { bytesOf, type PackedZone } from './packed-zone.ts';
+/** Shared memory that nobody answers from any more: old versions of zones and of hosts. */
+import type { Clock, Timer } from './clock.ts';
+import { collectMemory } from './settle-memory.ts';
 
 /** Less is not worth a pause, bytes. */
 const WORTH = 1024 * 1024;
-/** Zones that change often are collected together. */
+/** What changes often is collected together. */
 const AFTER_MS = 15_000;
 /** More is not waited for, bytes: a pause delays some queries, but memory is not without end. */
-const MOST = 64 * 1024 * 1024;
+const MOST = 32 * 1024 * 1024;
 /** A thread that is busier than this, part of its time, goes on answering. */
 const BUSY = 0.1;
 
 /**
- * Has the old versions of zones collected in this thread. The runtime would leave them for as long as it has no other reason: shared
- * memory counts as nothing for it, and a thread that answers leaves no garbage. Each thread that has a view of a zone holds all of it.
+ * Has old versions of large data collected in this thread. The runtime would leave them for as long as it has no other reason: shared
+ * memory counts as nothing for it, and a thread that answers leaves no garbage. Each thread that has a view of a version holds all of it.
  */
-export class ReplacedZones {
+export class ReplacedMemory {
   readonly #clock: Clock;
   readonly #isBusy: () => boolean;
   #bytes = 0;
@@ -28,10 +27,9 @@ export class ReplacedZones {
     this.#isBusy = isBusy;
   }
 
-  /** This version has been let go. */
-  add(packed: PackedZone | null): void {
-    if (packed === null) return;
-    this.#bytes += bytesOf(packed);
+  /** A version of so many bytes has been let go. */
+  add(bytes: number): void {
+    this.#bytes += bytes;
     if (this.#bytes >= MOST) this.#plan(0);
     else if (this.#bytes >= WORTH) this.#plan(AFTER_MS);
   }
