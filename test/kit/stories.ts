@@ -63,12 +63,39 @@ function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
   return inOrder(packets);
 }
 
+/** Some ten thousand queries of a DNS pod to its upstream in crowds of all sizes, before a limit of 600 packets a second that holds 100. */
+function longLimit(): Captured[] {
+  const packets: Captured[][] = [];
+  let tokens = 100;
+  let lastMs = 0;
+  let n = 0;
+  for (let second = 0; second < 20; second++) {
+    const isQuiet = second < 10;
+    const asks = isQuiet ? 450 : 100 + ((second * 487) % 900);
+    for (let i = 0; i < asks; i++, n++) {
+      const atMs = second * 1000 + (i * (isQuiet ? 1000 : 200 + ((second * 173) % 700))) / asks;
+      tokens = Math.min(100, tokens + (atMs - lastMs) * 0.6);
+      lastMs = atMs;
+      const passes = tokens >= 1;
+      if (passes) tokens--;
+      const way = ends('10.244.9.9', 1024 + n, '192.0.2.53');
+      const type = n % 2 === 0 ? 'A' : 'AAAA';
+      packets.push(
+        asked(atMs, way, `n${n % 700}.example.com.`, n, { type, tookMs: passes ? 0.5 : null }),
+      );
+    }
+  }
+  return inOrder(packets);
+}
+
 /** The name with capitals here and there. */
 function mixed(name: string, by: number): string {
   return name.replace(/[a-z]/g, (letter, i: number) =>
     (i * 7 + by) % 3 === 0 ? letter.toUpperCase() : letter,
   );
 }
+
+let long: Promise<readonly Captured[]> | null = null;
 
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
@@ -666,6 +693,34 @@ export const stories: readonly Story[] = [
       );
       return inOrder([others, extra]);
     },
+  },
+  {
+    name: 'S6 overload: two DNS pods behind one service are behind with their work from the first second on',
+    code: 'ND7001',
+    packets: (seed) => {
+      const free = [0, 0];
+      return play(
+        [
+          ...pods('go', 14, { lookups: 10, everyMs: 700 }),
+          ...pods('glibc', 14, { from: 40, lookups: 10, everyMs: 700 }),
+        ],
+        (passing) => {
+          // Connection tracking has each socket stay with one of them; what does not find room in the queue is lost.
+          const pod = (passing.port + passing.client.length) % 2;
+          const freeMs = Math.max(free[pod]!, passing.atMs) + 22 + passing.random.integer(20);
+          const behind = `10.244.9.${pod + 1}`;
+          if (freeMs - passing.atMs > 1200) return { lost: true, behind };
+          free[pod] = freeMs;
+          return { ...healthy(passing), tookMs: freeMs - passing.atMs, behind };
+        },
+        { seed },
+      );
+    },
+  },
+  {
+    name: 'S19 a limit on packets that crowds pass now and then, in a capture of nearly ten thousand queries',
+    code: 'ND4001',
+    packets: () => (long ??= Promise.resolve(longLimit())),
   },
   {
     name: 'S11 a DNS pod asks the address of its own service, and is asked by the translated address of its node',

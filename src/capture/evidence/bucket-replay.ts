@@ -5,13 +5,16 @@
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** Queries that are kept of one server. */
-const QUERIES_MAX = 8000;
+const QUERIES_MAX = 60_000;
 /** A query counts as lost so long after it was sent: what is younger in a full table is not known yet, milliseconds. */
 const SETTLED_MS = 15_000;
 /** Losses are compared by slots of this length, milliseconds: which packet of a crowd is dropped is a matter of microseconds. */
 const SLOT_MS = 50;
 /** Smaller bursts cannot be told from pairs of A and AAAA of which the second is lost. */
-const BURSTS = [5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 200];
+const BURSTS = [
+  5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100, 128, 160, 200, 256, 320, 400, 512, 700,
+  1024,
+];
 const RATE_MIN = 10;
 const RATE_MAX = 3000;
 const RATE_STEP = 1.08;
@@ -29,29 +32,32 @@ export interface Bucket {
 
 /** The queries to one server in the order in which they are known to be over. */
 export class BucketReplay {
-  #queries: { readonly ms: number; readonly lost: boolean }[] = [];
+  /** When each was sent; of those that were lost the negative. */
+  #queries: number[] = [];
   #lost = 0;
   #full = false;
 
   add(exchange: SeenExchange): void {
     if (this.#full || exchange.protocol !== 'udp') return;
     if (this.#queries.length >= QUERIES_MAX) {
-      // As long as all goes well nothing has to be remembered.
+      // As long as all goes well only the latest have to be remembered: what is lost of these is known later.
       if (this.#lost > 0) {
         this.#full = true;
         return;
       }
-      this.#queries = [];
+      this.#queries = this.#queries.slice(QUERIES_MAX / 2);
     }
     const lost = isLost(exchange);
     if (lost) this.#lost++;
-    this.#queries.push({ ms: exchange.sentMs, lost });
+    this.#queries.push(lost ? -exchange.sentMs : exchange.sentMs);
   }
 
   /** Null: too little was lost, or too much. */
   get best(): Bucket | null {
     if (this.#lost < 20) return null;
-    const sorted = this.#queries.toSorted((one, other) => one.ms - other.ms);
+    const sorted = this.#queries
+      .map((ms) => ({ ms: Math.abs(ms), lost: ms < 0 }))
+      .toSorted((one, other) => one.ms - other.ms);
     const untilMs = this.#full ? sorted.at(-1)!.ms - SETTLED_MS : Infinity;
     const queries = sorted.filter(({ ms }) => ms <= untilMs);
     const lost = queries.filter((query) => query.lost).length;

@@ -140,8 +140,11 @@ export class Observations {
     this.replays.at(server.address, () => new BucketReplay())?.add(exchange);
     this.lines.at(server.address, () => new WaitingLine())?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
-    if (behind !== undefined && behind !== server.address)
+    if (behind !== undefined && behind !== server.address) {
       this.backends.at(behind, () => new ServerView(behind))?.add(exchange);
+      // Queries wait at the server that works, and not at the address that it shares with others.
+      this.lines.at(behind, () => new WaitingLine())?.add(exchange);
+    }
     this.#client(exchange);
     if (exchange.protocol === 'udp') {
       const key = `${client.address} ${client.port} ${server.address}`;

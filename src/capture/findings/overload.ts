@@ -1,6 +1,6 @@
 /** Servers that cannot keep up, by what they lose or by what waits for what. */
 import type { Observations } from '../evidence/observations.ts';
-import { latencyOf } from '../exchanges/seen-exchange.ts';
+import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   excluded,
   share,
@@ -83,27 +83,42 @@ export const overload: Rule = {
   },
 };
 
-/** Nothing is lost yet, and all wait for each other. */
+/** All wait for each other, and hardly anything is lost yet. */
 function waitingLine(observed: Observations, claims: Claims): Verdict | null {
-  for (const server of observed.servers.list) {
+  if (observed.slowLookups < 0.3 * observed.lookups) return null;
+  const behind = [...observed.servers.list, ...observed.backends.list].flatMap((server) => {
     const line = observed.lines.get(server.address)?.line ?? null;
-    if (line === null || line.correlation < 0.8 || line.longest < 4) continue;
-    const slow = observed.slowLookups >= 0.3 * observed.lookups;
-    if (server.quantile(0.9) < SLOW_MS || !slow) continue;
-    claims.late.add(server.address);
-    return {
-      ...said,
-      confidence: 0.85,
-      seen: [
-        `${server.address}: the more queries wait, the longer each takes: about ${took(line.stepMs)} for each of up to ${line.longest} before it (correlation ${line.correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(0.9) / 2)}.`,
-        `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(server.outcomes.lost, server.outcomes.asked)} queries got no reply.`,
-      ],
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
-        exchanges.filter(
-          (each) => each.server.address === server.address && (latencyOf(each) ?? 0) >= SLOW_MS / 2,
+    return line === null ||
+      line.correlation < 0.8 ||
+      line.longest < 4 ||
+      server.quantile(0.9) < SLOW_MS
+      ? []
+      : [{ ...line, server }];
+  });
+  if (behind.length === 0) return null;
+  const addresses = new Set(behind.map(({ server }) => server.address));
+  // The service that they stand behind is late with them.
+  const isTheirs = ({ server, hops }: SeenExchange): boolean =>
+    addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address));
+  const slow = observed.affected.flatMap(({ exchanges }) =>
+    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= SLOW_MS / 2),
+  );
+  const losses = claims.open.filter(isTheirs);
+  claims.take(losses);
+  for (const { server } of [...slow, ...losses]) claims.late.add(server.address);
+  for (const address of addresses) claims.late.add(address);
+  return {
+    ...said,
+    confidence: 0.85,
+    seen: [
+      ...behind
+        .slice(0, 3)
+        .map(
+          ({ server, stepMs, longest, correlation }) =>
+            `${server.address}: the more queries wait, the longer each takes: about ${took(stepMs)} for each of up to ${longest} before it (correlation ${correlation.toFixed(2)}). One in ten took more than ${took(server.quantile(0.9) / 2)}.`,
         ),
-      ),
-    };
-  }
-  return null;
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more; ${share(observed.total.lost, observed.total.asked)} queries got no reply.`,
+    ],
+    exchanges: [...slow, ...losses],
+  };
 }

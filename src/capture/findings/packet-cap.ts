@@ -25,7 +25,7 @@ export const packetCap: Rule = {
     const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
     if (busy.length === 0) return unknown('too few queries for a limit on packets');
     for (const server of busy) {
-      const found = plateauOf(server) ?? bucketOf(server, observed);
+      const found = plateauOf(server, observed) ?? bucketOf(server, observed);
       if (found === null) continue;
       const losses = lossesTo(claims, server.address);
       if (losses.length < 20) continue;
@@ -63,8 +63,12 @@ export const packetCap: Rule = {
   },
 };
 
-function plateauOf({ address, outcomes, history }: ServerView): Limit | null {
+function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
+  const { address, outcomes, history } = server;
   if (outcomes.asked < 300) return null;
+  // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for those before it.
+  const line = lines.get(address)?.line ?? null;
+  if (server.quantile(0.5) > SLOW_MS && line !== null && line.correlation > 0.5) return null;
   // Whole seconds in which something was lost, without the edges of the burst.
   const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= 60).slice(1, -1);
   if (full.length < 3) return null;
