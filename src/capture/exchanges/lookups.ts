@@ -28,6 +28,8 @@ interface Growing {
   open: number;
   lastMs: number;
   stem: string | null;
+  /** Whether the name that is asked for by now was answered with records: that ends a walk. */
+  found: boolean;
   closed: boolean;
 }
 
@@ -68,11 +70,13 @@ export class LookupGrouping {
         open: 0,
         lastMs: exchange.sentMs,
         stem: null,
+        found: false,
         closed: false,
       };
       growing.push(home);
       if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
     }
+    if (home.exchanges.at(-1)?.name !== exchange.name) home.found = false;
     home.exchanges.push(exchange);
     home.open++;
     home.lastMs = exchange.sentMs;
@@ -85,6 +89,8 @@ export class LookupGrouping {
     if (home === undefined) return;
     this.#of.delete(exchange);
     home.open--;
+    const isFound = exchange.answers > 0 && exchange.rcode === RCODE.NOERROR;
+    if (isFound && home.exchanges.at(-1)!.name === exchange.name) home.found = true;
     home.lastMs = Math.max(home.lastMs, exchange.repliedMs ?? exchange.sentMs);
     if (home.closed && home.open === 0) this.#finish(home);
   }
@@ -116,11 +122,12 @@ export class LookupGrouping {
 
   /** Whether the exchange asks for the next name of the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
+    // What excludes most comes first: a busy client has hundreds of lookups under way, and each query is held against all of them.
+    if (each.found || !sameFirstLabel(last.name, exchange.name)) return false;
     if (each.candidates.includes(exchange.name)) return false;
     const { sentMs } = exchange;
+    // The next name is asked for when the one before is settled.
     const current = each.exchanges.filter(({ name }) => name === last.name);
-    // A name that was answered ends a walk; and the next one is asked when the one before is settled.
-    if (current.some((one) => one.answers > 0 && one.rcode === RCODE.NOERROR)) return false;
     if (current.some((one) => one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS))
       return false;
     const settled = current.every(({ ending }) => ending === 'answered');
@@ -158,6 +165,16 @@ export class LookupGrouping {
     const name = stem === null ? first.name : stem.slice(0, -1);
     this.#give({ client, name, startMs: first.sentMs, endMs, exchanges, candidates });
   }
+}
+
+/** Whether both names begin with the same label, as all names of a walk do. */
+function sameFirstLabel(one: string, other: string): boolean {
+  for (let at = 0; at < one.length; at++) {
+    const code = one.charCodeAt(at);
+    if (code !== other.charCodeAt(at)) return false;
+    if (code === 0x2e) return true;
+  }
+  return false;
 }
 
 /** Whether the exchange asks for the same name in the same call: its other family, or the same once more. */
