@@ -82,18 +82,16 @@ const usualListeners: ReadonlySet<string> = new Set(['net/tcp', 'net/udp-batch']
  */
 const usualPlugins: ReadonlySet<string> = new Set(
   [
-    ...[
-      'bind',
-      'cache',
-      'errors',
-      'forward',
-      'health',
-      'kubernetes',
-      'loadbalance',
-      'loop',
-      'prometheus',
-      'ready',
-    ],
+    'bind',
+    'cache',
+    'errors',
+    'forward',
+    'health',
+    'kubernetes',
+    'loadbalance',
+    'loop',
+    'prometheus',
+    'ready',
     'reload',
   ].map(own),
 );

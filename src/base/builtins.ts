@@ -10,7 +10,7 @@ export const builtins = {
   tls: (): typeof import('node:tls') => process.getBuiltinModule('node:tls'),
   zlib: (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib'),
   dgram: (): typeof import('node:dgram') => process.getBuiltinModule('node:dgram'),
-  /** Cheap, but not for those who may use it only in the end: pure rooms draw from `random.ts`. */
+  /** For what is imported by rooms that do no I/O themselves, as `random.ts` is. */
   files: (): typeof import('node:fs') => process.getBuiltinModule('node:fs'),
   filePromises: (): typeof import('node:fs/promises') =>
     process.getBuiltinModule('node:fs/promises'),

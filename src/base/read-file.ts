@@ -56,6 +56,11 @@ export function readFileBytes(
   }
 }
 
+/** The same as text: UTF-8. */
+export function readFileText(path: string, maxBytes: number): string {
+  return readFileBytes(path, maxBytes).toString('utf8');
+}
+
 /**
  * The lines of a regular file one by one, as UTF-8 and without their ends: only a slice of it, and a line, are in memory at a time.
  * @param maxBytes the most that it may have
@@ -112,11 +117,6 @@ function openRegular(
     closeSync(handle);
     throw error;
   }
-}
-
-/** The same as text: UTF-8. */
-export function readFileText(path: string, maxBytes: number): string {
-  return readFileBytes(path, maxBytes).toString('utf8');
 }
 
 function kindOf(stats: Stats): string {

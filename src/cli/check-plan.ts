@@ -2,6 +2,7 @@
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
+import { Recent } from '../base/recent.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
@@ -81,18 +82,22 @@ export async function contextOf(
     network: systemProbeNetwork(secureRandom, liveLookup(plan.timeoutMs)),
     random: secureRandom,
     clock: systemClock,
-    objects: clusterObjects((run) => withCluster(accessOf(options, io), run), io.signal),
+    objects: clusterObjects(
+      (run) => withCluster(accessOf(options, io), run),
+      systemClock,
+      io.signal,
+    ),
     vip: uniqueServers(vip ?? []),
     replicas: uniqueServers(replicas ?? []),
   };
 }
 
 /** Of a service that is asked for again and again the same is told once. */
-const told = new Set<string>();
+const told = new Recent<string, true>(systemClock, Infinity, 100);
 
 function tellOnce(why: string, io: Io): void {
-  if (told.has(why)) return;
-  told.add(why);
+  if (told.get(why) === true) return;
+  told.put(why, true);
   io.err(`ndots check: the address of the service itself is not known: ${why}\n`);
 }
 

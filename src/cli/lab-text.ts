@@ -27,11 +27,11 @@ export function labText(
 function outcomeText(outcome: Outcome, page: Page): string {
   const { story, how, server, acts, tookMs } = outcome;
   const { paint } = page;
-  const how2 =
+  const played =
     how === 'real' ? `played in namespaces, ${server} answers` : 'a model, in virtual time';
   const lines = [
     `${paint.strong(visible(story.name))}  ${story.title === story.name ? '' : visible(story.title)}`.trimEnd(),
-    paint.dim(`${visible(story.source)}; ${how2}`),
+    paint.dim(`${visible(story.source)}; ${played}`),
     ...(story.preconditions.length > 0 || story.trigger !== '' ? [''] : []),
     ...story.preconditions.map(
       (text, index) => `  ${index === 0 ? 'given' : '     '}  ${visible(text)}`,

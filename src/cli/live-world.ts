@@ -1,7 +1,8 @@
 /** The world of live rules: the machine's own sockets and files. */
 import { lookup } from 'node:dns/promises';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { connect } from 'node:tls';
+import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import type { ProbeServer } from '../probe/network.ts';
 import type { LiveWorld } from '../live/rules/live-rule.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -36,7 +37,7 @@ function shownCertificate(
 ): Promise<string | null> {
   let authorities: Buffer[];
   try {
-    authorities = ca.map((file) => readFileSync(file));
+    authorities = ca.map((file) => readFileBytes(file, FILE_MAX.small));
   } catch {
     // The authority lies where the server runs: without it nothing can be said.
     return Promise.resolve(null);

@@ -1,9 +1,7 @@
+import type { Environment } from '../base/environment.ts';
 import { parseProblem } from './problems.ts';
 import type { Report } from './report.ts';
 import type { Token } from './tree.ts';
-
-/** Environment variables by name. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A text whose references to environment variables were replaced. */
 export interface Substituted {

@@ -1,6 +1,6 @@
 import type { Problem } from '../base/problem.ts';
 import { textOf } from './environment.ts';
-import type { Environment } from './environment.ts';
+import type { Environment } from '../base/environment.ts';
 import { TokenStream, SNIPPET_IMPORTS_MAX } from './expand.ts';
 import type { Files } from './expand.ts';
 import { fingerprint } from './fingerprint.ts';

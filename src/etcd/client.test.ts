@@ -6,7 +6,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../base/clock.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { EtcdClient, type EtcdClientParts } from './client.ts';
-import { parseEndpoint, printEndpoint } from './endpoint.ts';
+import { dial, parseEndpoint, printEndpoint } from './endpoint.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
 import { MessageBuilder } from '../base/protobuf.ts';
 
@@ -120,6 +120,15 @@ describe('endpoints', () => {
 });
 
 describe('a client of etcd', () => {
+  test('files of TLS that are none hold nobody up', async () => {
+    const endpoint = parseEndpoint('https://127.0.0.1:1')!;
+    const tls = { certificate: '', key: '', authority: '/dev/zero' };
+    await assert.rejects(
+      dial(endpoint, tls, new AbortController().signal),
+      /127\.0\.0\.1:1: is a device, not a file/,
+    );
+  });
+
   test('an endpoint that is not there, and one whose member cannot serve, are passed over', async (t) => {
     const sick = await grpcServer(t, (stream) => refuse(stream, 14, 'etcdserver: no leader'));
     const well = await grpcServer(t, (stream) => reply(stream, range));

@@ -1,8 +1,8 @@
 import { connect as connectTcp, type Socket } from 'node:net';
-import { readFileSync } from 'node:fs';
 import { whyFailed } from '../base/why-failed.ts';
 import { builtins } from '../base/builtins.ts';
 import { printHostPort } from '../base/ip.ts';
+import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
 
 /** Where one member of a cluster takes clients. */
@@ -97,10 +97,12 @@ function open({ host, port, socket }: Endpoint, tls: TlsFiles | null): Socket {
     minVersion: 'TLSv1.2',
     ALPNProtocols: ['h2'],
     ...(/^[\d.]+$|:/.test(host) || host === '' ? {} : { servername: host }),
-    ...(authority === '' ? {} : { ca: readFileSync(authority) }),
-    ...(certificate === '' ? {} : { cert: readFileSync(certificate), key: readFileSync(key) }),
+    ...(authority === '' ? {} : { ca: read(authority) }),
+    ...(certificate === '' ? {} : { cert: read(certificate), key: read(key) }),
   });
 }
+
+const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
   const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';

@@ -9,6 +9,7 @@ import { ApiFailure } from '../kube/api/failure.ts';
 import { asObject, child, text, type JsonObject } from '../kube/api/json-object.ts';
 import { sendJson } from '../kube/api/get-json.ts';
 import { fullName, KINDS, type CheckObject } from './check-object.ts';
+import { apiTime } from './check-state.ts';
 import { shortText } from './error-texts.ts';
 
 /** Why there is an event; words that people filter by. */
@@ -147,7 +148,7 @@ export class CheckEvents {
     const { clock, random, host } = this.#parts;
     const { namespace, name, uid, kind, objectVersion } = check;
     const key = `${uid} ${reason} ${message}`;
-    const now = new Date(clock.wall()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const now = apiTime(clock.wall());
     const folder = `/api/v1/namespaces/${namespace}/events`;
     const known = this.#written.get(key);
     this.#written.delete(key);

@@ -55,7 +55,7 @@ export function timedOut(check: CheckObject, why: string): string {
   const because = why === '' ? '' : `: ${why}`;
   if (version === 2)
     return `${executionError(check)}: timed out waiting for checker pod to report in${because}`;
-  const at = new Date(state.begunAt ?? 0).toISOString().replace(/\.\d+Z$/, 'Z');
+  const at = apiTime(state.begunAt ?? 0);
   return `check run ${state.run} timed out after ${printDuration(timeoutMs)} (started at ${at})${because}`;
 }
 
@@ -103,14 +103,17 @@ export function khStateOf(
       RunDuration: printDuration(state.tookMs),
       Namespace: namespace,
       Node: state.node,
-      // Seconds, as the API writes times.
-      LastRun:
-        state.toldAt === null ? null : new Date(state.toldAt).toISOString().replace(/\.\d+Z$/, 'Z'),
+      LastRun: state.toldAt === null ? null : apiTime(state.toldAt),
       AuthoritativePod: state.authoritativePod,
       uuid: state.run,
       khWorkload: kind === 'khjob' ? 'KHJob' : 'KHCheck',
     },
   };
+}
+
+/** Milliseconds since 1970 as the API writes times: `2026-11-22T18:00:00Z`. */
+export function apiTime(wall: number): string {
+  return new Date(wall).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 function secondsOf(ms: number | null): number {

@@ -1,4 +1,5 @@
 /** What a lab is made of: objects, Corefile, network, and the programs that run in it. */
+import type { Environment } from '../base/environment.ts';
 import type { Script } from '../resolver/answers-file.ts';
 import type { OwnFiles } from './files.ts';
 import type { Machine } from './network.ts';
@@ -22,9 +23,6 @@ export interface ClusterPlan {
   /** More files that a pod has of its own, by `namespace/name`. */
   readonly files?: Readonly<Record<string, OwnFiles>>;
 }
-
-/** Variables that programs of a lab are started with. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Programs that a lab starts. */
 export interface LabPrograms {

@@ -2,7 +2,7 @@
 import { runProgram, startProgram, type Program, type ProgramResult } from '../linux/programs.ts';
 import { call } from './commands.ts';
 import { wordsBehind, type OwnFiles } from './files.ts';
-import type { Environment } from './plan.ts';
+import type { Environment } from '../base/environment.ts';
 
 /** Where a program runs. */
 export interface Place {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findProgram, runProgram, type ProgramResult } from '../linux/programs.ts';
-import type { Environment } from './plan.ts';
+import type { Environment } from '../base/environment.ts';
 
 /** A client that this machine can run, or why it cannot. `NAME FAMILY(0|4|6) COUNT` follow its words. */
 export type RealClient =

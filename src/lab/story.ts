@@ -2,7 +2,8 @@
 import type { CaptureFilter, PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
-import type { ClusterPlan, Environment, RuleMode } from './plan.ts';
+import type { Environment } from '../base/environment.ts';
+import type { ClusterPlan, RuleMode } from './plan.ts';
 
 /** One thing that is claimed, and what was seen. */
 export interface Fact {

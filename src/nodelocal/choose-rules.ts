@@ -42,14 +42,11 @@ export function chooseRules(parts: ChooseRulesParts): readonly RuleSet[] {
       log.warning(`the table ${name} is not guarded against other programs: ${why}`);
     return [new NftablesRules({ rules, program: nft, table: name, onUnowned })];
   }
-  const missing =
-    program === 'auto' ? `${needed[0]} nor nft` : program === 'iptables' ? needed[0] : 'nft';
+  const wanted = program === 'iptables' ? needed[0] : 'nft';
+  const missing = program === 'auto' ? `neither ${needed[0]} nor nft` : `no ${wanted}`;
   throw new Problem({
     code: 'no-rules-program',
-    text: `rules cannot be set: neither ${missing} is installed`.replace(
-      /neither (?!.* nor )/,
-      'no ',
-    ),
+    text: `rules cannot be set: ${missing} is installed`,
     hint: 'Without rules queries to the cluster DNS address do not come to the node cache.',
     remedy:
       'Install iptables or nftables, or set the rules up by other means: -setupiptables=false',

@@ -15,10 +15,10 @@ describe('where instances of a node meet', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-meeting-'));
   after(() => rmSync(folder, { recursive: true }));
   const path = meetingPoint(folder);
-  const instance = async (): Promise<Handover> => {
+  const instance = async (cacheBytes = 3): Promise<Handover> => {
     const made = new Handover({
       ...{ path, log },
-      cache: () => Promise.resolve(new Uint8Array(3)),
+      cache: () => Promise.resolve(new Uint8Array(cacheBytes)),
       release: () => Promise.resolve(),
     });
     const before = existsSync(path);
@@ -33,6 +33,12 @@ describe('where instances of a node meet', () => {
     assert.deepEqual(await (await findPredecessor(path, log))?.cache, Buffer.alloc(3));
     only.close();
     assert.deepEqual(readdirSync(folder), []);
+  });
+
+  test('one whose caches hold more than is handed over is taken over from all the same, with a part of it', async () => {
+    const only = await instance(65 * 1024 * 1024);
+    assert.equal((await findPredecessor(path, log))?.cache.length, 64 * 1024 * 1024);
+    only.close();
   });
 
   test('one that ends leaves the place of its successor alone', async () => {

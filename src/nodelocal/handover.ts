@@ -9,7 +9,7 @@ import { whyFailed } from '../base/why-failed.ts';
 const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
 /** One that says nothing for so long is not there, milliseconds. */
 const SILENCE_MS = 8000;
-/** More than this no cache holds. */
+/** Of what the caches hold no more is handed over, bytes: the largest nodes have some in each of many workers. */
 const CACHE_MAX = 64 * 1024 * 1024;
 const LINE_MAX = 64;
 
@@ -138,7 +138,7 @@ export class Handover {
     const { cache, release, log } = this.#parts;
     if (word === WORDS.ASK) {
       log.info('Another instance is about to take over');
-      const bytes = await cache();
+      const bytes = (await cache()).subarray(0, CACHE_MAX);
       const head = Buffer.alloc(4);
       head.writeUInt32BE(bytes.length);
       socket.write(head);

@@ -1,4 +1,5 @@
 /** Objects of the cluster that checks make for a while: a service and its endpoints, marked, so that what a crash left behind is found. */
+import type { Clock } from '../base/clock.ts';
 import type { ApiChange, ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson, sendJson } from '../kube/api/get-json.ts';
@@ -34,6 +35,7 @@ const WAIT_MS = 8000;
 /** In a cluster; `use` opens a client and closes it. */
 export function clusterObjects(
   use: <T>(run: (client: ApiClient) => Promise<T>) => Promise<T>,
+  clock: Pick<Clock, 'wall'>,
   signal: AbortSignal,
 ): ProbeObjects {
   const send = async (
@@ -98,7 +100,7 @@ export function clusterObjects(
         const request = { path, query, task: 'list services', waitMs: WAIT_MS, signal };
         return children(asObject(await getJson(client, request)), 'items')
           .map((item) => child(item, 'metadata'))
-          .filter((made) => Date.now() - Date.parse(text(made, 'creationTimestamp')) > olderMs)
+          .filter((made) => clock.wall() - Date.parse(text(made, 'creationTimestamp')) > olderMs)
           .map((made) => text(made, 'name'));
       }),
   };

@@ -60,6 +60,26 @@ test('for a query that wants DNSSEC nothing is searched for in a zone that is no
     assert.ok(searches(zone, name).count < 40, name);
 });
 
+const HASH = '0123456789abcdefghijklmnopqrstuv';
+
+/** A zone whose one NSEC3 record stands for all names. */
+function hashedZone(iterations: number): ZoneData {
+  return zoneOf((add) => {
+    const how = [1, 0, iterations >> 8, iterations & 0xff, 0];
+    add('example.org.', TYPE.NSEC3PARAM, how);
+    add(`${HASH}.example.org.`, TYPE.NSEC3, [...how, 20, ...Array<number>(20).fill(0), 0, 1, 0x40]);
+  });
+}
+
+test('names are hashed as often as a zone says, up to a bound: beyond it a query would hold up all others', () => {
+  const proves = (iterations: number): boolean =>
+    searches(hashedZone(iterations), 'zzz.example.org.').reply.includes(HASH);
+  assert.equal(proves(0), true);
+  assert.equal(proves(500), true);
+  assert.equal(proves(501), false);
+  assert.equal(proves(65_535), false);
+});
+
 test('the NSEC record before a name is found at once behind a delegation with ten thousand addresses', () => {
   const nsec = [...parseName('example.org.'), 0, 1, 0x40];
   const zone = zoneOf((add) => {

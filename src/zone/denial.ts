@@ -1,7 +1,7 @@
 /** Proofs that a name or type does not exist, from NSEC and NSEC3 records. */
 import { TYPE } from '../wire/iana.ts';
 import { NODE } from './packed-zone.ts';
-import { hashName, readHashParts, type HashParts } from './nsec3-hash.ts';
+import { hashName, ITERATIONS_MAX, readHashParts, type HashParts } from './nsec3-hash.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /** Proofs of one reply; a chain of wildcards could want more, and then lacks some. */
@@ -10,7 +10,7 @@ const STAR = Uint8Array.of(1, 0x2a);
 
 /**
  * Which NSEC or NSEC3 records prove what a reply denies (RFC 4035 section 3.1.3, RFC 5155 section 7.2): collects the nodes that own
- * them. Nothing happens in a zone that is not signed. Names are in lower case.
+ * them. Nothing happens in a zone that is not signed, or whose names are hashed more often than is done here. Names are in lower case.
  */
 export class Denial {
   readonly nodes: Uint32Array = new Uint32Array(PROOFS_MAX);
@@ -31,7 +31,8 @@ export class Denial {
     this.#zone = zone;
     this.#parts = zone.hashed ? readHashParts(zone) : null;
     // Every name of a signed zone has an NSEC record, its apex before all (RFC 4035 section 2.3).
-    this.#isSigned = zone.hashed || zone.find(0, TYPE.NSEC);
+    this.#isSigned =
+      this.#parts === null ? zone.find(0, TYPE.NSEC) : this.#parts.iterations <= ITERATIONS_MAX;
   }
 
   /** The name, which begins at `at`, is there: it has no such type. */

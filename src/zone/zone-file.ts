@@ -12,8 +12,10 @@ import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
 import { MessageFull, MessageWriter } from '../wire/writer.ts';
 import { parseOwned } from '../wire/zone-text.ts';
+import { ITERATIONS_MAX, readHashParts } from './nsec3-hash.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { TargetCheck } from './target-check.ts';
+import { ZoneData } from './zone-data.ts';
 import { ZoneBuilder, type Refusal } from './zone-builder.ts';
 
 /** The most bytes that a zone file may have, and each that it includes. */
@@ -149,6 +151,15 @@ export async function readZoneFile(
     );
   beforePacking();
   const packed = builder.pack();
+  const { iterations } = readHashParts(new ZoneData(packed));
+  if (iterations > ITERATIONS_MAX)
+    warnings.push(
+      mistake(
+        { file: path, line: 1, column: 1 },
+        `names are hashed ${iterations} times for NSEC3: more than ${ITERATIONS_MAX} are not made for a query, and denials go without proof`,
+        'RFC 9276: sign the zone with 0 additional iterations.',
+      ),
+    );
   for (const { place, text, hint } of targets.oddities(packed)) {
     if (warnings.length >= PROBLEMS_MAX) break;
     warnings.push(mistake(place, text, hint));

@@ -8,15 +8,15 @@ const STRETCH_MS = 250;
 const STRETCHES_MAX = 28_800;
 
 /** Queries of one kind of sockets. */
-export interface Tally {
+export interface Fates {
   asked: number;
   lost: number;
 }
 
 /** Both kinds of sockets in the same time. */
 export interface Ages {
-  readonly fresh: Tally;
-  readonly known: Tally;
+  readonly fresh: Fates;
+  readonly known: Fates;
 }
 
 /** Compares new sockets with those that have been answered. */
@@ -28,9 +28,9 @@ export class NewSockets {
     const at = Math.floor(exchange.sentMs / STRETCH_MS);
     const stretch = this.#stretches.at(at, noAges);
     if (stretch === null) return;
-    const tally = isKnown ? stretch.known : stretch.fresh;
-    tally.asked++;
-    if (isLost(exchange)) tally.lost++;
+    const fates = isKnown ? stretch.known : stretch.fresh;
+    fates.asked++;
+    if (isLost(exchange)) fates.lost++;
   }
 
   /** The sum over the stretches in which queries of new sockets got lost, and in how many of these all others were answered. */

@@ -19,6 +19,8 @@ export class HostsFile {
   changedAt: number | null = null;
   #mtimeMs = -1;
   #size = -1;
+  /** Why it could not be read last; `''`: it could. */
+  #failure = '';
 
   constructor(path: string, clock: Clock, log: Log) {
     this.path = path;
@@ -70,6 +72,7 @@ export class HostsFile {
         if (!step.value) break;
       }
       this.#seen(stats);
+      this.#failure = '';
       this.changedAt = stats.mtimeMs / 1000;
       return true;
     } catch (error) {
@@ -78,9 +81,16 @@ export class HostsFile {
       if (stats !== null && (code === 'EFBIG' || code === 'ENOTREG')) {
         this.#seen(stats);
         this.#log.error(`${this.path} is not read: it ${whyUnreadable(error)}`);
-      }
+      } else if (code !== 'ENOENT' && code !== 'EISDIR') this.#tell(whyUnreadable(error));
       return false;
     }
+  }
+
+  /** Each failure once: it is tried again every few seconds. */
+  #tell(failure: string): void {
+    if (failure !== this.#failure)
+      this.#log.error(`${this.path} cannot be read: ${failure}; its names stay as they were`);
+    this.#failure = failure;
   }
 
   #seen({ mtimeMs, size }: Stats): void {

@@ -284,7 +284,7 @@ describe('hosts', () => {
     await other.close();
   });
 
-  test('a file that could not be read for a while is read as soon as it can be', async () => {
+  test('a file that could not be read for a while is told of once, and read as soon as it can be', async () => {
     const file = hostsFile('10.0.0.1 a.example.org\n');
     const world = await worldWith('', '.', file);
     writeFileSync(file, '10.0.0.2 a.example.org\n10.0.0.3 b.example.org\n');
@@ -294,6 +294,9 @@ describe('hosts', () => {
     if (root) process.seteuid!(65_534);
     await world.clock.advance(10_000).finally(() => root && process.seteuid!(0));
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.1']);
+    assert.deepEqual(world.log, [
+      `[ERROR] plugin/hosts: ${file} cannot be read: permission denied; its names stay as they were`,
+    ]);
     chmodSync(file, 0o644);
     await world.clock.advance(5000);
     assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.2']);

@@ -2,9 +2,9 @@
  * Where reports go, found out before any check runs: a report that says that DNS is down must not need DNS. The name is looked up
  * once; where that fails, the variables of the service and the API server know its address, and `Host` still has the name.
  */
+import type { Environment } from '../../base/environment.ts';
 import { parseAddress } from '../../base/ip.ts';
 import { isLocalhostName } from '../../resolver/myhostname.ts';
-import type { Environment } from './run.ts';
 
 /** An address for reports, and how it was found. */
 export interface ReportingAddress {

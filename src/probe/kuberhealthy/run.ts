@@ -1,9 +1,7 @@
 /** What Kuberhealthy tells its checker pods, in the environment: where to report, as which run, until when; and what to check. */
+import type { Environment } from '../../base/environment.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
-
-/** The environment of a process. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** One run of a check. */
 export interface KuberhealthyRun {

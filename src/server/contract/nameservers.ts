@@ -1,5 +1,5 @@
-import { isIP } from '../../base/ip.ts';
 /** Files in the form of resolv.conf where a directive names upstreams. */
+import { isIP } from '../../base/ip.ts';
 
 /** The addresses of `nameserver` lines, in file order, repeated ones once (resolv.conf(5)). */
 export function readNameservers(text: string): readonly string[] {
