@@ -33,6 +33,7 @@ export const bench: Command = {
       env: {},
       host: { hostname: 'pod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
     });
+    const showsProgress = options.output === 'text' && process.stderr.isTTY === true;
     const loads = await runLoad({
       ...options,
       servers: options.servers.map((server) => ({ ...server, serverName: '' })),
@@ -40,12 +41,12 @@ export const bench: Command = {
       turnMs: TURN_MS,
       openPort: batchedUdp().available ? batchedUdpPort : plainUdpPort,
       signal: io.signal,
-      ...(options.output === 'text' && {
+      ...(showsProgress && {
         progress: (doneMs: number) =>
           io.err(`\r${Math.round(doneMs / 1000)} of ${options.lastsMs / 1000} s `),
       }),
     });
-    if (options.output === 'text') io.err('\r');
+    if (showsProgress) io.err('\r');
     io.out(
       options.output === 'json'
         ? printJson(options, loads)

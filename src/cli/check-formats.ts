@@ -43,12 +43,13 @@ function asText(results: readonly CheckResult[], paint: Paint): string {
   };
   const lines: string[] = [];
   for (const { check, state, observations } of results) {
+    const width = Math.max(22, ...observations.map(({ target }) => target.length));
     lines.push(
       `${colours[state](`${glyphs[state]} ${state.padEnd(7)}`)} ${paint.strong(check.kind.name)} ${check.title}`,
     );
     for (const each of observations)
       lines.push(
-        `            ${colours[each.state](glyphs[each.state])} ${each.target.padEnd(22)} ${milliseconds(each).padStart(9)}  ${each.text}`,
+        `            ${colours[each.state](glyphs[each.state])} ${each.target.padEnd(width)} ${milliseconds(each).padStart(9)}  ${each.text}`,
       );
   }
   lines.push(summary(results));

@@ -11,6 +11,7 @@ import { chosen, type CheckOptions } from './check-options.ts';
 import { contextOf, planOf } from './check-plan.ts';
 import { EXIT, type Io } from './command.ts';
 import { listening } from './listening.ts';
+import { count } from './page.ts';
 import { untilSignal } from './until-signal.ts';
 
 /** Replicas come and go: where they are is asked so often. */
@@ -47,7 +48,7 @@ export async function watchFile(options: CheckOptions, io: Io, log: Log): Promis
   const checks = chosen(plan.checks, options.only);
   let context = await contextOf(plan, options, io);
   log.info(
-    `${checks.length} checks of ${context.vip.length} service addresses and ${context.replicas.length} replicas`,
+    `${count(checks.length, 'check', 'checks')} of ${count(context.vip.length, 'service address', 'service addresses')} and ${count(context.replicas.length, 'replica', 'replicas')}`,
   );
   const watch = new Watch({
     checks,

@@ -106,13 +106,17 @@ function checkFiles({ pcap, save, coredns }: RunOptions): void {
       remedy: 'name a file elsewhere',
     });
   }
-  if (coredns !== null && !existsSync(coredns)) {
-    throw new Problem({
-      code: 'unreadable-file',
-      text: `${coredns}: cannot read the CoreDNS to serve with`,
-      remedy: 'name its program: --server coredns=/usr/local/bin/coredns',
-    });
-  }
+  checkCoredns(coredns);
+}
+
+/** @throws Problem if there is no such program */
+export function checkCoredns(file: string | null): void {
+  if (file === null || existsSync(file)) return;
+  throw new Problem({
+    code: 'unreadable-file',
+    text: `${file}: cannot read the CoreDNS to serve with`,
+    remedy: 'name its program: --server coredns=/usr/local/bin/coredns',
+  });
 }
 
 /** Plays one story in a process of its own, behind walls. Ctrl-C ends it, without a verdict unless it is over and only stands. */

@@ -25,7 +25,7 @@ import {
 import { parseAnswers } from '../resolver/answers-file.ts';
 import { EXIT, type Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
-import { INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
+import { checkCoredns, INSIDE, ownWords, REPORT_FD } from './lab-perform.ts';
 import { readText } from './named-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
@@ -66,6 +66,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
     });
   }
   if (readStanding(file) !== null) throw standsAlready();
+  checkCoredns(options.run.coredns);
   const corefile = options.corefile === null ? [] : ['--corefile', resolve(options.corefile)];
   const words = [
     ...ownWords(),

@@ -150,6 +150,8 @@ export function parseSizeOptions(
       peak: values.peak ?? 2,
       output,
     };
+  if (values.nodes !== null && values.cores === null) throw usage('--nodes takes --cores besides');
+  if (values.cores !== null && values.nodes === null) throw usage('--cores takes --nodes besides');
   if (values.nodes === null || values.cores === null)
     throw usage('size by what?', 'Give --nodes and --cores, or --metrics URL, or --follow.');
   return {

@@ -17,6 +17,7 @@ import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { listening } from './listening.ts';
 import { readText } from './named-file.ts';
+import { count } from './page.ts';
 import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
 import { coreVersion } from './version.ts';
 import { untilSignal } from './until-signal.ts';
@@ -48,26 +49,31 @@ async function byCluster(
 ): Promise<number> {
   const { nodes, cores, params, output } = options;
   const data = params === null ? usualParams : await paramsOf(params, io);
-  const sized = readSizing(data, params ?? 'the usual proportion').replicas({
+  const sized = readSizing(
+    data,
+    params === null ? 'the usual proportion' : fileLabel(params),
+  ).replicas({
     nodes,
     cores,
     schedulableNodes: nodes,
     schedulableCores: cores,
   });
   if (output === 'json') io.out(`${JSON.stringify(sized)}\n`);
-  else io.out(`${sized.replicas} replicas: ${sized.because}\n`);
+  else io.out(`${count(sized.replicas, 'replica', 'replicas')}: ${sized.because}\n`);
   return EXIT.ok;
 }
+
+const fileLabel = (path: string): string => (path === '-' ? 'standard input' : path);
 
 /** The data of a ConfigMap: of the object, or bare. */
 async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
   const content =
     path === '-' ? await io.stdin() : readText(path, 'ConfigMap of the autoscaler', FILE_MAX.small);
-  const { documents, problems } = parseYaml(content, path === '-' ? 'standard input' : path);
+  const { documents, problems } = parseYaml(content, fileLabel(path));
   const [problem] = problems;
   if (problem !== undefined) throw problem;
   const object = asObject(documents[0]?.value);
-  if (object['kind'] === 'ConfigMap') return textMap(object, 'data');
+  if (object['kind'] === 'ConfigMap' || 'data' in object) return textMap(object, 'data');
   return Object.fromEntries(
     Object.entries(object).map(([mode, params]) => [
       mode,
@@ -81,7 +87,8 @@ async function byMetrics(
   io: Io,
 ): Promise<number> {
   const { metrics, forMs, output } = options;
-  if (output === 'text') io.err(`measuring ${metrics.length} replicas for ${forMs / 1000} s …\n`);
+  if (output === 'text')
+    io.err(`measuring ${count(metrics.length, 'replica', 'replicas')} for ${forMs / 1000} s …\n`);
   const before = await Promise.all(metrics.map((url) => scrape(url, io.signal)));
   await sleep(systemClock, forMs, io.signal);
   if (io.signal.aborted) return EXIT.interrupted;
@@ -94,7 +101,7 @@ async function byMetrics(
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
   io.out(
     [
-      `${found.replicas} replicas: ${found.because}`,
+      `${count(found.replicas, 'replica', 'replicas')}: ${found.because}`,
       '',
       `  queries       ${found.queriesPerSecond.toFixed(0)}/s now, planned for ${(found.queriesPerSecond * options.peak).toFixed(0)}/s`,
       `  processors    ${(found.cpuPerQuery * 1e6).toFixed(1)} µs per query; a replica is used to ${percent(found.utilisation)} of ${options.cpu}`,

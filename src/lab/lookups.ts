@@ -133,6 +133,8 @@ export async function planned(
     readonly delayMs?: number;
     readonly ipv6?: boolean;
     readonly nodeResolvConf?: string;
+    /** The DNS service resets TCP connections. */
+    readonly noTcp?: boolean;
   } = {},
 ): Promise<Looked> {
   const conf = podResolvConf(
@@ -163,7 +165,10 @@ export async function planned(
     },
     ...{ repeat: 1, limitMs: 600_000 },
   };
-  const script = parseAnswers({ delay: more.delayMs ?? 1, rules }, 'the script of a story');
+  const script = parseAnswers(
+    { delay: more.delayMs ?? 1, rules, ...(more.noTcp === true && { notcp: [CLUSTER_DNS] }) },
+    'the script of a story',
+  );
   const run = await planLookup(plan, script, seededRandom(1));
   return lookedOf(makeReport(run, [], { startedAt: null, from: null }), client);
 }

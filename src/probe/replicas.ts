@@ -1,4 +1,5 @@
 /** Where the replicas of a DNS service are: its EndpointSlices, or its Endpoints for those who may read no others. */
+import { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
@@ -76,6 +77,8 @@ export async function findServers(
     let missing: string | null = null;
     const vip = await services().catch((error: unknown) => {
       if (!(error instanceof ApiFailure)) throw error;
+      if (error.kind === 'missing' && name !== null && replicas.length === 0)
+        throw notThere(`${namespace}/${name}`);
       missing = [error.message, error.advice].filter((text) => text !== '').join('; ');
       return [];
     });
@@ -89,6 +92,17 @@ export async function findServers(
       remedy: 'Without the API server: --replica IP, or replicas: in the file.',
     });
   }
+}
+
+/** Without it other servers would be asked than those that were meant. */
+function notThere(service: string): Problem {
+  return new Problem({
+    code: 'not-found',
+    text: `there is no service ${service} in this cluster`,
+    hint: 'Another one? --service NAMESPACE/NAME, or service: in the file.',
+    remedy:
+      'kubectl get services -A lists them all; that of the DNS mostly has -l k8s-app=kube-dns.',
+  });
 }
 
 function mayNot(error: unknown): boolean {

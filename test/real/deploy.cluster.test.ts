@@ -9,7 +9,7 @@ import { policyObjects } from '../../src/webhook/policy.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
-import { helmTemplate } from '../kit/helm.ts';
+import { helm, helmTemplate } from '../kit/helm.ts';
 
 /** Objects of a chart or a file that the API server knows: it has no CRDs of Prometheus' operator. */
 const objectsOf = (yaml: string): readonly KubeJson[] =>
@@ -90,6 +90,49 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       assert.deepEqual(await cluster.put(objects), []);
       const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
       await cluster.kubectlWith(list, 'apply', '--validate=strict', '--dry-run=server', '-f', '-');
+    });
+
+  for (const [what, values] of [
+    ['everything is switched on', everything],
+    [
+      'another server has the DNS, and a policy is all of the webhook',
+      {
+        deployment: { enabled: false },
+        nodeCache: { enabled: true, clusterDns: '10.0.0.10' },
+        webhook: { enabled: true, kind: 'MutatingAdmissionPolicy' },
+      },
+    ],
+  ] as const)
+    test(`what the chart's notes name is there, when ${what}`, () => {
+      const shown = helm(
+        ['install', 'dns', 'deploy/helm/ndots', '--namespace', 'kube-system', '--dry-run=server']
+          // Kinds that this API server has no definition of.
+          .concat('--set', 'prometheus.monitor.enabled=false')
+          .concat(
+            Object.entries(values).flatMap(([key, value]) => [
+              '--set-json',
+              `${key}=${JSON.stringify(value)}`,
+            ]),
+          ),
+        { KUBECONFIG: cluster.kubeconfig('admin'), HOME: tmpdir() },
+      );
+      const [manifest = '', notes = ''] = shown.split('\nNOTES:\n');
+      const made = new Set(
+        objectsOf(manifest.slice(manifest.indexOf('---'))).map(
+          ({ kind, metadata }) => `${String(kind).toLowerCase()}/${metadata?.name}`,
+        ),
+      );
+      const named = [
+        ...notes.matchAll(
+          /\b(deployment|daemonset|mutatingadmissionpolicy)[/ ]([\w-]+)|\b(Service) (dns-\w+)/g,
+        ),
+      ];
+      assert.ok(named.length >= 2, notes);
+      for (const [, kind, name, service, ofService] of named)
+        assert.ok(
+          made.has(`${String(kind ?? service).toLowerCase()}/${name ?? ofService}`),
+          `${notes}\n${[...made].join(' ')}`,
+        );
     });
 
   for (const [what, values, wanted] of [

@@ -120,6 +120,7 @@ describe('mistakes', () => {
     [['run', 'twelve-queries', '--save', '/nonexistent/x'], 2, /cannot be written/],
     [['run', 'twelve-queries', '--server', 'bind'], 3, /takes ndots or coredns=FILE/],
     [['run', 'twelve-queries', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
+    [['up', '--server', 'coredns=/nonexistent'], 2, /cannot read the CoreDNS/],
     [['exec', 'client'], 3, /behind -- a program/],
     [['up', 'x'], 3, /takes no words/],
     [['report', '/nonexistent'], 2, /cannot read what was saved/],

@@ -161,8 +161,13 @@ export function statusFailure(parts: {
     status,
     retryAfterMs,
     text: `the API server answered ${status}${reason === '' ? '' : ` ${reason}`} to "${task}"${message === '' ? '' : `: ${message}`}`,
-    advice: adviceFor(kind, task),
+    advice: kind === 'missing' && isNamed(body) ? '' : adviceFor(kind, task),
   });
+}
+
+/** A 404 with a name is of an object that is not there; without one, of a kind that is not served. */
+function isNamed(body: JsonObject): boolean {
+  return text(child(body, 'details'), 'name') !== '';
 }
 
 /** The API server says so by a cause of its Status, and in versions before 1.17 by its message alone. */

@@ -69,8 +69,19 @@ export const tcpBlocked: Story = {
       { name: NAME, type: 'A', answer: `n=${COUNT} TC` },
       { name: NAME, answer: 'NODATA' },
     ];
+    const refused = await planned('go', NAME, truncated, { noTcp: true });
     const go = await planned('go', NAME, truncated);
     return [
+      {
+        kind: 'flaw',
+        title: 'TCP is refused: the failure comes at once',
+        command: `ndots trace ${NAME} --client go`,
+        packets: refused.packets,
+        facts: [
+          equal('go finds the name', 'no', refused.ok ? 'yes' : 'no'),
+          within('seconds until go says so', [0, 1.8], refused.seconds),
+        ],
+      },
       {
         kind: 'cure',
         title: 'TCP is open',

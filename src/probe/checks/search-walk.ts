@@ -45,7 +45,7 @@ export const searchWalk: CheckKind = checkKind({
         .filter(({ answeredAtMs }) => answeredAtMs !== null)
         .map((exchange) => ({ name: exchange.name, ms: exchange.answeredAtMs! - exchange.atMs }))
         .toSorted((a, b) => b.ms - a.ms)[0];
-      const walked = `${exchanges.length} queries for ${names} names`;
+      const walked = `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'} for ${names} ${names === 1 ? 'name' : 'names'}`;
       const failure = result?.found.failure ?? null;
       const many = exchanges.length > mostQueries;
       found.push({
