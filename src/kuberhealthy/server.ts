@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
+import { IncomingBodies } from '../base/incoming-bodies.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Clock } from '../base/clock.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
@@ -10,7 +11,6 @@ import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples, type Sample } from '../metrics/sample.ts';
 import type { CheckRunner, RunRequest } from './check-runner.ts';
 import type { EventList } from './event-list.ts';
-import { IncomingBodies } from './incoming-bodies.ts';
 import { PageSender } from './page-sender.ts';
 import type { ReportIntake } from './report-intake.ts';
 import {
@@ -123,8 +123,7 @@ export class KuberhealthyServer {
       response.setHeader('connection', 'close');
       return answerText(response, 503, 'too many reports are on their way');
     }
-    const body = come === 'too-large' ? null : come.text;
-    // Until here the connection counts as idle: who sends slowly gives way to others.
+    const body = come === 'too-large' ? null : come.bytes.toString('utf8');
     const bytes = body?.length ?? 0;
     this.#held += bytes;
     try {

@@ -81,4 +81,33 @@ describe('the questions of a check go from one socket, and', () => {
     const [bad] = await network.ask(at, questions, { ...terms, protocol: 'tcp', timeoutMs: 3000 });
     assert.match(bad!.failure!, /closed the connection|connection reset/);
   });
+
+  test('over TCP messages without end that answer nothing are not read to the last moment', async (t) => {
+    let sent = 0;
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      const stray = Buffer.alloc(2 + 1799, 7);
+      const more = (): void => {
+        while (!socket.destroyed && ++sent < 100_000 && socket.write(stray));
+      };
+      socket.once('data', more);
+      socket.on('drain', more);
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    const at = { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
+    const begun = performance.now();
+    const [asked] = await network.ask(at, questions, {
+      ...terms,
+      protocol: 'tcp',
+      timeoutMs: 5000,
+    });
+    assert.match(
+      asked!.failure!,
+      /^127\.0\.0\.1:\d+ sent 65 messages that answer nothing it was asked$/,
+    );
+    assert.ok(performance.now() - begun < 4000);
+    assert.ok(sent < 20_000, `${sent} messages sent`);
+  });
 });

@@ -113,6 +113,9 @@ async function askUdp(
   }
 }
 
+/** Messages of one connection that are passed over. */
+const STRAYS_MAX = 64;
+
 /** @returns why some are without a reply; null if none is */
 async function askTcp(
   server: ProbeServer,
@@ -126,9 +129,14 @@ async function askTcp(
     for (const { sending } of waiting) sending();
     const messages = waiting.map(({ message }) => message);
     const terms = { idleMs: timeoutMs, totalMs: timeoutMs, signal: new AbortController().signal };
+    let strays = 0;
     try {
       await askStream(messages, server, terms, (bytes) => {
-        waiting.find((one) => !one.isAnswered && one.matches(bytes))?.take(bytes);
+        const own = waiting.find((one) => !one.isAnswered && one.matches(bytes));
+        if (own?.take(bytes) !== true && ++strays > STRAYS_MAX)
+          throw new Error(
+            `${printHostPort(server.host, server.port)} sent ${strays} messages that answer nothing it was asked`,
+          );
         return waiting.every(({ isAnswered }) => isAnswered);
       });
       return null;

@@ -142,6 +142,24 @@ describe('the webhook', () => {
     await works();
   });
 
+  test('while others hold all the room for bodies that never come whole, reviews of any size are taken', async () => {
+    await Promise.all(
+      Array.from({ length: 16 }, async (_, nth) => {
+        const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+        open.push(socket);
+        socket.on('error', () => undefined);
+        await once(socket, 'secureConnect');
+        socket.write('POST /mutate HTTP/1.1\r\nhost: a\r\ncontent-length: 4190000\r\n\r\n');
+        socket.write(Buffer.alloc(nth < 3 ? 4_180_000 : 260_000, 0x20));
+      }),
+    );
+    await new Promise((done) => setTimeout(done, 300));
+    for (let count = 0; count < 10; count++) await works();
+    const large = { ...pod, metadata: { annotations: { a: 'x'.repeat(2.5e6) } } };
+    const { status, text } = await post(reviewOf(large));
+    assert.equal(status, 200, text);
+  });
+
   test('those who say nothing, in TLS or before it, do not keep the API server out', async () => {
     const silent = Array.from({ length: 60 }, (_, nth) => {
       const socket =

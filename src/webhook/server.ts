@@ -5,6 +5,7 @@ import type { Identity } from '../base/certificates.ts';
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
+import { IncomingBodies } from '../base/incoming-bodies.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
 
@@ -31,7 +32,7 @@ export interface WebhookMetrics {
 
 /** The API server takes objects up to 3 MiB; a review has the object and little more. */
 const BODY_MAX = 4 * 1024 * 1024;
-/** Bytes of all reviews that have not come whole yet: anybody in the cluster may send some. */
+/** Bytes of all reviews that have not come whole yet: anybody in the cluster may send some. Beyond it those go that have been coming for longest. */
 const HELD_MAX = 16 * 1024 * 1024;
 /** Values in a review. A pod has some hundreds; four megabytes of empty ones would take a hundred of memory. */
 const VALUES_MAX = 200_000;
@@ -46,7 +47,7 @@ const GRACE_MS = 2000;
 export class WebhookServer {
   readonly #parts: WebhookServerParts;
   readonly #server: Server;
-  #held = 0;
+  readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
   #ready = false;
 
   constructor(parts: WebhookServerParts) {
@@ -101,15 +102,18 @@ export class WebhookServer {
     }
     const begun = performance.now();
     try {
-      const body = await this.#bodyOf(request);
-      if (body === 'too-large') {
-        metrics.refused(body);
+      const come = await this.#bodies.read(request);
+      // Who went away while sending is answered by nobody.
+      if (come === 'gone') return metrics.refused('not-json');
+      if (come === 'too-large') {
+        metrics.refused(come);
         return refuse(response, 413, `a review has at most ${BODY_MAX} bytes`);
       }
-      if (body === 'busy') {
-        metrics.refused(body);
+      if (come === 'busy') {
+        metrics.refused(come);
         return refuse(response, 503, 'too much is on its way here');
       }
+      const body = come.bytes;
       if (valuesIn(body) > VALUES_MAX) {
         metrics.refused('too-large');
         return refuse(response, 413, `a review has at most ${VALUES_MAX} values`);
@@ -123,30 +127,10 @@ export class WebhookServer {
       metrics.reviewed(advice.because.split(' ')[0] || 'none', (performance.now() - begun) / 1000);
       answerText(response, 200, answer, 'application/json');
     } catch (error) {
-      // Who went away while sending is answered by nobody.
-      if (request.errored !== null) return metrics.refused('not-json');
       const bad = error instanceof BadReview;
       metrics.refused(bad ? 'not-json' : 'bug');
       if (!response.headersSent)
         answerText(response, bad ? 400 : 500, bad ? error.message : 'a bug');
-    }
-  }
-
-  /** The whole body, or why it is not taken. Rejects if it does not come. */
-  async #bodyOf(request: IncomingMessage): Promise<Buffer | 'too-large' | 'busy'> {
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    try {
-      for await (const piece of request as AsyncIterable<Buffer>) {
-        bytes += piece.length;
-        this.#held += piece.length;
-        if (bytes > BODY_MAX) return 'too-large';
-        if (this.#held > HELD_MAX) return 'busy';
-        pieces.push(piece);
-      }
-      return Buffer.concat(pieces);
-    } finally {
-      this.#held -= bytes;
     }
   }
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 /**
  * What became of a body. `too-large`: no body may be so long. `busy`: too much was on its way. `gone`: its sender went away.
  */
-export type Body = { readonly text: string } | 'too-large' | 'busy' | 'gone';
+export type Body = { readonly bytes: Buffer } | 'too-large' | 'busy' | 'gone';
 
 /** How much is kept, bytes. */
 export interface BodyLimits {
@@ -20,7 +20,7 @@ interface Coming {
 
 /**
  * Reads bodies within a bound for all of them: beyond it the one is dropped that has been coming for longest. Who sends in earnest
- * is done in a moment, so that those who send slowly to fill the memory lose to those who report.
+ * is done in a moment, so that those who send slowly to fill the memory lose to those who have something to say.
  */
 export class IncomingBodies {
   readonly #limits: BodyLimits;
@@ -55,7 +55,7 @@ export class IncomingBodies {
           oldest.drop();
         }
       });
-      request.on('end', () => end({ text: Buffer.concat(pieces).toString('utf8') }));
+      request.on('end', () => end({ bytes: Buffer.concat(pieces) }));
       request.on('error', () => end('gone'));
       request.on('close', () => end('gone'));
     });
