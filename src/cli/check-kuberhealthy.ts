@@ -15,6 +15,7 @@ import {
 import {
   reportOf,
   reportOfFailure,
+  reportOfProblems,
   sendReport,
   type Report,
 } from '../probe/kuberhealthy/report.ts';
@@ -82,7 +83,7 @@ async function checked(run: KuberhealthyRun, options: CheckOptions, io: Io): Pro
     const problems = problemsIn(error);
     if (problems === null) throw error;
     for (const problem of problems) io.err(`ndots check: ${problem.print()}\n`);
-    return reportOfFailure(problems.map(({ message }) => message).join('; '));
+    return reportOfProblems(problems);
   } finally {
     clearTimeout(timer);
   }

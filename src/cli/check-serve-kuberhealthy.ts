@@ -19,7 +19,7 @@ import { readReportingUrl, ReportingUrl } from '../kuberhealthy/reporting-url.ts
 import { KuberhealthyServer } from '../kuberhealthy/server.ts';
 import type { StatusFacts } from '../kuberhealthy/status-documents.ts';
 import { readCheckFile } from '../probe/check-file.ts';
-import { reportOf, reportOfFailure, type Report } from '../probe/kuberhealthy/report.ts';
+import { reportOf, reportOfProblems, type Report } from '../probe/kuberhealthy/report.ts';
 import { runChecks } from '../probe/round.ts';
 import { unheard } from './check-environment.ts';
 import type { CheckOptions } from './check-options.ts';
@@ -137,6 +137,6 @@ async function runOwn(
   } catch (error) {
     const problems = problemsIn(error);
     if (problems === null) throw error;
-    return reportOfFailure(problems.map(({ message }) => message).join('; '));
+    return reportOfProblems(problems);
   }
 }

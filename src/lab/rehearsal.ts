@@ -178,7 +178,9 @@ function calculated(times: RolloutTimes): Act {
   return {
     ...{ kind: kindOf(lost), title: titleOf(times), packets: [] },
     command: because,
-    facts: [within(`of ${sent} queries are going to be lost`, [inTheDark * 0.7, most], lost)],
+    facts: [
+      within(`of ${sent} queries are going to be lost`, [Math.round(inTheDark * 0.7), most], lost),
+    ],
   };
 }
 

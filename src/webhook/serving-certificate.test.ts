@@ -115,6 +115,14 @@ describe('the certificate of the webhook', () => {
     );
   });
 
+  test('is kept without a configuration that calls the webhook, and the log says once that there is none', async (t) => {
+    const { clock, objects, lines, identities } = replica(t);
+    objects.of.delete(configurationPath);
+    await clock.advance(2 * DAY);
+    assert.equal(identities.length, 1);
+    assert.equal(lines.filter((line) => line.includes('nobody calls this webhook yet')).length, 1);
+  });
+
   test('is renewed when 30 days are left, by the same authority: who trusts it goes on to', async (t) => {
     const begin = Date.UTC(2026, 0, 1);
     const { clock, objects } = replica(t, new VirtualClock(begin));

@@ -43,6 +43,8 @@ export class ServingCertificate {
   readonly #parts: ServingCertificateParts;
   readonly #failures: FailureReport;
   #used = '';
+  /** Whether the log says that there is no configuration; once is enough. */
+  #toldMissing = false;
 
   constructor(parts: ServingCertificateParts) {
     this.#parts = parts;
@@ -157,8 +159,13 @@ export class ServingCertificate {
       found = asObject(await getJson(client, { path, task, waitMs: WAIT_MS, signal }));
     } catch (error) {
       // It is made when everything else runs; nobody calls until then.
-      if (error instanceof ApiFailure && error.kind === 'missing') return;
-      throw error;
+      if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
+      if (!this.#toldMissing)
+        log.info(
+          `nobody calls this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
+        );
+      this.#toldMissing = true;
+      return;
     }
     const caBundle = Buffer.from(cert).toString('base64');
     let changed = false;

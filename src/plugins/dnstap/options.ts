@@ -61,7 +61,9 @@ function multiple(line: Line, name: string, most: number, unit: string): number 
   const number = integer(name).read(found);
   const given = JSON.stringify(found.text);
   if (number instanceof Wrong)
-    return line.refuse(`dnstap: invalid ${name} ${given}: ${number.text}`, found.place);
+    return line.refuse(`dnstap: invalid ${name} ${given}: ${number.text}`, found.place, {
+      hint: 'Behind the socket stand full and two numbers at most; identity, version and extra are properties in { }.',
+    });
   if (number >= 1 && number <= most) return number;
   const range = `between 1 and ${most} (${unit}): ${number}`;
   return line.refuse(`dnstap: ${name} must be ${range}`, found.place);

@@ -200,7 +200,11 @@ function readPrimaries(words: readonly Token[], refuse: Refuse): readonly Remote
       hint: 'Write: transfer from ADDRESS…',
     });
   return addresses.map(
-    ({ text, place }) => parseServer(text) ?? refuse(`not an IP address: "${text}"`, place),
+    ({ text, place }) =>
+      parseServer(text) ??
+      refuse(`not an IP address: "${text}"`, place, {
+        hint: 'Write an address, perhaps with its port: 192.0.2.10, [2001:db8::1]:5300.',
+      }),
   );
 }
 

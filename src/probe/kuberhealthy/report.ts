@@ -1,4 +1,5 @@
 /** Reports of checks to Kuberhealthy, versions 2 and 3: one POST, and what its refusals mean. */
+import type { Problem } from '../../base/problem.ts';
 import { request } from 'node:http';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
@@ -46,6 +47,17 @@ export function reportOf(results: readonly CheckResult[]): Report {
 /** A report of something that kept the checks from running. */
 export function reportOfFailure(text: string): Report {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
+}
+
+/** The same of mistakes: what is wrong, in which line, and what was probably meant. */
+export function reportOfProblems(problems: readonly Problem[]): Report {
+  const said = problems.map(({ message, place, hint }) => {
+    const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
+      (part) => part !== '',
+    );
+    return more.length === 0 ? message : `${message} (${more.join(': ')})`;
+  });
+  return reportOfFailure(said.join('; '));
 }
 
 function shortened(text: string): string {

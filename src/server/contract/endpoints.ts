@@ -131,12 +131,15 @@ function certificateMissing({ scheme, text, place }: Key): Problem {
   });
 }
 
+/** Transports over QUIC. */
+const noQuic: ReadonlySet<string> = new Set(['quic', 'https3']);
+
 function notServed({ scheme, text, place }: Key): Problem {
   return new Problem({
     code: 'scheme-not-served',
     text: `cannot serve ${text}: the transport '${scheme}' is not available`,
     place,
-    hint: `Served are ${servedSchemes.join(', ')}.`,
+    hint: `${noQuic.has(scheme) ? 'The runtime has no QUIC. ' : ''}Served are ${servedSchemes.join(', ')}.`,
     remedy: 'Remove the address, or use one of these schemes.',
   });
 }
