@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -57,6 +57,20 @@ describe('tls', () => {
     );
     assert.equal(existsSync(join(folder, 'secrets')), false);
     await world.close();
+  });
+
+  test('a log of keys that is there already, and that others may read, is warned of', async () => {
+    const file = join(folder, 'open-secrets');
+    writeFileSync(file, '');
+    const warned = async (mode: number): Promise<boolean> => {
+      chmodSync(file, mode);
+      const world = await worldWith('tls a.crt a.key {\n keylog open-secrets\n }');
+      await world.close();
+      return /open-secrets" may be read by others: chmod 600 /.test(world.log.join('\n'));
+    };
+    assert.equal(await warned(0o644), true);
+    assert.equal(await warned(0o640), true);
+    assert.equal(await warned(0o600), false);
   });
 
   test('a log of keys that cannot be written is found out at the start', async () => {

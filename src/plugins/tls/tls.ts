@@ -82,8 +82,15 @@ export const tls: Plugin = definePlugin({
     const path = context.path(keyLog);
     checkWritable(path);
     context.log.warning(`Writing TLS Key Log to ${JSON.stringify(path)}`);
+    if (existsSync(path) && (statSync(path).mode & OTHERS_READ) !== 0)
+      context.log.warning(
+        `${JSON.stringify(path)} may be read by others: chmod 600 ${path}, for it has the secrets of all connections`,
+      );
   },
 });
+
+/** The right to read, of the group and of everybody. */
+const OTHERS_READ = 0o044;
 
 /** Looks whether a file can be written, and makes none: not everybody who reads a configuration serves it. @throws Problem */
 function checkWritable(path: string): void {
