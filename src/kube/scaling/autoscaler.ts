@@ -108,7 +108,17 @@ export class Autoscaler {
     try {
       const data = await this.#readConfigMap(signal);
       const sized = readSizing(data, this.#where).replicas(this.#size());
-      for (const target of this.#parts.targets) await this.#scale(target, sized, signal);
+      let failure: unknown = null;
+      for (const target of this.#parts.targets) {
+        try {
+          await this.#scale(target, sized, signal);
+        } catch (error) {
+          // The others are scaled all the same.
+          if (!(error instanceof ApiFailure) || signal.aborted) throw error;
+          failure ??= error;
+        }
+      }
+      if (failure !== null) throw failure;
       this.#failures.over();
     } catch (error) {
       if (signal.aborted) return;

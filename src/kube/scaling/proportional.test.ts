@@ -86,6 +86,12 @@ describe('ladder, as cluster-proportional-autoscaler 1.9 reckons it', () => {
     assert.equal(replicas({ ladder: { nodesToReplicas: [[0, 0]] } }, 7, 7), 0));
 });
 
+test('more replicas than there can be are a problem, and no number for the API server', () => {
+  for (const nodesPerReplica of [1e-10, 5e-324])
+    assert.throws(() => replicas({ linear: { nodesPerReplica } }, 3, 12), /asks for .* replicas/);
+  assert.equal(replicas({ linear: { nodesPerReplica: 5e-324, max: 7 } }, 3, 12), 7);
+});
+
 describe('a ConfigMap that says something else', () => {
   for (const [data, wanted] of [
     [{}, /has nothing, where one of linear and ladder/],
@@ -99,6 +105,14 @@ describe('a ConfigMap that says something else', () => {
     [{ linear: '{"nodesPerReplica": 1, "min": 4, "max": 2}' }, /max 2, less than min 4/],
     [{ ladder: '{"nodesToReplicas": [[1]]}' }, /\[1\], where \[from, replicas\]/],
     [{ ladder: '{"nodesToReplicas": {}}' }, /no list of pairs/],
+    [{ ladder: '{"nodeToReplicas": [[1, 2]]}' }, /neither coresToReplicas nor nodesToReplicas/],
+    [{ ladder: '{"nodesToReplicas": [], "coresToReplicas": null}' }, /neither/],
+    [{ ladder: '{"nodesToReplicas": [[0, 2.5]]}' }, /2\.5, which is no whole number/],
+    [{ ladder: '{"nodesToReplicas": [[0, 1e999]]}' }, /no whole number/],
+    [{ ladder: '{"nodesToReplicas": [[0, 3000000000]]}' }, /3000000000, more than/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 2.5}' }, /in min 2\.5, which is no whole number/],
+    [{ linear: '{"nodesPerReplica": 1, "min": 1e999}' }, /in min Infinity, which is no whole/],
+    [{ linear: '{"nodesPerReplica": 1e999}' }, /nodesPerReplica Infinity, which is no number/],
   ] as const)
     test(`${JSON.stringify(data)} is a problem that names it`, () =>
       assert.throws(

@@ -50,8 +50,8 @@ function linear(params: JsonObject, where: string): Sizing {
   const number = (key: string): number => numberOf(params[key], key, where);
   const coresPerReplica = number('coresPerReplica');
   const nodesPerReplica = number('nodesPerReplica');
-  const min = number('min') === 0 ? 1 : number('min');
-  const max = number('max');
+  const min = countOf(params['min'], 'min', where) || 1;
+  const max = countOf(params['max'], 'max', where);
   if (coresPerReplica === 0 && nodesPerReplica === 0)
     throw wrong(where, 'has neither coresPerReplica nor nodesPerReplica');
   if (max !== 0 && max < min) throw wrong(where, `has max ${max}, less than min ${min}`);
@@ -59,6 +59,7 @@ function linear(params: JsonObject, where: string): Sizing {
     if (each === 0) return { replicas: 1, because: 'one at least' };
     const wanted = Math.ceil(count / each);
     const replicas = Math.max(min, max === 0 ? wanted : Math.min(max, wanted));
+    if (replicas > COUNT_MAX) throw wrong(where, `asks for ${replicas} replicas`);
     if (replicas < wanted) return { replicas, because: `max ${max}` };
     if (replicas > wanted) return { replicas, because: `min ${min}` };
     return { replicas, because: `${each} ${what} per replica` };
@@ -79,6 +80,9 @@ function linear(params: JsonObject, where: string): Sizing {
 function ladder(params: JsonObject, where: string): Sizing {
   const byCores = rungs(params['coresToReplicas'], 'coresToReplicas', where);
   const byNodes = rungs(params['nodesToReplicas'], 'nodesToReplicas', where);
+  // Where nothing is asked for, replicas stay as they are: a key that is misspelt is no wish for none.
+  if (byCores.length + byNodes.length === 0)
+    throw wrong(where, 'has neither coresToReplicas nor nodesToReplicas');
   return {
     mode: 'ladder',
     replicas(size) {
@@ -102,7 +106,7 @@ function rungs(given: unknown, key: string, where: string): readonly Rung[] {
           where,
           `has in ${key} ${JSON.stringify(pair)}, where [from, replicas] is expected`,
         );
-      return [numberOf(pair[0], key, where), numberOf(pair[1], key, where)];
+      return [numberOf(pair[0], key, where), countOf(pair[1], key, where)];
     })
     .toSorted(([one], [other]) => one - other);
 }
@@ -122,10 +126,23 @@ function counted(size: ClusterSize, params: JsonObject): { nodes: number; cores:
 
 function numberOf(given: unknown, key: string, where: string): number {
   if (given === undefined || given === null) return 0;
-  if (typeof given !== 'number')
-    throw wrong(where, `has in ${key} ${JSON.stringify(given)}, which is no number`);
+  if (typeof given !== 'number' || !Number.isFinite(given)) {
+    const shown = typeof given === 'number' ? String(given) : JSON.stringify(given);
+    throw wrong(where, `has in ${key} ${shown}, which is no number`);
+  }
   if (given < 0) throw wrong(where, `has in ${key} ${given}, less than 0`);
   return given;
+}
+
+/** Replicas as the API has them: whole numbers of 32 bits. */
+const COUNT_MAX = 2 ** 31 - 1;
+
+function countOf(given: unknown, key: string, where: string): number {
+  if (typeof given === 'number' && !Number.isInteger(given))
+    throw wrong(where, `has in ${key} ${given}, which is no whole number`);
+  const count = numberOf(given, key, where);
+  if (count > COUNT_MAX) throw wrong(where, `has in ${key} ${count}, more than ${COUNT_MAX}`);
+  return count;
 }
 
 function wrong(where: string, text: string): Problem {
