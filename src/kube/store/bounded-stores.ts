@@ -1,23 +1,14 @@
 /** What the objects of a source may take together, whatever its other end sends. */
+import type { MemoryTerms } from '../../base/memory-share.ts';
 import type { ReflectedStore } from '../api/reflector.ts';
 import type { Kind } from './objects.ts';
 
 const MIB = 1024 * 1024;
-/** Without a limit of the process's memory there is room for a million objects. */
-const UNLIMITED = 64 * MIB;
-const LEAST = 8 * MIB;
-/** A server without objects takes so much, and so many bytes for each byte of them: most are indexes of the workers. Measured. */
-const EMPTY = 95 * MIB;
-const TIMES = 8;
 
 /**
- * How much objects may take where nobody has said.
- * @param limit bytes that the whole process may take (of its container); 0, or more than any machine has: no limit
+ * What objects take: most of it are indexes of the workers. Measured. Where nothing bounds the process there is room for a million.
  */
-export function objectMemory(limit: number): number {
-  if (limit === 0 || limit > 2 ** 48) return UNLIMITED;
-  return Math.max(LEAST, Math.floor((limit - EMPTY) / TIMES));
-}
+export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
 
 /** A store that can say that an object is there without taking what it is by now. */
 export interface MarkingStore<T, C> extends ReflectedStore<T, C> {

@@ -8,7 +8,8 @@ import {
   type Connection,
 } from '../../kube/api/connection.ts';
 import type { Source } from '../../kube/store/source.ts';
-import { objectMemory } from '../../kube/store/bounded-stores.ts';
+import { memoryShare } from '../../base/memory-share.ts';
+import { OBJECT_MEMORY } from '../../kube/store/bounded-stores.ts';
 import { shareOfThread } from '../../kube/api/work-share.ts';
 import { defaultBuckets } from '../../metrics/buckets.ts';
 import type { Registry } from '../../metrics/registry.ts';
@@ -26,7 +27,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
     log,
     hooks: restHooks(parts.metrics),
     limits: plan.limits,
-    memory: plan.apiserverMemory ?? objectMemory(process.constrainedMemory()),
+    memory: plan.apiserverMemory ?? memoryShare(process.constrainedMemory(), OBJECT_MEMORY),
     ...memoryMetrics(parts.metrics),
     share: shareOfThread(clock),
     ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),

@@ -1,6 +1,7 @@
 /** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
+import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { custom, fallthrough, setting, type Property } from '../../corefile/properties.ts';
@@ -25,7 +26,9 @@ import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 import type { FollowedZone } from './followed-zone.ts';
 
-const sizeLimit = limit({ default: 2 ** 30, min: 1024, max: 2 ** 32 });
+const sizeLimit = { min: 1024, max: 2 ** 32 };
+/** While a zone is taken the one before is there, too, and both as they came and as they are served. */
+const ZONE_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 /** Each of them is followed, which takes some 3 KiB besides its records. */
 const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
 /** BIND asks for ten transfers, and 20 serials a second, at a time. */
@@ -49,8 +52,7 @@ const syntax = directive({
       help: 'sign queries to primaries with this key (TSIG), and take only what is signed with it: the one key of a file as `tsig-keygen` prints it, or its name, its secret in base64, and its algorithm (default hmac-sha256)',
     }),
     maxSize: setting('max_size', byteSize('SIZE', sizeLimit), {
-      default: sizeLimit.default,
-      help: 'the largest zone that is taken; one that has more is refused, and the version before stays',
+      help: 'the largest zone that is taken; one that has more is refused, and the version before stays; by default a quarter of what the container may take above 95 MiB (18 MiB, some 600 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
     }),
     maxMembers: setting('max_members', integer('COUNT', membersLimit), {
       default: membersLimit.default,
@@ -109,9 +111,10 @@ export const secondary: Plugin = definePlugin({
     }
     const followed = new Map<string, FollowedZone>();
     const terms = new Map<string, Terms>();
+    const usual = memoryShare(process.constrainedMemory(), ZONE_MEMORY);
     for (const { zones: names, key, maxSize } of options) {
       const found = signingKey(key, (file) => context.path(file));
-      for (const zone of names) terms.set(zone, { key: found, maxBytes: maxSize });
+      for (const zone of names) terms.set(zone, { key: found, maxBytes: maxSize ?? usual });
     }
     const follow = (zone: string, like: string): FollowedZone => {
       const primaries = sources.find((source) => source.zone === like)?.primaries ?? [];

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { memoryShare } from './memory-share.ts';
+
+const MIB = 1024 * 1024;
+
+test('what a server holds has the room that the limit of the container leaves', () => {
+  const terms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
+  assert.equal(memoryShare(170 * MIB, terms), 9.375 * MIB);
+  assert.equal(memoryShare(1024 * MIB, terms) > 110 * MIB, true);
+  // Too little for anything: the least that makes sense.
+  assert.equal(memoryShare(64 * MIB, terms), 8 * MIB);
+  // Nothing bounds it: 0, or the largest number that the kernel knows.
+  assert.equal(memoryShare(0, terms), 64 * MIB);
+  assert.equal(memoryShare(18_446_744_073_709_552_000, terms), 64 * MIB);
+});
