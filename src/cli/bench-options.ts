@@ -14,6 +14,8 @@ export interface BenchServer {
 export interface BenchOptions {
   readonly servers: readonly BenchServer[];
   readonly names: string | null;
+  /** A capture, dnstap file or log whose queries are the load. */
+  readonly recorded: string | null;
   readonly client: string;
   readonly resolvConf: string | null;
   readonly rate: number;
@@ -29,6 +31,11 @@ const table = {
       '--names',
       file(),
       'names, or NAME TYPE as dnsperf’s files have them; - is standard input',
+    ),
+    recorded: one(
+      '--recorded',
+      file(),
+      'queries of a capture, a dnstap file or a log, as often and in the order as they were asked',
     ),
     client: one(
       '--client',
@@ -60,6 +67,7 @@ export const benchUsage: Usage = {
   examples: [
     ['127.0.0.1:1053', 'a few names as glibc looks them up'],
     ['10.96.0.10 10.1.2.3 --names names.txt --for 60', 'two servers, by turns'],
+    ['127.0.0.1:1053 --recorded coredns.log', 'what clients really asked, by a log'],
   ],
   style: 'gnu',
   options: table,
@@ -74,12 +82,15 @@ export function parseBenchOptions(words: readonly string[]): BenchOptions {
   const { values, words: rest } = parseOptions(table, words);
   if (rest.length === 0) throw usage('which server?', 'As in: ndots bench 127.0.0.1:1053');
   if (rest.length > 2) throw usage(`two servers at most, and not "${rest[2]}"`);
+  if (values.recorded !== null && values.names !== null)
+    throw usage('--recorded and --names are two loads', 'Name one of them.');
   return {
     servers: rest.map((word) => {
       const { server: host, port } = readServer(word.replace(/^@/, ''));
       return { host, port: port ?? 53 };
     }),
     names: values.names,
+    recorded: values.recorded,
     client: values.client ?? 'glibc',
     resolvConf: values.resolvConf,
     rate: values.rate ?? 1000,

@@ -5,7 +5,9 @@ import { loadQueries, readNames, type LoadName } from '../load/load-queries.ts';
 import { runLoad, type ServerLoad } from '../load/load-run.ts';
 import { batchedUdpPort, plainUdpPort } from '../net/udp-port.ts';
 import { rcodeName } from '../wire/iana.ts';
-import { EXIT, type Command } from './command.ts';
+import type { Query } from '../wire/query.ts';
+import { recordedQueries } from './bench-recorded.ts';
+import { EXIT, type Command, type Io } from './command.ts';
 import { clientNamed } from './client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
 import { readText } from './named-file.ts';
@@ -15,24 +17,7 @@ export const bench: Command = {
   name: 'bench',
   async run(words, io) {
     const options = parseBenchOptions(words);
-    const client = clientNamed(options.client);
-    const names =
-      options.names === null
-        ? usualNames
-        : readNames(
-            options.names === '-' ? await io.stdin() : readText(options.names, 'list of names'),
-            options.names,
-          );
-    const resolvConf =
-      options.resolvConf === null ? podConf : readText(options.resolvConf, 'resolv.conf');
-    const queries = await loadQueries(names, client, {
-      resolvConf,
-      nsswitch: null,
-      hosts: null,
-      hostAliases: null,
-      env: {},
-      host: { hostname: 'pod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
-    });
+    const { queries, what } = await loadOf(options, io);
     const showsProgress = options.output === 'text' && process.stderr.isTTY === true;
     const loads = await runLoad({
       ...options,
@@ -47,15 +32,42 @@ export const bench: Command = {
       }),
     });
     if (showsProgress) io.err('\r');
-    io.out(
-      options.output === 'json'
-        ? printJson(options, loads)
-        : printText(options, loads, names.length, queries.length),
-    );
+    io.out(options.output === 'json' ? printJson(options, loads) : printText(options, loads, what));
     if (io.signal.aborted) return EXIT.interrupted;
     return loads.some(({ lost }) => lost > 0) ? EXIT.no : EXIT.ok;
   },
 };
+
+/** The queries that are sent, over and over, and what they are made of. */
+async function loadOf(
+  options: BenchOptions,
+  io: Io,
+): Promise<{ readonly queries: readonly Query[]; readonly what: string }> {
+  const { recorded, names: file } = options;
+  if (recorded !== null) {
+    const queries = await recordedQueries(recorded, io);
+    return { queries, what: `${queries.length} queries of ${recorded}` };
+  }
+  const client = clientNamed(options.client);
+  const names =
+    file === null
+      ? usualNames
+      : readNames(file === '-' ? await io.stdin() : readText(file, 'list of names'), file);
+  const resolvConf =
+    options.resolvConf === null ? podConf : readText(options.resolvConf, 'resolv.conf');
+  const queries = await loadQueries(names, client, {
+    resolvConf,
+    nsswitch: null,
+    hosts: null,
+    hostAliases: null,
+    env: {},
+    host: { hostname: 'pod', addresses: ['10.244.0.10', 'fe80::1'], loopback: [4, 6] },
+  });
+  return {
+    queries,
+    what: `${names.length} names as ${options.client} looks them up, ${queries.length} queries a round`,
+  };
+}
 
 /** Two servers change places so often. */
 const TURN_MS = 1000;
@@ -95,12 +107,7 @@ function printJson(options: BenchOptions, loads: readonly ServerLoad[]): string 
 const bounds = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] as const;
 const BAR = 30;
 
-function printText(
-  options: BenchOptions,
-  loads: readonly ServerLoad[],
-  names: number,
-  queries: number,
-): string {
+function printText(options: BenchOptions, loads: readonly ServerLoad[], what: string): string {
   const rows: (readonly string[])[] = [['', ...loads.map((_, nth) => nameOf(options, nth))]];
   const row = (title: string, of: (load: ServerLoad) => string): void => {
     rows.push([title, ...loads.map(of)]);
@@ -131,7 +138,7 @@ function printText(
       .trimEnd(),
   );
   return `${[
-    `${options.rate} queries/s for ${options.lastsMs / 1000} s: ${names} names as ${options.client} looks them up, ${queries} queries a round`,
+    `${options.rate} queries/s for ${options.lastsMs / 1000} s: ${what}`,
     '',
     ...table,
     ...loads.flatMap((load, nth) =>

@@ -35,6 +35,26 @@ describe('ndots bench', () => {
     rmSync(folder, { recursive: true });
   });
 
+  test('sends what a log has, as often and in the order as it was asked', async () => {
+    const log = join(folder, 'coredns.log');
+    const line = (name: string, type: string): string =>
+      `[INFO] 10.244.0.9:41000 - 29008 "${type} IN ${name} udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
+    const there = 'backend.critical-app.svc.cluster.local.';
+    writeFileSync(log, line(there, 'A').repeat(3) + line(`no.${there}`, 'AAAA'));
+    const target = `127.0.0.1:${server.port}`;
+    const words = ['--recorded', log, '--rate', '400', '--for', '2'];
+    const { code, out } = await bench(target, ...words, '-o', 'json');
+    const [load] = JSON.parse(out) as [{ sent: number; rcodes: Record<string, number> }];
+    assert.equal(code, 0);
+    assert.deepEqual(load.rcodes, { NOERROR: 600, NXDOMAIN: 200 });
+    assert.match((await bench(target, ...words)).out, /: 4 queries of .*coredns\.log$/m);
+    const none = join(folder, 'none.log');
+    writeFileSync(none, 'nothing\n');
+    const refused = await bench(target, '--recorded', none);
+    assert.equal(refused.code, 2);
+    assert.match(refused.err, /none\.log holds no queries/);
+  });
+
   test('sends what glibc sends for a name in a pod, and the server has got all of it', async () => {
     const names = join(folder, 'names');
     writeFileSync(names, '# one\nbackend.critical-app\n');
