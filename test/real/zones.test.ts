@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { seededRandom } from '../../src/base/random.ts';
-import { typeNumber, TYPE } from '../../src/wire/iana.ts';
+import { RCODE, typeNumber, TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../../src/wire/message.ts';
 import { printRecord } from '../../src/wire/print.ts';
 import { randomZone } from '../kit/random-zone.ts';
@@ -45,6 +45,16 @@ function essence(bytes: Uint8Array): object {
     answer: lines(answer),
     authority: lines(authority.filter((record) => !beside(record))),
   };
+}
+
+/** Whether aliases of a reply lead to each other for ever, and to nothing else. */
+function isCircle(bytes: Uint8Array): boolean {
+  const aliases = readMessage(bytes).answer.filter(({ type }) => type === TYPE.CNAME);
+  const owners = new Set(aliases.map(({ name }) => name.toLowerCase()));
+  return (
+    aliases.length > 0 &&
+    aliases.every(({ data }) => owners.has((data as { target: string }).target.toLowerCase()))
+  );
 }
 
 describe('zones beside real servers', () => {
@@ -98,6 +108,11 @@ describe('zones beside real servers', () => {
         // NSD proves more than it must to who asks for a wildcard by its name; Knot begins some zones later.
         if (how !== 'plain' && name.includes('*')) continue;
         const [theirs, ours] = await Promise.all([client.ask(message), world.send(message)]);
+        // Others answer with the circle; RFC 1034 section 3.6.2 wants it told as an error, and CoreDNS does.
+        if (isCircle(theirs)) {
+          assert.equal(readMessage(ours!).rcode, RCODE.SERVFAIL, asked);
+          continue;
+        }
         assert.deepEqual(
           essence(ours!),
           essence(theirs),
