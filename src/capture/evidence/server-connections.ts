@@ -27,10 +27,13 @@ interface Opening {
 export class ServerConnections {
   readonly #pairs: BoundedMap<string, ConnectionPair> = new BoundedMap(PAIRS_MAX);
   readonly #opening = new Map<string, Opening>();
+  /** The last first packet: who waits for TCP asks nothing meanwhile, so it may be later than all messages. */
+  #lastMs = -Infinity;
 
   /** A first packet, or the same once more. @param ports of both ends, in this order */
   opening(client: string, server: string, ports: string, timeMs: number): void {
     const key = `${client} ${server} ${ports}`;
+    this.#lastMs = Math.max(this.#lastMs, timeMs);
     if (this.#opening.has(key)) return;
     const made = { client, server, opened: 0, accepted: 0, refused: 0, silent: 0 };
     const pair = this.#pairs.at(`${client} ${server}`, () => made);
@@ -53,8 +56,9 @@ export class ServerConnections {
     else opening.pair.refused++;
   }
 
-  /** All pairs, when the capture ended at `lastMs`. */
-  at(lastMs: number): readonly ConnectionPair[] {
+  /** All pairs, when the last message of the capture came at `messageMs`. */
+  at(messageMs: number): readonly ConnectionPair[] {
+    const lastMs = Math.max(messageMs, this.#lastMs);
     const silent = new Map<ConnectionPair, number>();
     for (const { pair, ms } of this.#opening.values())
       if (lastMs - ms >= OPEN_MS) silent.set(pair, (silent.get(pair) ?? 0) + 1);
