@@ -8,6 +8,7 @@ import { openFile, openStream } from '../capture/input.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
+import type { Part } from '../capture/troubled-part.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import { capturePackets } from './capture-live.ts';
 import { packetsFile } from './capture-output.ts';
@@ -19,19 +20,27 @@ import { count, ms } from './page.ts';
 const LIVE_MS = 60_000;
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-/** Reads all that there is. */
+/** Reads all that there is. @param part of which only what began in it is looked at */
 export async function observe(
   options: DoctorOptions,
   io: Io,
+  part: Part = { fromMs: -Infinity, toMs: Infinity },
 ): Promise<{ reading: Reading; observed: Observations; failed: number }> {
   let observed: Observations | null = null;
   const seen = (): Observations => observed!;
+  const isIn = (timeMs: number): boolean => timeMs >= part.fromMs && timeMs <= part.toMs;
   let unknownLines = 0;
   const reading = new Reading(
     {
-      ended: (exchange) => seen().exchange(exchange),
-      lookup: (lookup) => seen().lookup(lookup),
-      path: (event) => seen().path(event),
+      ended: (exchange) => {
+        if (isIn(exchange.sentMs)) seen().exchange(exchange);
+      },
+      lookup: (lookup) => {
+        if (isIn(lookup.startMs)) seen().lookup(lookup);
+      },
+      path: (event) => {
+        if (isIn(event.timeMs)) seen().path(event);
+      },
       arp: (...event) => seen().arp(...(event.slice(1) as [boolean, Uint8Array, number, number])),
       failure: (failure) => seen().failure(failure),
       line: (line) => {

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
+import { everybody } from '../../test/kit/story-parts.ts';
+import { healthy, play, type Passing } from '../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { rules } from '../capture/findings/rules.ts';
 import { clusterRules } from '../live/cluster/findings/rules.ts';
@@ -56,6 +58,20 @@ describe('ndots doctor', () => {
       out,
       /✓ Not DNS, as far as this shows: every query got a reply, nine of ten within/,
     );
+  });
+
+  test('a trouble that begins in the middle is found as if the capture had begun with it', async () => {
+    const trouble = (passing: Passing): boolean =>
+      passing.atMs > 20_000 && passing.type === 'AAAA' && !/cluster/.test(passing.name);
+    const packets = await play(
+      everybody(60),
+      (passing) => (trouble(passing) ? { lost: true } : healthy(passing)),
+      { seed: 3 },
+    );
+    writeFileSync(at('middle.pcap'), pcapFile(LINK.RAW, packets));
+    const { out } = await run(at('middle.pcap'));
+    assert.match(out.split('\n').find((line) => line.startsWith('✕')) ?? '', /^✕ ND3009/);
+    assert.doesNotMatch(out, /ND3013/);
   });
 
   test('counters in a text exclude what the kernel does not do', async () => {

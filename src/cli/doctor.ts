@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { nearest } from '../base/problem.ts';
 import { diagnose, mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
-import type { Finding } from '../capture/findings/finding.ts';
+import type { Finding, Rule } from '../capture/findings/finding.ts';
 import { rules } from '../capture/findings/rules.ts';
 import type { Reading } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
+import { troubledPart, withPart } from '../capture/troubled-part.ts';
 import { whoOf, type Who } from '../capture/who.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../live/cluster/facts.ts';
@@ -45,7 +46,7 @@ export const doctor: Command = {
     if (packets === 'nothing') return EXIT.failed;
     const facts = options.living ? await examineCluster(options, io) : null;
     const found = [
-      ...(packets === null ? [] : [diagnose(packets.observed, (rule) => isWanted(rule, options))]),
+      ...(packets === null ? [] : [await diagnosePackets(packets, options, io)]),
       ...(facts === null ? [] : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
     ].reduce(mergedDiagnosis);
     if (options.evidence !== null) writeEvidence(options, found);
@@ -84,6 +85,22 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
     return 'nothing';
   }
   return { reading, observed, owners };
+}
+
+async function diagnosePackets(
+  { observed }: Packets,
+  options: DoctorOptions,
+  io: Io,
+): Promise<Diagnosis> {
+  const wanted = (rule: Rule): boolean => isWanted(rule, options);
+  const whole = diagnose(observed, wanted);
+  // What is live, or comes through a pipe, cannot be read again.
+  const isThere = options.device === null && !options.files.includes('-');
+  const part = isThere ? troubledPart(whole, observed) : null;
+  if (part === null) return whole;
+  // What there is to remark has been told.
+  const again = await observe(options, { ...io, err: () => undefined }, part);
+  return withPart(whole, diagnose(again.observed, wanted), part);
 }
 
 const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };

@@ -24,7 +24,7 @@ export const randomLoss: Rule = {
       confidence: 0.6,
       seen: [
         `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.`,
-        'Types, names, ports and pairs are hit alike.',
+        'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.',
         ...(behind.length > 0
           ? [
               `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,
