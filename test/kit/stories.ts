@@ -321,6 +321,24 @@ export const stories: readonly Story[] = [
         }),
       ),
   },
+  {
+    name: 'S11 three servers forward to each other in a ring',
+    code: 'ND4004',
+    packets: async (seed) => {
+      const ring = ['10.244.0.5', '10.0.0.53', '10.0.0.54'];
+      const others = await play(pods('glibc', 3), healthy, { seed });
+      const round = Array.from({ length: 90 }, (_, i) =>
+        asked(
+          i * 40,
+          ends(ring[i % 3]!, 20_000 + i + seed, ring[(i + 1) % 3]!),
+          'erp.legacy.example.',
+          500 + i,
+          { tookMs: null },
+        ),
+      );
+      return inOrder([others, ...round]);
+    },
+  },
   played(
     'S12 a rollout',
     'ND3007',

@@ -11,10 +11,11 @@ export const forwardingLoop: Rule = {
     const said = observed.counters.get('loopDetected') ?? 0;
     const both = observed.clients.list.filter(({ address }) => isServer(observed, address));
     if (both.length === 0 && said === 0) return unknown('no server of the capture asks others');
-    const circle = both.find(({ address }) => partnersOf(observed, address).length > 0);
-    if (circle === undefined && said === 0) return excluded('no server asks one that asks it');
-    const address = circle?.address ?? '';
-    const partners = partnersOf(observed, address);
+    const circle = both
+      .map(({ address }) => circleOf(observed, address))
+      .find((found) => found !== null);
+    if (circle === undefined && said === 0)
+      return excluded('no server asks one that asks it, be it by way of others');
     // What goes round is not answered until somebody gives up: else a program on the server's own host asks.
     const repeated = observed.names.list.filter(
       ({ outcomes }) =>
@@ -33,13 +34,7 @@ export const forwardingLoop: Rule = {
       severity: 'critical',
       confidence: said > 0 ? 0.98 : 0.9,
       seen: [
-        ...(circle === undefined
-          ? []
-          : [
-              partners.includes(address)
-                ? `${address} asks itself${asksDirectly(observed, address, address) ? '' : `, by way of ${listed([...circle.servers.keys()])}`}.`
-                : `${address} asks ${listed(partners)}, and is asked by it.`,
-            ]),
+        ...(circle === undefined ? [] : [roundText(observed, circle)]),
         ...(names.length > 0
           ? [
               `The same questions go round: ${listed(names)} (${repeated[0] === undefined ? 0 : Math.max(...repeated.map(({ outcomes }) => outcomes.asked))} times).`,
@@ -78,14 +73,42 @@ function asksDirectly({ clients }: Observations, client: string, server: string)
   return (clients.get(client)?.servers.get(server)?.asked ?? 0) >= LEAST;
 }
 
-/** Servers that the server asks and that ask it; itself, if it does so. */
-function partnersOf(observed: Observations, address: string): readonly string[] {
+/** More servers are in no circle that anybody has built. */
+const VISITED_MAX = 100;
+
+/** The shortest way from the server back to itself, each asking the next: itself alone, if it does so directly. */
+function circleOf(observed: Observations, start: string): readonly string[] | null {
+  const askedBy = new Map<string, string>();
+  const visited = [start];
+  for (const address of visited) {
+    for (const next of askedFrom(observed, address)) {
+      if (next === start) {
+        const way = [address];
+        for (let at = askedBy.get(address); at !== undefined; at = askedBy.get(at)) way.unshift(at);
+        return way;
+      }
+      if (askedBy.has(next) || visited.length === VISITED_MAX) continue;
+      askedBy.set(next, address);
+      visited.push(next);
+    }
+  }
+  return null;
+}
+
+/** Servers that the server asks. */
+function askedFrom(observed: Observations, address: string): readonly string[] {
   const behind = observed.backends.list.filter(({ clients }) => clients.has(address));
   const asked = [
     ...(observed.clients.get(address)?.servers.keys() ?? []),
     ...behind.map((view) => view.address),
   ];
-  return [...new Set(asked)].filter(
-    (other) => asks(observed, address, other) && asks(observed, other, address),
-  );
+  return [...new Set(asked)].filter((other) => asks(observed, address, other));
+}
+
+function roundText(observed: Observations, circle: readonly string[]): string {
+  const [address = '', ...others] = circle;
+  if (others.length > 0)
+    return `${address} asks ${others.join(', which asks ')}, which asks ${address}.`;
+  const ways = [...(observed.clients.get(address)?.servers.keys() ?? [])];
+  return `${address} asks itself${asksDirectly(observed, address, address) ? '' : `, by way of ${listed(ways)}`}.`;
 }
