@@ -246,7 +246,7 @@ function review(port: number): void {
     JSON.stringify({
       apiVersion: 'admission.k8s.io/v1',
       kind: 'AdmissionReview',
-      request: { uid: 'u', namespace: 'shop', object },
+      request: { uid: 'u', namespace: 'default', object },
     }),
   );
 }

@@ -105,7 +105,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
   ] as const)
     test(`what the chart's notes name is there, when ${what}`, () => {
       const shown = helm(
-        ['install', 'dns', 'deploy/helm/ndots', '--namespace', 'kube-system', '--dry-run=server']
+        ['install', 'dns', 'deploy/helm/ndots', '--namespace', 'default', '--dry-run=server']
           // Kinds that this API server has no definition of.
           .concat('--set', 'prometheus.monitor.enabled=false')
           .concat(
