@@ -73,7 +73,8 @@ const plane: DataPlane = new DataPlane({
     giveBackOrphans();
     settleMemory(systemClock, () => {
       trimMemory();
-      unmapUnusedCode();
+      // All threads have one memory.
+      if (id === 0) unmapUnusedCode();
     });
     if (thrifty === true) keepMemorySettled(systemClock, trimMemory);
   },
