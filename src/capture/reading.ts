@@ -103,6 +103,16 @@ export class Reading {
     reader.end();
   }
 
+  /** Reads an input that nothing else belongs to, and closes it. */
+  async readWhole(input: Input, stopped?: () => boolean): Promise<void> {
+    try {
+      await this.read(input, stopped);
+    } finally {
+      input.close();
+    }
+    this.end();
+  }
+
   /** Packets that come without a file, as live capture has them: without link headers. */
   takeNetwork(bytes: Uint8Array, start: number, end: number, timeMs: number, port: number): void {
     this.#time(timeMs);

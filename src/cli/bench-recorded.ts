@@ -30,13 +30,10 @@ export async function recordedQueries(
       }
     },
   });
-  const input = await openFile(path, reading.remarks);
-  try {
-    await reading.read(input, () => queries.length === QUERIES_MAX);
-  } finally {
-    input.close();
-  }
-  reading.end();
+  await reading.readWhole(
+    await openFile(path, reading.remarks),
+    () => queries.length === QUERIES_MAX,
+  );
   for (const remark of reading.remarks.list) io.err(`ndots bench: ${printRemark(remark)}\n`);
   if (queries.length === QUERIES_MAX)
     io.err(`ndots bench: of ${path} the first ${QUERIES_MAX} queries are sent\n`);

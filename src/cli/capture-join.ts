@@ -29,8 +29,7 @@ export async function captureJoin(
   for (const path of options.files) {
     const vantage = new Vantage(path);
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
-    await reading.read(await openFile(path, reading.remarks));
-    reading.end();
+    await reading.readWhole(await openFile(path, reading.remarks));
     if (vantage.leftOut > 0)
       reading.remarks.add(`only the first ${vantage.exchanges.length} exchanges are compared`);
     parts.remarks(reading, path);

@@ -30,13 +30,7 @@ export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<read
       add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
     },
   });
-  const input = await openFile(path, reading.remarks);
-  try {
-    await reading.read(input, () => found.size >= NAMES_MAX);
-  } finally {
-    input.close();
-  }
-  reading.end();
+  await reading.readWhole(await openFile(path, reading.remarks), () => found.size >= NAMES_MAX);
   if (found.size === 0) {
     for (const remark of reading.remarks.list) io.err(`ndots diff: ${printRemark(remark)}\n`);
     io.err(`ndots diff: ${path} holds no names\n`);

@@ -95,12 +95,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       file === '-'
         ? await openStream('standard input', process.stdin, reading.remarks)
         : await openFile(file, reading.remarks);
-    try {
-      await reading.read(input);
-    } finally {
-      input.close();
-    }
-    reading.end();
+    await reading.readWhole(input);
     for (const remark of reading.remarks.list) io.err(`ndots plan: ${printRemark(remark)}\n`);
     // A log has other lines, too; in a list they are mistakes, or it is none.
     if (lookups === 0 && odd > 0)
