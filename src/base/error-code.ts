@@ -4,9 +4,3 @@ export function errorCode(error: unknown): string {
     ? error.code
     : '';
 }
-
-/** Why a file cannot be read, in words and without its path: `no such file or directory`. */
-export function whyUnreadable(error: unknown): string {
-  const { message } = error as Error;
-  return /^E[A-Z0-9]+: ([^,]+), /.exec(message)?.[1] ?? message;
-}

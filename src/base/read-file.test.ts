@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { whyUnreadable } from './error-code.ts';
+import { whyFailed } from './why-failed.ts';
 import { readFileLines, readFileText } from './read-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
@@ -48,11 +48,11 @@ describe('reading a file', () => {
       try {
         return readFileText(path, 100);
       } catch (error) {
-        return whyUnreadable(error);
+        return whyFailed(error);
       }
     };
     assert.equal(reason(at('none')), 'no such file or directory');
-    assert.equal(reason(folder), 'is a directory, not a file');
+    assert.equal(reason(folder), 'it is a directory');
   });
 });
 

@@ -1,5 +1,5 @@
 /** Why something failed that the system, the network or the TLS library was asked for, in words and without codes of the runtime. */
-import { errorCode, whyUnreadable } from './error-code.ts';
+import { errorCode } from './error-code.ts';
 
 /** The reason for a person, to be put behind a colon: `nobody listens there`, `no such file or directory`. */
 export function whyFailed(error: unknown): string {
@@ -8,9 +8,14 @@ export function whyFailed(error: unknown): string {
   const code = errorCode(error);
   const known = reasons[code];
   if (known !== undefined) return known;
-  const message = error instanceof Error ? whyUnreadable(error) : String(error);
+  const message = error instanceof Error ? withoutCall(error.message) : String(error);
   if (/wrong version number/.test(message)) return 'the other side speaks no TLS';
   return message === '' ? code : message.replace(/^(?:error:[0-9A-F]+:)/, '');
+}
+
+/** The runtime names the call and the path as well: `ENXIO: no such device or address, open '/dev/x'`. */
+function withoutCall(message: string): string {
+  return /^E[A-Z0-9]+: ([^,]+), /.exec(message)?.[1] ?? message;
 }
 
 const untrusted = 'its certificate is signed by no authority that is known here';

@@ -3,7 +3,7 @@ import { createReadStream, fstatSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { errorCode, whyUnreadable } from '../base/error-code.ts';
+import { errorCode } from '../base/error-code.ts';
 import { Problem } from '../base/problem.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
@@ -36,7 +36,7 @@ export async function openFile(path: string, remarks: Remarks): Promise<Input> {
   const handle = await open(path, 'r').catch((error: unknown) => {
     throw new Problem({
       code: 'capture-unreadable',
-      text: `cannot read ${path}: ${whyUnreadable(error)}`,
+      text: `cannot read ${path}: ${whyFailed(error)}`,
       cause: error,
     });
   });

@@ -1,5 +1,5 @@
 /** Where what was captured goes: lines and JSON to standard output, packets to a file or there, too. */
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
 import type { SeenExchange, SeenLookup } from '../capture/exchanges/seen-exchange.ts';
@@ -129,7 +129,7 @@ function openPackets(path: string): Packets {
   } catch (error) {
     throw new Problem({
       code: 'capture-unwritable',
-      text: `cannot write ${path}: ${whyUnreadable(error)}`,
+      text: `cannot write ${path}: ${whyFailed(error)}`,
       cause: error,
     });
   }

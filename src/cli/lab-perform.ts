@@ -1,5 +1,5 @@
 /** Stories that are performed: each in a lab of its own, a process behind walls, or on its model where that cannot be. */
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Problem } from '../base/problem.ts';
@@ -78,7 +78,7 @@ function save(file: string, outcomes: readonly Outcome[]): void {
   } catch (error) {
     throw new Problem({
       code: 'unwritable-file',
-      text: `${file}: what was seen cannot be saved: ${whyUnreadable(error)}`,
+      text: `${file}: what was seen cannot be saved: ${whyFailed(error)}`,
       cause: error,
     });
   }

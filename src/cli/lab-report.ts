@@ -1,5 +1,5 @@
 /** `ndots lab report`, and how stories are told: as text, JSON or a page. */
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { readFileText, FILE_MAX } from '../base/read-file.ts';
 import { Problem } from '../base/problem.ts';
 import { isAsTold, type Outcome } from '../lab/story.ts';
@@ -36,7 +36,7 @@ function readOutcomes(file: string): readonly Outcome[] {
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
-      text: `${file}: cannot read what was saved: ${whyUnreadable(error)}`,
+      text: `${file}: cannot read what was saved: ${whyFailed(error)}`,
       remedy: 'ndots lab run --save FILE writes it',
     });
   }

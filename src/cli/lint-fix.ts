@@ -1,5 +1,5 @@
 /** `--fix`: what changes in files, as a diff, and the writing of it. */
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
@@ -46,7 +46,7 @@ export function writeChanges(changes: readonly FileChange[]): void {
       rmSync(beside, { force: true });
       throw new Problem({
         code: 'unwritable-file',
-        text: `${file}: cannot be written: ${whyUnreadable(error)}`,
+        text: `${file}: cannot be written: ${whyFailed(error)}`,
         remedy: '--diff shows the change without writing it.',
         cause: error,
       });

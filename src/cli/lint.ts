@@ -1,6 +1,6 @@
 /** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
 import { existsSync } from 'node:fs';
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { atLeast, cannotLint, type Finding } from '../lint/finding.ts';
 import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
@@ -136,7 +136,7 @@ function readNamed(file: string): GivenFile {
   try {
     return { file, text: readFileText(file, FILE_MAX.manifest), named: true };
   } catch (error) {
-    throw cannotLint('lint-unreadable', `cannot read ${file}: ${whyUnreadable(error)}`, {
+    throw cannotLint('lint-unreadable', `cannot read ${file}: ${whyFailed(error)}`, {
       cause: error,
     });
   }

@@ -1,7 +1,7 @@
 /** Pairs of keys as BIND's `dnssec-keygen` writes them: `K….key` with the DNSKEY record, `K….private` with the secret. */
 import { createPrivateKey, sign, verify, type KeyObject } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { parseBase64 } from '../wire/encoding.ts';
 import { dataOf } from '../wire/message.ts';
@@ -146,7 +146,7 @@ function read(file: string): string {
   } catch (error) {
     throw new Problem({
       code: 'key-unreadable',
-      text: `open ${file}: ${whyUnreadable(error)}`,
+      text: `open ${file}: ${whyFailed(error)}`,
       hint: 'A key is named by BASE, BASE.key or BASE.private, and both files stand in one folder.',
       remedy: `Check the path and who may read it: ls -l ${keyBase(file)}.*`,
       cause: error,

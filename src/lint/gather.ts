@@ -1,7 +1,7 @@
 /** The files behind the paths that a person names: a file is taken as it is, of a folder what can hold a Corefile or an object. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import { cannotLint } from './finding.ts';
 
@@ -59,7 +59,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch (error) {
-    throw unreadable(path, whyUnreadable(error), error);
+    throw unreadable(path, whyFailed(error), error);
   }
 }
 
@@ -90,7 +90,7 @@ function readText(file: string): { readonly text: string } | { readonly why: str
   try {
     bytes = readFileBytes(file, FILE_MAX.manifest);
   } catch (error) {
-    return { why: whyUnreadable(error) };
+    return { why: whyFailed(error) };
   }
   return bytes.includes(0) ? { why: 'this is no text' } : { text: bytes.toString('utf8') };
 }

@@ -1,7 +1,7 @@
 /** Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen` makes them. */
 import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { algorithmNamed } from '../net/tsig.ts';
 import { parseBase64 } from '../wire/encoding.ts';
@@ -70,7 +70,7 @@ export function readKeyFile(
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',
-      text: `plugin/${plugin}: key file ${path} cannot be read: ${whyUnreadable(error)}`,
+      text: `plugin/${plugin}: key file ${path} cannot be read: ${whyFailed(error)}`,
       remedy: `Check the path, and who may read it: ls -l ${path}`,
       cause: error,
     });

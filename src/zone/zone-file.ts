@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { readFileBytes } from '../base/read-file.ts';
 import { CLASS, className, TYPE, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
@@ -226,7 +226,7 @@ function readIncluded(read: (file: string) => string, file: string, from: Place)
     return read(file);
   } catch (error) {
     if (error instanceof ZoneTooLarge || error instanceof Problem) throw error;
-    throw mistake(from, `$INCLUDE: cannot read ${file}: ${whyUnreadable(error)}`);
+    throw mistake(from, `$INCLUDE: cannot read ${file}: ${whyFailed(error)}`);
   }
 }
 

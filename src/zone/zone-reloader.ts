@@ -1,4 +1,4 @@
-import { whyUnreadable } from '../base/error-code.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
@@ -78,7 +78,7 @@ export class ZoneReloader {
     const known = publisher.has(zone);
     const { problems, missing, taken } = await this.#read(source, byTime ? null : serial);
     if (missing !== null) {
-      log.error(`Failed to open zone "${zone}" in "${path}": ${whyUnreadable(missing)}`);
+      log.error(`Failed to open zone "${zone}" in "${path}": ${whyFailed(missing)}`);
     }
     for (const problem of problems) log.error(`Parsing zone "${zone}": ${problem.print()}`);
     if (problems.length > 0) this.#metrics.failures.with(zone).add(1);

@@ -1,7 +1,8 @@
 /** The files of a manifest folder, and what has changed in them since the last look. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode, whyUnreadable } from '../../base/error-code.ts';
+import { errorCode } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { printBytes } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
@@ -220,7 +221,7 @@ function tooManyObjects(folder: string, memory: number): Problem {
 function unreadable(path: string, error: unknown): Problem {
   return new Problem({
     code: 'unreadable-manifests',
-    text: `cannot read ${path}: ${whyUnreadable(error)}`,
+    text: `cannot read ${path}: ${whyFailed(error)}`,
     remedy: unreadableRemedy(error),
     cause: error,
   });

@@ -1,6 +1,6 @@
 /** A Corefile in a story: its text, or the name of a file beside the story. */
 import { join, dirname, isAbsolute } from 'node:path';
-import { whyUnreadable } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { text, type Path, type Reading, type Shape } from './shapes.ts';
 
@@ -10,7 +10,7 @@ function readBeside(name: string, path: Path, reading: Reading): string | null {
   try {
     return readFileText(file, FILE_MAX.corefile);
   } catch (error) {
-    reading.tell(path, `${file} cannot be read: ${whyUnreadable(error)}`);
+    reading.tell(path, `${file} cannot be read: ${whyFailed(error)}`);
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /** A story that a person has written: YAML to a story that is played like all others. Whatever is mistyped is told with its place. */
 import { nearest, Problem, Problems, type Place } from '../../base/problem.ts';
-import { whyUnreadable } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { isObject } from '../../kube/api/json-object.ts';
 import { parseYaml, type YamlDocument } from '../../kube/manifests/yaml-document.ts';
@@ -112,7 +112,7 @@ export function readStoryFile(file: string): StoryFile {
   } catch (error) {
     throw new Problem({
       code: 'unreadable-file',
-      text: `${file}: cannot read the story: ${whyUnreadable(error)}`,
+      text: `${file}: cannot read the story: ${whyFailed(error)}`,
       remedy: 'ndots lab init > story.yaml makes one to begin with',
       cause: error,
     });

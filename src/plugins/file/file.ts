@@ -1,5 +1,5 @@
 /** `file`: answers from zone files. */
-import { whyUnreadable } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { every } from '../../base/clock.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';
@@ -85,7 +85,7 @@ export const file: Plugin = definePlugin({
       if (ms === 0 || !mayCome(found.missing)) problems.push(unreadable(path, found.missing));
       else
         log.warning(
-          `Failed to open "${path}": trying again in ${ms / 1000}s: ${whyUnreadable(found.missing)}`,
+          `Failed to open "${path}": trying again in ${ms / 1000}s: ${whyFailed(found.missing)}`,
         );
     }
     if (problems.length > 0) throw new Problems(problems);
@@ -124,7 +124,7 @@ function mayCome(error: NodeJS.ErrnoException): boolean {
 function unreadable(path: string, error: Error): Problem {
   return new Problem({
     code: 'zone-unreadable',
-    text: `plugin/file: open ${path}: ${whyUnreadable(error)}`,
+    text: `plugin/file: open ${path}: ${whyFailed(error)}`,
     remedy: `Check the path and who may read it: ls -l ${path}`,
     cause: error,
   });

@@ -1,6 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { whyFailed } from '../../base/why-failed.ts';
-import { whyUnreadable } from '../../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Mistakes, Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
@@ -78,7 +77,7 @@ function readPlace(path: string, text: string, at: Place, parts: PlacesParts): s
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',
-      text: `plugin/forward: ${text} cannot be read: ${whyUnreadable(error)}`,
+      text: `plugin/forward: ${text} cannot be read: ${whyFailed(error)}`,
       place: at,
       remedy: `Make ${path} readable for the user that the server runs as.`,
       cause: error,

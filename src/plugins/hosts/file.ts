@@ -2,7 +2,8 @@
 import { statSync, type Stats } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
-import { errorCode, whyUnreadable } from '../../base/error-code.ts';
+import { errorCode } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileLines } from '../../base/read-file.ts';
@@ -40,7 +41,7 @@ export class HostsFile {
       }
       throw new Problem({
         code: 'hosts-unreadable',
-        text: `unable to access hosts file '${this.path}': ${whyUnreadable(error)}`,
+        text: `unable to access hosts file '${this.path}': ${whyFailed(error)}`,
         remedy: `Check the path and who may read it: ls -l ${this.path}`,
         cause: error,
       });
@@ -80,8 +81,8 @@ export class HostsFile {
       if (code === '') throw error;
       if (stats !== null && (code === 'EFBIG' || code === 'ENOTREG')) {
         this.#seen(stats);
-        this.#log.error(`${this.path} is not read: it ${whyUnreadable(error)}`);
-      } else if (code !== 'ENOENT' && code !== 'EISDIR') this.#tell(whyUnreadable(error));
+        this.#log.error(`${this.path} is not read: it ${whyFailed(error)}`);
+      } else if (code !== 'ENOENT' && code !== 'EISDIR') this.#tell(whyFailed(error));
       return false;
     }
   }

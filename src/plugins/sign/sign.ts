@@ -1,5 +1,5 @@
 /** `sign`: signs zone files, and writes what `file` and `auto` serve. */
-import { whyUnreadable } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { every } from '../../base/clock.ts';
@@ -128,7 +128,7 @@ function readFolder(folder: string, zone: string, place: Place): readonly KeyPai
   try {
     files = readdirSync(folder);
   } catch (error) {
-    throw pluginProblem('sign', place, `open ${folder}: ${whyUnreadable(error)}`);
+    throw pluginProblem('sign', place, `open ${folder}: ${whyFailed(error)}`);
   }
   const prefix = `k${zone}+`;
   const own = files

@@ -1,5 +1,5 @@
 /** Keeps the signed form of one zone file up to date. */
-import { whyUnreadable } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { statSync } from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
@@ -96,7 +96,7 @@ export class ZoneSigner {
     const now = this.#now();
     if (fileStamp(source) === this.#stamp && clock.now() < this.#retryAt) return null;
     const head = this.#head();
-    if (head instanceof Error) return `open ${target}: ${whyUnreadable(head)}`;
+    if (head instanceof Error) return `open ${target}: ${whyFailed(head)}`;
     if (head.signatures.length === 0) return `${target} has no signature over its SOA record`;
     for (const { inception, expiration } of head.signatures) {
       if (inception > now) return `inception ${print(inception)} is in the future`;

@@ -1,4 +1,4 @@
-import { whyUnreadable } from '../../base/error-code.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
@@ -24,7 +24,7 @@ export function readUpstreamTls(
     } catch (error) {
       const problem = new Problem({
         code: 'file-unreadable',
-        text: `plugin/${plugin}: could not load TLS file ${file}: ${whyUnreadable(error)}`,
+        text: `plugin/${plugin}: could not load TLS file ${file}: ${whyFailed(error)}`,
         place: at,
         remedy: `Check that ${path(file)} is there and readable.`,
         cause: error,
