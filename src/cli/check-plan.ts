@@ -5,8 +5,7 @@ import { secureRandom } from '../base/random.ts';
 import { Recent } from '../base/recent.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
-import { getJson } from '../kube/api/get-json.ts';
-import { asObject } from '../kube/api/json-object.ts';
+import { getObject } from '../kube/api/one-object.ts';
 import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
 import { uniqueServers } from '../probe/asking.ts';
 import { planChecks, readCheckFile, type CheckPlan } from '../probe/check-file.ts';
@@ -130,7 +129,7 @@ export async function clusterIpBy(
 ): Promise<string | null> {
   const path = `/api/v1/namespaces/${namespace}/services/${name}`;
   const request = { path, task: `get services ${name}`, waitMs: 5000, signal };
-  return serviceAddresses(asObject(await getJson(client, request)))[0] ?? null;
+  return serviceAddresses(await getObject(client, request))[0] ?? null;
 }
 
 /** The servers of /etc/resolv.conf. */

@@ -1,9 +1,15 @@
 /** What is changed in the cluster: states of checks, their pods. Each request is one right that `deploy/check/rbac.yaml` gives. */
 import { sleep, type Clock } from '../base/clock.ts';
-import type { ApiChange, ApiClient } from '../kube/api/client.ts';
+import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { sendJson } from '../kube/api/get-json.ts';
-import { asObject, type JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../kube/api/json-object.ts';
+import {
+  createObject,
+  deleteObject,
+  patchObject,
+  unlessMissing,
+  type ObjectRequest,
+} from '../kube/api/one-object.ts';
 import { KINDS, type CheckObject, type CheckState } from './check-object.ts';
 import { khStateOf, statusOf } from './check-state.ts';
 import type { CheckerPod } from './check-pod.ts';
@@ -58,16 +64,13 @@ export class CheckCluster {
     to: CheckObject['phase'],
     signal: AbortSignal,
   ): Promise<CheckObject | null> {
-    const { watch } = this.#parts;
+    const { client, watch } = this.#parts;
     return this.#change(job, signal, ({ namespace, name, phase, objectVersion }) => {
       if (phase !== from) return null;
       const path = `${resourcePath('khjobs', namespace)}/${name}`;
+      const request = asked(path, `patch khjobs ${name}`, signal);
       const patch = { metadata: { resourceVersion: objectVersion }, spec: { phase: to } };
-      return async () =>
-        watch.learn(
-          'khjobs',
-          await this.#send('PATCH', path, patch, `patch khjobs ${name}`, signal),
-        );
+      return async () => watch.learn('khjobs', await patchObject(client, request, patch));
     });
   }
 
@@ -98,14 +101,14 @@ export class CheckCluster {
 
   async #write(check: CheckObject, next: CheckState, signal: AbortSignal): Promise<void> {
     const { namespace, name, version, stateVersion, uid } = check;
-    const { watch } = this.#parts;
+    const { client, watch } = this.#parts;
     // With the version that was read: the API server refuses what was decided on by something older.
     const metadata = { resourceVersion: stateVersion };
     if (version === 3) {
       const path = `${resourcePath('healthchecks', namespace)}/${name}/status`;
       const patch = { metadata, status: statusOf(check, next) };
-      const task = `patch healthchecks/status ${name}`;
-      watch.learn('healthchecks', await this.#send('PATCH', path, patch, task, signal));
+      const request = asked(path, `patch healthchecks/status ${name}`, signal);
+      watch.learn('healthchecks', await patchObject(client, request, patch));
       return;
     }
     const folder = resourcePath('khstates', namespace);
@@ -115,8 +118,8 @@ export class CheckCluster {
       // What a job finds there may be another one's.
       const owned = check.kind === 'khjob' && { ownerReferences: [owner] };
       const patch = { metadata: { ...metadata, annotations, ...owned }, spec };
-      const task = `patch khstates ${name}`;
-      watch.learn('khstates', await this.#send('PATCH', `${folder}/${name}`, patch, task, signal));
+      const request = asked(`${folder}/${name}`, `patch khstates ${name}`, signal);
+      watch.learn('khstates', await patchObject(client, request, patch));
       return;
     }
     const state = {
@@ -125,18 +128,19 @@ export class CheckCluster {
       metadata: { name, namespace, annotations, ownerReferences: [owner] },
       spec,
     };
-    const task = `create khstates ${name}`;
-    watch.learn('khstates', await this.#send('POST', folder, state, task, signal));
+    const request = asked(folder, `create khstates ${name}`, signal);
+    watch.learn('khstates', await createObject(client, request, state));
   }
 
   async createPod(pod: JsonObject, namespace: string, signal: AbortSignal): Promise<void> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
-    await this.#send('POST', path, pod, 'create pods', signal);
+    await createObject(this.#parts.client, asked(path, 'create pods', signal), pod);
   }
 
   /** A pod that is gone already is as good as deleted. */
   async deletePod({ namespace, name }: CheckerPod, signal: AbortSignal): Promise<void> {
-    await this.#delete(`/api/v1/namespaces/${namespace}/pods/${name}`, 'delete pods', signal);
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+    await deleteObject(this.#parts.client, asked(path, 'delete pods', signal));
   }
 
   /** Deletes a KuberhealthyState, or a KuberhealthyJob. */
@@ -146,7 +150,7 @@ export class CheckCluster {
     signal: AbortSignal,
   ): Promise<void> {
     const path = `${resourcePath(resource, namespace)}/${name}`;
-    await this.#delete(path, `delete ${resource} ${name}`, signal);
+    await deleteObject(this.#parts.client, asked(path, `delete ${resource} ${name}`, signal));
   }
 
   /** Kuberhealthy wants to see checks go, and where it runs no more nobody else would let them. */
@@ -160,34 +164,11 @@ export class CheckCluster {
         finalizers: finalizers.filter((each) => each !== FINALIZER),
       },
     };
-    try {
-      await this.#send('PATCH', path, patch, `patch healthchecks ${name}`, signal);
-    } catch (error) {
-      if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
-    }
+    const request = asked(path, `patch healthchecks ${name}`, signal);
+    await unlessMissing(() => patchObject(this.#parts.client, request, patch));
   }
+}
 
-  async #delete(path: string, task: string, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#send('DELETE', path, null, task, signal);
-    } catch (error) {
-      if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
-    }
-  }
-
-  async #send(
-    method: ApiChange['method'],
-    path: string,
-    body: object | null,
-    task: string,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
-    const change = {
-      method,
-      contentType: method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-      body: body === null ? '' : JSON.stringify(body),
-    };
-    const { client } = this.#parts;
-    return asObject(await sendJson(client, { path, change, task, waitMs: WAIT_MS, signal }));
-  }
+function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
+  return { path, task, waitMs: WAIT_MS, signal };
 }

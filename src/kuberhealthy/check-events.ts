@@ -6,8 +6,8 @@ import type { Random } from '../base/random.ts';
 import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { asObject, child, text, type JsonObject } from '../kube/api/json-object.ts';
-import { sendJson } from '../kube/api/get-json.ts';
+import { child, text } from '../kube/api/json-object.ts';
+import { createObject, patchObject, unlessMissing } from '../kube/api/one-object.ts';
 import { fullName, KINDS, type CheckObject } from './check-object.ts';
 import { apiTime } from './check-state.ts';
 import { shortText } from './error-texts.ts';
@@ -145,25 +145,26 @@ export class CheckEvents {
   }
 
   async #write(check: CheckObject, { type, reason, message }: CheckEvent): Promise<void> {
-    const { clock, random, host } = this.#parts;
+    const { client, clock, random, host } = this.#parts;
     const { namespace, name, uid, kind, objectVersion } = check;
     const key = `${uid} ${reason} ${message}`;
     const now = apiTime(clock.wall());
     const folder = `/api/v1/namespaces/${namespace}/events`;
+    const asked = { waitMs: WAIT_MS, signal: this.#stopping.signal };
     const known = this.#written.get(key);
     this.#written.delete(key);
     if (known !== undefined) {
-      const patch = { count: known.count + 1, lastTimestamp: now };
-      try {
-        await this.#send('PATCH', `${folder}/${known.name}`, patch);
-        this.#written.put(key, { ...known, count: known.count + 1 });
+      const counted = { ...known, count: known.count + 1 };
+      const request = { ...asked, path: `${folder}/${known.name}`, task: 'patch events' };
+      const patch = { count: counted.count, lastTimestamp: now };
+      // The API server forgets events after a while.
+      if ((await unlessMissing(() => patchObject(client, request, patch))) !== null) {
+        this.#written.put(key, counted);
         return;
-      } catch (error) {
-        // The API server forgets events after a while.
-        if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
       }
     }
-    const made = await this.#send('POST', folder, {
+    const request = { ...asked, path: folder, task: 'create events' };
+    const made = await createObject(client, request, {
       apiVersion: 'v1',
       kind: 'Event',
       metadata: {
@@ -181,19 +182,6 @@ export class CheckEvents {
     });
     const written = text(child(made, 'metadata'), 'name');
     this.#written.put(key, { name: written, count: 1 });
-  }
-
-  async #send(method: 'POST' | 'PATCH', path: string, body: object): Promise<JsonObject> {
-    const change = {
-      method,
-      contentType: method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-      body: JSON.stringify(body),
-    };
-    const task = method === 'PATCH' ? 'patch events' : 'create events';
-    const { signal } = this.#stopping;
-    return asObject(
-      await sendJson(this.#parts.client, { path, change, task, waitMs: WAIT_MS, signal }),
-    );
   }
 }
 

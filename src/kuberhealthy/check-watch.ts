@@ -5,8 +5,8 @@ import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson } from '../kube/api/get-json.ts';
-import { asObject, child, children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { child, children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { findObject } from '../kube/api/one-object.ts';
 import { Reflector } from '../kube/api/reflector.ts';
 import { JsonStore, type JsonChange, type LeftOut } from '../kube/store/json-store.ts';
 import { ObjectRoom } from '../kube/store/object-room.ts';
@@ -215,18 +215,12 @@ export class CheckWatch {
     const { group, version: served } = RESOURCES[wanted[0]!];
     const path = `/apis/${group}/${served}`;
     const task = `get ${group}`;
-    try {
-      const found = await getJson(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
-      const names = new Set(
-        children(asObject(found), 'resources').map((each) => text(each, 'name')),
-      );
-      // Nothing of version 2 can run without its states: the log tells that they are missing.
-      const has = (resource: string): boolean => names.has(resource);
-      return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
-    } catch (error) {
-      if (error instanceof ApiFailure && error.kind === 'missing') return [];
-      throw error;
-    }
+    const found = await findObject(this.#parts.client, { path, task, waitMs: WAIT_MS, signal });
+    if (found === null) return [];
+    const names = new Set(children(found, 'resources').map((each) => text(each, 'name')));
+    // Nothing of version 2 can run without its states: the log tells that they are missing.
+    const has = (resource: string): boolean => names.has(resource);
+    return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
   }
 
   #follow(resource: ResourceName): void {

@@ -1,9 +1,9 @@
 /** Objects of the cluster that checks make for a while: a service and its endpoints, marked, so that what a crash left behind is found. */
 import type { Clock } from '../base/clock.ts';
-import type { ApiChange, ApiClient } from '../kube/api/client.ts';
-import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson, sendJson } from '../kube/api/get-json.ts';
+import type { ApiClient } from '../kube/api/client.ts';
+import { getJson } from '../kube/api/get-json.ts';
 import { asObject, child, children, text } from '../kube/api/json-object.ts';
+import { createObject, deleteObject, type ObjectRequest } from '../kube/api/one-object.ts';
 
 /** What a check may make. Rejects with an `ApiFailure`, or a `Problem` where there is no cluster. */
 export interface ProbeObjects {
@@ -38,28 +38,18 @@ export function clusterObjects(
   clock: Pick<Clock, 'wall'>,
   signal: AbortSignal,
 ): ProbeObjects {
-  const send = async (
-    client: ApiClient,
-    method: ApiChange['method'],
-    path: string,
-    body: object | null,
-    task: string,
-  ): Promise<void> => {
-    const text = body === null ? '' : JSON.stringify(body);
-    const change = { method, contentType: 'application/json', body: text };
-    await sendJson(client, { path, change, task, waitMs: WAIT_MS, signal });
-  };
+  const asked = (path: string, task: string): ObjectRequest => ({
+    path,
+    task,
+    waitMs: WAIT_MS,
+    signal,
+  });
   const pathOf = (kind: 'services' | 'endpointslices', namespace: string): string =>
     `${kind === 'services' ? '/api/v1' : '/apis/discovery.k8s.io/v1'}/namespaces/${namespace}/${kind}`;
   const remove = (namespace: string, name: string): Promise<void> =>
     use(async (client) => {
       for (const kind of ['endpointslices', 'services'] as const)
-        try {
-          const path = `${pathOf(kind, namespace)}/${name}`;
-          await send(client, 'DELETE', path, null, `delete ${kind}`);
-        } catch (error) {
-          if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
-        }
+        await deleteObject(client, asked(`${pathOf(kind, namespace)}/${name}`, `delete ${kind}`));
     });
   return {
     remove,
@@ -73,7 +63,11 @@ export function clusterObjects(
           metadata: { name, namespace, labels },
           spec: { clusterIP: 'None', ports },
         };
-        await send(client, 'POST', pathOf('services', namespace), service, 'create services');
+        await createObject(
+          client,
+          asked(pathOf('services', namespace), 'create services'),
+          service,
+        );
         const slice = {
           apiVersion: 'discovery.k8s.io/v1',
           kind: 'EndpointSlice',
@@ -91,13 +85,13 @@ export function clusterObjects(
           })),
         };
         const path = pathOf('endpointslices', namespace);
-        await send(client, 'POST', path, slice, 'create endpointslices');
+        await createObject(client, asked(path, 'create endpointslices'), slice);
       }),
     leftBehind: (namespace, olderMs) =>
       use(async (client) => {
         const path = pathOf('services', namespace);
         const query = { labelSelector: LABEL };
-        const request = { path, query, task: 'list services', waitMs: WAIT_MS, signal };
+        const request = { ...asked(path, 'list services'), query };
         return children(asObject(await getJson(client, request)), 'items')
           .map((item) => child(item, 'metadata'))
           .filter((made) => clock.wall() - Date.parse(text(made, 'creationTimestamp')) > olderMs)

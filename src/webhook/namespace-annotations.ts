@@ -4,8 +4,8 @@ import { FailureReport } from '../base/failure-report.ts';
 import type { Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson } from '../kube/api/get-json.ts';
-import { asObject, child, textMap } from '../kube/api/json-object.ts';
+import { child, textMap } from '../kube/api/json-object.ts';
+import { getObject } from '../kube/api/one-object.ts';
 
 /** A change of a namespace counts after this, milliseconds. */
 const FRESH_MS = 10_000;
@@ -48,13 +48,13 @@ export class NamespaceAnnotations {
     try {
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
       const signal = AbortSignal.timeout(WAIT_MS);
-      const found = await getJson(this.#client, {
+      const found = await getObject(this.#client, {
         path,
         task: `get namespaces ${namespace}`,
         waitMs: WAIT_MS,
         signal,
       });
-      annotations = textMap(child(asObject(found), 'metadata'), 'annotations');
+      annotations = textMap(child(found, 'metadata'), 'annotations');
       this.#failures.over();
     } catch (error) {
       this.#tell(error);

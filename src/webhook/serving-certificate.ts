@@ -9,8 +9,8 @@ import { FailureReport } from '../base/failure-report.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson, sendJson } from '../kube/api/get-json.ts';
 import { asObject, child, list, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
+import { createObject, findObject, replaceObject } from '../kube/api/one-object.ts';
 
 /** What a serving certificate is made and renewed with. */
 export interface ServingCertificateParts {
@@ -93,17 +93,10 @@ export class ServingCertificate {
     return `${this.#parts.service}.${this.#parts.namespace}.svc`;
   }
 
-  async #readSecret(signal: AbortSignal): Promise<JsonObject | null> {
+  #readSecret(signal: AbortSignal): Promise<JsonObject | null> {
     const { client, namespace, secret } = this.#parts;
-    try {
-      const path = `/api/v1/namespaces/${namespace}/secrets/${secret}`;
-      return asObject(
-        await getJson(client, { path, task: `get secrets ${secret}`, waitMs: WAIT_MS, signal }),
-      );
-    } catch (error) {
-      if (error instanceof ApiFailure && error.kind === 'missing') return null;
-      throw error;
-    }
+    const path = `/api/v1/namespaces/${namespace}/secrets/${secret}`;
+    return findObject(client, { path, task: `get secrets ${secret}`, waitMs: WAIT_MS, signal });
   }
 
   /** Makes what is missing or ends soon. @returns null: somebody else did at the same time */
@@ -129,16 +122,15 @@ export class ServingCertificate {
       },
     };
     const folder = `/api/v1/namespaces/${namespace}/secrets`;
-    const method = before === null ? 'POST' : 'PUT';
-    const change = {
-      method,
-      contentType: 'application/json',
-      body: JSON.stringify(secret),
-    } as const;
-    const path = before === null ? folder : `${folder}/${name}`;
-    const task = `${before === null ? 'create' : 'update'} secrets ${name}`;
+    const asked = { waitMs: WAIT_MS, signal };
     try {
-      await sendJson(client, { path, change, task, waitMs: WAIT_MS, signal });
+      if (before === null) {
+        const task = `create secrets ${name}`;
+        await createObject(client, { ...asked, path: folder, task }, secret);
+      } else {
+        const task = `update secrets ${name}`;
+        await replaceObject(client, { ...asked, path: `${folder}/${name}`, task }, secret);
+      }
     } catch (error) {
       if (error instanceof ApiFailure && error.status === 409) return null;
       throw error;
@@ -153,13 +145,11 @@ export class ServingCertificate {
   async #tellAuthority(cert: string, signal: AbortSignal): Promise<void> {
     const { client, configuration: name, namespace, service, log } = this.#parts;
     const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
+    const asked = { path, waitMs: WAIT_MS, signal };
     const task = `get mutatingwebhookconfigurations ${name}`;
-    let found: JsonObject;
-    try {
-      found = asObject(await getJson(client, { path, task, waitMs: WAIT_MS, signal }));
-    } catch (error) {
-      // It is made when everything else runs; nobody calls until then.
-      if (!(error instanceof ApiFailure) || error.kind !== 'missing') throw error;
+    const found = await findObject(client, { ...asked, task });
+    // It is made when everything else runs; nobody calls until then.
+    if (found === null) {
       if (!this.#toldMissing)
         log.info(
           `nobody calls this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
@@ -178,16 +168,9 @@ export class ServingCertificate {
       return { ...asObject(webhook), clientConfig: { ...config, caBundle } };
     });
     if (!changed) return;
-    const body = JSON.stringify({ ...found, webhooks });
-    const change = { method: 'PUT', contentType: 'application/json', body } as const;
+    const update = { ...asked, task: `update mutatingwebhookconfigurations ${name}` };
     try {
-      await sendJson(client, {
-        path,
-        change,
-        task: `update mutatingwebhookconfigurations ${name}`,
-        waitMs: WAIT_MS,
-        signal,
-      });
+      await replaceObject(client, update, { ...found, webhooks });
       log.info(
         `told the API server the authority of this webhook (MutatingWebhookConfiguration ${name})`,
       );

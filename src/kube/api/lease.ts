@@ -8,8 +8,8 @@ import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
-import { getJson, sendJson } from './get-json.ts';
-import { asObject, child, text, type JsonObject } from './json-object.ts';
+import { child, text, type JsonObject } from './json-object.ts';
+import { createObject, findObject, replaceObject } from './one-object.ts';
 
 /** What leading takes. */
 export interface LeaseParts {
@@ -27,6 +27,8 @@ export interface LeaseParts {
 const LASTS_MS = 15_000;
 const RENEW_WITHIN_MS = 10_000;
 const RETRY_MS = 2000;
+/** Longest wait for the API server, milliseconds. */
+const WAIT_MS = 2 * RETRY_MS;
 
 /** Takes the lease when it is free, renews it, and gives it up at the end. */
 export class Lease {
@@ -143,33 +145,27 @@ export class Lease {
     return `/apis/coordination.k8s.io/v1/namespaces/${this.#parts.namespace}/leases`;
   }
 
-  async #read(signal: AbortSignal): Promise<JsonObject | null> {
+  #read(signal: AbortSignal): Promise<JsonObject | null> {
     const { client, name } = this.#parts;
     const path = `${this.#folder}/${name}`;
-    try {
-      const task = `get leases ${name}`;
-      return asObject(await getJson(client, { path, task, waitMs: RETRY_MS * 2, signal }));
-    } catch (error) {
-      if (error instanceof ApiFailure && error.kind === 'missing') return null;
-      throw error;
-    }
+    return findObject(client, { path, task: `get leases ${name}`, waitMs: WAIT_MS, signal });
   }
 
   async #write(lease: JsonObject | null, spec: JsonObject, signal: AbortSignal): Promise<void> {
     const { client, name, namespace } = this.#parts;
-    const made = {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name, namespace },
-    };
-    const change = {
-      method: lease === null ? 'POST' : 'PUT',
-      contentType: 'application/json',
-      body: JSON.stringify({ ...(lease ?? made), spec }),
-    } as const;
-    const path = lease === null ? this.#folder : `${this.#folder}/${name}`;
-    const task = `${lease === null ? 'create' : 'update'} leases ${name}`;
-    await sendJson(client, { path, change, task, waitMs: RETRY_MS * 2, signal });
+    const asked = { waitMs: WAIT_MS, signal };
+    if (lease === null) {
+      const made = {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { name, namespace },
+      };
+      const request = { ...asked, path: this.#folder, task: `create leases ${name}` };
+      await createObject(client, request, { ...made, spec });
+    } else {
+      const request = { ...asked, path: `${this.#folder}/${name}`, task: `update leases ${name}` };
+      await replaceObject(client, request, { ...lease, spec });
+    }
     this.#seen = JSON.stringify(spec);
     this.#changedAt = this.#parts.clock.now();
   }

@@ -9,6 +9,7 @@ import { listWhole } from '../api/list.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
 import { clusterNotAsked } from '../api/not-asked.ts';
+import { unlessMissing } from '../api/one-object.ts';
 
 /** A cluster that takes longer is not there, milliseconds. */
 const WAIT_MS = 8000;
@@ -48,9 +49,9 @@ export function clusterPods(
     async get(of, namespace, name) {
       const where = namespace ?? access.namespace;
       try {
-        return await get(`get ${of.plural}`, `${pathOf(of, where)}/${name}`);
+        const path = `${pathOf(of, where)}/${name}`;
+        return await unlessMissing(() => get(`get ${of.plural}`, path));
       } catch (error) {
-        if (error instanceof ApiFailure && error.kind === 'missing') return null;
         throw told(error, `get ${of.plural} ${name}`, where, parts.instead);
       }
     },

@@ -6,8 +6,9 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../api/client.ts';
 import { ApiFailure } from '../api/failure.ts';
-import { getJson, sendJson } from '../api/get-json.ts';
-import { asObject, child, children, text, type JsonObject } from '../api/json-object.ts';
+import { sendJson } from '../api/get-json.ts';
+import { child, children, text, type JsonObject } from '../api/json-object.ts';
+import { getObject } from '../api/one-object.ts';
 
 /** What runs in the pod. */
 export interface EphemeralContainer {
@@ -132,9 +133,8 @@ async function stateOf({
   signal,
 }: EphemeralRun): Promise<JsonObject> {
   const path = `/api/v1/namespaces/${namespace}/pods/${pod}`;
-  const found = asObject(
-    await getJson(client, { path, task: `get pods ${pod}`, waitMs: WAIT_MS, signal }),
-  );
+  const request = { path, task: `get pods ${pod}`, waitMs: WAIT_MS, signal };
+  const found = await getObject(client, request);
   const statuses = children(child(found, 'status'), 'ephemeralContainerStatuses');
   const own = statuses.find((status) => text(status, 'name') === container.name);
   return own === undefined ? {} : child(own, 'state');

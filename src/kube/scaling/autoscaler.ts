@@ -7,8 +7,14 @@ import type { Random } from '../../base/random.ts';
 import { apiClient, userAgent, type ApiClient } from '../api/client.ts';
 import type { Connection } from '../api/connection.ts';
 import { ApiFailure } from '../api/failure.ts';
-import { getJson, sendJson } from '../api/get-json.ts';
-import { asObject, child, isObject, textMap, type JsonObject } from '../api/json-object.ts';
+import { child, isObject, textMap } from '../api/json-object.ts';
+import {
+  createObject,
+  findObject,
+  getObject,
+  replaceObject,
+  type ObjectRequest,
+} from '../api/one-object.ts';
 import { Reflector } from '../api/reflector.ts';
 import { nodeResource } from '../api/resources.ts';
 import { StringTable } from '../store/object-encoding.ts';
@@ -149,55 +155,41 @@ export class Autoscaler {
   async #readConfigMap(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
     const { namespace, configMap: name, defaults, log } = this.#parts;
     const folder = `/api/v1/namespaces/${namespace}/configmaps`;
-    try {
-      const task = `get configmaps ${name}`;
-      const found = await this.#get(`${folder}/${name}`, task, signal);
-      return textMap(found, 'data');
-    } catch (error) {
-      if (defaults === null || !(error instanceof ApiFailure) || error.kind !== 'missing')
-        throw error;
-      const made = {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: { name, namespace },
-        data: defaults,
-      };
-      await this.#send('POST', folder, made, `create configmaps ${name}`, signal);
-      log.info(`${this.#where} was not there and has been created from --default-params`);
-      return defaults;
-    }
+    const request = asked(`${folder}/${name}`, `get configmaps ${name}`, signal);
+    if (defaults === null) return textMap(await getObject(this.#client, request), 'data');
+    const found = await findObject(this.#client, request);
+    if (found !== null) return textMap(found, 'data');
+    const made = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace },
+      data: defaults,
+    };
+    await createObject(this.#client, asked(folder, `create configmaps ${name}`, signal), made);
+    log.info(`${this.#where} was not there and has been created from --default-params`);
+    return defaults;
   }
 
   async #scale(target: ScaleTarget, sized: SizedReplicas, signal: AbortSignal): Promise<void> {
     const { namespace, log } = this.#parts;
     const path = `${kinds[target.kind].replace('NAMESPACE', namespace)}/${target.name}/scale`;
-    const scale = await this.#get(path, `get ${target.kind}s/scale ${target.name}`, signal);
+    const scaleTask = `${target.kind}s/scale ${target.name}`;
+    const scale = await getObject(this.#client, asked(path, `get ${scaleTask}`, signal));
     const spec = child(scale, 'spec');
     const before = Number(spec['replicas'] ?? 0);
     if (before === sized.replicas) return;
     const wanted = { ...scale, spec: { ...spec, replicas: sized.replicas } };
-    await this.#send('PUT', path, wanted, `update ${target.kind}s/scale ${target.name}`, signal);
+    await replaceObject(this.#client, asked(path, `update ${scaleTask}`, signal), wanted);
     const { schedulableNodes, schedulableCores } = this.#size();
     log.info(
       `${target.kind} ${namespace}/${target.name}: ${before} → ${sized.replicas} replicas (${sized.because}; ` +
         `${schedulableNodes} nodes, ${schedulableCores} processors)`,
     );
   }
+}
 
-  async #get(path: string, task: string, signal: AbortSignal): Promise<JsonObject> {
-    return asObject(await getJson(this.#client, { path, task, waitMs: WAIT_MS, signal }));
-  }
-
-  async #send(
-    method: 'POST' | 'PUT',
-    path: string,
-    object: object,
-    task: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const change = { method, contentType: 'application/json', body: JSON.stringify(object) };
-    await sendJson(this.#client, { path, change, task, waitMs: WAIT_MS, signal });
-  }
+function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
+  return { path, task, waitMs: WAIT_MS, signal };
 }
 
 /** What a person is told of; null: a bug. */
