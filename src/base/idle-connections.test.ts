@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server as TcpServer, Socket } from 'node:net';
 import { test } from 'node:test';
-import { boundConnections } from './idle-connections.ts';
+import { boundConnections, boundSenders } from './idle-connections.ts';
 
 /** A server of two connections, and what opens them; `gone`: the ports of those that had to go. */
 function table() {
@@ -53,4 +53,28 @@ test('the newcomer stays though all others are busy', () => {
   assert.deepEqual(gone, [1]);
   open(4);
   assert.deepEqual(gone, [1, 3]);
+});
+
+test('of clients that only send, the one goes that has been silent longest, and never the newcomer', () => {
+  const server = new EventEmitter();
+  const gone: number[] = [];
+  let told = 0;
+  boundSenders(server as unknown as TcpServer, 2, () => told++);
+  const open = (id: number): EventEmitter => {
+    const socket = new EventEmitter();
+    const destroy = (): void => {
+      gone.push(id);
+      socket.emit('close');
+    };
+    server.emit('connection', Object.assign(socket, { destroy }));
+    return socket;
+  };
+  const first = open(1);
+  open(2);
+  first.emit('data');
+  open(3);
+  assert.deepEqual(gone, [2]);
+  first.emit('close');
+  open(4);
+  assert.deepEqual([gone, told], [[2], 1]);
 });

@@ -1,7 +1,7 @@
 /** Connections up to a limit: at it the one goes that has been idle longest, never the newcomer, who may be the API server. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import type { Server as TcpServer, Socket } from 'node:net';
 
 /** Bounds the connections of an HTTP server that shares nothing with others: one that is answering a request goes last. */
 export function boundConnections(server: Server | TlsServer, most: number): void {
@@ -10,6 +10,27 @@ export function boundConnections(server: Server | TlsServer, most: number): void
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     connections.asks(socket);
     response.on('close', () => connections.rests(socket));
+  });
+}
+
+/**
+ * Bounds the connections of a server that only listens to its clients: at the limit the one goes that has been silent longest.
+ * @param onEnd told each time one had to go
+ */
+export function boundSenders(server: TcpServer, most: number, onEnd: () => void): void {
+  /** Whoever was heard last is the last. */
+  const senders = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    senders.add(socket);
+    socket.on('data', () => {
+      if (senders.delete(socket)) senders.add(socket);
+    });
+    socket.once('close', () => senders.delete(socket));
+    if (senders.size <= most) return;
+    const [silent = socket] = senders;
+    senders.delete(silent);
+    silent.destroy();
+    onEnd();
   });
 }
 

@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { errorCode } from '../base/error-code.ts';
+import { boundSenders } from '../base/idle-connections.ts';
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import type { Reading } from '../capture/reading.ts';
@@ -118,10 +119,9 @@ export async function captureDnstap(at: string, reading: Reading): Promise<LiveC
       if (!stopped) reader.end();
     });
   });
-  server.maxConnections = SENDERS_MAX;
-  server.on('drop', () =>
+  boundSenders(server, SENDERS_MAX, () =>
     reading.remarks.add(
-      `a program that would deliver dnstap was turned away: ${SENDERS_MAX} are connected`,
+      `more than ${SENDERS_MAX} programs deliver dnstap: the one that was silent longest was cut off`,
     ),
   );
   await new Promise<void>((resolve, reject) => {
