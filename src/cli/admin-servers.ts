@@ -6,8 +6,9 @@ import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { getJson, sendJson } from '../kube/api/get-json.ts';
-import { asObject, child, children, text } from '../kube/api/json-object.ts';
+import { sendJson } from '../kube/api/get-json.ts';
+import { child, text } from '../kube/api/json-object.ts';
+import { listWhole } from '../kube/api/list.ts';
 import type { CacheOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
@@ -161,9 +162,12 @@ async function runningPods(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const path = `/api/v1/namespaces/${namespace}/pods`;
-  const query = { labelSelector, fieldSelector: 'status.phase=Running', limit: '500' };
-  const found = asObject(await getJson(client, { path, query, task: 'list pods', waitMs, signal }));
-  return children(found, 'items').map((pod) => text(child(pod, 'metadata'), 'name'));
+  const fieldSelector = 'status.phase=Running';
+  const names: string[] = [];
+  await listWhole(client, { path, labelSelector, fieldSelector, waitMs, signal }, (pod) =>
+    names.push(text(child(pod, 'metadata'), 'name')),
+  );
+  return names;
 }
 
 /** The API server passes on the status of the pod's server, and has its own for what it does not let through. */

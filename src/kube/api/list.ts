@@ -8,6 +8,7 @@ import { asObject, child, children, text, type JsonObject } from './json-object.
 export interface ListRequest {
   readonly path: string;
   readonly labelSelector?: string;
+  readonly fieldSelector?: string;
   /** Longest wait for each page, milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
@@ -32,13 +33,14 @@ export async function listAll(
   request: ListRequest,
   take: (item: JsonObject) => boolean,
 ): Promise<ListEnd> {
-  const { labelSelector, ...asked } = request;
+  const { labelSelector, fieldSelector, ...asked } = request;
   const task = taskOf(request);
   let from = '';
   let size = 0;
   for (let taken = 0; taken < ITEMS_MAX;) {
     const query: Record<string, string> = { limit: String(PAGES[size]!) };
     if (labelSelector !== undefined) query['labelSelector'] = labelSelector;
+    if (fieldSelector !== undefined) query['fieldSelector'] = fieldSelector;
     if (from !== '') query['continue'] = from;
     let list: JsonObject;
     try {
