@@ -1,4 +1,4 @@
-/** Regular files, read within a limit: whole, or line by line. */
+/** Regular files and standard input, read within a limit: whole, or line by line. */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { printBytes } from './limits.ts';
 
@@ -38,19 +38,7 @@ export function readFileBytes(
 ): Buffer {
   const { handle, size } = openRegular(path, maxBytes);
   try {
-    // Files below /proc and /sys have no size before they are read.
-    let bytes = allocate(size > 0 ? size + 1 : 4096);
-    let length = 0;
-    for (;;) {
-      const count = readSync(handle, bytes, length, bytes.length - length, null);
-      if (count === 0) return bytes.subarray(0, length);
-      length += count;
-      if (length > maxBytes) throw tooLarge(maxBytes);
-      if (length < bytes.length) continue;
-      const wider = allocate(Math.min(2 * bytes.length, maxBytes + 1));
-      bytes.copy(wider);
-      bytes = wider;
-    }
+    return readToEnd(handle, size, maxBytes, allocate);
   } finally {
     closeSync(handle);
   }
@@ -59,6 +47,35 @@ export function readFileBytes(
 /** The same as text: UTF-8. */
 export function readFileText(path: string, maxBytes: number): string {
   return readFileBytes(path, maxBytes).toString('utf8');
+}
+
+/**
+ * All of standard input as text: UTF-8. It holds up the thread until its writer ends.
+ * @throws Error with the system's code, or `EFBIG`
+ */
+export function readStandardInput(maxBytes: number): string {
+  return readToEnd(0, 0, maxBytes, Buffer.allocUnsafe).toString('utf8');
+}
+
+/** @param size as far as it is known: files below /proc and /sys, and pipes, have none before they are read */
+function readToEnd(
+  handle: number,
+  size: number,
+  maxBytes: number,
+  allocate: (size: number) => Buffer,
+): Buffer {
+  let bytes = allocate(size > 0 ? size + 1 : 4096);
+  let length = 0;
+  for (;;) {
+    const count = readSync(handle, bytes, length, bytes.length - length, null);
+    if (count === 0) return bytes.subarray(0, length);
+    length += count;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    if (length < bytes.length) continue;
+    const wider = allocate(Math.min(2 * bytes.length, maxBytes + 1));
+    bytes.copy(wider);
+    bytes = wider;
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ import { recordedQueries } from './bench-recorded.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { clientNamed } from './client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
-import { readText } from './named-file.ts';
+import { givenText, readText } from './named-file.ts';
 
 /** The verb `bench`. */
 export const bench: Command = {
@@ -50,9 +50,7 @@ async function loadOf(
   }
   const client = clientNamed(options.client);
   const names =
-    file === null
-      ? usualNames
-      : readNames(file === '-' ? await io.stdin() : readText(file, 'list of names'), file);
+    file === null ? usualNames : readNames(await givenText(file, 'list of names', io), file);
   const resolvConf =
     options.resolvConf === null ? podConf : readText(options.resolvConf, 'resolv.conf');
   const queries = await loadQueries(names, client, {

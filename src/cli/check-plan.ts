@@ -33,7 +33,8 @@ const usual = checkKinds
 /** The checks of the file, or the usual ones. @throws Problem */
 export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan> {
   if (file === null) return planChecks({}, usual);
-  if (file === '-') return readCheckFile(await io.stdin(), 'standard input');
+  if (file === '-')
+    return readCheckFile(await io.stdin('file of checks', FILE_MAX.manifest), 'standard input');
   let content: string;
   try {
     content = readFileText(file, FILE_MAX.manifest);

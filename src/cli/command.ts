@@ -12,8 +12,11 @@ export interface Io {
   readonly columns: number;
   /** Aborts when the person asks the verb to end (Ctrl-C): it then has a second to do so. */
   readonly signal: AbortSignal;
-  /** Standard input, whole, as text. */
-  stdin(): Promise<string>;
+  /**
+   * Standard input, whole, as text. Rejects with a `Problem` if it has more bytes than that.
+   * @param what what it should be, for messages: `Corefile`
+   */
+  stdin(what: string, mostBytes: number): Promise<string>;
   /** How ndots was called: `ndots`, or `kubectl ndots`. */
   readonly program: string;
 }

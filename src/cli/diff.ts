@@ -15,7 +15,7 @@ import { isDomainName, absoluteName } from '../corefile/zones.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { parseDiffOptions, type DiffOptions } from './diff-options.ts';
 import { readNames } from './diff-names.ts';
-import { readText } from './named-file.ts';
+import { givenText } from './named-file.ts';
 import { comparisonDocument, printComparison } from './diff-text.ts';
 import { parseCorefileText } from './parse-corefile.ts';
 
@@ -138,7 +138,7 @@ async function readObjects(folder: string): Promise<ManifestFolder['manifests']>
 
 /** The text of a Corefile, or of the one within a ConfigMap or values of the chart. */
 async function readCorefile(path: string, io: Io): Promise<NamedText> {
-  const text = path === '-' ? await io.stdin() : readText(path, 'Corefile');
+  const text = await givenText(path, 'Corefile', io);
   const file = path === '-' ? 'stdin' : path;
   const folder = path === '-' ? process.cwd() : dirname(resolve(path));
   const inputs = sortInputs([{ file, text, named: true }]);

@@ -127,7 +127,11 @@ async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
   const found = gather(usual ? ['Corefile'] : named);
   const files: GivenFile[] = [...found.files];
   if (options.paths.includes('-'))
-    files.push({ file: 'stdin', text: await io.stdin(), named: true });
+    files.push({
+      file: 'stdin',
+      text: await io.stdin('configuration', FILE_MAX.manifest),
+      named: true,
+    });
   if (options.cluster) files.push(...(await clusterFiles(options, io)));
   return { ...found, files };
 }

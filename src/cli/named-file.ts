@@ -1,9 +1,11 @@
-/** Files that a person names on a command line. */
-import { readFileSync } from 'node:fs';
-import { Problem } from '../base/problem.ts';
-import { FILE_MAX, readFileText } from '../base/read-file.ts';
+/** Files that a person names on a command line, and standard input in the place of one. */
+import type { Readable } from 'node:stream';
 import { errorCode } from '../base/error-code.ts';
+import { printBytes } from '../base/limits.ts';
+import { Problem } from '../base/problem.ts';
+import { FILE_MAX, readFileText, readStandardInput } from '../base/read-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
+import type { Io } from './command.ts';
 
 /**
  * The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD.
@@ -14,18 +16,42 @@ import { whyFailed } from '../base/why-failed.ts';
  */
 export function readText(path: string, what: string, most: number = FILE_MAX.manifest): string {
   try {
-    return path === '-' ? readFileSync(0, 'utf8') : readFileText(path, most);
+    return path === '-' ? readStandardInput(most) : readFileText(path, most);
   } catch (error) {
-    if (errorCode(error) === 'EFBIG') {
-      throw new Problem({
-        code: 'file-too-large',
-        text: `${path}: more than ${most >> 20} MiB is no ${what}`,
-      });
-    }
+    if (errorCode(error) === 'EFBIG') throw tooLarge(path, what, most);
     throw new Problem({
       code: 'unreadable-file',
       text: `${path}: cannot read the ${what}: ${whyFailed(error)}`,
       cause: error,
     });
   }
+}
+
+/** The same for a verb that waits for standard input and meanwhile hears Ctrl-C. */
+export async function givenText(
+  path: string,
+  what: string,
+  io: Io,
+  most: number = FILE_MAX.manifest,
+): Promise<string> {
+  return path === '-' ? io.stdin(what, most) : readText(path, what, most);
+}
+
+/** All of a stream as text: what `Io.stdin` gives. @throws Problem (`file-too-large`) */
+export async function readStream(stream: Readable, what: string, most: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > most) throw tooLarge('standard input', what, most);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function tooLarge(path: string, what: string, most: number): Problem {
+  return new Problem({
+    code: 'file-too-large',
+    text: `${path === '-' ? 'standard input' : path}: more than ${printBytes(most)} is no ${what}`,
+  });
 }

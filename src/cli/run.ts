@@ -89,11 +89,8 @@ function wantsColour(stream: NodeJS.WriteStream, env: Io['env']): boolean {
   return stream.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }
 
-async function readStdin(): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString('utf8');
-}
+const readStdin: Io['stdin'] = async (what, mostBytes) =>
+  (await import('./named-file.ts')).readStream(process.stdin, what, mostBytes);
 
 // What `ps` shows, and what the message of a second start calls the process that holds the port.
 process.title = ['ndots', ...process.argv.slice(2)].join(' ');

@@ -277,7 +277,7 @@ export async function corefileSource(
 ): Promise<CorefileSource> {
   const folder = process.cwd();
   if (conf === 'stdin') {
-    const text = await io.stdin();
+    const text = await io.stdin('Corefile', FILE_MAX.corefile);
     return { file: 'stdin', folder, read: () => text };
   }
   const file = conf ?? 'Corefile';

@@ -16,7 +16,7 @@ import { scrapeUrl } from '../metrics/scrape-url.ts';
 import { accessOf } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { listening } from './listening.ts';
-import { readText } from './named-file.ts';
+import { givenText } from './named-file.ts';
 import { count } from './page.ts';
 import { parseSizeOptions, type FollowOptions, type SizeOptions } from './size-options.ts';
 import { coreVersion } from './version.ts';
@@ -67,8 +67,7 @@ const fileLabel = (path: string): string => (path === '-' ? 'standard input' : p
 
 /** The data of a ConfigMap: of the object, or bare. */
 async function paramsOf(path: string, io: Io): Promise<Record<string, string>> {
-  const content =
-    path === '-' ? await io.stdin() : readText(path, 'ConfigMap of the autoscaler', FILE_MAX.small);
+  const content = await givenText(path, 'ConfigMap of the autoscaler', io, FILE_MAX.small);
   const { documents, problems } = parseYaml(content, fileLabel(path));
   const [problem] = problems;
   if (problem !== undefined) throw problem;

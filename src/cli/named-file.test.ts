@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { Problem } from '../base/problem.ts';
+import { FILE_MAX } from '../base/read-file.ts';
+import { readStream } from './named-file.ts';
+
+test('standard input is read whole, wherever its chunks end within a letter', async () => {
+  const chunks = [Buffer.from('größe').subarray(0, 3), Buffer.from('größe').subarray(3)];
+  assert.equal(await readStream(Readable.from(chunks), 'list of names', 100), 'größe');
+});
+
+test('standard input without end is refused in words, and read no further', async () => {
+  let given = 0;
+  function* endless(): Generator<Buffer> {
+    for (;;) {
+      given++;
+      yield Buffer.alloc(1024 * 1024);
+    }
+  }
+  await assert.rejects(
+    readStream(Readable.from(endless()), 'Corefile', 4 * 1024 * 1024),
+    (error) => {
+      assert.ok(error instanceof Problem);
+      assert.equal(error.message, 'standard input: more than 4 MiB is no Corefile');
+      return true;
+    },
+  );
+  assert.ok(given < 30, `${given} MiB were read`);
+});
+
+test('a verb that reads standard input as a file has the same bound', () => {
+  const options = process.execArgv.filter((word) => !word.startsWith('--test'));
+  const words = [...options, 'src/cli/main.ts', 'trace', 'www.example', '--answers', '-'];
+  const { status, stderr } = spawnSync(process.execPath, words, {
+    encoding: 'utf8',
+    input: Buffer.alloc(FILE_MAX.manifest + 1, '\n'),
+  });
+  assert.equal(status, 2);
+  assert.match(stderr, /standard input: more than 16 MiB is no answers file/);
+});
