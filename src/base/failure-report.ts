@@ -14,7 +14,7 @@ export interface Failure {
 /** The same failure is told again at most this often, milliseconds. */
 const REPEAT_MS = 60_000;
 
-/** Tells a person about failures: the first of a sort at once, then one line a minute, and when it is over. */
+/** Tells a person about failures: the first of a sort at once, then one line a minute of each sort, and when it is over. */
 export class FailureReport {
   readonly #log: Log;
   readonly #clock: Clock;
@@ -22,8 +22,8 @@ export class FailureReport {
   readonly #work: string;
   #since: number | null = null;
   #failures = 0;
-  #toldAt = -Infinity;
-  #toldKind = '';
+  /** By kind: when it was told last. */
+  readonly #toldAt = new Map<string, number>();
   #told = false;
 
   constructor(parts: { log: Log; clock: Clock; work: string }) {
@@ -37,9 +37,8 @@ export class FailureReport {
     const now = this.#clock.now();
     this.#since ??= now;
     this.#failures++;
-    if (failure.kind === this.#toldKind && now - this.#toldAt < REPEAT_MS) return;
-    this.#toldKind = failure.kind;
-    this.#toldAt = now;
+    if (now - (this.#toldAt.get(failure.kind) ?? -Infinity) < REPEAT_MS) return;
+    this.#toldAt.set(failure.kind, now);
     this.#told = true;
     const again = this.#failures > 1 ? `, failure ${this.#failures}` : '';
     this.#log.warning(

@@ -5,6 +5,11 @@ export function visible(text: string): string {
   return text.replace(/(?![\n\t])\p{Cc}/gu, shown);
 }
 
+/** The same for a text that is to stand in one line of a log. */
+export function oneLine(text: string): string {
+  return visible(text.replace(/[\n\t]+/g, ' '));
+}
+
 /** The same for a text that has colours of ours, and may return to the begin of its line. */
 export function harmless(text: string): string {
   return text.replace(/\p{Cc}(?:\[\d{0,3}m)?/gu, (found) => {

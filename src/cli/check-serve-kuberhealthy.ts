@@ -35,6 +35,7 @@ const LEASE = 'kuberhealthy-controller';
 
 /** Runs until a signal ends it. @throws Problem */
 export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<number> {
+  const ended = untilSignal('log');
   const { targetNamespace: namespace } = options;
   const access = accessOf(options, io);
   const log = makeLog((line) => io.out(`${line}\n`));
@@ -111,7 +112,6 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
   settleMemory(systemClock, () => keepMemorySettled(systemClock));
-  const ended = untilSignal();
   watch.start();
   await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);
   await server.close();

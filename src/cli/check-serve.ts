@@ -19,6 +19,7 @@ const SERVERS_EVERY_MS = 30_000;
 
 /** Runs until a signal ends it. @throws Problem */
 export async function serveChecks(options: CheckOptions, io: Io): Promise<number> {
+  const ended = untilSignal('log');
   const log = makeLog((line) => io.out(`${line}\n`));
   const { watch, run } = await watchFile(options, io, log);
   const { host, port } = options.listen;
@@ -27,7 +28,6 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`metrics on ${printHostPort(host, bound)}`);
   settleMemory(systemClock, () => keepMemorySettled(systemClock));
-  const ended = untilSignal();
   await run(ended);
   await server.close();
   return EXIT.ok;

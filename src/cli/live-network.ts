@@ -30,23 +30,23 @@ const holdingClock: Clock = {
 /** The network of a live trace: the machine's own sockets, whose queries and replies go into the trace. */
 export class LiveNetwork implements Network {
   readonly clock: Clock = systemClock;
+  readonly serverPort: number;
   readonly #trace: Trace;
-  readonly #port: number;
   readonly #turns = new Turns();
 
   /** @param port of every server; 53 but for tests */
   constructor(trace: Trace, port = 53) {
     this.#trace = trace;
-    this.#port = port;
+    this.serverPort = port;
   }
 
   udp(): Socket {
-    return new LiveUdp(this.#trace, this.#port, this.#turns);
+    return new LiveUdp(this.#trace, this.serverPort, this.#turns);
   }
 
   tcp(server: string, until: number): Promise<Socket | Fault> {
     return new Promise((resolve) => {
-      const stream = connect({ host: server, port: this.#port });
+      const stream = connect({ host: server, port: this.serverPort });
       const left = until - this.clock.now();
       const timer = Number.isFinite(left)
         ? this.clock.after(Math.max(0, left), () => {
@@ -57,7 +57,7 @@ export class LiveNetwork implements Network {
       stream.once('connect', () => {
         timer?.cancel();
         stream.removeAllListeners('error');
-        resolve(new LiveTcp(this.#trace, stream, server, this.#port, this.#turns));
+        resolve(new LiveTcp(this.#trace, stream, server, this.serverPort, this.#turns));
       });
       stream.once('error', (error) => {
         timer?.cancel();

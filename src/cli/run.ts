@@ -2,7 +2,7 @@
 import { nearest, problemsIn } from '../base/problem.ts';
 import { harmless } from '../base/visible.ts';
 import { EXIT, failure, type Io } from './command.ts';
-import { interrupted, interruptSignal, wasInterrupted } from './until-signal.ts';
+import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
 import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
 
 function help(program: string): string {
@@ -112,6 +112,8 @@ const io: Io = {
 // A reader that has seen enough (`head`) gets no message, and the exit code that the shell gives a program ended by SIGPIPE.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(141);
+  // A full disk.
+  if (outlivesOutput()) return;
   process.stderr.write(`ndots: cannot write to standard output: ${error.message}\n`);
   process.exit(EXIT.failed);
 });

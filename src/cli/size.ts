@@ -129,12 +129,12 @@ async function scrape(url: URL, signal: AbortSignal): Promise<Sample> {
 }
 
 async function follow(options: FollowOptions, io: Io): Promise<number> {
+  const ended = untilSignal('log');
   const access = accessOf(options, io);
   const log = makeLog(
     (line) => io.out(`${line}\n`),
     () => false,
   );
-  const ended = untilSignal();
   const { host, port } = options.listen;
   const health = createServer({ requestTimeout: 5000, headersTimeout: 5000 }, answerHealth);
   boundConnections(health, CONNECTIONS_MAX);

@@ -55,6 +55,12 @@ describe('a live trace', () => {
     return { document, as };
   };
 
+  test('of Go names the port that was really asked, as Go names 53', async () => {
+    const { document } = await look('silent.a.test.', '--client', 'go');
+    const where = `127.0.0.1:${server.port}`;
+    assert.match(JSON.stringify(document), new RegExp(`read udp ${where}: i/o timeout`));
+  });
+
   test('has one clock, which begins with the first query', async () => {
     for (const client of ['glibc', 'musl', 'go', 'c-ares']) {
       const { document } = await look('web', '--client', client);

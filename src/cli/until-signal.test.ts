@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 
 const nodeWords = process.execArgv.filter((word) => !word.startsWith('--test'));
 
@@ -100,4 +102,28 @@ describe('Ctrl-C', () => {
     stubborn.child.kill('SIGINT');
     assert.deepEqual(await stubborn.ended, { code: null, signal: 'SIGINT' });
   });
+});
+
+test('a verb that runs until a signal goes on where its log goes to a full disk', async (t) => {
+  const full = openSync('/dev/full', 'w');
+  const words = [
+    'src/cli/main.ts',
+    'check',
+    'serve',
+    '--listen',
+    '127.0.0.1:19154',
+    '--vip',
+    '127.0.0.1',
+  ];
+  const child = spawn(process.execPath, [...nodeWords, ...words], {
+    cwd: join(import.meta.dirname, '../..'),
+    stdio: ['ignore', full, 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  closeSync(full);
+  const ended = once(child, 'exit');
+  const early = await Promise.race([ended, pause(4000, null)]);
+  assert.equal(early, null, 'it ended');
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
 });

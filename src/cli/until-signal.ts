@@ -7,6 +7,7 @@ const GRACE_MS = 1000;
 const asked = new AbortController();
 let listens = false;
 let endsItself = false;
+let printsLog = false;
 let overdue: (code: number) => void = () => undefined;
 
 /**
@@ -27,10 +28,19 @@ export function interruptSignal(): AbortSignal {
   return asked.signal;
 }
 
-/** The same for a verb that runs until then, and takes its time to end. */
-export function untilSignal(): AbortSignal {
+/**
+ * The same for a verb that runs until then, and takes its time to end.
+ * @param prints what it prints: a log is worth less than what the verb does, which goes on where nobody can take its lines
+ */
+export function untilSignal(prints: 'log' | 'data' = 'data'): AbortSignal {
   endsItself = true;
+  printsLog = prints === 'log';
   return interruptSignal();
+}
+
+/** Whether the verb goes on where what it prints cannot be written: on a full disk, say. */
+export function outlivesOutput(): boolean {
+  return printsLog;
 }
 
 /** Whether it was asked. */

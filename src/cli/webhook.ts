@@ -40,6 +40,7 @@ export const webhook: Command = {
 };
 
 async function serve(options: WebhookOptions, io: Io): Promise<number> {
+  const ended = untilSignal('log');
   const measured = readAdvice(options.advice);
   const access = accessOf(options, io);
   const log = makeLog(
@@ -63,7 +64,6 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   });
   const port = await listening({ ...options, option: '--port' }, () => server.listen());
   log.info(`webhook (${options.mode}) on port ${port}, for ${access.name}`);
-  const ended = untilSignal();
   const kept =
     options.files === null
       ? new ServingCertificate({

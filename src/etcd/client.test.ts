@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer as createHttp2, constants, type ServerHttp2Stream } from 'node:http2';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../base/clock.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
@@ -249,4 +249,34 @@ describe('a client of etcd', () => {
     await clock.advance(10_000);
     assert.equal((await promise)?.kind, 'silent');
   });
+
+  test('a list whose bytes come in pieces has all its keys: a network cuts where it likes', async (t) => {
+    const port = await grpcServer(t, (stream) => reply(stream, range));
+    for (const size of [1, 5, 40, 1000]) {
+      const proxy = createServer((near) => {
+        const far = connect(port, '127.0.0.1');
+        near.setNoDelay(true);
+        near.on('error', () => far.destroy()).on('close', () => far.destroy());
+        far.on('error', () => near.destroy()).on('close', () => near.destroy());
+        near.pipe(far);
+        void cutUp(far, near, size);
+      });
+      const { kvs } = await ask(clientOf(t, [await listen(t, proxy)]));
+      assert.deepEqual(
+        kvs.map(({ key, value }) => `${key.toString()}=${value.toString()}`),
+        ['/a=v'],
+        `in pieces of ${size} bytes`,
+      );
+    }
+  });
 });
+
+/** Passes on what comes, so many bytes at a time. */
+async function cutUp(from: Socket, to: Socket, size: number): Promise<void> {
+  for await (const chunk of from) {
+    for (let at = 0; at < (chunk as Buffer).length; at += size) {
+      to.write((chunk as Buffer).subarray(at, at + size));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+}

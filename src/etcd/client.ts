@@ -75,8 +75,11 @@ export class EtcdClient {
     this.#parts = parts;
   }
 
+  /** The keys of a range; whoever is done with them may release `bytes`. */
   range(request: RangeRequest): Promise<RangeResponse> {
-    return this.#call(METHOD.range, rangeRequest(request), readRange);
+    // What comes is lent, and its memory given back, before anybody has looked at the keys.
+    const read = (reply: Buffer): RangeResponse => readRange(ownCopy(reply), request.limit);
+    return this.#call(METHOD.range, rangeRequest(request), read);
   }
 
   /** @param lease 0n: none */
@@ -268,6 +271,13 @@ export class EtcdClient {
       this.#closing.signal.removeEventListener('abort', stop);
     }
   }
+}
+
+/** In memory that nobody else has a part of. */
+function ownCopy(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }
 
 function ignore(): true {

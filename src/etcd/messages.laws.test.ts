@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { MessageBuilder, MessageError } from '../base/protobuf.ts';
-import { prefixRange, readLease, readRange, readWatch } from './messages.ts';
+import { prefixRange, readLease, readRange, readWatch, TooManyEvents } from './messages.ts';
 
 describe("etcd's messages", () => {
   test('a negative number of 64 bits is one: the TTL of a lease that is no more', () => {
@@ -13,7 +13,7 @@ describe("etcd's messages", () => {
   test('any bytes are a message or a MessageError', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        for (const read of [readRange, readWatch, readLease]) {
+        for (const read of [(one: Buffer) => readRange(one), readWatch, readLease]) {
           try {
             read(Buffer.from(bytes));
           } catch (error) {
@@ -22,6 +22,16 @@ describe("etcd's messages", () => {
         }
       }),
     );
+  });
+
+  test('more keys than were asked for, and more events than etcd ever sends at once, are not read', () => {
+    const keys = Buffer.alloc(2 * 4000, Buffer.of(0x12, 0));
+    assert.equal(readRange(keys).kvs.length, 4000);
+    assert.equal(readRange(keys, 4000).kvs.length, 4000);
+    assert.throws(() => readRange(keys, 3999), /more than the 3999 keys/);
+    const events = Buffer.alloc(2 * 100_001, Buffer.of(0x5a, 0));
+    assert.equal(readWatch(events.subarray(2)).events.length, 100_000);
+    assert.throws(() => readWatch(events), TooManyEvents);
   });
 
   test('a prefix covers what begins with it and nothing else', () => {

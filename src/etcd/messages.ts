@@ -1,5 +1,5 @@
 /** The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its methods. */
-import { MessageBuilder, MessageReader } from '../base/protobuf.ts';
+import { MessageBuilder, MessageError, MessageReader } from '../base/protobuf.ts';
 
 /** Paths of the gRPC methods, as they stand in `:path`. */
 export const METHOD = {
@@ -63,6 +63,8 @@ export interface RangeResponse {
   readonly kvs: readonly KeyValue[];
   /** There are more keys in the range. */
   readonly more: boolean;
+  /** The memory that the keys and values are views of. */
+  readonly bytes: Buffer;
 }
 
 /** One change (mvccpb.Event): a key got a value, or was deleted. A deletion has the key and its revision, and no value. */
@@ -110,18 +112,24 @@ export function rangeRequest({
     .build();
 }
 
-/** @throws MessageError, as all readers below */
-export function readRange(bytes: Buffer): RangeResponse {
+/**
+ * @param limit the keys that were asked for, at most; 0: any number. An empty one takes two bytes and stands for an object, so more are not read
+ * @throws MessageError, as all readers below
+ */
+export function readRange(bytes: Buffer, limit = 0): RangeResponse {
   const reader = new MessageReader();
   let header = noHeader;
   const kvs: KeyValue[] = [];
   let more = false;
   for (reader.over(bytes); reader.next();) {
     if (reader.field === 1) header = readHeader(reader.bytes());
-    else if (reader.field === 2) kvs.push(readKeyValue(reader.bytes()));
-    else if (reader.field === 3) more = reader.flag();
+    else if (reader.field === 2) {
+      if (limit > 0 && kvs.length === limit)
+        throw new MessageError(`more than the ${limit} keys that were asked for`);
+      kvs.push(readKeyValue(reader.bytes()));
+    } else if (reader.field === 3) more = reader.flag();
   }
-  return { header, kvs, more };
+  return { header, kvs, more, bytes };
 }
 
 /** The message for `Put`. @param lease the id of the lease with which the key ends; 0n: none */
@@ -158,7 +166,16 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
   return new MessageBuilder().message(1, create).build();
 }
 
-/** A message of a watch stream: the events, or that the watch was created or canceled. */
+/** A message of a watch with so many events that they are better listed. */
+export class TooManyEvents extends MessageError {}
+
+/** etcd cuts what is longer than 2 MiB, and an event of a key and a value takes 20 bytes and more. */
+const EVENTS_MAX = 100_000;
+
+/**
+ * A message of a watch stream: the events, or that the watch was created or canceled.
+ * @throws TooManyEvents
+ */
 export function readWatch(bytes: Buffer): WatchResponse {
   const reader = new MessageReader();
   let header = noHeader;
@@ -193,6 +210,8 @@ export function readWatch(bytes: Buffer): WatchResponse {
         fragment = reader.flag();
         break;
       case 11:
+        if (events.length === EVENTS_MAX)
+          throw new TooManyEvents(`more than ${EVENTS_MAX} events in one message`);
         events.push(readEvent(reader.bytes()));
         break;
     }

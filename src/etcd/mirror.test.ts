@@ -178,4 +178,86 @@ describe('a mirror of etcd', () => {
     assert.match(log[2]!, /works again after 1m5\ds/);
     await stop();
   });
+
+  test('a list that does not go upwards, or goes on with nothing, is given up: it would never end', async () => {
+    const pages = {
+      'out of order': ['/b', '/a'],
+      'the same key again': ['/a', '/a'],
+      'before the first key that was asked for': ['!'],
+      nothing: [],
+    };
+    for (const [what, keys] of Object.entries(pages)) {
+      const { etcd, known, log, it, pass, stop } = mirror();
+      etcd.put('/kept', '1');
+      it.start();
+      await pass(10);
+      etcd.crash();
+      etcd.put('/more', '1');
+      etcd.compacted = etcd.revision;
+      etcd.away = false;
+      const kvs = keys.map((key) => ({
+        ...{ key: Buffer.from(key), value: Buffer.from('1'), modRevision: 1, lease: 0n },
+      }));
+      const header = { cluster: etcd.cluster, revision: 9 };
+      let asked = 0;
+      etcd.client.range = () => (
+        asked++,
+        Promise.resolve({ header, kvs, more: true, bytes: Buffer.alloc(0) })
+      );
+      await pass(60_000);
+      assert.ok(known.has('/kept'), what);
+      assert.ok(asked < 200, `${what}: ${asked} pages`);
+      assert.match(log.join('\n'), /a list of etcd (is not in the order of its keys|goes on with)/);
+      await stop();
+    }
+  });
+
+  test('history that is compacted again and again is listed at longer and longer intervals, and told once a minute', async () => {
+    const { etcd, lists, log, it, pass, stop } = mirror();
+    etcd.put('/a', '1');
+    etcd.compacted = Number.MAX_SAFE_INTEGER;
+    it.start();
+    await pass(300_000);
+    assert.ok(lists.length > 8 && lists.length < 40, `${lists.length} lists in five minutes`);
+    const told = log.filter((line) => line.includes('listing everything again'));
+    assert.ok(told.length > 2 && told.length < 7, log.join('\n'));
+    assert.match(told.at(-1)!, /as \d+ times since this was told last/);
+    etcd.compacted = 0;
+    await pass(45_000);
+    etcd.crash();
+    etcd.away = false;
+    await pass(1300);
+    await pass(10_000);
+    etcd.crash();
+    etcd.put('/b', '1');
+    etcd.compacted = etcd.revision;
+    etcd.away = false;
+    const before = lists.length;
+    await pass(2000);
+    assert.ok(lists.length > before, 'after a good watch the first list is made at once again');
+    await stop();
+  });
+
+  test('an event of a revision that is known already changes nothing', async () => {
+    const { etcd, known, it, pass, stop } = mirror();
+    etcd.put('/a', '1');
+    etcd.put('/a', '2');
+    it.start();
+    await pass(10);
+    etcd.sendAgain(2);
+    assert.equal(known.get('/a'), '2');
+    await stop();
+  });
+
+  test('the reason that etcd gives for the end of a watch is one line, and no book', async () => {
+    const { etcd, log, it, pass, stop } = mirror();
+    it.start();
+    await pass(10);
+    etcd.cancel(`no\n[ERROR] forged\u001b[2J${'y'.repeat(100_000)}`);
+    await pass(10);
+    assert.equal(log.length, 1);
+    assert.ok(log[0]!.length < 600, `${log[0]!.length} characters`);
+    assert.match(log[0]!, /canceled the watch: no \[ERROR\] forged\\x1b/);
+    await stop();
+  });
 });

@@ -3,11 +3,14 @@ import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport, roundedDuration } from '../base/failure-report.ts';
 import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
+import { releaseBytes } from '../base/release-bytes.ts';
+import { oneLine } from '../base/visible.ts';
 import type { EtcdClient } from './client.ts';
 import { EtcdFailure, type EtcdFailureKind } from './etcd-failure.ts';
 import type { GrpcStream } from '../net/grpc/grpc-stream.ts';
 import {
   readWatch,
+  TooManyEvents,
   watchRequest,
   type KeyRange,
   type KeyValue,
@@ -58,12 +61,21 @@ export interface MirrorParts {
   readonly log: Log;
 }
 
-/** Keys of one reply of a list, at most. etcd counts all that follow for every page, so small ones cost it much. */
+/** Keys of one reply of a list, at most, and of the first. etcd counts all that follow for every page, so small ones cost it much. */
 const PAGE_KEYS = 2000;
+const PAGE_FIRST = 100;
+/** Bytes that a page is to have: a few of them are memory at a time, here and on the way to the workers. */
+const PAGE_BYTES = 512 * 1024;
 /** A cluster that is back is to be followed within 2 s, so no wait is longer than that. */
 const BACKOFF = { firstMs: 50, mostMs: 800 };
+/** Everything is listed again and again only if etcd throws its history away as fast as it is followed, or lies about it. */
+const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
 /** A watch that lasted so long was a good one: the next failure is a new story. */
 const GOOD_MS = 5000;
+/** Why everything is listed again is told so often, milliseconds. */
+const RELIST_TOLD_MS = 60_000;
+/** Characters of what etcd gives as its reason. */
+const REASON_MAX = 300;
 /** Watches must be there in this time. */
 const CREATED_MS = 5000;
 
@@ -75,6 +87,7 @@ const CREATED_MS = 5000;
 export class Mirror {
   readonly #parts: MirrorParts;
   readonly #backoff: Backoff;
+  readonly #relisting: Backoff;
   readonly #report: FailureReport;
   readonly #stopping = new AbortController();
   /** For each range the first revision that is not known; null: everything is to be listed. */
@@ -82,6 +95,10 @@ export class Mirror {
   /** Ranges that the user may read. */
   #allowed: boolean[] = [];
   #why: ListReason = 'start';
+  /** Why everything was listed again, as it was told last, when, and how often it was not told since. */
+  #toldReason: ListReason = 'start';
+  #toldAt = -Infinity;
+  #untold = 0;
   #cluster = 0n;
   #lastGoodAt = -1;
   #running: Promise<void> | null = null;
@@ -89,6 +106,7 @@ export class Mirror {
   constructor(parts: MirrorParts) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.clock, parts.random, BACKOFF);
+    this.#relisting = new Backoff(parts.clock, parts.random, RELIST_BACKOFF);
     this.#report = new FailureReport({
       log: parts.log,
       clock: parts.clock,
@@ -127,7 +145,10 @@ export class Mirror {
       }
       if (createdAt !== Infinity) {
         this.#lastGoodAt = clock.now();
-        if (clock.now() - createdAt >= GOOD_MS) this.#backoff.succeed();
+        if (clock.now() - createdAt >= GOOD_MS) {
+          this.#backoff.succeed();
+          this.#relisting.succeed();
+        }
       }
       if (this.#stopped) return;
       await this.#recover(failure, client);
@@ -136,14 +157,15 @@ export class Mirror {
 
   /** Decides how to go on, and waits. */
   async #recover(failure: EtcdFailure, client: MirrorParts['client']): Promise<void> {
-    const { clock, hooks, log } = this.#parts;
+    const { clock, hooks } = this.#parts;
     const { kind } = failure;
     const relist = listReasons[kind];
-    const wait = this.#backoff.fail();
+    let wait = this.#backoff.fail();
     if (relist !== undefined && this.#next !== null) {
+      wait = this.#relisting.fail();
       this.#next = null;
       this.#why = failure instanceof WentBack ? 'restored' : relist;
-      log.info(`${failure.message}; listing everything again`);
+      this.#tellRelist(failure.message);
     } else {
       hooks.following(false);
       hooks.failed(kind);
@@ -151,6 +173,21 @@ export class Mirror {
       this.#report.failed(failure, Math.max(100, wait), this.#keptText());
     }
     await sleep(clock, wait, this.#stopping.signal);
+  }
+
+  /** At once if it was something else before, otherwise once a minute. */
+  #tellRelist(text: string): void {
+    const { clock, log } = this.#parts;
+    const now = clock.now();
+    if (this.#toldReason === this.#why && now - this.#toldAt < RELIST_TOLD_MS) {
+      this.#untold++;
+      return;
+    }
+    const before = this.#untold === 0 ? '' : `, as ${this.#untold} times since this was told last`;
+    this.#toldReason = this.#why;
+    this.#toldAt = now;
+    this.#untold = 0;
+    log.info(`${text}; listing everything again${before}`);
   }
 
   #keptText(): string {
@@ -190,7 +227,7 @@ export class Mirror {
     const { client, target } = this.#parts;
     let revision = at;
     let { key } = range;
-    let limit = PAGE_KEYS;
+    let limit = PAGE_FIRST;
     for (;;) {
       let page;
       try {
@@ -204,17 +241,22 @@ export class Mirror {
         // One value alone is too large: only its key is asked for.
         page = await client.range({ key, end: range.end, limit, revision, keysOnly: true });
         page = { ...page, kvs: page.kvs.map((kv) => ({ ...kv, value: null })) };
-        limit = PAGE_KEYS;
       }
       if (this.#stopped) throw new EtcdFailure('unavailable', 'the mirror was stopped');
+      checkOrder(page.kvs, key);
       if (revision === 0) {
         ({ revision } = page.header);
         this.#cluster = page.header.cluster;
       }
       target.listed(page.kvs);
       const last: KeyValue | ListedEntry | undefined = page.kvs.at(-1);
-      if (!page.more || last === undefined) return revision;
-      key = Buffer.concat([last.key, Buffer.of(0)]);
+      if (last !== undefined) key = Buffer.concat([last.key, Buffer.of(0)]);
+      const size = Math.max(1, page.bytes.length / Math.max(1, page.kvs.length));
+      releaseBytes(page.bytes);
+      if (!page.more) return revision;
+      if (last === undefined)
+        throw new EtcdFailure('malformed', 'a list of etcd goes on with nothing');
+      limit = Math.max(1, Math.min(PAGE_KEYS, 8 * limit, Math.floor(PAGE_BYTES / size)));
     }
   }
 
@@ -233,6 +275,8 @@ export class Mirror {
           this.#take(response, next);
         } catch (error) {
           if (error instanceof EtcdFailure) end(error);
+          else if (error instanceof TooManyEvents)
+            end(new EtcdFailure('large', `a watch of etcd: ${error.message}`));
           else if (error instanceof MessageError)
             end(new EtcdFailure('malformed', `a watch of etcd: ${error.message}`));
           else throw error;
@@ -273,12 +317,25 @@ export class Mirror {
         `etcd is at revision ${header.revision}, behind ${known - 1} of before, as after a restore from a backup`,
       );
     }
-    if (events.length > 0) target.changed(events);
+    // What was known before has nothing new to say.
+    const news = events.filter(({ kv }) => kv.modRevision >= known);
+    if (news.length > 0) target.changed(news);
     if (response.fragment) return;
     const last = events.at(-1)?.kv.modRevision;
     if (last !== undefined) next[index] = Math.max(known, last + 1);
     else if (!response.created) next[index] = Math.max(known, header.revision + 1);
     hooks.reached(Math.max(...next) - 1);
+  }
+}
+
+/** A list goes upwards, or it would never end. @throws EtcdFailure */
+function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer): void {
+  let before = from;
+  for (const [index, { key }] of entries.entries()) {
+    const order = Buffer.compare(key, before);
+    if (order < 0 || (order === 0 && index > 0))
+      throw new EtcdFailure('malformed', 'a list of etcd is not in the order of its keys');
+    before = key;
   }
 }
 
@@ -301,7 +358,9 @@ function canceled({ compactRevision, cancelReason }: WatchResponse): EtcdFailure
       'compacted',
       `etcd has compacted its history up to revision ${compactRevision}`,
     );
-  const text = `etcd canceled the watch: ${cancelReason === '' ? 'no reason given' : cancelReason}`;
+  const reason =
+    cancelReason === '' ? 'no reason given' : oneLine(cancelReason.slice(0, REASON_MAX));
+  const text = `etcd canceled the watch: ${reason}`;
   if (/auth token|auth store|Unauthenticated/.test(cancelReason))
     return new EtcdFailure('token', text);
   if (/permission denied/i.test(cancelReason)) return new EtcdFailure('forbidden', text);

@@ -159,6 +159,7 @@ export async function askStream(
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
+      await turn();
       piece = piece.length === 0 ? chunk : Buffer.concat([piece, chunk]);
       let at = 0;
       while (piece.length - at >= 2) {
@@ -177,6 +178,21 @@ export async function askStream(
     signal.removeEventListener('abort', stop);
     socket.destroy();
   }
+}
+
+/** Who has read something and waits for a turn of the event loop. */
+const waiting: (() => void)[] = [];
+
+/** One reads in each turn: of thirty that send as fast as they can, what else this thread has to do would not have its turn for seconds. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (waiting.push(resolve) === 1) setImmediate(nextTurn);
+  });
+}
+
+function nextTurn(): void {
+  waiting.shift()!();
+  if (waiting.length > 0) setImmediate(nextTurn);
 }
 
 /** Errors of the system in the words that lines of the log have for them; others as they are. */

@@ -270,6 +270,7 @@ class GoSession implements Session {
   /** One question to one server: UDP, and TCP if the answer was truncated. */
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
     const { network, random, settings } = this.#context;
+    const where = printHostPort(server, network.serverPort);
     const noEdns =
       this.#traits.ednsSetting && /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '');
     const query: Query = {
@@ -285,13 +286,13 @@ class GoSession implements Session {
       const socket = network.udp();
       try {
         const fault = socket.connect(server);
-        if (fault !== null) return { error: socketError('dial', server, fault, 'udp') };
+        if (fault !== null) return { error: socketError('dial', where, fault, 'udp') };
         const sent = socket.send(query, server);
-        if (typeof sent === 'string') return { error: socketError('write', server, sent, 'udp') };
+        if (typeof sent === 'string') return { error: socketError('write', where, sent, 'udp') };
         const arrival = await waitFor(socket, query, until);
-        if (arrival === null) return { error: timeoutError(server, 'udp') };
+        if (arrival === null) return { error: timeoutError(where, 'udp') };
         if (arrival.kind === 'fault')
-          return { error: socketError('read', server, arrival.fault, 'udp') };
+          return { error: socketError('read', where, arrival.fault, 'udp') };
         if (!arrival.reply.truncated) return { ...arrival, reply: received(arrival.reply) };
         note(arrival.exchange, 'Truncated: Go asks this question again over TCP.');
       } finally {
@@ -301,13 +302,13 @@ class GoSession implements Session {
     const until = network.clock.now() + this.#conf.timeoutMs;
     const connection = await network.tcp(server, until);
     if (typeof connection === 'string')
-      return { error: socketError('dial', server, connection, 'tcp') };
+      return { error: socketError('dial', where, connection, 'tcp') };
     try {
       connection.send(query, server);
       const arrival = await connection.wait(until);
-      if (arrival === null) return { error: timeoutError(server, 'tcp') };
+      if (arrival === null) return { error: timeoutError(where, 'tcp') };
       if (arrival.kind === 'fault')
-        return { error: socketError('read', server, arrival.fault, 'tcp') };
+        return { error: socketError('read', where, arrival.fault, 'tcp') };
       if (arrival.reply.truncated && !this.#traits.truncatedTcp) {
         return {
           error: {
@@ -370,21 +371,21 @@ const faultTexts: Readonly<Record<Fault, string>> = {
   timeout: 'i/o timeout',
 };
 
-function socketError(what: string, server: string, fault: Fault, protocol: string): GoError {
+function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
   const call = what === 'dial' ? 'dial' : what;
   const system = what === 'dial' ? 'connect' : what;
   const timeout = fault === 'timeout';
   return {
-    text: `${call} ${protocol} ${printHostPort(server, 53)}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
+    text: `${call} ${protocol} ${where}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
     notFound: false,
     timeout,
     temporary: true,
   };
 }
 
-function timeoutError(server: string, protocol: string): GoError {
+function timeoutError(where: string, protocol: string): GoError {
   return {
-    text: `read ${protocol} ${printHostPort(server, 53)}: i/o timeout`,
+    text: `read ${protocol} ${where}: i/o timeout`,
     notFound: false,
     timeout: true,
     temporary: true,

@@ -105,6 +105,8 @@ export interface Socket {
 /** Where a model opens its sockets. */
 export interface Network {
   readonly clock: Clock;
+  /** The port of all servers. */
+  readonly serverPort: number;
   udp(): Socket;
   /** Opens a connection, at the latest at the time `until`. */
   tcp(server: string, until: number): Promise<Socket | Fault>;

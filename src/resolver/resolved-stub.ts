@@ -44,6 +44,7 @@ export const resolved: ClientLine = soleClient('resolved', {
 
 class StubNetwork implements Network {
   readonly clock: Clock;
+  readonly serverPort = 53;
   readonly #context: ModelContext;
   readonly #servers: readonly string[];
   readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();

@@ -27,6 +27,7 @@ export interface Answering {
 /** The network of a planned trace. */
 export class ScriptedNetwork implements Network {
   readonly clock: Clock;
+  readonly serverPort = 53;
   readonly #script: Script;
   readonly #trace: Trace;
   readonly #counts: RuleCounts = new Map();

@@ -75,8 +75,8 @@ test('names are hashed as often as a zone says, up to a bound: beyond it a query
   const proves = (iterations: number): boolean =>
     searches(hashedZone(iterations), 'zzz.example.org.').reply.includes(HASH);
   assert.equal(proves(0), true);
-  assert.equal(proves(500), true);
-  assert.equal(proves(501), false);
+  assert.equal(proves(150), true);
+  assert.equal(proves(151), false);
   assert.equal(proves(65_535), false);
 });
 

@@ -6,6 +6,8 @@ import type { ZoneData } from './zone-data.ts';
 
 /** Proofs of one reply; a chain of wildcards could want more, and then lacks some. */
 const PROOFS_MAX = 32;
+/** Names of the zone whose proof is remembered. */
+const KNOWN_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
@@ -18,6 +20,14 @@ export class Denial {
   #zone: ZoneData | null = null;
   #parts: HashParts | null = null;
   #isSigned = false;
+  /**
+   * By node: its own NSEC3 node or -1, and the one that covers the wildcard below it. Names that are not there are new each time, but what
+   * encloses them is not, and a hash of a hundred iterations is dear.
+   */
+  readonly #own = new Map<number, number>();
+  readonly #starCovering = new Map<number, number>();
+  /** The encloser that was proved last. */
+  #proved = 0;
   readonly #wildcard = new Uint8Array(257);
 
   /** The type of the records that prove things in this zone. */
@@ -29,6 +39,8 @@ export class Denial {
     this.count = 0;
     if (zone === this.#zone) return;
     this.#zone = zone;
+    this.#own.clear();
+    this.#starCovering.clear();
     this.#parts = zone.hashed ? readHashParts(zone) : null;
     // Every name of a signed zone has an NSEC record, its apex before all (RFC 4035 section 2.3).
     this.#isSigned =
@@ -45,7 +57,7 @@ export class Denial {
       else if (node > 0) this.#add(this.#signedBefore(node - 1));
       return;
     }
-    const own = this.#matching(name, at, length);
+    const own = this.#matching(node, name, at, length);
     if (own >= 0) this.#add(own);
     // Opt-out leaves delegations without a record of their own (RFC 5155 section 7.2.7).
     else if (node > 0) this.#enclosed(zone.parent(node), name, length, at + 1 + name[at]!, at);
@@ -62,7 +74,12 @@ export class Denial {
     }
     // The wildcard is that of the encloser which was proved: with opt-out it may be farther up.
     const proved = this.#enclosed(node, name, length, nodeAt, nextAt);
-    this.#add(this.#covering(this.#wildcard, 0, this.#starBelow(name, length, proved)));
+    let covering = this.#starCovering.get(this.#proved);
+    if (covering === undefined) {
+      covering = this.#covering(this.#wildcard, 0, this.#starBelow(name, length, proved));
+      remember(this.#starCovering, this.#proved, covering);
+    }
+    this.#add(covering);
   }
 
   /** The name itself is not there: what is answered comes from a wildcard. */
@@ -93,7 +110,8 @@ export class Denial {
     const zone = this.#zone!;
     this.noExactName(zone.parent(wildcard), name, length, nodeAt, nextAt, true);
     if (this.#parts === null) this.noType(wildcard, name, length, 0);
-    else this.#add(this.#matching(this.#wildcard, 0, this.#starBelow(name, length, nodeAt)));
+    else
+      this.#add(this.#matching(wildcard, this.#wildcard, 0, this.#starBelow(name, length, nodeAt)));
   }
 
   /** Puts `*` before the part of the name from `at` on into the place for it. @returns its length */
@@ -133,7 +151,8 @@ export class Denial {
     nextAt: number,
   ): number {
     for (;;) {
-      const own = this.#matching(name, nodeAt, length);
+      this.#proved = node;
+      const own = this.#matching(node, name, nodeAt, length);
       if (own >= 0) {
         this.#add(own);
         this.#add(this.#covering(name, nextAt, length));
@@ -146,8 +165,17 @@ export class Denial {
     }
   }
 
-  /** The NSEC3 node of the name at `at`, or -1. */
-  #matching(name: Uint8Array, at: number, length: number): number {
+  /** The NSEC3 node of a node, whose name is at `at`, or -1. */
+  #matching(node: number, name: Uint8Array, at: number, length: number): number {
+    let own = this.#own.get(node);
+    if (own === undefined) {
+      own = this.#search(name, at, length);
+      remember(this.#own, node, own);
+    }
+    return own;
+  }
+
+  #search(name: Uint8Array, at: number, length: number): number {
     const hash = hashName(name, at, length, this.#parts!);
     const { nsec3 } = this.#zone!.packed;
     const index = this.#lastUpTo(hash);
@@ -176,4 +204,9 @@ export class Denial {
     }
     return low;
   }
+}
+
+function remember(known: Map<number, number>, node: number, found: number): void {
+  if (known.size >= KNOWN_MAX) known.clear();
+  known.set(node, found);
 }

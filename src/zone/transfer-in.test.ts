@@ -35,7 +35,14 @@ async function from(records: string, known: PackedZone | null = old): Promise<Tr
   }).listen(0, '127.0.0.1');
   await once(primary, 'listening');
   const { port } = primary.address() as AddressInfo;
-  const terms = { idleMs: 300, totalMs: 5000, maxBytes: MOST_BYTES, id: 7, key: null };
+  const terms = {
+    idleMs: 300,
+    totalMs: 5000,
+    maxBytes: MOST_BYTES,
+    claim: () => undefined,
+    id: 7,
+    key: null,
+  };
   const { signal } = new AbortController();
   try {
     const server = { host: '127.0.0.1', port };

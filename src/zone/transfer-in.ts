@@ -40,6 +40,8 @@ export interface TransferInTerms {
   readonly totalMs: number;
   /** The most memory that the records of a zone may take. */
   readonly maxBytes: number;
+  /** Asks for memory for so many bytes of records more. @throws Error if there is none */
+  readonly claim: (bytes: number) => void;
   readonly signal: AbortSignal;
   /** Id of the query. */
   readonly id: number;
@@ -60,7 +62,7 @@ export async function transferIn(
   server: RemoteServer,
   terms: TransferInTerms,
 ): Promise<Transferred> {
-  const incoming = new IncomingZone(origin, old, terms.maxBytes);
+  const incoming = new IncomingZone(origin, old, terms);
   const type = old === null ? TYPE.AXFR : TYPE.IXFR;
   const message = writeMessage({
     ...emptyMessage,
@@ -165,6 +167,7 @@ class IncomingZone {
   readonly #origin: WireName;
   readonly #old: PackedZone | null;
   readonly #maxBytes: number;
+  readonly #claim: (bytes: number) => void;
   #builder: ZoneBuilder | null = null;
   #state: State = 'start';
   #serial = 0;
@@ -175,10 +178,15 @@ class IncomingZone {
   #added = new GrowingBytes();
   readonly #differences: Difference[] = [];
 
-  constructor(origin: WireName, old: PackedZone | null, maxBytes: number) {
+  constructor(
+    origin: WireName,
+    old: PackedZone | null,
+    { maxBytes, claim }: Pick<TransferInTerms, 'maxBytes' | 'claim'>,
+  ) {
     this.#origin = origin;
     this.#old = old;
     this.#maxBytes = maxBytes;
+    this.#claim = claim;
   }
 
   /** One SOA record that is not newer is all: nothing has changed. */
@@ -191,9 +199,11 @@ class IncomingZone {
   /** @returns whether it was the last record @throws Error */
   take(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
     this.#records++;
-    this.#bytes += owner.length + 10 + data.length;
+    const size = owner.length + 10 + data.length;
+    this.#bytes += size;
     if (this.#bytes > this.#maxBytes)
       throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
+    this.#claim(size);
     const isSoa = type === TYPE.SOA;
     // Every SOA record of a transfer says where a part of it begins: one of another name says nothing.
     if (isSoa && !isSameName(owner, this.#origin))

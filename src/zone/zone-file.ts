@@ -85,7 +85,7 @@ export async function readZoneFile(
   });
   let sliceEnd = clock.now() + SLICE_MS;
   let told = false;
-  let stray: Stray | null = null;
+  const strays: Stray[] = [];
   let count = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
     if (count === most.records) throw new ZoneTooLarge();
@@ -105,7 +105,8 @@ export async function readZoneFile(
     }
     const refusal = builder.add(owner, type, ttl, wire);
     if (type === TYPE.SOA && (refusal === 'outside' || refusal === 'soa-below-apex')) {
-      stray = { owner, ttl, wire, place };
+      if (strays.length >= PROBLEMS_MAX) strays.shift();
+      strays.push({ owner, ttl, wire, place });
       continue;
     }
     if (refusal === null) targets.note(owner, type, wire, place);
@@ -125,10 +126,11 @@ export async function readZoneFile(
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings };
-  if (stray !== null) {
+  // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its own nor anything else nothing would be left.
+  const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
+  for (const stray of strays) {
     const { owner, ttl, wire, place } = stray;
-    // CoreDNS takes any SOA record for that of the zone. Of a zone that has neither its own nor anything else nothing would be left.
-    const isTaken = !builder.hasSoa && builder.records > 0;
+    const isTaken = stray === taken;
     if (isTaken) builder.add(foldName(origin), TYPE.SOA, ttl, wire);
     const what = isTaken ? 'is taken for that of the zone, which has none' : 'is left out';
     const text = `${printName(owner)} SOA: an SOA record stands only at ${printName(origin)}; this one ${what}`;

@@ -50,6 +50,19 @@ export class FakeEtcd {
       call.onEnd(new EtcdFailure('unavailable', 'etcd:1: connection reset'));
   }
 
+  /** Tells all watches once more of a revision. */
+  sendAgain(revision: number): void {
+    for (const [call, watches] of this.#calls)
+      for (const watch of watches) this.#sendEvent(call, watch, revision);
+  }
+
+  /** Ends all watches with a reason. */
+  cancel(reason: string): void {
+    for (const [call, watches] of this.#calls)
+      for (const { id } of watches)
+        call.onMessage(this.#response(id).flag(4, true).bytes(6, reason).build());
+  }
+
   readonly client: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'> = {
     range: (request) => {
       this.ranges++;
@@ -97,7 +110,7 @@ export class FakeEtcd {
       lease,
     }));
     const header = { cluster: this.cluster, revision: this.revision };
-    return { header, kvs, more: all.length > most };
+    return { header, kvs, more: all.length > most, bytes: Buffer.alloc(0) };
   }
 
   #watch(message: Buffer, call: WatchCall): void {

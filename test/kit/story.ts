@@ -172,6 +172,7 @@ export function examine(packets: readonly Captured[], lines: readonly string[] =
 /** A socket’s packets, as the network of a story carries them. */
 class StoryNetwork implements Network {
   readonly clock: VirtualClock;
+  readonly serverPort = 53;
   readonly address: string;
   readonly fate: (passing: Passing) => Fate;
   readonly packets: Captured[];

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { clientGreeting, makeFrame, wordsFrame } from '../http2/client-frames.ts';
 import { ClientInput, type ClientInputHost } from '../http2/client-input.ts';
-import { ERROR, FLAG, FRAME, PAYLOAD_MAX, WINDOW } from '../http2/frames.ts';
+import { ERROR, FLAG, FRAME, PAYLOAD_MAX, WINDOW, WINDOW_MAX } from '../http2/frames.ts';
 import type { HeaderBlock } from '../http2/header-block.ts';
 import { ResponseFields } from './response-fields.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
@@ -234,6 +234,8 @@ export class GrpcConnection implements StreamHost, ClientInputHost {
   onWindow(stream: number, more: number): void {
     if (stream !== 0) return this.#streams.get(stream)?.widen(more);
     this.#window += more;
+    // RFC 9113 section 6.9.1.
+    if (this.#window > WINDOW_MAX) return this.onViolation('a window is too large');
     this.#sendAll();
   }
 

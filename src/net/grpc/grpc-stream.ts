@@ -1,3 +1,5 @@
+import { releaseBytes } from '../../base/release-bytes.ts';
+import { oneLine } from '../../base/visible.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
 import type { ResponseFields } from './response-fields.ts';
 
@@ -96,7 +98,7 @@ export class GrpcStream {
     if (status === STATUS.OK) return this.#finish(null);
     if (status < 0)
       return this.#finish(new GrpcFailure('unavailable', 'the call ended without a status'));
-    this.#finish(new GrpcFailure('status', percentDecoded(message), status));
+    this.#finish(new GrpcFailure('status', oneLine(percentDecoded(message)), status));
   }
 
   /** @param counted bytes that count for the window, padding too */
@@ -166,6 +168,7 @@ export class GrpcStream {
       this.#piece = nothing;
       this.#filled = 0;
       this.#call.onMessage(message);
+      releaseBytes(message);
     }
     return at + count;
   }

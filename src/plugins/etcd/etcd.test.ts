@@ -8,6 +8,7 @@ import { bindDirective } from '../../corefile/syntax.ts';
 import { parseCorefile } from '../../corefile/parse.ts';
 import type { Plugin } from '../../server/contract/plugin.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
+import { RCODE } from '../../wire/iana.ts';
 import { printData, printRecord } from '../../wire/print.ts';
 import { strangerCertificate, testCertificate, testKey } from '../../../test/kit/certificate.ts';
 import { FakeEtcd } from '../../../test/kit/fake-etcd.ts';
@@ -305,6 +306,37 @@ describe('etcd', () => {
     assert.match(it.metrics(), /ndots_etcd_keys\{path="\/skydns"\} 2/);
     assert.match(it.metrics(), /ndots_etcd_omitted_keys\{path="\/skydns"\} 4/);
     assert.equal(it.log.filter((line) => line.includes('max_keys')).length, 1);
+  });
+
+  test('keys that take more than max_bytes are left out and counted; one that outgrows it holds nothing any more', async (t) => {
+    const text = 'x'.repeat(9000);
+    const names = Array.from({ length: 20 }, (_, i) => `/skydns/test/shop/n${i + 10}`);
+    const entries = Object.fromEntries(names.map((name) => [name, { text }]));
+    const it = await world(t, entries, 'max_bytes 64KiB');
+    assert.match(it.metrics(), /ndots_etcd_keys\{path="\/skydns"\} 7\n/);
+    assert.match(it.metrics(), /ndots_etcd_omitted_keys\{path="\/skydns"\} 13\n/);
+    const bytes = /ndots_etcd_bytes\{path="\/skydns"\} (\S+)\n/.exec(it.metrics())?.[1] ?? '';
+    assert.ok(Number(bytes) > 60_000 && Number(bytes) <= 65_536, bytes);
+    assert.match(
+      it.log.join('\n'),
+      /take more than 65536 bytes: such ones are left out \(max_bytes\)/,
+    );
+    assert.equal((await it.ask('n10.shop.test TXT', { proto: 'tcp' })).answer.length, 1);
+    assert.equal((await it.ask('n29.shop.test TXT')).rcode, RCODE.NXDOMAIN);
+    it.fake.put('/skydns/test/shop/n10', JSON.stringify({ text: 'y'.repeat(12_000) }));
+    await it.clock.advance(10);
+    const outgrown = await it.ask('n10.shop.test TXT');
+    assert.deepEqual([outgrown.rcode, outgrown.answer.length], [RCODE.NOERROR, 0]);
+    it.fake.delete('/skydns/test/shop/n10');
+    it.fake.put('/skydns/test/shop/n40', JSON.stringify({ host: '10.0.0.1' }));
+    await it.clock.advance(10);
+    assert.equal((await it.ask('n40.shop.test A')).answer.length, 1);
+  });
+
+  test('the log shows the beginning of a key that no name has room for', async (t) => {
+    const it = await world(t, { [`/skydns/test/shop/${'long'.repeat(1000)}`]: '{' });
+    const line = it.log.find((one) => one.includes('is passed over'))!;
+    assert.ok(line.length < 500, `${line.length}`);
   });
 
   test('a name that stands for more keys than max_search is SERVFAIL, and says why', async (t) => {

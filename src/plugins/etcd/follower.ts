@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
+import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import { Mirror } from '../../etcd/mirror.ts';
 import type { Registry } from '../../metrics/registry.ts';
@@ -23,6 +24,9 @@ export interface FollowerParts {
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
 }
 
+/** A copy here and one in each worker, and what is on the way between them. */
+const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
+
 /** Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the plan. */
 export class EtcdFollower implements Kept {
   readonly #parts: FollowerParts;
@@ -36,12 +40,14 @@ export class EtcdFollower implements Kept {
     this.#parts = parts;
     const { plan, clock, random, log, metrics, open } = parts;
     const { prefix, maxKeys, maxValueBytes } = plan;
+    const maxBytes = plan.maxBytes ?? memoryShare(process.constrainedMemory(), KEY_MEMORY);
     const client = parts.client ?? new EtcdClient({ ...plan, clock });
     this.#client = client;
     this.#store = new EtcdStore({
       prefix,
       maxKeys,
       maxValueBytes,
+      maxBytes,
       open,
       askLease: (id) => client.lease(id),
       clock,

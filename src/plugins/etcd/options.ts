@@ -14,6 +14,7 @@ const DEFAULT_ENDPOINT = 'http://localhost:2379';
 const keysLimit = limit({ default: 1_000_000, min: 1, max: 100_000_000 });
 /** etcd itself takes no more than 1.5 MiB; a DNS message holds 64 KiB. */
 const valueLimit = limit({ default: 64 * 1024, min: 64, max: 4 * 1024 * 1024 });
+const memoryLimit = { min: 64 * 1024, max: 2 ** 36 };
 /** Looking at a key takes some 0.2 µs, so a query takes 2 ms at most. */
 const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
 /** CoreDNS's: 30 s and a day. */
@@ -100,6 +101,7 @@ export const syntax: Syntax<
     startupTimeoutMs: Property<number>;
     maxKeys: Property<number>;
     maxValueBytes: Property<number>;
+    maxBytes: Property<number | null>;
     maxSearch: Property<number>;
   },
   'each'
@@ -139,6 +141,9 @@ export const syntax: Syntax<
     maxValueBytes: setting('max_value', byteSize('SIZE', valueLimit), {
       default: valueLimit.default,
       help: 'the largest value that is read; others are passed over',
+    }),
+    maxBytes: setting('max_bytes', byteSize('SIZE', memoryLimit), {
+      help: 'memory for keys and what they hold; what does not fit is left out; by default a quarter of what the container may take above 95 MiB (18 MiB, some 130 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
     }),
     maxSearch: setting('max_search', integer('COUNT', searchLimit), {
       default: searchLimit.default,

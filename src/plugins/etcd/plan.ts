@@ -15,11 +15,13 @@ export interface EtcdPlan {
   readonly paths: readonly string[];
   readonly maxKeys: number;
   readonly maxValueBytes: number;
+  /** Bytes for all keys and values; null: a share of what the process may take. */
+  readonly maxBytes: number | null;
 }
 
 /** The same in the control part and in every worker, so that both find the same data set. */
 export function planEtcd(options: EtcdOptions, path: (file: string) => string): EtcdPlan {
-  const { endpoints, credentials, maxKeys, maxValueBytes } = options;
+  const { endpoints, credentials, maxKeys, maxValueBytes, maxBytes } = options;
   const file = (name: string): string => (name === '' ? '' : path(name));
   const { tls } = options;
   return {
@@ -37,6 +39,7 @@ export function planEtcd(options: EtcdOptions, path: (file: string) => string): 
     paths: outermost(options.zones.map((zone) => pathOf(foldName(parseName(zone))).path)),
     maxKeys,
     maxValueBytes,
+    maxBytes,
   };
 }
 

@@ -17,6 +17,8 @@ export interface StoreParts {
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxValueBytes: number;
+  /** Bytes for all keys and what they hold. */
+  readonly maxBytes: number;
   readonly open: OpenDataSet;
   askLease(id: bigint): Promise<Lease>;
   /** Everything has been listed for the first time. */
@@ -28,6 +30,12 @@ export interface StoreParts {
 
 /** In the place of a packed service: the key is passed over, and why. No packed service begins like this. */
 const SKIPPED = '\u0004';
+/** What an entry takes besides the bytes of its key and value. */
+const ENTRY = 64;
+/** Bytes of a key below `path`: a name has 255 at most, and escapes make few of them longer. */
+const KEY_MAX = 4096;
+/** Characters of a key that the log has. */
+const KEY_SHOWN = 300;
 /** Keys that are passed over are named one by one up to so many a minute. */
 const NAMED_PER_MINUTE = 10;
 
@@ -46,8 +54,10 @@ export class EtcdStore implements MirrorTarget {
   #serial = 0;
   /** Keys of the list that is coming in; null: none is. */
   #list: string[] | null = null;
-  /** Keys that did not fit into `maxKeys` since everything was listed. */
+  /** Keys that did not fit into `maxKeys` or `maxBytes` since everything was listed. */
   #tooMany = 0;
+  /** Memory that the keys and what they hold take. */
+  #bytes = 0;
   /** Named in the log within this minute, and not named any more. */
   #named = 0;
   #unnamed = 0;
@@ -89,8 +99,8 @@ export class EtcdStore implements MirrorTarget {
     for (const { key: bytes, value, lease } of entries) {
       const key = this.#keyOf(bytes);
       if (key === null) continue;
-      this.#take(key, value, lease, changes);
-      this.#list?.push(this.#table.own(key));
+      // What is left out need not be remembered as listed: a list may be longer than what there is room for.
+      if (this.#take(key, value, lease, changes)) this.#list?.push(this.#table.own(key));
     }
     this.#publish(changes);
   }
@@ -121,30 +131,46 @@ export class EtcdStore implements MirrorTarget {
     this.#publish(changes);
   }
 
-  /** The key below `path`; null: it is none of ours. */
+  /** The key below `path`; null: it is none of ours, or longer than anything that stands for a name. */
   #keyOf(bytes: Buffer): string | null {
-    const key = bytes.toString('latin1');
     const { prefix } = this.#parts;
+    if (bytes.length > prefix.length + KEY_MAX) {
+      this.#full(`there is a key of ${bytes.length} bytes`, `at most ${KEY_MAX} are taken`);
+      return null;
+    }
+    const key = bytes.toString('latin1');
     return key.startsWith(prefix) ? key.slice(prefix.length) : null;
   }
 
-  /** A key holds this value; null: one that is too large. */
-  #take(key: string, value: Buffer | null, lease: bigint, changes: Change[]): void {
-    const { maxKeys, maxValueBytes } = this.#parts;
+  /** A key holds this value; null: one that is too large. @returns whether there is room for it */
+  #take(key: string, value: Buffer | null, lease: bigint, changes: Change[]): boolean {
+    const { maxKeys, maxValueBytes, maxBytes } = this.#parts;
     const before = this.#table.get(key);
-    if (before === null && this.#table.size >= maxKeys) return this.#full();
-    const read = readEntry(key, value, lease, maxValueBytes);
-    const packed = typeof read === 'string' ? read : SKIPPED + read.reason;
-    if (packed === before) return;
+    if (before === null && this.#table.size >= maxKeys)
+      return this.#full(`there are more than ${maxKeys} keys`, 'max_keys');
+    let read = readEntry(key, value, lease, maxValueBytes);
+    let packed = typeof read === 'string' ? read : SKIPPED + read.reason;
+    if (packed === before) return true;
+    if (this.#bytes + growth(key, before, packed) > maxBytes) {
+      this.#full(`the keys take more than ${maxBytes} bytes`, 'max_bytes');
+      if (before === null) return false;
+      // It was known: what it held must not go on as if it held it still.
+      read = { reason: 'size', detail: 'there is no room for its value (max_bytes)' };
+      packed = SKIPPED + read.reason;
+      if (packed === before) return true;
+    }
+    this.#bytes += growth(key, before, packed);
     this.#table.set(key, packed);
     if (before !== null) this.#forget(before);
     this.#leases.add(leaseIn(packed));
     if (typeof read !== 'string') this.#skip(key, read);
     const [told, toldBefore] = [forWorkers(packed), before === null ? null : forWorkers(before)];
     if (told !== toldBefore) changes.push({ about: 'key', key, packed: told });
+    return true;
   }
 
   #gone(key: string, before: string, changes: Change[]): void {
+    this.#bytes -= growth(key, null, before);
     this.#forget(before);
     if (forWorkers(before) !== null) changes.push({ about: 'key', key, packed: null });
   }
@@ -160,13 +186,12 @@ export class EtcdStore implements MirrorTarget {
     const { prefix, log } = this.#parts;
     this.#skipped.set(reason, this.#skipped.get(reason)! + 1);
     if (this.#named++ >= NAMED_PER_MINUTE) this.#unnamed++;
-    else log.warning(`${JSON.stringify(prefix + key)} is passed over: ${detail}`);
+    else log.warning(`${JSON.stringify(shown(prefix + key))} is passed over: ${detail}`);
   }
 
-  #full(): void {
-    const { log, maxKeys } = this.#parts;
-    if (this.#tooMany++ === 0)
-      log.error(`there are more than ${maxKeys} keys: further ones are left out (max_keys)`);
+  #full(what: string, limit: string): false {
+    if (this.#tooMany++ === 0) this.#parts.log.error(`${what}: such ones are left out (${limit})`);
+    return false;
   }
 
   #tellUnnamed(): void {
@@ -181,8 +206,9 @@ export class EtcdStore implements MirrorTarget {
     if (this.#listed && (changes.length > 0 || first) && this.#raiseSerial())
       changes.push(this.#state());
     if (changes.length > 0) this.#changes.publish(changes);
-    const { keys, skipped, tooMany, leases, serial } = this.#meters;
+    const { keys, bytes, skipped, tooMany, leases, serial } = this.#meters;
     keys.set(this.#table.size);
+    bytes.set(this.#bytes);
     leases.set(this.#leases.size);
     serial.set(this.#serial);
     tooMany.set(this.#tooMany);
@@ -224,6 +250,15 @@ export class EtcdStore implements MirrorTarget {
   }
 }
 
+/** Bytes that a key takes more when it holds `after` than when it held `before` (null: it was not there). */
+function growth(key: string, before: string | null, after: string): number {
+  return before === null ? ENTRY + key.length + after.length : after.length - before.length;
+}
+
+function shown(key: string): string {
+  return key.length <= KEY_SHOWN ? key : `${key.slice(0, KEY_SHOWN)}…`;
+}
+
 /** A key and its value as they are kept. */
 function readEntry(
   key: string,
@@ -260,6 +295,7 @@ function byBytes(a: string, b: string): number {
 
 interface Meters {
   readonly keys: Gauge;
+  readonly bytes: Gauge;
   readonly leases: Gauge;
   readonly serial: Gauge;
   readonly tooMany: Gauge;
@@ -275,6 +311,9 @@ function meters(metrics: Registry, prefix: string): Meters {
   );
   return {
     keys: metrics.gauge('ndots_etcd_keys', 'Keys below the path.', ['path']).with(path),
+    bytes: metrics
+      .gauge('ndots_etcd_bytes', 'Memory that each copy of the keys takes (max_bytes).', ['path'])
+      .with(path),
     leases: metrics.gauge('ndots_etcd_leases', 'Leases that keys have.', ['path']).with(path),
     serial: metrics
       .gauge(
@@ -284,9 +323,11 @@ function meters(metrics: Registry, prefix: string): Meters {
       )
       .with(path),
     tooMany: metrics
-      .gauge('ndots_etcd_omitted_keys', 'Keys that are left out: there are more than max_keys.', [
-        'path',
-      ])
+      .gauge(
+        'ndots_etcd_omitted_keys',
+        'Keys that are left out: there are more than max_keys, or they take more than max_bytes.',
+        ['path'],
+      )
       .with(path),
     skipped: (reason) => skipped.with(path, reason),
   };

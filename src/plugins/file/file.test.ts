@@ -141,6 +141,17 @@ describe('file', () => {
     assert.doesNotMatch((await ask(own, 'example.org. SOA'))[1]!, / 9 2 3 4 5$/);
   });
 
+  test('of several SOA records of other names each is told, with its line, and the last is taken', async (t) => {
+    const world = await served(
+      t,
+      '$TTL 60\none.example. SOA ns host 7 2 3 4 5\nwww A 192.0.2.1\ntwo.example. SOA ns host 8 2 3 4 5\n',
+    );
+    assert.match((await ask(world, 'example.org. SOA'))[1]!, / 8 2 3 4 5$/);
+    const log = world.log.join('\n');
+    assert.match(log, /db\.example\.org:2:1: one\.example\. SOA: .* is left out/);
+    assert.match(log, /db\.example\.org:4:1: two\.example\. SOA: .* is taken/);
+  });
+
   test('bytes that are no UTF-8 mean themselves in names and texts, and nothing in remarks', async (t) => {
     const latin1 = Buffer.from(`${zone}; B\xfcro\ncaf\xe9 TXT "\xa7 1"\n`, 'latin1');
     const path = folder(t, { db: '' });

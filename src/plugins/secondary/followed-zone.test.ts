@@ -9,6 +9,7 @@ import { ZoneBuilder } from '../../zone/zone-builder.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
 import { ZonePublisher } from '../../zone/zone-publisher.ts';
 import type { ZoneChange } from '../../zone/zone-replica.ts';
+import { ZoneMemory } from './zone-memory.ts';
 import { PrimaryTurns } from './primary-turns.ts';
 import { FollowedZone, type Fetching, type FollowedZoneParts } from './followed-zone.ts';
 
@@ -95,6 +96,7 @@ function follow(): Followed {
       'secondary',
     ),
     maxBytes: 1e6,
+    memory: new ZoneMemory(1e9, nothing),
     turns: new PrimaryTurns(clock, 32, nothing),
     metrics: {
       records: metric,

@@ -15,6 +15,7 @@ import type { ZoneMetrics } from '../../zone/zone-reloader.ts';
 import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 import type { PrimaryTurns } from './primary-turns.ts';
+import { NoRoom, type Arrival, type ZoneMemory } from './zone-memory.ts';
 
 /** The longest pause between tries to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
@@ -51,6 +52,8 @@ export interface FollowedZoneParts {
   readonly key: SigningKey | null;
   /** The most bytes that the records of the zone may take. */
   readonly maxBytes: number;
+  /** The memory that it shares with others. */
+  readonly memory: ZoneMemory;
   /** Says when a primary may be asked. */
   readonly turns: PrimaryTurns;
   readonly publisher: ZonePublisher;
@@ -83,6 +86,8 @@ export class FollowedZone {
   #busy = false;
   /** A primary said that something has changed while the zone was being fetched. */
   #again = false;
+  /** Memory of the version that is served. */
+  #held = 0;
 
   constructor(parts: FollowedZoneParts) {
     this.#parts = parts;
@@ -98,6 +103,7 @@ export class FollowedZone {
     // What was accepted then is so now.
     const packed = this.#packed;
     if (packed !== null) this.#parts.accept?.(packed)();
+    this.#hold(packed);
     void this.#look();
   }
 
@@ -113,6 +119,14 @@ export class FollowedZone {
     this.#abort.abort();
     this.#timer?.cancel();
     this.#expiry?.cancel();
+    this.#hold(null);
+  }
+
+  /** This is the version that takes memory from now on. */
+  #hold(packed: PackedZone | null): void {
+    const bytes = packed === null ? 0 : packedSize(packed);
+    this.#parts.memory.serve(bytes - this.#held);
+    this.#held = bytes;
   }
 
   /** So early a primary may be one that is started together with this server. */
@@ -160,17 +174,31 @@ export class FollowedZone {
   }
 
   async #follow(server: RemoteServer, where: string): Promise<void> {
+    const { memory } = this.#parts;
+    const arrival = memory.arrive();
+    try {
+      await this.#followInto(arrival, server, where);
+    } catch (error) {
+      arrival.check();
+      throw error;
+    } finally {
+      memory.leave(arrival);
+    }
+  }
+
+  async #followInto(arrival: Arrival, server: RemoteServer, where: string): Promise<void> {
     const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
     if (this.#abort.signal.aborted) return;
     const old = this.#packed;
     if (old !== null) {
-      const serial = await fetching.serial(this.#origin, server, this.#terms());
+      const serial = await fetching.serial(this.#origin, server, this.#terms(arrival));
       if (!isNewer(serial, old.serial)) return;
     }
-    const found = await this.#fetch(server, old);
+    const found = await this.#fetch(arrival, server, old);
     if (found.packed === null || this.#abort.signal.aborted) return;
     const accepted = accept?.(found.packed);
     publisher.put(zone, found.packed, found.differences);
+    this.#hold(found.packed);
     metrics.records.with(zone).set(found.packed.records);
     metrics.serial.with(zone).set(found.packed.serial);
     if (old !== null) metrics.reloads.with(zone).add(1);
@@ -181,27 +209,33 @@ export class FollowedZone {
   }
 
   /** What has changed, or all of it where that is not to be had. */
-  async #fetch(server: RemoteServer, old: PackedZone | null): Promise<Transferred> {
+  async #fetch(
+    arrival: Arrival,
+    server: RemoteServer,
+    old: PackedZone | null,
+  ): Promise<Transferred> {
     const { fetching = network, log, zone, metrics } = this.#parts;
     if (old !== null) {
       try {
-        return await fetching.transfer(this.#origin, old, server, this.#terms());
+        return await fetching.transfer(this.#origin, old, server, this.#terms(arrival));
       } catch (error) {
-        if (this.#abort.signal.aborted) throw error;
+        if (this.#abort.signal.aborted || arrival.signal.aborted || error instanceof NoRoom)
+          throw error;
         metrics.fallbacks.with(zone).add(1);
         log.info(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
       }
     }
-    return fetching.transfer(this.#origin, null, server, this.#terms());
+    return fetching.transfer(this.#origin, null, server, this.#terms(arrival));
   }
 
-  #terms(): Parameters<typeof transferIn>[3] {
+  #terms(arrival: Arrival): Parameters<typeof transferIn>[3] {
     const { random, clock, key, maxBytes } = this.#parts;
     return {
       idleMs: IDLE_MS,
       totalMs: TOTAL_MS,
       maxBytes,
-      signal: this.#abort.signal,
+      claim: (bytes) => arrival.take(bytes),
+      signal: AbortSignal.any([this.#abort.signal, arrival.signal]),
       id: random.integer(65_536),
       key,
       seconds: () => Math.floor(clock.wall() / 1000),
@@ -257,4 +291,11 @@ export class FollowedZone {
       Math.min(Math.max(1, view.getUint32(end - back)), 2_000_000);
     return { refresh: time(16), retry: time(12), expire: time(8) };
   }
+}
+
+/** Bytes that a zone takes while it is served. */
+function packedSize(packed: PackedZone): number {
+  let bytes = 0;
+  for (const part of Object.values(packed)) if (ArrayBuffer.isView(part)) bytes += part.byteLength;
+  return bytes;
 }

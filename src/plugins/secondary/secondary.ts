@@ -25,6 +25,7 @@ import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 import type { FollowedZone } from './followed-zone.ts';
+import { NotifyGate } from './notify-gate.ts';
 
 const sizeLimit = { min: 1024, max: 2 ** 32 };
 /** While a zone is taken the one before is there, too, and both as they came and as they are served. */
@@ -100,6 +101,19 @@ export const secondary: Plugin = definePlugin({
     const most = Math.min(...options.map((one) => one.maxConcurrent));
     const turns = new PrimaryTurns(clock, most, queued.with());
     const sources = sourcesOf(options);
+    const usual = memoryShare(process.constrainedMemory(), ZONE_MEMORY);
+    const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
+    const { ZoneMemory } = await import('./zone-memory.ts');
+    const memory = new ZoneMemory(
+      ZONE_MEMORY.times * largest,
+      context.metrics
+        .gauge(
+          'ndots_secondary_memory_bytes',
+          'Memory of zones that are served or coming in: at most four times the largest max_size.',
+          [],
+        )
+        .with(),
+    );
     const publisher = context.replicated(
       keyOf(sources),
       (open) => new ZonePublisher(open, context.clock),
@@ -111,7 +125,6 @@ export const secondary: Plugin = definePlugin({
     }
     const followed = new Map<string, FollowedZone>();
     const terms = new Map<string, Terms>();
-    const usual = memoryShare(process.constrainedMemory(), ZONE_MEMORY);
     for (const { zones: names, key, maxSize } of options) {
       const found = signingKey(key, (file) => context.path(file));
       for (const zone of names) terms.set(zone, { key: found, maxBytes: maxSize ?? usual });
@@ -122,7 +135,18 @@ export const secondary: Plugin = definePlugin({
         const named = zone === like ? members.read(zone, packed) : null;
         return () => named !== null && members.apply(zone, named);
       };
-      const parts = { zone, primaries, turns, publisher, clock, random, log, metrics, accept };
+      const parts = {
+        zone,
+        primaries,
+        turns,
+        memory,
+        publisher,
+        clock,
+        random,
+        log,
+        metrics,
+        accept,
+      };
       return new own.FollowedZone({ ...parts, ...terms.get(like)! });
     };
     const fixed = new Set(sources.map(({ zone }) => zone));
@@ -167,7 +191,13 @@ export const secondary: Plugin = definePlugin({
     const ofCatalogs = {
       primaries: sources.filter(({ zone }) => catalogs.has(zone)).flatMap((one) => one.primaries),
     };
-    const { writer, ask, last, log } = context;
+    const { writer, ask, last, log, clock } = context;
+    const gate = new NotifyGate({
+      clock,
+      pass: (zone, from) => context.post({ zone, from }),
+      log: (line) => log.info(line),
+    });
+    context.onStop(() => gate.close());
     return zoneLink({
       plugin: 'secondary',
       zones: replica.zones,
@@ -185,10 +215,10 @@ export const secondary: Plugin = definePlugin({
           query.nameLength !== origin.length ||
           !primaries.some((server) => isServer(server, peer, peerAt, family))
         ) {
-          log.info(`Dropping notify from ${from} for ${zone}`);
+          gate.dropped(zone, from);
           return refused;
         }
-        context.post({ zone, from });
+        gate.notified(zone, from);
         writer.reply(query, FLAG.AA);
         return writer.finish(RCODE.NOERROR, 'secondary');
       },

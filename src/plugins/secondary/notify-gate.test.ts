@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { NotifyGate } from './notify-gate.ts';
+
+function gate() {
+  const clock = new VirtualClock();
+  const passed: string[] = [];
+  const lines: string[] = [];
+  const it = new NotifyGate({
+    clock,
+    pass: (zone, from) => void passed.push(`${zone} ${from}`),
+    log: (line) => void lines.push(line),
+  });
+  return { clock, passed, lines, it };
+}
+
+test('of a hundred thousand notifications a second one is looked at each second, the last one too', async () => {
+  const { clock, passed, it } = gate();
+  for (let second = 0; second < 5; second++) {
+    for (let i = 0; i < 1000; i++) it.notified('example.org.', '192.0.2.1');
+    await clock.advance(1000);
+  }
+  assert.ok(passed.length >= 5 && passed.length <= 6, `${passed.length}`);
+  await clock.advance(5000);
+  passed.length = 0;
+  it.notified('example.org.', '192.0.2.1');
+  it.notified('example.org.', '192.0.2.2');
+  it.notified('example.net.', '192.0.2.1');
+  assert.deepEqual(passed, ['example.org. 192.0.2.1', 'example.net. 192.0.2.1']);
+  await clock.advance(1000);
+  assert.deepEqual(passed.slice(2), ['example.org. 192.0.2.2']);
+  it.close();
+});
+
+test('notifications of strangers are ten lines a minute, and their number', async () => {
+  const { clock, lines, it } = gate();
+  for (let i = 0; i < 5000; i++) it.dropped('example.org.', '203.0.113.9');
+  assert.equal(lines.length, 10);
+  await clock.advance(60_000);
+  assert.deepEqual(lines.slice(10), ['Dropping notify for example.org.: 4990 more']);
+  it.dropped('example.org.', '203.0.113.9');
+  assert.equal(lines.length, 12);
+  it.close();
+});

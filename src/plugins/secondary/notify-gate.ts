@@ -1,0 +1,92 @@
+/** Notifications of primaries, as far as they are handed on. */
+import type { Clock, Timer } from '../../base/clock.ts';
+
+/** A zone is looked at once in this time because somebody said that it has changed, milliseconds. */
+const EVERY_MS = 1000;
+/** Lines about notifications that were dropped, for each zone in a minute. */
+const DROPPED_LINES = 10;
+const MINUTE_MS = 60_000;
+
+/** What a gate is made of. */
+export interface NotifyGateParts {
+  readonly clock: Clock;
+  /** The zone may have changed. */
+  readonly pass: (zone: string, from: string) => void;
+  readonly log: (line: string) => void;
+}
+
+interface Zone {
+  timer: Timer | null;
+  /** Who has notified since the zone was looked at; null: nobody. */
+  again: string | null;
+  /** Lines of this minute, and notifications that have none. */
+  lines: number;
+  unsaid: number;
+}
+
+/**
+ * Lets a notification through at once, and those that follow within a second as one. Addresses of datagrams are easily forged: a hundred
+ * thousand notifications a second are to be one look, and one line. Zones are those that are served: the map does not grow.
+ */
+export class NotifyGate {
+  readonly #parts: NotifyGateParts;
+  readonly #zones = new Map<string, Zone>();
+  readonly #timers = new Set<Timer>();
+
+  constructor(parts: NotifyGateParts) {
+    this.#parts = parts;
+  }
+
+  /** A primary says that the zone has changed. */
+  notified(zone: string, from: string): void {
+    const one = this.#of(zone);
+    if (one.timer !== null) {
+      one.again = from;
+      return;
+    }
+    this.#parts.pass(zone, from);
+    one.timer = this.#after(EVERY_MS, () => {
+      one.timer = null;
+      const { again } = one;
+      one.again = null;
+      if (again !== null) this.notified(zone, again);
+    });
+  }
+
+  /** Somebody who is no primary says it. */
+  dropped(zone: string, from: string): void {
+    const { log } = this.#parts;
+    const one = this.#of(zone);
+    if (one.lines >= DROPPED_LINES) {
+      one.unsaid++;
+      return;
+    }
+    log(`Dropping notify from ${from} for ${zone}`);
+    if (one.lines++ > 0) return;
+    this.#after(MINUTE_MS, () => {
+      if (one.unsaid > 0) log(`Dropping notify for ${zone}: ${one.unsaid} more`);
+      one.lines = 0;
+      one.unsaid = 0;
+    });
+  }
+
+  close(): void {
+    for (const timer of this.#timers) timer.cancel();
+  }
+
+  #of(zone: string): Zone {
+    let one = this.#zones.get(zone);
+    if (one === undefined)
+      this.#zones.set(zone, (one = { timer: null, again: null, lines: 0, unsaid: 0 }));
+    return one;
+  }
+
+  #after(ms: number, run: () => void): Timer {
+    const timer = this.#parts.clock.after(ms, () => {
+      this.#timers.delete(timer);
+      run();
+    });
+    this.#timers.add(timer);
+    return timer;
+  }
+}

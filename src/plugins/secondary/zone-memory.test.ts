@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { NoRoom, ZoneMemory } from './zone-memory.ts';
+
+const KIB = 1024;
+
+function memory(most: number): { memory: ZoneMemory; used: () => number } {
+  let used = 0;
+  return {
+    memory: new ZoneMemory(most, { set: (value) => void (used = value) }),
+    used: () => used,
+  };
+}
+
+describe('the memory of zones that are fetched', () => {
+  test('is bounded for all of them together, however many come at a time', () => {
+    const { memory: all, used } = memory(10_000 * KIB);
+    const arrivals = Array.from({ length: 30 }, () => all.arrive());
+    let most = 0;
+    for (let i = 0; i < 3000; i++) {
+      for (const one of arrivals) {
+        try {
+          one.take(4 * KIB);
+        } catch (error) {
+          assert.ok(error instanceof NoRoom);
+        }
+        most = Math.max(most, used());
+      }
+    }
+    assert.ok(most > 9000 * KIB && most <= 10_000 * KIB, `${most}`);
+    for (const one of arrivals) all.leave(one);
+    assert.equal(used(), 0);
+  });
+
+  test('a transfer without end goes when another one comes, and the other one gets its zone', () => {
+    const { memory: all } = memory(10_000 * KIB);
+    const endless = all.arrive();
+    for (let i = 0; i < 49; i++) endless.take(64 * KIB);
+    const small = all.arrive();
+    for (let i = 0; i < 10; i++) small.take(64 * KIB);
+    assert.ok(endless.signal.aborted);
+    assert.ok(!small.signal.aborted);
+    assert.throws(() => endless.take(1), NoRoom);
+  });
+
+  test('zones that are served leave room for one that replaces the largest', () => {
+    const { memory: all } = memory(4 * 1000 * KIB);
+    all.serve(1000 * KIB);
+    const next = all.arrive();
+    for (let i = 0; i < 960; i++) next.take(KIB);
+    assert.ok(!next.signal.aborted);
+    all.serve(1000 * KIB);
+    assert.throws(() => {
+      for (let i = 0; i < 960; i++) next.take(KIB);
+    }, NoRoom);
+  });
+});

@@ -1,0 +1,101 @@
+/** Memory that all zones which are fetched have together. */
+import type { Gauge } from '../../metrics/registry.ts';
+
+/** Memory is asked for in steps of so many bytes that have come. */
+const STEP = 64 * 1024;
+/** What comes is there as it came, as it grows, and as it will be served. */
+const TIMES = 3;
+
+/** There is no room for a zone beside the others. */
+export class NoRoom extends Error {}
+
+/**
+ * The memory of all zones that are fetched: those that are served, and those that are coming in. Where there is not enough, the largest
+ * of those that are coming in has to go: one that has no end keeps out none that has.
+ */
+export class ZoneMemory {
+  readonly #most: number;
+  readonly #gauge: Pick<Gauge, 'set'>;
+  readonly #arrivals = new Set<Arrival>();
+  #used = 0;
+
+  /** @param most bytes of memory for all of them */
+  constructor(most: number, gauge: Pick<Gauge, 'set'>) {
+    this.#most = most;
+    this.#gauge = gauge;
+  }
+
+  /** Zones that are served take so many bytes more, or fewer. They are there, whether there is room or not. */
+  serve(bytes: number): void {
+    this.#used += bytes;
+    this.#gauge.set(this.#used);
+  }
+
+  /** A zone begins to come in. */
+  arrive(): Arrival {
+    const arrival = new Arrival((bytes) => this.#claim(arrival, bytes));
+    this.#arrivals.add(arrival);
+    return arrival;
+  }
+
+  /** It has come in, or will not any more. */
+  leave(arrival: Arrival): void {
+    if (!this.#arrivals.delete(arrival)) return;
+    this.serve(-arrival.claimed);
+  }
+
+  #claim(by: Arrival, bytes: number): void {
+    while (this.#used + bytes > this.#most) {
+      const largest = this.#largest(by);
+      this.leave(largest);
+      largest.giveUp(new NoRoom(`there is no room for it: all zones have ${this.#most} bytes`));
+      if (largest === by) return;
+    }
+    by.claimed += bytes;
+    this.serve(bytes);
+  }
+
+  #largest(by: Arrival): Arrival {
+    let largest = by;
+    for (const one of this.#arrivals) if (one.claimed > largest.claimed) largest = one;
+    return largest;
+  }
+}
+
+/** A zone that is coming in. */
+export class Arrival {
+  /** Memory that it has been given. */
+  claimed = 0;
+  readonly #claim: (bytes: number) => void;
+  readonly #ending = new AbortController();
+  #left = 0;
+
+  constructor(claim: (bytes: number) => void) {
+    this.#claim = claim;
+  }
+
+  /** Aborted when it has to go. */
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** So many bytes of it have come. @throws NoRoom */
+  take(bytes: number): void {
+    this.check();
+    this.#left -= bytes;
+    if (this.#left >= 0) return;
+    const steps = Math.ceil(-this.#left / STEP);
+    this.#left += steps * STEP;
+    this.#claim(TIMES * steps * STEP);
+    this.check();
+  }
+
+  /** @throws NoRoom if it had to go */
+  check(): void {
+    if (this.signal.aborted) throw this.signal.reason;
+  }
+
+  giveUp(why: NoRoom): void {
+    this.#ending.abort(why);
+  }
+}
