@@ -1,6 +1,7 @@
 /** The command line of `ndots check`. */
 import { readReportingUrl } from '../kuberhealthy/reporting-url.ts';
-import { serverAddress, type PlannedCheck } from '../probe/check-file.ts';
+import type { PlannedCheck } from '../probe/check-file.ts';
+import { readServer, serverAddress } from '../probe/parameters.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
 import { keptOf, type Kept } from './check-environment.ts';
@@ -47,11 +48,9 @@ export interface CheckOptions extends ClusterOptions {
 const server: OptionValue<ProbeServer> = {
   placeholder: serverAddress.placeholder,
   read(given, name) {
-    try {
-      return serverAddress.read(given);
-    } catch (error) {
-      throw usage(`${name} takes ${(error as Error).message}`);
-    }
+    const found = readServer(given);
+    if (found !== null) return found;
+    throw usage(`${name} takes an IP address, or one with a port, not "${given}"`);
   },
 };
 

@@ -5,7 +5,7 @@ import { worst } from '../probe/check.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import { kuberhealthyRun } from '../probe/kuberhealthy/run.ts';
 import type { ProbeServer } from '../probe/network.ts';
-import type { Parameter } from '../probe/parameters.ts';
+import type { Fields } from '../kube/manifests/yaml-shape.ts';
 import { runChecks, type CheckResult } from '../probe/round.ts';
 import { runForKuberhealthy } from './check-kuberhealthy.ts';
 import { nagiosCode, printChecks } from './check-formats.ts';
@@ -75,10 +75,10 @@ function exitCode(results: readonly CheckResult[], { failOn }: CheckOptions): nu
 
 function listing(): string {
   const lines = ['Checks (check: NAME), and what each takes:', ''];
-  const rows = (table: Readonly<Record<string, Parameter<unknown>>>): string[] =>
+  const rows = (table: Fields): string[] =>
     Object.entries(table).map(
-      ([key, { placeholder, help, fallback }]) =>
-        `    ${`${key}: ${placeholder}`.padEnd(34)} ${help}${fallback === undefined ? ' (must be there)' : ''}`,
+      ([key, { shape, help, fallback }]) =>
+        `    ${`${key}: ${shape.placeholder}`.padEnd(34)} ${help}${fallback === undefined ? ' (must be there)' : ''}`,
     );
   for (const { name, summary, parameters } of checkKinds)
     lines.push(`  ${name.padEnd(22)} ${summary}`, ...rows(parameters), '');

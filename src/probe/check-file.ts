@@ -1,23 +1,25 @@
 /** The file of checks: YAML to checks that can be run. Whatever a person may have mistyped is told with its place. */
-import { parseAddress } from '../base/ip.ts';
-import { nearest, Problem, Problems, type Place } from '../base/problem.ts';
+import { nearest, Problem, Problems } from '../base/problem.ts';
 import { isObject, type JsonObject } from '../kube/api/json-object.ts';
-import { parseYaml, type YamlDocument } from '../kube/manifests/yaml-document.ts';
+import { parseYaml } from '../kube/manifests/yaml-document.ts';
+import {
+  anything,
+  mapping,
+  optional,
+  Reading,
+  required,
+  simple,
+  text,
+  time,
+  whole,
+  type Fields,
+  type FieldsOf,
+  type Path,
+} from '../kube/manifests/yaml-shape.ts';
 import type { CheckKind, RunCheck } from './check.ts';
 import { checkKinds } from './kinds.ts';
 import type { ProbeServer } from './network.ts';
-import {
-  anyText,
-  BadValue,
-  domainName,
-  listOf,
-  optional,
-  time,
-  whole,
-  type Parameter,
-  type ParameterKind,
-  type ParameterTable,
-} from './parameters.ts';
+import { domainName, serverAddress, several } from './parameters.ts';
 
 /** One check of a file. */
 export interface PlannedCheck {
@@ -49,41 +51,20 @@ export interface CheckPlan {
   readonly checks: readonly PlannedCheck[];
 }
 
-/** An address with or without a port. */
-export const serverAddress: ParameterKind<ProbeServer> = {
-  placeholder: 'IP[:PORT]',
-  read(value: unknown): ProbeServer {
-    const found = typeof value === 'string' ? readServer(value) : null;
-    if (found === null)
-      throw new BadValue(`an IP address, or one with a port, not "${String(value)}"`);
-    return found;
-  },
-};
+const serviceName = simple(
+  'NAMESPACE/NAME',
+  'NAMESPACE/NAME of a service, such as kube-system/kube-dns',
+  '',
+  (value) =>
+    typeof value === 'string' && /^[a-z0-9-]{1,63}\/[a-z0-9-]{1,63}$/.test(value) ? value : null,
+);
 
-function readServer(text: string): ProbeServer | null {
-  if (parseAddress(text) !== null) return { host: text, port: 53 };
-  const [, host = '', digits = ''] = /^\[?([^\]]+)\]?:(\d{1,5})$/.exec(text) ?? [];
-  const port = Number(digits);
-  if (parseAddress(host) === null || port < 1 || port > 65_535) return null;
-  return { host, port };
-}
-
-const serviceName = {
-  placeholder: 'NAMESPACE/NAME',
-  read(value: unknown): string {
-    if (typeof value === 'string' && /^[a-z0-9-]{1,63}\/[a-z0-9-]{1,63}$/.test(value)) return value;
-    throw new BadValue('NAMESPACE/NAME of a service, such as kube-system/kube-dns');
-  },
-};
-
-const objective = {
-  placeholder: 'PERCENT',
-  read(value: unknown): number {
-    const percent = Number(value);
-    if (percent > 0 && percent < 100) return percent / 100;
-    throw new BadValue('percent of rounds that are to be good, such as 99.9');
-  },
-};
+const objective = simple(
+  'PERCENT',
+  'percent of rounds that are to be good, such as 99.9',
+  0,
+  (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
+);
 
 /** What a file says besides its checks; names are absolute, times milliseconds. */
 export interface FileValues {
@@ -108,22 +89,19 @@ export interface CommonValues {
   readonly objective: number | null;
 }
 
-/** Parameters that give these values. */
-export type Typed<V> = { readonly [K in keyof V]: Parameter<V[K]> };
-
 /** What a file may say besides its checks. */
-export const fileParameters: Typed<FileValues> = {
-  vip: optional<readonly ProbeServer[] | null>(
-    listOf(serverAddress),
+export const fileParameters: FieldsOf<FileValues> = {
+  vip: optional(
+    several(serverAddress),
     null,
     'address of the DNS service (that of `service`, else the servers of /etc/resolv.conf)',
   ),
-  replicas: optional<readonly ProbeServer[] | null>(
-    listOf(serverAddress),
+  replicas: optional(
+    several(serverAddress),
     null,
     'addresses of its replicas, if they are not to be found by `service`',
   ),
-  service: optional<string | null>(
+  service: optional(
     serviceName,
     null,
     'the DNS service: its EndpointSlices say where the replicas are',
@@ -133,21 +111,17 @@ export const fileParameters: Typed<FileValues> = {
   every: optional(time(100, 86_400_000), 30_000, 'how often `serve` runs each check'),
   objective: optional(objective, 0.999, 'share of rounds that are to be good'),
   clusterDomain: optional(domainName, 'cluster.local.', 'domain of the cluster'),
-  namespace: optional(anyText, 'default', 'whose search path is walked'),
-  search: optional<readonly string[] | null>(
-    listOf(domainName),
-    null,
-    'the search path, if not that of the namespace',
-  ),
+  namespace: optional(text, 'default', 'whose search path is walked'),
+  search: optional(several(domainName), null, 'the search path, if not that of the namespace'),
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
 /** What every check may say. */
-export const commonParameters: Typed<CommonValues> = {
-  title: optional(anyText, '', 'what it is called; the kind and the first name without one'),
-  slow: optional<number | null>(time(1, 60_000), null, 'slower is a warning'),
-  every: optional<number | null>(time(100, 86_400_000), null, 'how often `serve` runs it'),
-  objective: optional<number | null>(objective, null, 'share of rounds that are to be good'),
+export const commonParameters: FieldsOf<CommonValues> = {
+  title: optional(text, '', 'what it is called; the kind and the first name without one'),
+  slow: optional(time(1, 60_000), null, 'slower is a warning'),
+  every: optional(time(100, 86_400_000), null, 'how often `serve` runs it'),
+  objective: optional(objective, null, 'share of rounds that are to be good'),
 };
 
 /** More checks are several files. */
@@ -160,35 +134,46 @@ export function readCheckFile(content: string, file: string): CheckPlan {
   const [document] = documents;
   const value = document?.value;
   if (documents.length !== 1 || document === undefined || !isObject(value))
-    throw wrong(
-      `${file} holds no checks`,
-      { file, line: 1, column: 1 },
-      'It needs a list: checks:',
-    );
-  const reading = new Reading(document);
-  const { checks: listed, ...rest } = value;
-  const read = reading.values(rest, fileParameters, [], ['checks']);
+    throw new Problem({
+      ...kindOfProblem,
+      text: `${file} holds no checks`,
+      place: { file, line: 1, column: 1 },
+      hint: 'It needs a list: checks:',
+    });
+  const reading = new Reading();
+  const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
   // Where that is wrong, what is wrong with the checks is told all the same.
-  const base = read ?? (fallbacks(fileParameters) as unknown as FileValues);
-  const found: PlannedCheck[] = [];
-  if (!Array.isArray(listed) || listed.length === 0)
-    reading.tell('there are no checks', ['checks'], 'As in: checks: [{ check: replica-answers }]');
-  else if (listed.length > CHECKS_MAX)
-    reading.tell(`${listed.length} checks; at most ${CHECKS_MAX}`, ['checks']);
-  else
-    for (const [index, entry] of (listed as readonly unknown[]).entries()) {
-      const check = readCheck(reading, entry, ['checks', index], base);
-      if (check === null) continue;
-      if (found.some(({ id }) => id === check.id))
-        reading.tell(
-          `two checks are called ${check.id}`,
-          ['checks', index],
-          'Give one of them a title.',
-        );
-      found.push(check);
-    }
-  if (reading.problems.length > 0) throw new Problems(reading.problems);
+  const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
+  const found = readChecks(listed, base, reading);
+  if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));
   return planOf(base, found);
+}
+
+const wholeFile = { ...fileParameters, checks: optional(anything, null, 'what is checked') };
+
+function readChecks(listed: unknown, base: FileValues, reading: Reading): readonly PlannedCheck[] {
+  const path = ['checks'];
+  if (!Array.isArray(listed) || listed.length === 0) {
+    reading.tell(path, 'there are no checks', 'As in: checks: [{ check: replica-answers }]');
+    return [];
+  }
+  if (listed.length > CHECKS_MAX) {
+    reading.tell(path, `${listed.length} checks; at most ${CHECKS_MAX}`);
+    return [];
+  }
+  const found: PlannedCheck[] = [];
+  for (const [index, entry] of (listed as readonly unknown[]).entries()) {
+    const check = readCheck(reading, entry, [...path, index], base);
+    if (check === null) continue;
+    if (found.some(({ id }) => id === check.id))
+      reading.tell(
+        [...path, index],
+        `two checks are called ${check.id}`,
+        'Give one of them a title.',
+      );
+    found.push(check);
+  }
+  return found;
 }
 
 /** Checks without a file, each with what stands for its parameters. */
@@ -196,7 +181,7 @@ export function planChecks(
   given: Partial<FileValues>,
   checks: readonly { readonly kind: string; readonly values: Readonly<Record<string, unknown>> }[],
 ): CheckPlan {
-  const base = { ...fallbacks(fileParameters), ...given } as unknown as FileValues;
+  const base = { ...fallbacks<FileValues>(fileParameters), ...given };
   return planOf(
     base,
     checks.map(({ kind: name, values }) => {
@@ -204,7 +189,7 @@ export function planChecks(
       return plannedCheck(
         kind,
         { ...inDomain(fallbacks(kind.parameters), base.clusterDomain), ...values },
-        fallbacks(commonParameters) as unknown as CommonValues,
+        fallbacks<CommonValues>(commonParameters),
         base,
       );
     }),
@@ -229,6 +214,7 @@ function planOf(base: FileValues, checks: readonly PlannedCheck[]): CheckPlan {
   };
 }
 
+/** @returns null: something is wrong with it */
 function readCheck(
   reading: Reading,
   entry: unknown,
@@ -236,38 +222,35 @@ function readCheck(
   base: FileValues,
 ): PlannedCheck | null {
   if (!isObject(entry)) {
-    reading.tell('a check is a mapping', path, 'As in: - check: replica-answers');
+    reading.tell(path, 'a check is a mapping', 'As in: - check: replica-answers');
     return null;
   }
-  const { check: name, ...rest } = entry;
-  const called = typeof name === 'string' ? name : JSON.stringify(name ?? '');
-  const kind = checkKinds.find((each) => each.name === name);
-  if (kind === undefined) {
-    const meant = nearest(
-      called,
-      checkKinds.map((each) => each.name),
-    );
-    reading.tell(
-      name === undefined ? 'what is checked?' : `there is no check "${called}"`,
-      [...path, 'check'],
-      meant === null
-        ? `Known: ${checkKinds.map((each) => each.name).join(', ')}`
-        : `Did you mean ${meant}?`,
-    );
-    return null;
-  }
-  const own: Record<string, unknown> = {};
-  const shared: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(rest))
-    (Object.hasOwn(commonParameters, key) ? shared : own)[key] = value;
-  const common = reading.values(shared, commonParameters, path, []);
-  const values = reading.values<Record<string, unknown>>(own, kind.parameters, path, [
-    'check',
-    ...Object.keys(commonParameters),
-  ]);
-  if (common === null || values === null) return null;
-  const moved = inDomain(values, base.clusterDomain, own);
-  return plannedCheck(kind, moved, common, base);
+  const kind = readKind(entry['check'], [...path, 'check'], reading);
+  if (kind === null) return null;
+  const before = reading.mistakes.length;
+  const fields = { check: required(anything, 'its kind'), ...kind.parameters, ...commonParameters };
+  const { title, slow, every, objective, ...values } = mapping(fields, 'a check').read(
+    entry,
+    path,
+    reading,
+  );
+  if (reading.mistakes.length > before) return null;
+  const moved = inDomain(values, base.clusterDomain, entry);
+  return plannedCheck(kind, moved, { title, slow, every, objective }, base);
+}
+
+function readKind(given: unknown, path: Path, reading: Reading): CheckKind | null {
+  const kind = checkKinds.find(({ name }) => name === given);
+  if (kind !== undefined) return kind;
+  const names = checkKinds.map(({ name }) => name);
+  const called = typeof given === 'string' ? given : JSON.stringify(given ?? '');
+  const meant = nearest(called, names);
+  reading.tell(
+    path,
+    given === undefined ? 'what is checked?' : `there is no check "${called}"`,
+    meant === null ? `Known: ${names.join(', ')}` : `Did you mean ${meant}?`,
+  );
+  return null;
 }
 
 function plannedCheck(
@@ -311,70 +294,14 @@ function inDomain(
   );
 }
 
-function fallbacks(table: ParameterTable): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(table).map(([key, { fallback }]) => [key, fallback]));
+/** What is taken where nothing is given. */
+function fallbacks<V>(fields: Fields): V {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, { fallback }]) => [key, fallback]),
+  ) as V;
 }
 
-type Path = readonly (string | number)[];
-
-/** Reads the parts of one document and collects what is wrong with them. */
-class Reading {
-  readonly problems: Problem[] = [];
-  readonly #document: YamlDocument;
-
-  constructor(document: YamlDocument) {
-    this.#document = document;
-  }
-
-  tell(text: string, path: Path, hint?: string): void {
-    this.problems.push(wrong(text, this.#document.place(path), hint));
-  }
-
-  /** @param others keys that are somebody else's, for what was probably meant. Null: something is wrong */
-  values<V>(given: JsonObject, table: Typed<V>, path: Path, others: readonly string[]): V | null {
-    const before = this.problems.length;
-    const keys = Object.keys(table);
-    for (const key of Object.keys(given)) {
-      if (keys.includes(key)) continue;
-      const meant = nearest(key, [...keys, ...others]);
-      const hint =
-        meant === null ? `Known: ${[...keys, ...others].join(', ')}` : `Did you mean ${meant}?`;
-      this.tell(`unknown key "${key}"`, [...path, key], hint);
-    }
-    const values = Object.entries<Parameter<unknown>>(table).map(([key, parameter]) => [
-      key,
-      this.#value(given, key, parameter, path),
-    ]);
-    return this.problems.length > before ? null : (Object.fromEntries(values) as V);
-  }
-
-  #value(given: JsonObject, key: string, parameter: Parameter<unknown>, path: Path): unknown {
-    const value = given[key];
-    if (value === undefined || value === null) {
-      if (parameter.fallback === undefined)
-        this.tell(
-          `"${key}" is missing`,
-          path,
-          `${key}: ${parameter.placeholder} (${parameter.help})`,
-        );
-      return parameter.fallback;
-    }
-    try {
-      return parameter.read(value);
-    } catch (error) {
-      if (!(error instanceof BadValue)) throw error;
-      this.tell(`"${key}" takes ${error.message}`, [...path, key]);
-      return parameter.fallback;
-    }
-  }
-}
-
-function wrong(text: string, place: Place, hint?: string): Problem {
-  return new Problem({
-    code: 'bad-check-file',
-    text,
-    place,
-    hint,
-    remedy: 'ndots check list shows what each check takes.',
-  });
-}
+const kindOfProblem = {
+  code: 'bad-check-file',
+  remedy: 'ndots check list shows what each check takes.',
+};

@@ -1,8 +1,8 @@
 /** What a kind of check is, what it is given, and what it finds. The kinds: `checks/`, one file each; their table: `kinds.ts`. */
 import type { Clock } from '../base/clock.ts';
+import type { Fields, ValuesOf } from '../kube/manifests/yaml-shape.ts';
 import type { ProbeObjects } from './cluster-objects.ts';
 import type { ProbeNetwork, ProbeServer } from './network.ts';
-import type { Parameter, ParameterTable, ParameterValues } from './parameters.ts';
 import type { Random } from '../base/random.ts';
 
 /**
@@ -59,7 +59,7 @@ export interface CheckKind {
   /** One line. */
   readonly summary: string;
   /** What such a check takes in YAML besides what all do. */
-  readonly parameters: Readonly<Record<string, Parameter<unknown>>>;
+  readonly parameters: Fields;
   /** Which servers it cannot do without. */
   readonly needs: 'vip' | 'replicas' | 'any';
   /** The check with what has been read; `values` has a value for each parameter. */
@@ -70,19 +70,19 @@ export interface CheckKind {
 export type RunCheck = (context: ProbeContext) => Promise<readonly Observation[]>;
 
 /** A kind of check whose parameters have types. */
-export function checkKind<T extends ParameterTable>(kind: {
+export function checkKind<T extends Fields>(kind: {
   readonly name: string;
   readonly summary: string;
   readonly needs: CheckKind['needs'];
   readonly parameters: T;
-  run(values: ParameterValues<T>, context: ProbeContext): Promise<readonly Observation[]>;
+  run(values: ValuesOf<T>, context: ProbeContext): Promise<readonly Observation[]>;
 }): CheckKind {
   return {
     name: kind.name,
     summary: kind.summary,
     needs: kind.needs,
     parameters: kind.parameters,
-    prepare: (values) => (context) => kind.run(values as ParameterValues<T>, context),
+    prepare: (values) => (context) => kind.run(values as ValuesOf<T>, context),
   };
 }
 

@@ -1,5 +1,5 @@
 import { TYPE } from './iana.ts';
-import { checkName, ReadError } from './reader.ts';
+import { checkName, ReadError, type NamePlaces } from './reader.ts';
 
 /**
  * Where names stand in the data of a record: who moves records within messages must follow their pointers. Types that
@@ -76,19 +76,24 @@ export function firstName(
   return to;
 }
 
-/** Checks fixed parts and names of the data `bytes[at, end)`. Empty data is fine for any type. @throws ReadError */
+/**
+ * Checks fixed parts and names of the data `bytes[at, end)`. Empty data is fine for any type.
+ * @param places told of its names
+ * @throws ReadError
+ */
 export function checkData(
   bytes: Uint8Array,
   start: number,
   at: number,
   end: number,
   type: number,
+  places: NamePlaces | null = null,
 ): void {
   if (at === end) return;
   const shape = layoutOf(type);
   if (shape === undefined) return;
   let to = firstName(bytes, start, at, end, shape);
-  for (let i = 0; i < shape.names; i++) to = checkName(bytes, start, to, end);
+  for (let i = 0; i < shape.names; i++) to = checkName(bytes, start, to, end, places);
   if (shape.suffix >= 0 && to + shape.suffix !== end) {
     throw new ReadError('the data of a record has a wrong length', at - start);
   }

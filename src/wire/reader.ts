@@ -145,35 +145,52 @@ export class Reader {
 
 /** Pointers reach no further (RFC 1035 section 4.1.4). */
 const REACH = 0x4000;
-/** By offset in the message: the number of the last message in which a name in place has a label, a pointer or its end there. */
-const places = new Uint16Array(REACH);
-let messages = 0;
-let strayed = false;
-
-/** Names are checked of another message from now on: `hasStrayed` is about it. */
-export function beginNames(): void {
-  strayed = false;
-  messages = (messages + 1) & 0xffff;
-  if (messages > 0) return;
-  places.fill(0);
-  messages = 1;
-}
 
 /**
- * Whether a name that was checked since `beginNames` points at what is no part of a name that was checked before it: a name may be read
- * there, but it changes with the numbers that it is made of.
+ * Where the names of one message stand that were checked with it, label by label. A pointer that leads elsewhere reads a name, too, but one that
+ * changes with the numbers that it is made of. Reused from message to message.
  */
-export function hasStrayed(): boolean {
-  return strayed;
+export class NamePlaces {
+  /** By offset in the message: the number of the last message in which a label, a pointer or the end of a name stands there. */
+  readonly #marks = new Uint16Array(REACH);
+  #message = 0;
+  /** Whether a pointer led to what is no part of a name that was checked before it. */
+  strayed = false;
+
+  /** The names that follow are those of another message. */
+  begin(): void {
+    this.strayed = false;
+    this.#message = (this.#message + 1) & 0xffff;
+    if (this.#message > 0) return;
+    this.#marks.fill(0);
+    this.#message = 1;
+  }
+
+  /** A label, a pointer or the end of a name stands at this offset. */
+  mark(offset: number): void {
+    if (offset < REACH) this.#marks[offset] = this.#message;
+  }
+
+  /** A pointer leads to this offset. */
+  follow(offset: number): void {
+    if (this.#marks[offset] !== this.#message) this.strayed = true;
+  }
 }
 
 /**
  * Checks the possibly compressed name at `at`: labels, pointers, 255 bytes in all.
  * @param start where the message begins; pointers count from here
+ * @param places told where the name stands and leads
  * @returns where the name ends in place
  * @throws ReadError
  */
-export function checkName(bytes: Uint8Array, start: number, at: number, end: number): number {
+export function checkName(
+  bytes: Uint8Array,
+  start: number,
+  at: number,
+  end: number,
+  places: NamePlaces | null = null,
+): number {
   let length = 1;
   let hops = 0;
   let after = -1;
@@ -182,8 +199,7 @@ export function checkName(bytes: Uint8Array, start: number, at: number, end: num
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);
     const size = bytes[at]!;
-    const place = at - start;
-    if (after < 0 && place < REACH) places[place] = messages;
+    if (places !== null && after < 0) places.mark(at - start);
     if (size === 0) return after < 0 ? at + 1 : after;
     if (size < 0x40) {
       if (at + size >= end) return endsWithin(after, at - start);
@@ -201,7 +217,7 @@ export function checkName(bytes: Uint8Array, start: number, at: number, end: num
     if (target < start + HEADER.SIZE) {
       throw new ReadError('a name points into the header', at - start);
     }
-    if (places[target - start] !== messages) strayed = true;
+    if (places !== null) places.follow(target - start);
     if (++hops > HOPS_MAX) {
       throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
     }

@@ -5,7 +5,7 @@ import { mover } from './mover.ts';
 import { u16At } from './numbers.ts';
 import { areOptions } from './options.ts';
 import type { Query } from './query.ts';
-import { beginNames, checkName, hasStrayed, ReadError } from './reader.ts';
+import { checkName, NamePlaces, ReadError } from './reader.ts';
 import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
 
@@ -43,6 +43,8 @@ export function answersQuery(reply: Reply, query: Query): boolean {
 
 /** What the walk over the records found out; one per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
+/** Where the names of the message stand; one per thread. */
+const places = new NamePlaces();
 
 function readReply(
   bytes: Uint8Array,
@@ -61,8 +63,8 @@ function readReply(
   const records = count(bytes, start);
   if (questions === 0 && records === 0) return new Reply(nothing, 0, 0, flags & FLAG.RCODE, plugin);
   if (questions !== 1) throw new ReadError(`the reply has ${questions} questions`, HEADER.QDCOUNT);
-  beginNames();
-  const body = checkName(bytes, start, start + HEADER.SIZE, end) + 4;
+  places.begin();
+  const body = checkName(bytes, start, start + HEADER.SIZE, end, places) + 4;
   if (body > end) throw new ReadError('the message ends within the question', end - start);
   checkRecords(bytes, start, body, end, records);
   const { opt, optEnd } = seen;
@@ -89,7 +91,7 @@ function checkRecords(
   seen.moves = false;
   for (let index = 0; index < records; index++) {
     const owner = at;
-    at = checkName(bytes, start, at, end);
+    at = checkName(bytes, start, at, end, places);
     if (at + 10 > end) throw new ReadError('the message ends within a record', owner - start);
     const type = u16At(bytes, at);
     const data = at + 10;
@@ -111,7 +113,7 @@ function checkRecords(
       if (index < records - 1) seen.moves = true;
       continue;
     }
-    checkData(bytes, start, data, at, type);
+    checkData(bytes, start, data, at, type, places);
     const pointsAtQuestion = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
     if (
       !pointsAtQuestion &&
@@ -122,7 +124,8 @@ function checkRecords(
       seen.moves = true;
     }
   }
-  if (hasStrayed()) seen.moves = true;
+  // A name that is read from other fields would change with them (TTLs are patched): it is written anew.
+  if (places.strayed) seen.moves = true;
   seen.lastEnd = at;
 }
 

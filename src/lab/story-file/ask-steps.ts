@@ -11,7 +11,6 @@ import type { Results } from './expression.ts';
 import {
   address,
   listOf,
-  named,
   number,
   oneOrMore,
   optional,
@@ -21,8 +20,8 @@ import {
   whole,
   word,
   type Shape,
-  type StepKind,
-} from './shapes.ts';
+} from '../../kube/manifests/yaml-shape.ts';
+import { named, type StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';
 import { kind, runSteps, type Step, type StoryRun } from './step.ts';
 import { pause } from '../pause.ts';
@@ -211,7 +210,11 @@ const stream = kind({
     ),
     server,
     rate: required(number(1, 20_000), 'queries a second'),
-    for: optional(time(120_000), null, 'how long; without it, as long as the steps of during take'),
+    for: optional(
+      time(0, 120_000),
+      null,
+      'how long; without it, as long as the steps of during take',
+    ),
     sockets: optional(whole(1, 4096), 16, 'ports that take turns'),
     wait: optional(time(), 1000, 'after which a query counts as lost'),
     during,

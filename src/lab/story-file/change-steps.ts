@@ -13,15 +13,14 @@ import { corefile } from './corefile-shape.ts';
 import {
   anything,
   listOf,
-  named,
   optional,
   required,
   text,
   time,
   word,
   type Shape,
-  type StepKind,
-} from './shapes.ts';
+} from '../../kube/manifests/yaml-shape.ts';
+import { named, type StepKind } from './story-reading.ts';
 import { bareKind, kind, type StoryRun } from './step.ts';
 
 const dnsPod = required(named('pod', 'POD'), 'the pod');

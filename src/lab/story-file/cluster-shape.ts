@@ -35,9 +35,9 @@ import {
   word,
   type FieldsOf,
   type Path,
-  type Reading,
   type Shape,
-} from './shapes.ts';
+} from '../../kube/manifests/yaml-shape.ts';
+import type { StoryReading } from './story-reading.ts';
 
 /** A client of a story. */
 export interface PodValues {
@@ -137,7 +137,7 @@ export interface ReadCluster {
   readonly pods: readonly ImpliedPod[];
 }
 
-function readObjects(value: unknown, path: Path, reading: Reading): readonly unknown[] {
+function readObjects(value: unknown, path: Path, reading: StoryReading): readonly unknown[] {
   if (Array.isArray(value) && value.some(isObject)) return objects.read(value, path, reading);
   const names = oneOrMore(text).read(value, path, reading);
   return names.flatMap((name, index) => {
@@ -150,7 +150,7 @@ function readObjects(value: unknown, path: Path, reading: Reading): readonly unk
         reading.tell(place, `${name} is too large for a story`);
         return [];
       }
-      for (const problem of look.problems) reading.problems.push(problem);
+      for (const problem of look.problems) reading.elsewhere.push(problem);
       return folder.manifests.map(({ raw }) => raw);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -164,7 +164,7 @@ function readObjects(value: unknown, path: Path, reading: Reading): readonly unk
 export function readCluster(
   values: ClusterValues,
   path: Path,
-  reading: Reading,
+  reading: StoryReading,
 ): ReadCluster | null {
   const given = yamlOf(values.objects);
   const own = readManifests(given, reading.file).manifests;
@@ -185,7 +185,7 @@ export function readCluster(
       reading.tell([...path, 'pods', index, 'name'], `two pods are called ${key}`);
     names.add(key);
   });
-  if (reading.mistakes.length > 0 || reading.problems.length > 0) return null;
+  if (reading.mistakes.length > 0 || reading.elsewhere.length > 0) return null;
   let pods: readonly ImpliedPod[];
   try {
     pods = podsOf(manifests, reading.file);

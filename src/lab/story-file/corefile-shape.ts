@@ -2,10 +2,11 @@
 import { join, dirname, isAbsolute } from 'node:path';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { text, type Path, type Reading, type Shape } from './shapes.ts';
+import { text, type Path, type Shape } from '../../kube/manifests/yaml-shape.ts';
+import type { StoryReading } from './story-reading.ts';
 
 /** The text of a file that is named in a story, relative to the story; null: it cannot be read, which has been told. */
-function readBeside(name: string, path: Path, reading: Reading): string | null {
+function readBeside(name: string, path: Path, reading: StoryReading): string | null {
   const file = fileBeside(name, reading);
   try {
     return readFileText(file, FILE_MAX.corefile);
@@ -16,14 +17,14 @@ function readBeside(name: string, path: Path, reading: Reading): string | null {
 }
 
 /** Where a file lies that is named in a story. */
-export function fileBeside(name: string, { file }: Reading): string {
+export function fileBeside(name: string, { file }: StoryReading): string {
   return isAbsolute(name) ? name : join(dirname(file), name);
 }
 
 /** What has no line end and no brace is the name of a file. */
 export const corefile: Shape<string> = {
   placeholder: 'COREFILE|FILE',
-  read(value, path, reading) {
+  read(value, path, reading: StoryReading) {
     const given = text.read(value, path, reading);
     const isName = given !== '' && !/[\n{}]/.test(given);
     const found = isName ? readBeside(given, path, reading) : given;

@@ -12,7 +12,7 @@ import {
   type Path,
   type Reading,
   type Shape,
-} from './shapes.ts';
+} from '../../kube/manifests/yaml-shape.ts';
 
 /** One claim. */
 export interface Expectation extends Claim {

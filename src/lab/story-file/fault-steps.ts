@@ -12,7 +12,6 @@ import {
 import { machineName, serverAddress } from './ask-steps.ts';
 import type { Results } from './expression.ts';
 import {
-  named,
   number,
   oneOrMore,
   optional,
@@ -22,8 +21,8 @@ import {
   time,
   whole,
   word,
-  type StepKind,
-} from './shapes.ts';
+} from '../../kube/manifests/yaml-shape.ts';
+import { named, type StepKind } from './story-reading.ts';
 import { bareKind, kind, type StoryRun } from './step.ts';
 
 const node = required(named('node', 'NODE'), 'the node that has the fault');
@@ -48,7 +47,7 @@ function begin(run: StoryRun, node: string, name: string, make: (table: string) 
 
 const loseSecond = kind({
   help: 'of two packets to port 53 that leave one port shortly after each other, the second is lost: the race of A and AAAA',
-  fields: { node, within: optional(time(10_000), 20, 'how shortly') },
+  fields: { node, within: optional(time(0, 10_000), 20, 'how shortly') },
   ...needs,
   act: ({ node: where, within }, run, name) =>
     begin(run, where, name, (table) => loseSecondOfPair(run.lab, where, within, table)),

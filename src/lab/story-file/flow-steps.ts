@@ -1,5 +1,6 @@
 /** Steps about steps: one after the other, at the same time, again, later. */
-import { required, time, whole, optional, type StepKind } from './shapes.ts';
+import { required, time, whole, optional } from '../../kube/manifests/yaml-shape.ts';
+import type { StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';
 import { bareKind, kind, runSteps } from './step.ts';
 import { pause } from '../pause.ts';

@@ -2,7 +2,8 @@
 import { nearest } from '../../base/problem.ts';
 import { isObject } from '../../kube/api/json-object.ts';
 import type { Results } from './expression.ts';
-import { mapping, type Path, type Reading, type Shape } from './shapes.ts';
+import { mapping, type Path, type Shape } from '../../kube/manifests/yaml-shape.ts';
+import type { StoryReading } from './story-reading.ts';
 import type { Step } from './step.ts';
 
 /** More steps are several stories. */
@@ -13,7 +14,7 @@ const DEPTH_MAX = 8;
 /** A list of steps. */
 export const steps: Shape<readonly Step[]> = {
   placeholder: '[STEP, …]',
-  read(value, path, reading) {
+  read(value, path, reading: StoryReading) {
     if (!Array.isArray(value)) {
       reading.tell(path, 'steps are a list', 'As in: [{ wait: 1s }]');
       return [];
@@ -29,7 +30,7 @@ export const steps: Shape<readonly Step[]> = {
   },
 };
 
-function readStep(value: unknown, path: Path, reading: Reading): Step | null {
+function readStep(value: unknown, path: Path, reading: StoryReading): Step | null {
   const known = Object.keys(reading.kinds);
   if (!isObject(value)) {
     const meant = typeof value === 'string' ? nearest(value, known) : null;
@@ -78,7 +79,7 @@ function readStep(value: unknown, path: Path, reading: Reading): Step | null {
   };
 }
 
-function nameOf(given: unknown, key: string, path: Path, reading: Reading): string {
+function nameOf(given: unknown, key: string, path: Path, reading: StoryReading): string {
   if (given === undefined || given === null) return key;
   if (typeof given === 'string' && /^[A-Za-z_]\w{0,62}$/.test(given)) return given;
   const hint = 'Letters, digits and _, a letter first.';

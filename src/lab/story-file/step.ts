@@ -5,7 +5,8 @@ import type { LabCluster } from '../cluster.ts';
 import type { Undo } from '../faults.ts';
 import type { Stage } from '../story.ts';
 import type { Results } from './expression.ts';
-import type { Fields, Shape, StepKind, ValuesOf } from './shapes.ts';
+import type { Fields, Shape, ValuesOf } from '../../kube/manifests/yaml-shape.ts';
+import type { StepKind } from './story-reading.ts';
 
 /** A story that is being played. */
 export interface StoryRun {

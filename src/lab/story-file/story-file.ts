@@ -3,7 +3,7 @@ import { nearest, Problem, Problems, type Place } from '../../base/problem.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { isObject } from '../../kube/api/json-object.ts';
-import { parseYaml, type YamlDocument } from '../../kube/manifests/yaml-document.ts';
+import { parseYaml } from '../../kube/manifests/yaml-document.ts';
 import { LabCluster } from '../cluster.ts';
 import type { Act, Story } from '../story.ts';
 import { askSteps } from './ask-steps.ts';
@@ -21,15 +21,12 @@ import {
   mapping,
   oneOrMore,
   optional,
-  Reading,
   required,
   text,
   type FieldsOf,
-  type Path,
-  type Reference,
   type Shape,
-  type StepKind,
-} from './shapes.ts';
+} from '../../kube/manifests/yaml-shape.ts';
+import { StoryReading, type Reference, type StepKind } from './story-reading.ts';
 import { runSteps, type Step, type StoryRun } from './step.ts';
 import { steps } from './step-list.ts';
 import { faultSteps } from './fault-steps.ts';
@@ -137,7 +134,7 @@ export function parseStory(content: string, file: string): StoryFile {
       'A story is one mapping: story, cluster, acts.',
     );
   }
-  const reading = new Reading(file, stepKinds);
+  const reading = new StoryReading(file, stepKinds);
   const values = mapping(storyFields, 'a story').read(value, [], reading);
   const given =
     values.cluster ?? mapping(clusterFields, 'the cluster').read({}, ['cluster'], reading);
@@ -145,16 +142,11 @@ export function parseStory(content: string, file: string): StoryFile {
   const cluster = reading.mistakes.length === 0 ? readCluster(given, ['cluster'], reading) : null;
   checkActs(acts, reading);
   if (cluster !== null) checkReferences(cluster, reading);
-  const found = [
-    ...reading.problems,
-    ...reading.mistakes.map(({ path, text: what, hint }) =>
-      wrong(what, placeOf(document, path), hint),
-    ),
-  ];
+  const found = [...reading.elsewhere, ...reading.problems(document, kindOfProblem)];
   if (found.length > 0 || cluster === null) throw new Problems(found);
   const corefiles = reading.corefiles.map(({ path, text: source, file: own }) => ({
     text: source,
-    place: own === null ? placeOf(document, path) : { file: own, line: 1, column: 0 },
+    place: own === null ? document.place(path) : { file: own, line: 1, column: 0 },
     isOwnFile: own !== null,
   }));
   return { story: storyOf(values, acts, cluster, reading), corefiles };
@@ -164,7 +156,7 @@ function storyOf(
   values: StoryValues,
   acts: readonly ActValues[],
   { plan }: ReadCluster,
-  { programs, file }: Reading,
+  { programs, file }: StoryReading,
 ): Story {
   return {
     name: values.story,
@@ -198,7 +190,7 @@ function storyOf(
 }
 
 /** Titles, and that results are mentioned which steps have. */
-function checkActs(acts: readonly ActValues[], reading: Reading): void {
+function checkActs(acts: readonly ActValues[], reading: StoryReading): void {
   const known = new Map<string, Set<string>>();
   const learn = (list: readonly Step[]): void => {
     for (const { name, results, within } of list) {
@@ -228,7 +220,7 @@ function checkActs(acts: readonly ActValues[], reading: Reading): void {
 function checkMentions(
   { value, path }: Expectation,
   known: ReadonlyMap<string, ReadonlySet<string>>,
-  reading: Reading,
+  reading: StoryReading,
 ): void {
   for (const { step, result } of value.mentions) {
     const results = known.get(step);
@@ -250,7 +242,7 @@ function checkMentions(
 }
 
 /** That pods, nodes and services are there by the names that steps give them. */
-function checkReferences({ manifests, pods }: ReadCluster, reading: Reading): void {
+function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading): void {
   const podNames = pods.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]);
   const nodeNames = [
     ...new Set([
@@ -291,17 +283,8 @@ function checkReferences({ manifests, pods }: ReadCluster, reading: Reading): vo
   }
 }
 
-/** A key that stands there has a better place than the mapping around it. */
-function placeOf(document: YamlDocument, path: Path): Place {
-  return document.place(path);
-}
+const kindOfProblem = { code: 'bad-story', remedy: 'docs/lab-stories.md describes the format' };
 
 function wrong(text: string, place: Place, hint?: string): Problem {
-  return new Problem({
-    code: 'bad-story',
-    text,
-    place,
-    hint,
-    remedy: 'docs/lab-stories.md describes the format',
-  });
+  return new Problem({ ...kindOfProblem, text, place, hint });
 }

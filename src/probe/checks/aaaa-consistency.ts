@@ -11,7 +11,8 @@ import {
   serverText,
 } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { domainName, listOf, optional } from '../parameters.ts';
+import { optional } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
 
 /** The check `aaaa-consistency`. */
 export const aaaaConsistency: CheckKind = checkKind({
@@ -20,7 +21,7 @@ export const aaaaConsistency: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     names: optional(
-      listOf(domainName),
+      several(domainName),
       ['kubernetes.default.svc.cluster.local.'],
       'names to compare',
     ),

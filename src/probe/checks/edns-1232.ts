@@ -2,7 +2,8 @@
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';
-import { domainName, optional, recordType, whole } from '../parameters.ts';
+import { optional, whole } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
 
 /** The check `edns-1232`. */
 export const edns1232: CheckKind = checkKind({
@@ -11,7 +12,7 @@ export const edns1232: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    type: optional(recordType, TYPE.A, 'type of records'),
     size: optional(whole(512, 4096), 1232, 'bytes that the client takes'),
   },
   run({ name, type, size: most }, context) {

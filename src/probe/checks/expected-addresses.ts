@@ -11,7 +11,8 @@ import {
   serverText,
 } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { address, domainName, listOf, optional, required, word } from '../parameters.ts';
+import { address, optional, required, word } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
 
 /** The check `expected-addresses`. */
 export const expectedAddresses: CheckKind = checkKind({
@@ -20,7 +21,7 @@ export const expectedAddresses: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     name: required(domainName, 'what is asked'),
-    addresses: required(listOf(address), 'what it should have: IPv4, IPv6 or both'),
+    addresses: required(several(address), 'what it should have: IPv4, IPv6 or both'),
     at: optional(word(['vip', 'replicas', 'both']), 'both', 'which servers are asked'),
   },
   async run({ name, addresses, at }, context) {

@@ -2,7 +2,8 @@
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';
-import { domainName, listOf, optional, recordType, required, word } from '../parameters.ts';
+import { optional, required, word } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, several, recordType } from '../parameters.ts';
 
 /** The check `external-names`. */
 export const externalNames: CheckKind = checkKind({
@@ -10,8 +11,8 @@ export const externalNames: CheckKind = checkKind({
   summary: 'names outside the cluster have an answer',
   needs: 'any',
   parameters: {
-    names: required(listOf(domainName), 'what is asked'),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    names: required(several(domainName), 'what is asked'),
+    type: optional(recordType, TYPE.A, 'type of records'),
     at: optional(word(['vip', 'replicas', 'both']), 'vip', 'which servers are asked'),
   },
   run({ names, type, at }, context) {

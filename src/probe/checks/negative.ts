@@ -2,7 +2,8 @@
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustBeMissing, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';
-import { domainName, optional } from '../parameters.ts';
+import { optional } from '../../kube/manifests/yaml-shape.ts';
+import { domainName } from '../parameters.ts';
 
 /** The check `negative`. */
 export const negative: CheckKind = checkKind({

@@ -8,7 +8,7 @@ import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, dataOfAnswer, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
 import type { ProbeServer } from '../network.ts';
-import { anyText, optional, required, time } from '../parameters.ts';
+import { text, optional, required, time } from '../../kube/manifests/yaml-shape.ts';
 
 /** Documentation addresses (RFC 5737) lead nowhere. */
 const ADDRESS = '192.0.2.1';
@@ -24,7 +24,7 @@ export const newObjectVisibility: CheckKind = checkKind({
   summary: 'how long a new service takes until each server knows it',
   needs: 'any',
   parameters: {
-    namespace: required(anyText, 'where the service is made and deleted'),
+    namespace: required(text, 'where the service is made and deleted'),
     within: optional(time(100, 120_000), 10_000, 'what takes longer has failed'),
   },
   async run({ namespace, within }, context) {

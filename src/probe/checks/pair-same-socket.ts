@@ -6,7 +6,8 @@ import { TYPE } from '../../wire/iana.ts';
 import { ask, isThere, observe, outcome, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import type { Asked } from '../network.ts';
-import { domainName, optional, whole } from '../parameters.ts';
+import { optional, whole } from '../../kube/manifests/yaml-shape.ts';
+import { domainName } from '../parameters.ts';
 
 /** The check `pair-same-socket`. */
 export const pairSameSocket: CheckKind = checkKind({

@@ -15,7 +15,8 @@ import {
 } from '../asking.ts';
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
 import type { Asked, ProbeServer } from '../network.ts';
-import { domainName, listOf, optional } from '../parameters.ts';
+import { optional } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
 
 /** The check `ptr`. */
 export const ptr: CheckKind = checkKind({
@@ -24,7 +25,7 @@ export const ptr: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     names: optional(
-      listOf(domainName),
+      several(domainName),
       ['kubernetes.default.svc.cluster.local.'],
       'services, or pods by their names in a headless service',
     ),

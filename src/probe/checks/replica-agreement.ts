@@ -2,7 +2,8 @@
 import { TYPE, typeName } from '../../wire/iana.ts';
 import { askOne, brief, dataOfAnswer, observe, outcome, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { domainName, listOf, optional, recordType } from '../parameters.ts';
+import { optional } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, several, recordType } from '../parameters.ts';
 
 /** The check `replica-agreement`. */
 export const replicaAgreement: CheckKind = checkKind({
@@ -11,11 +12,11 @@ export const replicaAgreement: CheckKind = checkKind({
   needs: 'replicas',
   parameters: {
     names: optional(
-      listOf(domainName),
+      several(domainName),
       ['kubernetes.default.svc.cluster.local.'],
       'names to compare',
     ),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    type: optional(recordType, TYPE.A, 'type of records'),
   },
   async run({ names, type }, context) {
     const found: Observation[] = [];

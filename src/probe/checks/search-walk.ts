@@ -4,17 +4,29 @@ import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
 import type { Client } from '../../resolver/client.ts';
 import { brief, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { BadValue, listOf, optional, required, spelledName, whole, word } from '../parameters.ts';
+import {
+  described,
+  keyOf,
+  optional,
+  required,
+  whole,
+  word,
+  type Shape,
+} from '../../kube/manifests/yaml-shape.ts';
+import { several, spelledName } from '../parameters.ts';
 
-const client = {
+const client: Shape<Client> = {
   placeholder: 'CLIENT',
-  read(value: unknown): Client {
+  read(value, path, reading) {
     const found = typeof value === 'string' ? findClient(value) : null;
     if (found !== null) return found;
     const meant = nearest(String(value), clientLabels);
-    throw new BadValue(
-      `a client such as glibc, musl or go${meant === null ? '' : ` (did you mean ${meant}?)`}`,
+    reading.tell(
+      path,
+      `"${keyOf(path)}" takes clients such as glibc, musl or go, not ${described(value)}`,
+      meant === null ? undefined : `Did you mean ${meant}?`,
     );
+    return usual[0]!;
   },
 };
 
@@ -27,7 +39,7 @@ export const searchWalk: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     name: required(spelledName, 'as applications write it: api, redis.cache, www.example.com'),
-    clients: optional(listOf(client), usual, 'whose resolvers'),
+    clients: optional(several(client), usual, 'whose resolvers'),
     mostQueries: optional(whole(1, 1000), 1000, 'more queries are a warning'),
     at: optional(word(['vip', 'replicas']), 'vip', 'whether replicas are asked one by one'),
   },

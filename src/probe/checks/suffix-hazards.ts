@@ -15,7 +15,8 @@ import {
 } from '../asking.ts';
 import { checkKind, type CheckKind, type ProbeContext } from '../check.ts';
 import type { Asked, ProbeServer } from '../network.ts';
-import { domainName, listOf, optional } from '../parameters.ts';
+import { optional } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, several } from '../parameters.ts';
 
 /** What a server says of names below a suffix that are not there. */
 export interface SuffixReplies {
@@ -55,7 +56,7 @@ export const suffixHazards: CheckKind = checkKind({
   summary: 'nothing answers for names that are not there, below any suffix of the search path',
   needs: 'vip',
   parameters: {
-    suffixes: optional(listOf(domainName), [], 'others than those of the search path'),
+    suffixes: optional(several(domainName), [], 'others than those of the search path'),
     name: optional(domainName, 'www.example.com.', 'what is put before each'),
   },
   run({ suffixes, name }, context) {

@@ -2,7 +2,8 @@
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';
-import { domainName, optional, recordType } from '../parameters.ts';
+import { optional } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
 
 /** The check `tcp`. */
 export const tcp: CheckKind = checkKind({
@@ -11,7 +12,7 @@ export const tcp: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    type: optional(recordType, TYPE.A, 'type of records'),
   },
   run({ name, type }, context) {
     const asked = question(name, type);

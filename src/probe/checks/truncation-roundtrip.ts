@@ -12,7 +12,8 @@ import {
 } from '../asking.ts';
 import { checkKind, type ProbeContext, type Observation, type CheckKind } from '../check.ts';
 import type { ProbeServer } from '../network.ts';
-import { domainName, optional, recordType, required } from '../parameters.ts';
+import { optional, required } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
 
 /** The check `truncation-roundtrip`. */
 export const truncationRoundtrip: CheckKind = checkKind({
@@ -21,7 +22,7 @@ export const truncationRoundtrip: CheckKind = checkKind({
   needs: 'any',
   parameters: {
     name: required(domainName, 'a name with a large answer: a headless service of many pods'),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    type: optional(recordType, TYPE.A, 'type of records'),
   },
   run({ name, type }, context) {
     return Promise.all(allServers(context).map((server) => oneTrip(server, name, type, context)));

@@ -5,7 +5,8 @@
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import { domainName, optional, recordType, whole } from '../parameters.ts';
+import { optional, whole } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
 
 /** The check `vip-fixed-port`. */
 export const vipFixedPort: CheckKind = checkKind({
@@ -14,7 +15,7 @@ export const vipFixedPort: CheckKind = checkKind({
   needs: 'vip',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    type: optional(recordType, TYPE.A, 'type of records'),
     sourcePort: optional(whole(1024, 65_535), 45_353, 'where queries come from'),
   },
   async run({ name, type, sourcePort }, context) {

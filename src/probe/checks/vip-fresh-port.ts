@@ -3,7 +3,8 @@ import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
 import type { Asked } from '../network.ts';
-import { domainName, optional, recordType, whole } from '../parameters.ts';
+import { optional, whole } from '../../kube/manifests/yaml-shape.ts';
+import { domainName, recordType } from '../parameters.ts';
 
 /** The check `vip-fresh-port`. */
 export const vipFreshPort: CheckKind = checkKind({
@@ -12,7 +13,7 @@ export const vipFreshPort: CheckKind = checkKind({
   needs: 'vip',
   parameters: {
     name: optional(domainName, 'kubernetes.default.svc.cluster.local.', 'what is asked'),
-    type: optional<number>(recordType, TYPE.A, 'type of records'),
+    type: optional(recordType, TYPE.A, 'type of records'),
     queries: optional(whole(1, 100), 3, 'how many, one after the other'),
   },
   async run({ name, type, queries }, context) {

@@ -14,7 +14,7 @@ test('a mistake in an annotation is reported with its line and what was probably
     assert.equal(OK, false);
     assert.match(
       Errors[0]!,
-      /^DNS unknown: unknown key "chekcs" \(line [23]: Did you mean checks\?\)/,
+      /^DNS unknown: the file has no key "chekcs" \(line [23]: Did you mean checks\?\)/,
     );
   }
 });

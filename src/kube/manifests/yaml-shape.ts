@@ -1,8 +1,9 @@
-/** What may stand where in a story file: each shape reads one value of YAML, and tells what is wrong with it at the place where it stands. */
+/** What may stand where in a file of YAML: each shape reads one value, and tells what is wrong with it at the place where it stands. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
-import { nearest, type Problem } from '../../base/problem.ts';
-import { isObject } from '../../kube/api/json-object.ts';
+import { nearest, Problem } from '../../base/problem.ts';
+import { isObject } from '../api/json-object.ts';
+import type { YamlDocument } from './yaml-document.ts';
 
 /** Where in a document a value stands. */
 export type Path = readonly (string | number)[];
@@ -14,44 +15,22 @@ export interface Mistake {
   readonly hint: string | undefined;
 }
 
-/** A name in a story that must be known: a pod, a node, a service. It is looked up when the cluster has been read. */
-export interface Reference {
-  readonly path: Path;
-  readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
-  readonly name: string;
-}
-
-/** A Corefile of a story. */
-export interface FoundCorefile {
-  readonly path: Path;
-  readonly text: string;
-  /** Where it lies; null: in the story itself. */
-  readonly file: string | null;
-}
-
-/** What is found while a document is read. */
+/** What is wrong, as far as a document has been read. Whose shapes find more than values extends it. */
 export class Reading {
   readonly mistakes: Mistake[] = [];
-  readonly references: Reference[] = [];
-  /** What is wrong with other files that it names. */
-  readonly problems: Problem[] = [];
-  /** Programs that steps need. */
-  readonly programs: Set<string> = new Set<string>();
-  /** The kinds of steps, by the keys under which they stand. */
-  readonly kinds: Readonly<Record<string, StepKind>>;
-
-  /** Corefiles in it, for who can read them. */
-  readonly corefiles: FoundCorefile[] = [];
-  /** The story, as its path was given. */
-  readonly file: string;
-
-  constructor(file: string, kinds: Readonly<Record<string, StepKind>>) {
-    this.file = file;
-    this.kinds = kinds;
-  }
 
   tell(path: Path, text: string, hint?: string): void {
     this.mistakes.push({ path, text, hint });
+  }
+
+  /** The mistakes for a person, each with its place in the file. */
+  problems(
+    document: YamlDocument,
+    common: { readonly code: string; readonly remedy: string },
+  ): readonly Problem[] {
+    return this.mistakes.map(
+      ({ path, text, hint }) => new Problem({ ...common, text, place: document.place(path), hint }),
+    );
   }
 }
 
@@ -59,7 +38,10 @@ export class Reading {
 export interface Shape<T> {
   /** Stands for the value in descriptions. */
   readonly placeholder: string;
-  /** What it gives for a faulty value is of no use: whoever reads looks at the mistakes first. */
+  /**
+   * Shapes of one file are all given the same reading.
+   * @returns of no use where the value is faulty: whoever reads looks at the mistakes first
+   */
   read(value: unknown, path: Path, reading: Reading): T;
 }
 
@@ -80,21 +62,6 @@ export type ValuesOf<F extends Fields> = {
 
 /** The keys of a mapping that comes to these values. */
 export type FieldsOf<V> = { readonly [K in keyof V]: Field<V[K]> };
-
-/** A kind of step, as far as it is read; `step.ts` says what it does. */
-export interface StepKind {
-  /** One line. */
-  readonly help: string;
-  readonly fields: Fields;
-  /** What stands there in the place of a mapping; null: it is always a mapping. */
-  readonly bare: Shape<unknown> | null;
-  /** What it finds: names and meanings. */
-  readonly results: Readonly<Record<string, string>>;
-  /** Programs of this machine that it needs. */
-  readonly programs: readonly string[];
-  /** Its values, the story that is played (`StoryRun`), and the name of the step; gives `Results`, or nothing. */
-  act(values: never, run: never, name: string): unknown;
-}
 
 /** A key that must be there. */
 export function required<T>(shape: Shape<T>, help: string): Field<T> {
@@ -192,8 +159,8 @@ export function mapOf<T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> {
   };
 }
 
-/** A value that `take` accepts; null: it does not. */
-function simple<T>(
+/** A value that `take` accepts; null: it does not. @param fallback stands for a faulty one */
+export function simple<T>(
   placeholder: string,
   wanted: string,
   fallback: T,
@@ -204,7 +171,7 @@ function simple<T>(
     read(value, path, reading) {
       const taken = take(value);
       if (taken !== null) return taken;
-      reading.tell(path, `"${String(path.at(-1))}" takes ${wanted}, not ${described(value)}`);
+      reading.tell(path, `"${keyOf(path)}" takes ${wanted}, not ${described(value)}`);
       return fallback;
     },
   };
@@ -242,10 +209,10 @@ export function whole(least: number, most: number): Shape<number> {
 }
 
 /** A time such as `250ms` or `2s`, read as milliseconds. */
-export function time(mostMs = 600_000): Shape<number> {
+export function time(leastMs = 0, mostMs = 600_000): Shape<number> {
   return simple('TIME', `a time such as 250ms or 2s, up to ${mostMs / 1000}s`, 0, (value) => {
     const ms = typeof value === 'string' ? parseDuration(value) : value === 0 ? 0 : null;
-    return ms !== null && ms >= 0 && ms <= mostMs ? ms : null;
+    return ms !== null && ms >= leastMs && ms <= mostMs ? ms : null;
   });
 }
 
@@ -265,7 +232,7 @@ export function word<const T extends string>(words: readonly T[]): Shape<T> {
       const meant = typeof value === 'string' ? nearest(value, words) : null;
       reading.tell(
         path,
-        `"${String(path.at(-1))}" takes one of ${words.join(', ')}, not ${described(value)}`,
+        `"${keyOf(path)}" takes one of ${words.join(', ')}, not ${described(value)}`,
         meant === null ? undefined : `Did you mean ${meant}?`,
       );
       return words[0]!;
@@ -273,22 +240,16 @@ export function word<const T extends string>(words: readonly T[]): Shape<T> {
   };
 }
 
-/** The name of something of the cluster. */
-export function named(kind: Reference['kind'], placeholder: string): Shape<string> {
-  return {
-    placeholder,
-    read(value, path, reading) {
-      const name = text.read(value, path, reading);
-      if (name !== '') reading.references.push({ path, kind, name });
-      return name;
-    },
-  };
-}
-
 /** Whatever stands there: somebody else reads it. */
 export const anything: Shape<unknown> = { placeholder: '…', read: (value) => value };
 
-function described(value: unknown): string {
+/** The key whose value, or an entry of whose list, stands at `path`. */
+export function keyOf(path: Path): string {
+  return String(path.findLast((step) => typeof step === 'string') ?? '');
+}
+
+/** A value in messages: what kind it is, or what stands there. */
+export function described(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'object' ? 'a mapping' : JSON.stringify(value);
