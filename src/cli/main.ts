@@ -6,6 +6,8 @@ import './signals.ts';
 
 /** `engines` of package.json. */
 const NEEDED = 24;
+/** Threads that the runtime starts for files, names and cryptography. */
+const RUNTIME_THREADS = 4;
 
 /** What serves, by verb or by CoreDNS's own flags, without being asked for something else. */
 function serves([verb = '', ...rest]: readonly string[]): boolean {
@@ -14,8 +16,16 @@ function serves([verb = '', ...rest]: readonly string[]): boolean {
 }
 
 if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
-  if (serves(process.argv.slice(2)))
-    (await import('../server/control/spare-thread.ts')).startSpareThread();
+  const serving = serves(process.argv.slice(2));
+  if (serving) (await import('../server/control/spare-thread.ts')).startSpareThread();
+  const room = serving ? (await import('../linux/processor-limit.ts')).threadRoom() : Infinity;
+  // Without its own threads the runtime ends without a word.
+  if (room < RUNTIME_THREADS) {
+    process.stderr.write(
+      `ndots: only ${room} more threads may be started, of ${RUNTIME_THREADS} that are needed: raise the limit of the container (podPidsLimit of the kubelet, --pids-limit, TasksMax=).\n`,
+    );
+    process.exit(1);
+  }
   await import('./run.ts');
 } else {
   process.stderr.write(

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, suite, test } from 'node:test';
-import { processorLimit } from './processor-limit.ts';
+import { processorLimit, threadRoom } from './processor-limit.ts';
 
 void suite('the limit of processor time', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-limit-'));
@@ -11,13 +11,17 @@ void suite('the limit of processor time', () => {
   let made = 0;
 
   /** What the limit is where the system shows these files. */
-  function limitWith(own: string, groups: Readonly<Record<string, string>>): number {
+  function limitWith(
+    own: string,
+    groups: Readonly<Record<string, string>>,
+    read = processorLimit,
+  ): number {
     const root = join(folder, String(made++));
     for (const [name, text] of Object.entries({ ...groups, own })) {
       mkdirSync(dirname(join(root, name)), { recursive: true });
       writeFileSync(join(root, name), text);
     }
-    return processorLimit({ root, own: join(root, 'own') });
+    return read({ root, own: join(root, 'own') });
   }
 
   test('is quota by period, version 2, as a container sees it at the top', () => {
@@ -43,5 +47,19 @@ void suite('the limit of processor time', () => {
   test('is none where the system has no such files or they hold something else', () => {
     assert.equal(limitWith('', {}), Infinity);
     assert.equal(limitWith('0::/\nnonsense\n', { 'cpu.max': '\n' }), Infinity);
+  });
+
+  test('of threads is what the tightest group leaves, of both versions', () => {
+    const room = (own: string, groups: Readonly<Record<string, string>>): number =>
+      limitWith(own, groups, threadRoom);
+    assert.equal(room('0::/\n', { 'pids.max': '20\n', 'pids.current': '7\n' }), 13);
+    const nested = {
+      'pids/pids.max': '9\n',
+      'pids/pids.current': '8\n',
+      'pids/a/pids.max': '99\n',
+    };
+    assert.equal(room('8:pids:/a\n0::/\n', { ...nested, 'pids/a/pids.current': '8\n' }), 1);
+    assert.equal(room('0::/\n', { 'pids.max': 'max\n', 'pids.current': '7\n' }), Infinity);
+    assert.equal(room('', {}), Infinity);
   });
 });

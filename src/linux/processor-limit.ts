@@ -18,34 +18,43 @@ const SYSTEM: ControlGroupFiles = { root: '/sys/fs/cgroup', own: '/proc/self/cgr
  */
 export function processorLimit(files: ControlGroupFiles = SYSTEM): number {
   let limit = Infinity;
-  for (const group of ownGroups(files.own)) {
-    // Within a container the group's own path may be that of the host; the mount then shows the container's group at its top.
-    const paths = [...parents(group.path), ''];
-    for (const path of paths) limit = Math.min(limit, group.limit(files.root, path));
-  }
+  for (const folder of groupFolders(files, 'cpu'))
+    limit = Math.min(limit, limitOfVersion2(folder), limitOfVersion1(folder));
   return limit;
 }
 
-interface Group {
-  readonly path: string;
-  limit(root: string, path: string): number;
+/**
+ * How many threads more the process's groups allow (`pids.max` of both versions); Infinity without a limit. A container's groups are those
+ * of all its processes.
+ */
+export function threadRoom(files: ControlGroupFiles = SYSTEM): number {
+  let room = Infinity;
+  for (const folder of groupFolders(files, 'pids')) {
+    const [most] = lines(join(folder, 'pids.max'));
+    const [present] = lines(join(folder, 'pids.current'));
+    const left = Number(most) - Number(present);
+    if (!Number.isNaN(left)) room = Math.min(room, left);
+  }
+  return room;
 }
 
-function ownGroups(file: string): readonly Group[] {
-  return lines(file).flatMap((line): readonly Group[] => {
+/** Where the limits of this process's groups may be found that this controller sets, of both versions. */
+function groupFolders({ root, own }: ControlGroupFiles, controller: string): readonly string[] {
+  return lines(own).flatMap((line) => {
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-    if (controllers === '') return [{ path, limit: limitOfVersion2 }];
-    return controllers.split(',').includes('cpu') ? [{ path, limit: limitOfVersion1 }] : [];
+    if (controllers !== '' && !controllers.split(',').includes(controller)) return [];
+    const top = controllers === '' ? root : join(root, controller);
+    // Within a container the group's own path may be that of the host; the mount then shows the container's group at its top.
+    return [...parents(path), ''].map((each) => join(top, each));
   });
 }
 
-function limitOfVersion2(root: string, path: string): number {
-  const [quota, period] = (lines(join(root, path, 'cpu.max'))[0] ?? '').split(' ');
+function limitOfVersion2(folder: string): number {
+  const [quota, period] = (lines(join(folder, 'cpu.max'))[0] ?? '').split(' ');
   return ratio(quota, period);
 }
 
-function limitOfVersion1(root: string, path: string): number {
-  const folder = join(root, 'cpu', path);
+function limitOfVersion1(folder: string): number {
   const [quota] = lines(join(folder, 'cpu.cfs_quota_us'));
   const [period] = lines(join(folder, 'cpu.cfs_period_us'));
   return ratio(quota, period);

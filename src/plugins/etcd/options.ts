@@ -143,7 +143,7 @@ export const syntax: Syntax<
       help: 'the largest value that is read; others are passed over',
     }),
     maxBytes: setting('max_bytes', byteSize('SIZE', memoryLimit), {
-      help: 'memory for keys and what they hold; what does not fit is left out; by default a quarter of what the container may take above 95 MiB (18 MiB, some 130 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
+      help: 'memory for keys and what they hold; what does not fit is left out; by default a quarter of what the container may take above 95 MiB (18 MiB, some 180 000 records, of 170 MiB), or 1 GiB where nothing bounds it',
     }),
     maxSearch: setting('max_search', integer('COUNT', searchLimit), {
       default: searchLimit.default,

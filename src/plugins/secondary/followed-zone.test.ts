@@ -96,7 +96,7 @@ function follow(): Followed {
       'secondary',
     ),
     maxBytes: 1e6,
-    memory: new ZoneMemory(1e9, nothing),
+    memory: new ZoneMemory(nothing).allow(1e9),
     turns: new PrimaryTurns(clock, 32, nothing),
     metrics: {
       records: metric,

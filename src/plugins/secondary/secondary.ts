@@ -104,16 +104,16 @@ export const secondary: Plugin = definePlugin({
     const usual = memoryShare(process.constrainedMemory(), ZONE_MEMORY);
     const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
     const { ZoneMemory } = await import('./zone-memory.ts');
-    const memory = new ZoneMemory(
-      ZONE_MEMORY.times * largest,
-      context.metrics
-        .gauge(
-          'ndots_secondary_memory_bytes',
-          'Memory of zones that are served or coming in: at most four times the largest max_size.',
-          [],
-        )
-        .with(),
-    );
+    // One for all server blocks.
+    const memory = context.keep('secondary/memory', () => {
+      const bytes = context.metrics.gauge(
+        'ndots_secondary_memory_bytes',
+        'Memory of zones that are served or coming in: at most four times the largest max_size.',
+        [],
+      );
+      return new ZoneMemory(bytes.with());
+    });
+    memory.allow(ZONE_MEMORY.times * largest);
     const publisher = context.replicated(
       keyOf(sources),
       (open) => new ZonePublisher(open, context.clock),

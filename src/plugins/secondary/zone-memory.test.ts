@@ -7,7 +7,7 @@ const KIB = 1024;
 function memory(most: number): { memory: ZoneMemory; used: () => number } {
   let used = 0;
   return {
-    memory: new ZoneMemory(most, { set: (value) => void (used = value) }),
+    memory: new ZoneMemory({ set: (value) => void (used = value) }).allow(most),
     used: () => used,
   };
 }

@@ -1,5 +1,6 @@
 /** Memory that all zones which are fetched have together. */
 import type { Gauge } from '../../metrics/registry.ts';
+import type { Kept } from '../../server/contract/control-context.ts';
 
 /** Memory is asked for in steps of so many bytes that have come. */
 const STEP = 64 * 1024;
@@ -13,16 +14,20 @@ export class NoRoom extends Error {}
  * The memory of all zones that are fetched: those that are served, and those that are coming in. Where there is not enough, the largest
  * of those that are coming in has to go: one that has no end keeps out none that has.
  */
-export class ZoneMemory {
-  readonly #most: number;
+export class ZoneMemory implements Kept {
+  #most = 0;
   readonly #gauge: Pick<Gauge, 'set'>;
   readonly #arrivals = new Set<Arrival>();
   #used = 0;
 
-  /** @param most bytes of memory for all of them */
-  constructor(most: number, gauge: Pick<Gauge, 'set'>) {
-    this.#most = most;
+  constructor(gauge: Pick<Gauge, 'set'>) {
     this.#gauge = gauge;
+  }
+
+  /** All of them may have so many bytes, or more if somebody else has said so. */
+  allow(most: number): this {
+    this.#most = Math.max(this.#most, most);
+    return this;
   }
 
   /** Zones that are served take so many bytes more, or fewer. They are there, whether there is room or not. */
@@ -42,6 +47,10 @@ export class ZoneMemory {
   leave(arrival: Arrival): void {
     if (!this.#arrivals.delete(arrival)) return;
     this.serve(-arrival.claimed);
+  }
+
+  close(): void {
+    // Whoever took memory gives it back.
   }
 
   #claim(by: Arrival, bytes: number): void {

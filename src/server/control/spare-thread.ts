@@ -23,10 +23,14 @@ let spare: BlankThread | null = null;
 
 /** Starts the thread that the first `blankThread` gives. One that nobody asks for ends with the process. */
 export function startSpareThread(): void {
-  spare = startThread();
+  try {
+    spare = startThread();
+  } catch {
+    // Whoever asks for it is told why there is none.
+  }
 }
 
-/** The spare thread, if there is one, or a new one. */
+/** The spare thread, if there is one, or a new one. @throws Error if the system gives none */
 export function blankThread(): BlankThread {
   const thread = spare ?? startThread();
   spare = null;

@@ -7,7 +7,8 @@ import type { DataPlane } from '../worker/data-plane.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
 import { hasLoaded, makePulse } from '../contract/pulse.ts';
 import { sleep, systemClock } from '../../base/clock.ts';
-import { blankThread } from './spare-thread.ts';
+import { Problem } from '../../base/problem.ts';
+import { blankThread, type BlankThread } from './spare-thread.ts';
 import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
@@ -31,13 +32,14 @@ let ticketSecret: Uint8Array | null = null;
 export function threadPort(
   start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret'>,
 ): WorkerPort {
+  // What a lost worker has left stays for the next try where the system gives no thread.
+  const { worker, begin } = threadOrWhy();
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
   // A client that has been served by one worker resumes its TLS session at any other, and at the one that takes its place.
   ticketSecret ??= builtins.crypto().randomBytes(32);
   const pulse = makePulse();
   const gate = makeGate();
-  const { worker, begin } = blankThread();
   begin({ ...start, held, gate, pulse, ticketSecret } satisfies WorkerStart);
   const { promise: exited, resolve: exit } = Promise.withResolvers<void>();
   let failure: Error | null = null;
@@ -108,4 +110,19 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
     end: () => Promise.resolve(true),
     ended: Promise.resolve(),
   };
+}
+
+/** @throws Problem if the system gives no thread */
+function threadOrWhy(): BlankThread {
+  try {
+    return blankThread();
+  } catch (error) {
+    throw new Problem({
+      code: 'no-thread',
+      text: `no thread can be started: ${(error as Error).message}`,
+      hint: 'The container, or the user, has as many threads and processes as it may.',
+      remedy: 'Raise the limit: podPidsLimit of the kubelet, --pids-limit, TasksMax=, ulimit -u.',
+      cause: error,
+    });
+  }
 }

@@ -77,6 +77,7 @@ interface Bench {
 async function started(
   onHear: (message: ToWorker, self: Fake) => void = () => undefined,
   ends = true,
+  refuses: () => boolean = () => false,
 ): Promise<Bench> {
   const clock = new VirtualClock();
   const log: string[] = [];
@@ -100,6 +101,7 @@ async function started(
         glob: () => [],
       }),
     spawn: () => {
+      if (refuses()) throw new Error('EAGAIN');
       const worker = fake(clock, onHear, ends);
       workers.push(worker);
       return worker;
@@ -135,6 +137,20 @@ describe('workers', () => {
       '[ERROR] worker 1 hangs: its event loop has not turned for 2s; another takes its place',
       '[INFO] worker 1 serves again',
     ]);
+    assert.equal(await clock.run(server.stop()), true);
+  });
+
+  test('one whose thread the system refuses is tried again until there is one', async () => {
+    let refused = 0;
+    const { clock, server, workers, log } = await started(undefined, true, () => refused-- > 0);
+    refused = 3;
+    workers[1]!.hang();
+    await clock.advance(2000);
+    assert.equal(workers.length, 2);
+    await clock.advance(10_000);
+    assert.equal(workers.length, 3);
+    assert.equal(log.filter((line) => /could not be started again.*EAGAIN/.test(line)).length, 3);
+    assert.match(log.at(-1)!, /worker 1 serves again/);
     assert.equal(await clock.run(server.stop()), true);
   });
 

@@ -245,9 +245,18 @@ export class Workers {
 
   async #respawn(worker: WorkerLink): Promise<void> {
     if (this.#ending) return;
-    const link = this.#spawn(worker.id);
-    this.#links = this.#links.map((other) => (other === worker ? link : other));
     const { log } = this.#parts;
+    let link: WorkerLink;
+    try {
+      link = this.#spawn(worker.id);
+    } catch (error) {
+      log.error(
+        `worker ${worker.id} could not be started again, the next try follows: ${whyNot(error)}`,
+      );
+      this.#replace(worker, RESPAWN_MS);
+      return;
+    }
+    this.#links = this.#links.map((other) => (other === worker ? link : other));
     try {
       await this.#revive(link);
       this.#count();
@@ -255,8 +264,9 @@ export class Workers {
     } catch (error) {
       // It was lost once more, and is about to be replaced for that, unless the whole server ends.
       if (link.gone || this.#ending) return;
-      const why = problemsIn(error)?.[0]?.print() ?? String(error);
-      log.error(`worker ${link.id} could not be started again, the next try follows: ${why}`);
+      log.error(
+        `worker ${link.id} could not be started again, the next try follows: ${whyNot(error)}`,
+      );
       await this.#end(link);
       this.#forget(link);
       this.#replace(link, RESPAWN_MS);
@@ -276,4 +286,8 @@ export class Workers {
     this.#states.with('answering').set(this.#links.filter(({ serving }) => serving).length);
     this.#states.with('stuck').set(this.#stuck.size);
   }
+}
+
+function whyNot(error: unknown): string {
+  return problemsIn(error)?.[0]?.print() ?? String(error);
 }
