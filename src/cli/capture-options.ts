@@ -1,13 +1,24 @@
 /** The command line of `ndots capture`. */
-import { randomBytes } from 'node:crypto';
 import { filterWords, type FilterWord, type GivenFilter } from '../capture/filter.ts';
-import { namesCluster, ownerOptions, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterGiven,
+  namesCluster,
+  ownerOptions,
+  type ClusterOptions,
+} from './cluster-options.ts';
+import {
+  liveSourceOptions,
+  namespaceOf,
+  redactionKey,
+  redactionOptions,
+} from './live-source-options.ts';
 import { flag, group, many, one, type Many, type OptionValue, type Usage } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, duration, file, integer, readInteger, text, usage } from './option-values.ts';
+import { choice, duration, file, integer, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots capture` says. */
-export interface CaptureOptions extends ClusterOptions {
+export interface CaptureOptions extends ClusterOptions, ColourOptions {
   /** `join`: the files are of one traffic, at several places. */
   readonly action: 'show' | 'join';
   readonly files: readonly string[];
@@ -27,24 +38,12 @@ export interface CaptureOptions extends ClusterOptions {
   readonly redactKey: string | null;
   readonly manifests: string | null;
   readonly cluster: boolean;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
   readonly quiet: boolean;
 }
 
 const outputs = ['text', 'flow', 'json', 'pcapng', 'none'] as const;
 /** How exchanges are shown. */
 export type CaptureOutput = (typeof outputs)[number];
-
-/** Ports with commas between. */
-export const portsValue: OptionValue<readonly number[]> = {
-  placeholder: 'PORT,…',
-  read(given, name) {
-    const list = given.split(',').map((each) => readInteger(name, each, 1, 65_535));
-    if (list.length <= 16) return list;
-    throw usage(`${name} takes 16 ports at most`);
-  },
-};
 
 const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, help: string]>> = {
   pod: ['[NS/]POD', 'to or from pods whose names begin so'],
@@ -87,15 +86,12 @@ const negation: OptionValue<GivenFilter> = {
 
 const table = {
   ...group('Where from', {
-    device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
-    netns: one('--netns', file('PATH'), 'in this network namespace: /var/run/netns/NAME'),
-    pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
+    ...liveSourceOptions,
     dnstap: one(
       '--dnstap',
       text('unix:PATH|tcp:IP:PORT'),
       'listen there for programs that deliver dnstap',
     ),
-    ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
   }),
   ...group('Filters', {
     ...filters,
@@ -111,11 +107,9 @@ const table = {
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
     write: one('-w, --write', file(), 'the packets into this file, as pcapng, besides'),
-    redact: flag('--redact', 'pseudonyms in place of names and addresses, the same for the same'),
-    redactKey: one('--redact-key', text('TEXT'), 'the same pseudonyms as in another run'),
+    ...redactionOptions,
     quiet: flag('-q, --quiet', 'no progress, no summary'),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
-    noColor: flag('--no-color', 'as --color never'),
+    ...colourOptions,
   }),
 };
 
@@ -150,12 +144,10 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
       'either files or a live capture, not both',
       'Files are read without -i and --dnstap',
     );
-  if (values.netns !== null && values.pid !== null) throw usage('--netns or --pid, not both');
-  const netns = values.pid === null ? values.netns : `/proc/${values.pid}/ns/net`;
+  const netns = namespaceOf(values);
   if (!live && files.length === 0 && netns === null)
     throw usage('what is to be read?', 'A file, - for standard input, or -i any');
   const output = values.output ?? 'text';
-  const redacts = values.redact || values.redactKey !== null;
   if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
   return {
     action: joins ? 'join' : 'show',
@@ -174,13 +166,10 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
     forMs: values.for,
     output,
     write: values.write,
-    redactKey: redacts ? (values.redactKey ?? randomBytes(16).toString('hex')) : null,
+    redactKey: redactionKey(values),
     manifests: values.manifests,
     cluster: values.cluster || namesCluster(values),
-    kubeconfig: values.kubeconfig,
-    context: values.context,
-    as: values.as,
-    asGroup: values.asGroup,
+    ...clusterGiven(values),
     color: values.color,
     noColor: values.noColor,
     quiet: values.quiet,

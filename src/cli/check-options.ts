@@ -7,6 +7,7 @@ import type { ProbeServer } from '../probe/network.ts';
 import { keptOf, type Kept } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, listenAddress, text, usage } from './option-values.ts';
 import { nearest } from '../base/problem.ts';
@@ -15,7 +16,7 @@ import { nearest } from '../base/problem.ts';
 export type CheckOutput = 'text' | 'json' | 'junit' | 'prom' | 'nagios';
 
 /** What a command line of `ndots check` says. */
-export interface CheckOptions extends ClusterOptions {
+export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly action: 'run' | 'serve' | 'list' | 'init';
   /** Files of checks; `-` is standard input. Null: the usual checks. */
   readonly file: string | null;
@@ -41,8 +42,6 @@ export interface CheckOptions extends ClusterOptions {
   readonly kept: Kept;
   /** Whether nothing is reported to Kuberhealthy, though it started this. */
   readonly noReport: boolean;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
 }
 
 const server: OptionValue<ProbeServer> = {
@@ -129,8 +128,7 @@ const table = {
       choice('STATE', ['failed', 'warning']),
       'the least that makes the exit code 1 (failed)',
     ),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours'),
-    noColor: flag('--no-color', 'no colours'),
+    ...colourOptions,
   }),
 };
 

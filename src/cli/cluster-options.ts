@@ -45,6 +45,11 @@ export const ownerOptions: ClusterTable & {
   ...clusterOptions,
 };
 
+/** What was said of the cluster, of all that a command line says. */
+export function clusterGiven({ kubeconfig, context, as, asGroup }: ClusterOptions): ClusterOptions {
+  return { kubeconfig, context, as, asGroup };
+}
+
 /** Whether a cluster was named, so that no `--cluster` is needed besides. */
 export function namesCluster({ kubeconfig, context, as, asGroup }: ClusterOptions): boolean {
   return (kubeconfig ?? context ?? as) !== null || asGroup.length > 0;

@@ -1,4 +1,5 @@
 /** What a verb is, what it may touch of the process, and how it ends. */
+import type { ColourOptions } from './colour-options.ts';
 import { problemsIn } from '../base/problem.ts';
 
 /** What a command may touch of the process. */
@@ -55,10 +56,7 @@ export function failure(verb: string, error: unknown, io: Io): number {
 }
 
 /** `--color`, `--no-color`: whether this verb's output is in colour. */
-export function wantsColour(
-  given: { readonly color: 'auto' | 'always' | 'never' | null; readonly noColor: boolean },
-  io: Io,
-): boolean {
+export function wantsColour(given: ColourOptions, io: Io): boolean {
   if (given.noColor || given.color === 'never') return false;
   return given.color === 'always' || io.colour;
 }

@@ -1,10 +1,11 @@
 /** The command line of `ndots diff`. */
-import { flag, group, one, type Usage } from './option.ts';
+import { group, one, type Usage } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, usage } from './option-values.ts';
 
 /** What the command line of `ndots diff` says. */
-export interface DiffOptions {
+export interface DiffOptions extends ColourOptions {
   readonly before: string;
   readonly after: string;
   readonly manifests: string | null;
@@ -12,8 +13,6 @@ export interface DiffOptions {
   /** The least difference that counts. */
   readonly failOn: 'answers' | 'upstreams' | 'ttls' | 'never';
   readonly output: 'text' | 'json';
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
 }
 
 const table = {
@@ -36,8 +35,7 @@ const table = {
       choice('DIFFERENCE', ['answers', 'upstreams', 'ttls', 'never']),
       'exit 1 from this difference on: other answers, other upstreams, other TTLs (default ttls: any)',
     ),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
-    noColor: flag('--no-color', 'as --color never'),
+    ...colourOptions,
   }),
 };
 

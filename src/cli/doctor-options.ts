@@ -1,16 +1,26 @@
 /** The command line of `ndots doctor`. */
 import { existsSync } from 'node:fs';
 import { nearest } from '../base/problem.ts';
-import { randomBytes } from 'node:crypto';
-import { portsValue } from './capture-options.ts';
-import { namesCluster, ownerOptions, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterGiven,
+  namesCluster,
+  ownerOptions,
+  type ClusterOptions,
+} from './cluster-options.ts';
 import { parseName, printName } from '../wire/name.ts';
+import {
+  liveSourceOptions,
+  namespaceOf,
+  redactionKey,
+  redactionOptions,
+} from './live-source-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, duration, file, integer, text, usage } from './option-values.ts';
+import { choice, duration, file, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots doctor` says. */
-export interface DoctorOptions extends ClusterOptions {
+export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly files: readonly string[];
   /** The word `cluster`: the cluster itself is examined. */
   readonly living: boolean;
@@ -37,8 +47,6 @@ export interface DoctorOptions extends ClusterOptions {
   readonly redactKey: string | null;
   readonly manifests: string | null;
   readonly cluster: boolean;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
   readonly quiet: boolean;
 }
 
@@ -66,11 +74,8 @@ const codes: OptionValue<readonly string[]> = {
 
 const table = {
   ...group('Where from', {
-    device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
-    netns: one('--netns', file('PATH'), 'in this network namespace'),
-    pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
+    ...liveSourceOptions,
     for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s; a cluster: 5s)'),
-    ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
   }),
   ...group('Findings', {
     only: many('--only', codes, 'only these; ND3 = all that begin so'),
@@ -107,11 +112,9 @@ const table = {
       file(),
       'the packets that findings are made of into this file, as pcapng',
     ),
-    redact: flag('--redact', 'pseudonyms in place of names and addresses, the same for the same'),
-    redactKey: one('--redact-key', text('TEXT'), 'the same pseudonyms as in another run'),
+    ...redactionOptions,
     quiet: flag('-q, --quiet', 'no progress'),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
-    noColor: flag('--no-color', 'as --color never'),
+    ...colourOptions,
   }),
 };
 
@@ -142,8 +145,7 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const mistyped = words.find((word) => nearest(word, ['cluster']) !== null && !existsSync(word));
   if (mistyped !== undefined)
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
-  if (values.netns !== null && values.pid !== null) throw usage('--netns or --pid, not both');
-  const netns = values.pid === null ? values.netns : `/proc/${values.pid}/ns/net`;
+  const netns = namespaceOf(values);
   const device = values.device ?? (netns === null ? null : 'any');
   if (device !== null && words.length > 0)
     throw usage('either files or a live capture, not both', 'Files are read without -i');
@@ -172,16 +174,10 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
     output: values.output ?? 'text',
     evidence: values.evidence,
     explain: values.explain,
-    redactKey:
-      values.redact || values.redactKey !== null
-        ? (values.redactKey ?? randomBytes(16).toString('hex'))
-        : null,
+    redactKey: redactionKey(values),
     manifests: values.manifests,
     cluster: values.cluster || namesCluster(values),
-    kubeconfig: values.kubeconfig,
-    context: values.context,
-    as: values.as,
-    asGroup: values.asGroup,
+    ...clusterGiven(values),
     color: values.color,
     noColor: values.noColor,
     quiet: values.quiet,

@@ -3,8 +3,14 @@ import { nearest } from '../base/problem.ts';
 import { parseNet } from '../base/ip.ts';
 import type { ProxyOptions } from '../dataplane/traffic.ts';
 import { defaultProxy } from '../dataplane/traffic.ts';
-import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterGiven,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from './cluster-options.ts';
 import { flag, group, one, type OfferContext, type OptionValue, type Usage } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
 
@@ -28,7 +34,7 @@ export interface LabOptions {
 }
 
 /** How `ndots lab run` plays stories, and how it tells of them. */
-export interface RunOptions {
+export interface RunOptions extends ColourOptions {
   readonly output: 'text' | 'json' | 'html';
   /** A CoreDNS in the place of ndots; null: ndots. */
   readonly coredns: string | null;
@@ -40,8 +46,6 @@ export interface RunOptions {
   readonly model: boolean;
   /** A file for what was seen, which `report` reads. */
   readonly save: string | null;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
 }
 
 /** What `ndots lab rules` prints. */
@@ -79,8 +83,7 @@ const table = {
     pcap: one('--pcap', file(), 'keep the packets, for Wireshark'),
     save: one('--save', file(), 'keep what was seen, for report'),
     keep: flag('--keep', 'leave the lab as it is at the end, until Ctrl-C'),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours (auto)'),
-    noColor: flag('--no-color', 'no colours'),
+    ...colourOptions,
   }),
   ...group('Services (run, up, rules)', {
     mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
@@ -181,10 +184,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
     rules: {
       mode: values.mode ?? 'iptables',
       manifests: values.manifests,
-      kubeconfig: values.kubeconfig,
-      context: values.context,
-      as: values.as,
-      asGroup: values.asGroup,
+      ...clusterGiven(values),
       oldNames: values.oldNames,
       proxy: {
         family: values.ipv6 ? 'IPv6' : 'IPv4',

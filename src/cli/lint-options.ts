@@ -3,11 +3,12 @@ import { parseTarget, type Target } from '../lint/target.ts';
 import type { Severity } from '../lint/finding.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, usage } from './option-values.ts';
 
 /** What the command line of `ndots lint` says. */
-export interface LintOptions extends ClusterOptions {
+export interface LintOptions extends ClusterOptions, ColourOptions {
   /** Empty: `Corefile` in this folder. `-` is standard input. */
   readonly paths: readonly string[];
   readonly cluster: boolean;
@@ -27,8 +28,6 @@ export interface LintOptions extends ClusterOptions {
   readonly only: readonly string[];
   readonly severity: readonly { readonly code: string; readonly severity: Severity }[];
   readonly output: LintOutput;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
 }
 
 const outputs = ['text', 'json', 'sarif', 'github', 'junit'] as const;
@@ -115,8 +114,7 @@ const table = {
       choice('SEVERITY', ['error', 'warning', 'note', 'never']),
       'exit 1 from this severity on (default error)',
     ),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
-    noColor: flag('--no-color', 'as --color never'),
+    ...colourOptions,
   }),
 };
 

@@ -2,7 +2,12 @@
 import type { Client } from '../resolver/client.ts';
 import { clientLabels } from '../resolver/clients.ts';
 import { clientNamed } from './client-choice.ts';
-import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterGiven,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
@@ -105,10 +110,7 @@ export function parsePlanOptions(given: readonly string[]): PlanOptions {
     resolvConf: values.resolvConf,
     manifests: values.manifests,
     cluster,
-    kubeconfig: values.kubeconfig,
-    context: values.context,
-    as: values.as,
-    asGroup: values.asGroup,
+    ...clusterGiven(values),
     clusterDomain: (values.clusterDomain ?? 'cluster.local').replace(/\.$/, '').toLowerCase(),
     clusterDns: values.clusterDns,
     most: values.most ?? 200,

@@ -1,4 +1,5 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
+import type { ColourOptions } from './colour-options.ts';
 import type { EdnsOption } from '../wire/edns.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
@@ -7,7 +8,7 @@ import type { Option } from './option.ts';
 export type QueryProtocol = Exclude<Protocol, 'grpc'>;
 
 /** One query, complete: everything that the command line and the defaults say of it. */
-export interface QueryOptions {
+export interface QueryOptions extends ColourOptions {
   readonly name: string;
   readonly type: number;
   readonly class: number;
@@ -52,8 +53,6 @@ export interface QueryOptions {
   readonly resolvConf: string;
   /** From the root down, server by server. */
   readonly trace: boolean;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
 }
 
 /** Which parts of dig's text are printed. */

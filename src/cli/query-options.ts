@@ -4,6 +4,7 @@ import { parseAddress } from '../base/ip.ts';
 import { nameOfAddress } from '../wire/reverse-name.ts';
 import { nearest } from '../base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
+import { colourOptions } from './colour-options.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { readOptions } from './option-parse.ts';
 import { transports } from '../wire/transports.ts';
@@ -124,13 +125,10 @@ const table: Readonly<Record<string, QueryOption>> = {
     short: setting(flag('--short', 'as -o short'), (draft) => {
       draft.output = 'short';
     }),
-    color: setting(
-      one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
-      (draft, when) => {
-        draft.color = when ?? null;
-      },
-    ),
-    noColor: setting(flag('--no-color', 'as --color never'), (draft) => {
+    color: setting(colourOptions.color, (draft, when) => {
+      draft.color = when ?? null;
+    }),
+    noColor: setting(colourOptions.noColor, (draft) => {
       draft.noColor = true;
     }),
     time: setting(flag('--time', "doggo's; the time is always printed"), nothing),

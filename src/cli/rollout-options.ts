@@ -3,6 +3,7 @@ import { nearest } from '../base/problem.ts';
 import type { RolloutTimes } from '../lab/rehearsal.ts';
 import type { RunOptions } from './lab-options.ts';
 import { flag, group, one, type Usage } from './option.ts';
+import { colourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, usage } from './option-values.ts';
 
@@ -47,8 +48,7 @@ const table = {
     save: one('--save', file(), 'keep what was seen, for ndots lab report'),
     model: flag('--model', 'only predict: no rights are needed'),
     mode: one('-m, --mode', choice('MODE', ['iptables', 'nftables']), 'of kube-proxy (iptables)'),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'colours (auto)'),
-    noColor: flag('--no-color', 'no colours'),
+    ...colourOptions,
   }),
 };
 

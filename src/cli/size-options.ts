@@ -1,6 +1,6 @@
 /** The command line of `ndots size`. */
 import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/autoscaler.ts';
-import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
+import { clusterGiven, clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, listenAddress, text, usage } from './option-values.ts';
@@ -135,10 +135,7 @@ export function parseSizeOptions(
       nodeLabels: values.nodeLabels ?? '',
       everyMs: (values.every ?? 10) * 1000,
       listen: values.listen ?? { host: '0.0.0.0', port: 8080 },
-      kubeconfig: values.kubeconfig,
-      context: values.context,
-      as: values.as,
-      asGroup: values.asGroup,
+      ...clusterGiven(values),
     };
   }
   if (values.metrics.length > 0)

@@ -10,6 +10,7 @@ import {
   type OptionValue,
   type Usage,
 } from './option.ts';
+import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
 import {
   addresses,
@@ -24,7 +25,7 @@ import {
 } from './option-values.ts';
 
 /** What the command line of `ndots trace` says; null: nothing was given. */
-export interface TraceOptions extends ClusterOptions {
+export interface TraceOptions extends ClusterOptions, ColourOptions {
   readonly name: string | null;
   readonly clients: readonly string[];
   readonly server: string | null;
@@ -56,8 +57,6 @@ export interface TraceOptions extends ClusterOptions {
   readonly save: string | null;
   readonly replay: string | null;
   readonly port: number;
-  readonly color: 'auto' | 'always' | 'never' | null;
-  readonly noColor: boolean;
 }
 
 const outputs = ['text', 'wide', 'json', 'md', 'html', 'dot', 'dig', 'tcpdump', 'strace'] as const;
@@ -149,8 +148,7 @@ const table = {
     compare: flag('--compare', 'a line for each client, and in what they differ'),
     save: one('--save', file(), 'keeps the trace, as JSON'),
     replay: one('--replay', file(), 'prints a trace that was saved'),
-    color: one('--color', choice('WHEN', ['auto', 'always', 'never']), 'auto, always or never'),
-    noColor: flag('--no-color', 'as --color never'),
+    ...colourOptions,
   }),
 };
 

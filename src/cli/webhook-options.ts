@@ -1,7 +1,7 @@
 /** The command line of `ndots webhook`. */
 import { nearest } from '../base/problem.ts';
 import type { Mode } from '../webhook/admission.ts';
-import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
+import { clusterGiven, clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
@@ -131,10 +131,7 @@ export function parseWebhookOptions(
     secret: values.secret ?? 'ndots-webhook',
     configuration: values.configuration ?? 'ndots-webhook',
     files: cert === null || key === null ? null : { cert, key },
-    kubeconfig: values.kubeconfig,
-    context: values.context,
-    as: values.as,
-    asGroup: values.asGroup,
+    ...clusterGiven(values),
     name: values.name ?? 'ndots-dns',
     namespaceLabels: Object.fromEntries(values.labels),
   };

@@ -1,13 +1,13 @@
 /** The image for arm64, run by QEMU: the steps of deploy/Dockerfile, the runtime and the foreign functions of that processor. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { printed, start } from '../kit/child.ts';
 import { noEmulation } from '../kit/emulation.ts';
-import { Image, noImages, NoNetwork } from '../kit/image.ts';
+import { noImages } from '../kit/image.ts';
+import { imageForTests, ended } from '../kit/image-suite.ts';
 
 const corefile = `
 .:53 {
@@ -27,34 +27,8 @@ const corefile = `
 const unknownToQemu = new Set([293, 425]);
 
 describe('the image for arm64', { skip: noImages() ?? noEmulation('arm64') ?? false }, () => {
-  let image: Image | null = null;
-  let offline = false;
-
-  before(async () => {
-    try {
-      image = await Image.build('deploy/Dockerfile', 'arm64');
-    } catch (error) {
-      if (!(error instanceof NoNetwork)) throw error;
-      offline = true;
-    }
-    image?.put('/etc/coredns/Corefile', corefile);
-  });
-  after(() => image?.close());
-
-  const built = (t: TestContext): Image | null => {
-    if (offline) t.skip('the registries cannot be reached');
-    return image;
-  };
-
-  const run = (words: readonly string[]): string => {
-    const [program = '', ...rest] = words;
-    const { stdout, stderr } = spawnSync(program, rest, {
-      encoding: 'utf8',
-      timeout: 120_000,
-      maxBuffer: 1 << 28,
-    });
-    return stdout + stderr;
-  };
+  const built = imageForTests('deploy/Dockerfile', { '/etc/coredns/Corefile': corefile }, 'arm64');
+  const run = (words: readonly string[]): string => ended(words, 120_000).text;
 
   test('holds the runtime and the foreign functions of arm64, and no others', (t) => {
     const of = built(t);

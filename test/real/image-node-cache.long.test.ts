@@ -1,9 +1,9 @@
 /** The image of the node's cache: the steps of deploy/node-cache/Dockerfile, really run, and what comes of them. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { printed, start } from '../kit/child.ts';
-import { Image, noImages, NoNetwork } from '../kit/image.ts';
+import { noImages } from '../kit/image.ts';
+import { imageForTests, ended } from '../kit/image-suite.ts';
 
 const template = `
 .:53 {
@@ -16,30 +16,10 @@ const template = `
 `;
 
 describe('the image of the node cache', { skip: noImages() ?? false }, () => {
-  let image: Image | null = null;
-  let offline = false;
-
-  before(async () => {
-    try {
-      image = await Image.build('deploy/node-cache/Dockerfile');
-    } catch (error) {
-      if (!(error instanceof NoNetwork)) throw error;
-      offline = true;
-    }
-    image?.put('/etc/coredns/Corefile.base', template);
+  const built = imageForTests('deploy/node-cache/Dockerfile', {
+    '/etc/coredns/Corefile.base': template,
   });
-  after(() => image?.close());
-
-  const built = (t: TestContext): Image | null => {
-    if (offline) t.skip('the registries cannot be reached');
-    return image;
-  };
-
-  const run = (words: readonly string[]): string => {
-    const [program = '', ...rest] = words;
-    const { stdout, stderr } = spawnSync(program, rest, { encoding: 'utf8', timeout: 20_000 });
-    return stdout + stderr;
-  };
+  const run = (words: readonly string[]): string => ended(words, 20_000).text;
 
   test('has the programs that rules are made with', (t) => {
     const of = built(t);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { printed, start } from '../kit/child.ts';
-import { Image, noImages, NoNetwork } from '../kit/image.ts';
+import { noImages } from '../kit/image.ts';
+import { imageForTests, ended } from '../kit/image-suite.ts';
 
 /** The steps of deploy/Dockerfile, really run, and what comes of them, started as the kubelet starts CoreDNS. */
 
@@ -37,34 +37,12 @@ metadata: {name: shop}
 `;
 
 describe('the image', { skip: noImages() ?? false }, () => {
-  let image: Image | null = null;
-  let offline = false;
-
-  before(async () => {
-    try {
-      image = await Image.build('deploy/Dockerfile');
-    } catch (error) {
-      if (!(error instanceof NoNetwork)) throw error;
-      offline = true;
-    }
-    image?.put('/etc/coredns/Corefile', corefile);
-    image?.put('/etc/coredns/objects/shop.yaml', service);
+  const built = imageForTests('deploy/Dockerfile', {
+    '/etc/coredns/Corefile': corefile,
+    '/etc/coredns/objects/shop.yaml': service,
   });
-  after(() => image?.close());
 
-  const built = (t: TestContext): Image | null => {
-    if (offline) t.skip('the registries cannot be reached');
-    return image;
-  };
-
-  const run = (words: readonly string[]): { code: number | null; text: string } => {
-    const [program = '', ...rest] = words;
-    const { status, stdout, stderr } = spawnSync(program, rest, {
-      encoding: 'utf8',
-      timeout: 20_000,
-    });
-    return { code: status, text: stdout + stderr };
-  };
+  const run = (words: readonly string[]): ReturnType<typeof ended> => ended(words, 20_000);
 
   test('holds what is needed to run and nothing to build with, and batched UDP works', (t) => {
     const of = built(t);

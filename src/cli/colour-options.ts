@@ -1,0 +1,20 @@
+/** Whether there are colours: the same two options for all verbs that print them. */
+import { flag, one, type One, type Switch } from './option.ts';
+import { choice } from './option-values.ts';
+
+const whens = ['auto', 'always', 'never'] as const;
+
+/** What a command line says of colours; null: nothing. */
+export interface ColourOptions {
+  readonly color: (typeof whens)[number] | null;
+  readonly noColor: boolean;
+}
+
+/** The options of every verb that prints for people. */
+export const colourOptions: {
+  readonly color: One<(typeof whens)[number]>;
+  readonly noColor: Switch;
+} = {
+  color: one('--color', choice('WHEN', whens), 'auto, always or never'),
+  noColor: flag('--no-color', 'as --color never'),
+};

@@ -1,0 +1,50 @@
+/** Where packets are captured, and what is hidden of them: the same options for the verbs that capture. */
+import { randomBytes } from 'node:crypto';
+import { flag, one, type One, type OptionValue, type Switch } from './option.ts';
+import { file, integer, readInteger, text, usage } from './option-values.ts';
+
+/** Ports with commas between. */
+const portsValue: OptionValue<readonly number[]> = {
+  placeholder: 'PORT,…',
+  read(given, name) {
+    const list = given.split(',').map((each) => readInteger(name, each, 1, 65_535));
+    if (list.length <= 16) return list;
+    throw usage(`${name} takes 16 ports at most`);
+  },
+};
+
+/** The interface, the network namespace and the ports of a live capture. */
+export const liveSourceOptions: {
+  readonly device: One<string>;
+  readonly netns: One<string>;
+  readonly pid: One<number>;
+  readonly ports: One<readonly number[]>;
+} = {
+  device: one('-i, --interface', text('NAME'), 'live from this interface; any = all of them'),
+  netns: one('--netns', file('PATH'), 'in this network namespace: /var/run/netns/NAME'),
+  pid: one('--pid', integer('PID', 1, 4_194_304), 'in the network namespace of this process'),
+  ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
+};
+
+/** The path of the network namespace that is meant; null: the own one. @throws Problem (`usage`) */
+export function namespaceOf(given: {
+  readonly netns: string | null;
+  readonly pid: number | null;
+}): string | null {
+  if (given.netns !== null && given.pid !== null) throw usage('--netns or --pid, not both');
+  return given.pid === null ? given.netns : `/proc/${given.pid}/ns/net`;
+}
+
+/** Pseudonyms in place of names and addresses. */
+export const redactionOptions: { readonly redact: Switch; readonly redactKey: One<string> } = {
+  redact: flag('--redact', 'pseudonyms in place of names and addresses, the same for the same'),
+  redactKey: one('--redact-key', text('TEXT'), 'the same pseudonyms as in another run'),
+};
+
+/** What pseudonyms are made with, by chance unless it was given; null: nothing is replaced. */
+export function redactionKey(given: {
+  readonly redact: boolean;
+  readonly redactKey: string | null;
+}): string | null {
+  return given.redactKey ?? (given.redact ? randomBytes(16).toString('hex') : null);
+}

@@ -1,0 +1,41 @@
+/** The image of a Dockerfile for the tests of one suite: built before them, gone after them. */
+import { spawnSync } from 'node:child_process';
+import { after, before, type TestContext } from 'node:test';
+import type { EmulatedProcessor } from './emulation.ts';
+import { Image, NoNetwork } from './image.ts';
+
+/**
+ * To be called within `describe`.
+ * @param files what is put into the image, by path
+ * @returns gives a test the image; null: the registries cannot be reached, and the test is skipped
+ */
+export function imageForTests(
+  dockerfile: string,
+  files: Readonly<Record<string, string>>,
+  emulated: EmulatedProcessor | null = null,
+): (t: TestContext) => Image | null {
+  let image: Image | null = null;
+  before(async () => {
+    try {
+      image = await Image.build(dockerfile, emulated);
+    } catch (error) {
+      if (!(error instanceof NoNetwork)) throw error;
+    }
+    for (const [path, text] of Object.entries(files)) image?.put(path, text);
+  });
+  after(() => image?.close());
+  return (t) => {
+    if (image === null) t.skip('the registries cannot be reached');
+    return image;
+  };
+}
+
+/** Runs a program to its end: its exit code, and what it printed, its errors behind. */
+export function ended(
+  [program = '', ...rest]: readonly string[],
+  timeout: number,
+): { readonly code: number | null; readonly text: string } {
+  const options = { encoding: 'utf8', timeout, maxBuffer: 1 << 28 } as const;
+  const { status, stdout, stderr } = spawnSync(program, rest, options);
+  return { code: status, text: stdout + stderr };
+}
