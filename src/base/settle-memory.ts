@@ -8,7 +8,7 @@ const THEN_MS = 500;
 
 /**
  * Gives back what starting has left behind (parsed files, functions that ran once), a second or `afterMs` from now. To be called when a
- * thread has begun to serve, or has done what it does seldom. Does nothing unless the runtime was started with `--expose-gc`.
+ * thread has begun to serve, or has done what it does seldom.
  * @param then runs when all threads that began together have done so
  */
 export function settleMemory(
@@ -17,19 +17,40 @@ export function settleMemory(
   afterMs: number = AFTER_MS,
 ): void {
   clock.after(afterMs, () => {
-    const gc = (globalThis as { gc?: (options: object) => void }).gc;
-    gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    collect('last-resort');
     clock.after(THEN_MS, then);
   });
 }
 
-/**
- * Collects this thread's memory now, which holds it up for some 8 ms; what is compiled stays. Does nothing unless the runtime was started
- * with `--expose-gc`.
- */
+/** Collects this thread's memory now, which holds it up for some 8 ms; what is compiled stays. */
 export function collectMemory(): void {
-  const gc = (globalThis as { gc?: (options: object) => void }).gc;
-  gc?.({ type: 'major', execution: 'sync', flavor: 'regular' });
+  collect('regular');
+}
+
+type Collector = (options: {
+  readonly type: 'major';
+  readonly execution: 'sync';
+  readonly flavor: 'regular' | 'last-resort';
+}) => void;
+
+function collect(flavor: 'regular' | 'last-resort'): void {
+  const { gc } = globalThis as { gc?: Collector };
+  (gc ?? collector())({ type: 'major', execution: 'sync', flavor });
+}
+
+/**
+ * The runtime's collector, which only a context that begins while the flag is set has. A runtime that is started with another flag than its
+ * own modules were compiled with compiles them anew, in each thread: docs/decisions/dist.md.
+ */
+function collector(): Collector {
+  const { setFlagsFromString } = process.getBuiltinModule('node:v8');
+  setFlagsFromString('--expose-gc');
+  try {
+    const { createContext, constants, runInContext } = process.getBuiltinModule('node:vm');
+    return runInContext('gc', createContext(constants.DONT_CONTEXTIFY)) as Collector;
+  } finally {
+    setFlagsFromString('--no-expose-gc');
+  }
 }
 
 /** How often a thread looks at the memory of its process. */
@@ -41,8 +62,7 @@ const BUSY = 0.1;
 
 /**
  * Goes on doing so for the life of this thread, whenever the process has grown by some MiB since the last time and there is little to do: for a program that shares
- * a machine with others, whose memory counts more than a pause now and then. Does nothing unless the runtime was started with
- * `--expose-gc`.
+ * a machine with others, whose memory counts more than a pause now and then.
  * @param then runs after each
  */
 export function keepMemorySettled(clock: Clock, then: () => void = () => undefined): void {

@@ -28,7 +28,6 @@ import {
   corefileSource,
   pluginList,
   serveCorefile,
-  tuneRuntime,
   type ServeHooks,
   type ServeHost,
 } from './serve.ts';
@@ -52,7 +51,6 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
-  tuneRuntime();
   const corefile = options.conf ?? options.corefile ?? '/etc/Corefile';
   return serveCorefile({
     options: { ...options, conf: corefile, example: false },

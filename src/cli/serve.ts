@@ -14,6 +14,7 @@ import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { descriptorLimit } from '../linux/descriptor-limit.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
+import { giveWay } from '../linux/thread-scheduling.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { showUnused } from '../plugins/unused-series.ts';
@@ -47,7 +48,6 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     io.out(options.version ? versionText() : pluginList());
     return EXIT.ok;
   }
-  tuneRuntime();
   const dnsPort = options.dnsPort ?? 53;
   const example = options.example ? await openExample(options.dnsPort ?? undefined) : null;
   const source =
@@ -142,12 +142,15 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (greeting !== null) lines.write(greeting);
+    giveWay();
+    tuneRuntime(true);
     settleMemory(systemClock);
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
+  tuneRuntime(false);
   await hooks?.ending();
   // What is fatal (a forwarding loop) gets no lameduck: each further second makes it worse.
   const inOrder = await (serves && code === EXIT.ok ? server.stop() : server.quit());
@@ -218,14 +221,15 @@ export function pluginList(): string {
 }
 
 /**
- * What the runtime does not take from NODE_OPTIONS, which is all that an image has; before the first worker listens. No machine code between
- * the interpreter's and the optimized: what is hot gets the latter, and the rest is not worth 3 MiB (docs/decisions/memory.md). Patterns that are
- * used once or twice are not optimized: the runtime's own for IPv6 addresses takes each thread 2 ms in place of 6.
+ * What the runtime does not take from NODE_OPTIONS, which is all that an image has: no machine code between the interpreter's and the optimized.
+ * What is hot gets the latter, and the rest is not worth 3 MiB (docs/decisions/memory.md). Only while it serves: what the runtime has
+ * compiled before, its own modules and those of the compile cache, it takes only with the flags that it was compiled with, and the cache is
+ * written at the end.
+ * @param serving false: as it was
  */
-export function tuneRuntime(): void {
+function tuneRuntime(serving: boolean): void {
   const { setFlagsFromString } = process.getBuiltinModule('node:v8');
-  setFlagsFromString('--no-sparkplug');
-  setFlagsFromString('--no-regexp-peephole-optimization');
+  setFlagsFromString(serving ? '--no-sparkplug' : '--sparkplug');
 }
 
 /** The end waits no longer than this for the log to be read, milliseconds. */
