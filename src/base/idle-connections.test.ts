@@ -78,3 +78,21 @@ test('of clients that only send, the one goes that has been silent longest, and 
   open(4);
   assert.deepEqual([gone, told], [[2], 1]);
 });
+
+test('a client that comes back from the same port, before its last connection is known to have gone, is counted', () => {
+  const { gone, open } = table();
+  for (let i = 0; i < 5; i++) {
+    const before = open(7);
+    const again = open(7);
+    before.emit('close');
+    again.emit('close');
+  }
+  open(7).emit('close');
+  const before = open(8);
+  open(8);
+  before.emit('close');
+  open(9);
+  assert.deepEqual(gone, []);
+  open(10);
+  assert.deepEqual(gone, [8]);
+});

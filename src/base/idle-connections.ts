@@ -51,8 +51,9 @@ class IdleConnections {
     const key = keyOf(socket);
     this.#idle.set(key, socket);
     socket.once('close', () => {
-      this.#idle.delete(key);
-      this.#busy.delete(key);
+      // A client that comes back from the same port may be there before this one is known to have gone.
+      for (const known of [this.#idle, this.#busy])
+        if (known.get(key) === socket) known.delete(key);
     });
     if (this.#idle.size + this.#busy.size <= this.#most) return;
     // Where all others are busy, the one goes that has been so for longest.

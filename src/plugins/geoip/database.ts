@@ -1,5 +1,6 @@
 /** Databases of addresses in MaxMind's format, read by `mmdb-lib`. */
 import { Reader } from 'mmdb-lib';
+import decoder from 'mmdb-lib/lib/decoder.js';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 
 /** What an address has in a database of places. Of a smaller database (countries) much is missing. */
@@ -83,6 +84,28 @@ export class Database {
     }
   }
 }
+
+/** Entries of a list or map: those of real databases have some dozens. */
+const ENTRIES_MAX = 4096;
+const MAP = 7;
+const LIST = 11;
+
+/** The part of the library that this plugin has to bound. */
+interface Decoding {
+  decodeByType(type: number, offset: number, size: number): unknown;
+}
+
+/**
+ * The library makes a list as long as the file says before it reads it: one broken byte is 128 MiB for each query, or a walk through all of a
+ * database that takes seconds.
+ */
+const decoding = (decoder.default as unknown as { readonly prototype: Decoding }).prototype;
+const { decodeByType } = decoding;
+decoding.decodeByType = function bounded(type, offset, size) {
+  if ((type === MAP || type === LIST) && size > ENTRIES_MAX)
+    throw new Error(`${size} entries where ${ENTRIES_MAX} are the most`);
+  return decodeByType.call(this, type, offset, size);
+};
 
 function open(bytes: Uint8Array<SharedArrayBuffer>): Reader<never> {
   const known = new Map<string | number, unknown>();

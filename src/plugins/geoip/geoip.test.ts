@@ -43,6 +43,29 @@ writeFileSync(join(folder, 'odd.mmdb'), makeMmdb('UnknownDbType', { '10.0.0.0/8'
 writeFileSync(join(folder, 'domain.mmdb'), makeMmdb('GeoIP2-Domain', { '10.0.0.0/8': 'x' }));
 writeFileSync(join(folder, 'empty.mmdb'), '');
 
+test('a list or map that claims millions of entries is bad data, and takes no memory', () => {
+  const whole = makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge });
+  const list = whole.indexOf(Buffer.from([2, 4]));
+  const map = whole.indexOf(Buffer.from([0xe6]));
+  assert.ok(list > 0 && map > 0);
+  for (const [at, byte] of [
+    [list, 0x1f],
+    [map, 0xff],
+  ] as const) {
+    const broken = new Uint8Array(new SharedArrayBuffer(whole.length));
+    broken.set(whole);
+    broken[at] = byte;
+    const database = new Database(broken);
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 5; i++)
+      assert.throws(
+        () => database.lookup('81.2.69.1'),
+        /bad data: .* entries where 4096 are the most/,
+      );
+    assert.ok(process.memoryUsage().heapUsed - before < 20e6);
+  }
+});
+
 /** What log writes of `labels` for a query of `client`, which may carry a Client Subnet option. */
 async function noted(
   database: string,
