@@ -107,6 +107,12 @@ describe('a change shows as what it does:', () => {
     assert.deepEqual([witness.before.answer[0]!.ttl, witness.after.answer[0]!.ttl], [30, 60]);
   });
 
+  test('another TTL of kubernetes is another TTL, that of denials in SOA, too', async () => {
+    const list = await changes(kubeadm, edited(kubeadm, 'ttl 30', 'ttl 5'));
+    assert.deepEqual([...new Set(list.map(({ difference }) => difference))], ['ttls']);
+    assert.ok(list.some(({ witness }) => witness.before.answer.length === 0));
+  });
+
   test('another upstream is one class, and no other answer', async () => {
     const list = await changes(kubeadm, edited(kubeadm, '/etc/resolv.conf', '10.0.0.2 10.0.0.3'));
     assert.deepEqual(
@@ -193,6 +199,51 @@ describe('a change shows as what it does:', () => {
     const clients = new Set(list.map(({ witness }) => witness.client.split('.')[1]));
     assert.deepEqual(clients, new Set(['8', '9']));
   });
+
+  for (const [what, line, witness] of [
+    [
+      'an acl for a zone of one label',
+      'acl corp {\n        block\n    }',
+      'answers corp. A: forward NOERROR → acl REFUSED',
+    ],
+    [
+      'a template for a zone of one label',
+      'template ANY ANY lan {\n        rcode NXDOMAIN\n    }',
+      'answers lan. A: forward NOERROR → template NXDOMAIN',
+    ],
+    [
+      'a cache that leaves a zone of one label out',
+      'cache 30 {\n        disable success corp\n    }',
+      'upstreams corp. A: forward NOERROR → forward NOERROR',
+    ],
+    [
+      'a rewrite of a first label: CoreDNS takes a prefix for whole labels',
+      'rewrite name prefix staging- prod-',
+      'answers staging-.example.com. A: forward NOERROR → forward NOERROR',
+    ],
+    [
+      'a rewrite of the result code of one name',
+      'rewrite rcode old.corp.example SERVFAIL NOERROR',
+      'answers old.corp.example. TYPE65282: forward SERVFAIL → forward NOERROR',
+    ],
+    [
+      'a rewrite of result codes by a pattern',
+      String.raw`rewrite rcode regex (.*)\.corp\.example NXDOMAIN NOERROR`,
+      'answers nx-x.corp.example. A: forward NXDOMAIN → forward NOERROR',
+    ],
+    [
+      'a rewrite of the target of an alias',
+      'rewrite cname exact lb.cloud.example. lb.corp.example.',
+      'answers to-lb.cloud.example. A: forward NOERROR → cache NOERROR',
+    ],
+  ] as const)
+    test(what, async () => {
+      const text = '.:53 {\n    cache 30\n    forward . 10.0.0.2\n}\n';
+      const list = line.startsWith('cache')
+        ? await found('cache 30', line, text)
+        : await found('    cache', `    ${line}\n    cache`, text);
+      assert.ok(list.includes(witness), list.join('\n'));
+    });
 
   test('a second use of the cache that is gone', async () => {
     const list = await changes(kubeadm, edited(kubeadm, /cache 30 \{[^}]*\}/, ''));

@@ -124,8 +124,11 @@ function differenceOf(before: Outcome, after: Outcome): Difference | null {
   return details(before) === details(after) ? null : 'ttls';
 }
 
-const dataText = ({ name, type, data }: AnswerRecord): string => `${name} ${type} ${data}`;
-const ttlText = (record: AnswerRecord): string => `${record.ttl} ${dataText(record)}`;
+/** The last number of SOA is the TTL of denials (RFC 2308 section 4). */
+const dataText = ({ name, type, data }: AnswerRecord): string =>
+  `${name} ${type} ${type === 'SOA' ? data.replace(/ \d+$/, '') : data}`;
+const ttlText = ({ name, ttl, type, data }: AnswerRecord): string =>
+  `${name} ${ttl} ${type} ${data}`;
 
 /** The order of records means nothing: servers shuffle them. */
 function contents(

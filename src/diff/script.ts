@@ -18,6 +18,8 @@ export const marks: {
   readonly large: 'large-';
   readonly alias: 'alias-';
   readonly short: 'short-';
+  /** An alias of what stands behind it. */
+  readonly to: 'to-';
 } = {
   nxdomain: 'nx-',
   nodata: 'nodata-',
@@ -27,7 +29,14 @@ export const marks: {
   large: 'large-',
   alias: 'alias-',
   short: 'short-',
+  to: 'to-',
 };
+
+/** Types, of those for private use, that upstreams fail to answer for every name: SERVFAIL and REFUSED. NXDOMAIN is of a name. */
+export const failingTypes: ReadonlyMap<number, number> = new Map([
+  [65_282, 2],
+  [65_283, 5],
+]);
 
 /**
  * The reply of an upstream to a question.
@@ -43,13 +52,15 @@ export function scriptedReply(
   room: number,
 ): Uint8Array {
   const name = question.name.toLowerCase();
-  const rcode = name.startsWith(marks.nxdomain)
-    ? 3
-    : name.startsWith(marks.servfail)
-      ? 2
-      : name.startsWith(marks.refused)
-        ? 5
-        : 0;
+  const rcode =
+    failingTypes.get(question.type) ??
+    (name.startsWith(marks.nxdomain)
+      ? 3
+      : name.startsWith(marks.servfail)
+        ? 2
+        : name.startsWith(marks.refused)
+          ? 5
+          : 0);
   const answer = rcode === 0 ? recordsOf(question.name, name, question.type) : [];
   const ttl = name.startsWith(marks.short) ? SHORT_SECONDS : TTL_SECONDS;
   const authority = answer.length === 0 && (rcode === 0 || rcode === 3) ? [soaOf(name)] : [];
@@ -81,6 +92,10 @@ function recordsOf(owner: string, name: string, type: number): DnsRecord[] {
     const target = 'target.example.net.';
     const rest = recordsOf(target, target, type);
     return [record(TYPE.CNAME, { target }), ...rest];
+  }
+  if (name.startsWith(marks.to) && type !== TYPE.CNAME) {
+    const target = name.slice(marks.to.length);
+    return [record(TYPE.CNAME, { target }), ...recordsOf(target, target, type)];
   }
   const hash = hashBytes(name);
   const [a, b] = hash;

@@ -8,7 +8,7 @@ import { absoluteName, expandZone, isDomainName } from '../corefile/zones.ts';
 import { TYPE, typeNumber } from '../wire/iana.ts';
 import { samplesOf } from './pattern-samples.ts';
 import type { Question } from './question.ts';
-import { marks } from './script.ts';
+import { failingTypes, marks } from './script.ts';
 
 /** What the questions are made from. */
 export interface WitnessParts {
@@ -60,11 +60,34 @@ const rareTypes: readonly number[] = [
   .map((name) => typeNumber(name))
   .filter((type) => type !== null);
 
+/** Directives that have zones behind them, and lines of theirs that have. */
+const ofZones: ReadonlySet<string> = new Set([
+  'acl',
+  'auto',
+  'autopath',
+  'cache',
+  'dns64',
+  'dnssec',
+  'etcd',
+  'file',
+  'forward',
+  'hosts',
+  'kubernetes',
+  'log',
+  'secondary',
+  'template',
+]);
+const linesOfZones: ReadonlySet<string> = new Set(['disable', 'except', 'fallthrough']);
+
 class Gathered {
   /** Names that boundaries give. */
   readonly #names = new Set<string>();
   /** Names that are asked for by every type. */
   readonly #probes = new Set<string>();
+  /** Names of the rewrite that is looked at. */
+  readonly #latest = new Set<string>();
+  /** Names whose result code may change. */
+  readonly #failing = new Set<string>();
   readonly #types = new Set<number>(usualTypes);
   readonly #clients = new Set<string>();
   readonly #sizes = new Set<number>([0, 1232]);
@@ -86,6 +109,8 @@ class Gathered {
 
   directive({ name, args, block }: Directive, zones: readonly string[]): void {
     for (const { text } of args) this.#word(text);
+    for (const { text } of name === 'template' ? args.slice(2) : args)
+      if (ofZones.has(name)) this.#label(text);
     for (const line of block ?? []) this.#line(name, line);
     const words = args.map(({ text }) => text);
     switch (name) {
@@ -115,6 +140,7 @@ class Gathered {
   #line(directive: string, { name, args, block }: Property): void {
     const words = [name.text, ...args.map(({ text }) => text)];
     for (const text of words) this.#word(text);
+    if (linesOfZones.has(name.text)) for (const { text } of args) this.#label(text);
     if (directive === 'hosts') for (const text of words) this.#host(text);
     if (directive === 'acl')
       for (const text of words) {
@@ -133,6 +159,11 @@ class Gathered {
       for (const zone of zones) this.zone(zone);
   }
 
+  /** A zone of one label: `corp`, `lan`. Elsewhere such a word would be a setting. */
+  #label(text: string): void {
+    if (/^[a-z](?:[a-z0-9-]*[a-z0-9])?$/i.test(text)) this.zone(absoluteName(text.toLowerCase()));
+  }
+
   #host(text: string): void {
     const net = parseNet(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
     if (net !== null) {
@@ -149,6 +180,19 @@ class Gathered {
   }
 
   #rewrite(given: readonly string[], zones: readonly string[]): void {
+    this.#latest.clear();
+    this.#rewritten(given, zones);
+    const names = [...this.#latest];
+    if (given.includes('rcode'))
+      for (const name of names) {
+        this.#failing.add(name);
+        this.#name(`${marks.nxdomain}${name}`);
+      }
+    // What an upstream may answer with.
+    if (given.includes('cname')) for (const name of names) this.#name(`${marks.to}${name}`);
+  }
+
+  #rewritten(given: readonly string[], zones: readonly string[]): void {
     const words = given[0] === 'stop' || given[0] === 'continue' ? given.slice(1) : given;
     const [field = '', kind = '', ...rest] = words;
     if (field === 'type' || field === 'class') for (const text of words) this.#type(text);
@@ -160,8 +204,11 @@ class Gathered {
     const tail = zones.find((zone) => zone !== '.') ?? 'example.com.';
     switch (kind) {
       case 'prefix':
-        this.#name(absoluteName(`${from}x.${tail}`));
-        this.#name(absoluteName(`${from}${tail}`));
+        // CoreDNS puts a dot behind it: it is whole labels.
+        for (const head of [from, absoluteName(from)]) {
+          this.#name(absoluteName(`${head}x.${tail}`));
+          this.#name(absoluteName(`${head}${tail}`));
+        }
         break;
       case 'suffix':
         this.#name(absoluteName(`x${from}`));
@@ -230,7 +277,9 @@ class Gathered {
   }
 
   #name(name: string): void {
-    if (isDomainName(name)) this.#names.add(name.toLowerCase());
+    if (!isDomainName(name)) return;
+    this.#names.add(name.toLowerCase());
+    this.#latest.add(name.toLowerCase());
   }
 
   #probe(name: string): void {
@@ -259,6 +308,8 @@ class Gathered {
       this.zone('.');
       for (const name of this.#names) for (const type of types) add({ ...plain, name, type });
       for (const name of this.#names) add({ ...plain, name, type: TYPE.PTR });
+      for (const name of this.#failing)
+        for (const type of failingTypes.keys()) add({ ...plain, name, type });
       for (const name of this.#probes) for (const type of rareTypes) add({ ...plain, name, type });
       for (const { name, types: own } of [...names, ...objects])
         for (const type of own) add({ ...plain, name, type });
