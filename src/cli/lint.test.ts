@@ -159,6 +159,28 @@ describe('Corefiles within other files are found, with the places of those files
     assert.equal(found!.excerpt, '      max_fails 0');
   });
 
+  const settings = (indent: string): string =>
+    `servers:\n- zones:\n  - zone: .\n  plugins:\n  - name: errors\n  - name: ready\n  - name: health\n    configBlock: |-\n      lameduck 5s\n  - name: cache\n  - name: loop\n  - name: prometheus\n  - name: forward\n    parameters: . 10.0.0.2\n    configBlock: |-\n      max_fails 0\n      max_concurrent 1000\n`.replaceAll(
+      /^(?=.)/gm,
+      indent,
+    );
+  for (const [whose, text] of [
+    ['RKE2 and k3s', `kind: HelmChartConfig\nspec:\n  valuesContent: |-\n${settings('    ')}`],
+    ['Flux', `kind: HelmRelease\nspec:\n  values:\n${settings('    ')}`],
+    [
+      'Argo CD',
+      `kind: Application\nspec:\n  source:\n    helm:\n      values: |\n${settings('        ')}`,
+    ],
+  ] as const)
+    test(`in the settings of the CoreDNS chart as ${whose} take them`, async () => {
+      const [found, ...more] = await findings(files({ 'chart.yaml': text }));
+      assert.deepEqual([found!.code, more], ['CF28', []]);
+      assert.equal(
+        text.split('\n')[found!.line - 1]!.slice(found!.column - 1, found!.endColumn - 1),
+        'max_fails',
+      );
+    });
+
   test('*.override of a ConfigMap coredns-custom, within the block that imports them', async () => {
     const main =
       '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n    }\n    import /etc/coredns/custom/*.override\n}\nimport /etc/coredns/custom/*.server\n';
@@ -199,6 +221,12 @@ describe('Corefiles within other files are found, with the places of those files
     const { out } = await runCommand(lint, ['-'], {}, {}, looping);
     assert.match(out, /^stdin:6:15: error CF03/);
   });
+
+  test('not on standard input that is empty: a command before the pipe that failed is no good configuration', async () => {
+    const { code, out, err } = await runCommand(lint, ['-'], {}, {}, '\n');
+    assert.deepEqual([code, out], [2, '']);
+    assert.match(err, /standard input is empty\n.*before the pipe/);
+  });
 });
 
 describe('a target', () => {
@@ -231,6 +259,27 @@ describe('a target', () => {
     assert.match(out, /\(for coredns@1\.11\.3\)/);
   });
 
+  test('refuses values that only ndots has, and names of upstreams before CoreDNS looked them up', async () => {
+    const own = join(
+      files({
+        Corefile: `.:53 {\n    errors\n    cache 30\n    prometheus\n    forward . dns.example 10.0.0.2 {\n        max_concurrent 1000\n        policy latency\n    }\n}\n`,
+      }),
+      'Corefile',
+    );
+    const refused = async (target: string): Promise<unknown> =>
+      (await findings(own, '--target', target, '--only', 'CF01')).map(({ line, text: what }) => [
+        line,
+        what.replace(/ of CoreDNS [\d.]+/, ''),
+      ]);
+    const policy = [7, "the forward of CoreDNS has no policy 'latency': it is one of ndots"];
+    assert.deepEqual(await refused('coredns@1.14.7'), [policy]);
+    assert.deepEqual(await refused('coredns@1.11.3'), [
+      [5, 'the forward takes addresses and files, and not the name dns.example'],
+      policy,
+    ]);
+    assert.deepEqual(await refused('ndots'), []);
+  });
+
   test('that cannot be read is wrong usage', async () => {
     const { code, err } = await run(path(), '--target', 'coredns@new');
     assert.equal(code, 3);
@@ -260,6 +309,16 @@ describe('a comment', () => {
     assert.deepEqual(
       found.map(({ code }) => code),
       ['CF48', 'CF03'],
+    );
+  });
+
+  test('without a code is told how to write it', async () => {
+    const { out } = await run(
+      files({ Corefile: `# ndots:ignore-file because it is old\n${looping}` }),
+    );
+    assert.match(
+      out,
+      /CF48: this comment names no code\n.*\n.*\n +Write: # ndots:ignore-file CF07 b/,
     );
   });
 
@@ -297,6 +356,15 @@ describe('--fix', () => {
     );
     assert.equal(statSync(path).mode & 0o777, 0o640);
     assert.deepEqual(readdirSync(join(path, '..')), ['Corefile']);
+  });
+
+  test('a finding that stands for several lines is mended at each of them', async () => {
+    const two = (rest: string): string =>
+      `a.example:53 {\n    errors\n    prometheus\n    cache 30\n    forward . 10.0.0.2${rest}\n}\n`;
+    const path = join(files({ Corefile: two('') + two('').replace('a.', 'b.') }), 'Corefile');
+    await run(path, '--fix');
+    const mended = two(' {\n        max_concurrent 1000\n    }');
+    assert.equal(readFileSync(path, 'utf8'), mended + mended.replace('a.', 'b.'));
   });
 
   test('writes through a link', async () => {

@@ -126,12 +126,15 @@ async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
     });
   const found = gather(usual ? ['Corefile'] : named);
   const files: GivenFile[] = [...found.files];
-  if (options.paths.includes('-'))
-    files.push({
-      file: 'stdin',
-      text: await io.stdin('configuration', FILE_MAX.manifest),
-      named: true,
-    });
+  if (options.paths.includes('-')) {
+    const text = await io.stdin('configuration', FILE_MAX.manifest);
+    // A pipe whose first command failed must not pass for a good configuration.
+    if (text.trim() === '')
+      throw cannotLint('lint-nothing', 'standard input is empty', {
+        remedy: 'Look at what the command before the pipe says.',
+      });
+    files.push({ file: 'stdin', text, named: true });
+  }
   if (options.cluster) files.push(...(await clusterFiles(options, io)));
   return { ...found, files };
 }

@@ -123,6 +123,11 @@ class Sorting implements Inputs {
     this.objects.push(object);
     if (object.kind === 'ConfigMap') this.#takeConfigMap(object, lines);
     if (object.kind === 'HelmValues') this.#takeHelmValues(object, lines);
+    for (const values of valuesWithin(object, lines))
+      if (isHelmValues(values.value)) {
+        this.objects.push(values);
+        this.#takeHelmValues(values, lines);
+      }
   }
 
   #takeConfigMap(object: KubeObject, lines: readonly string[]): void {
@@ -157,6 +162,40 @@ class Sorting implements Inputs {
     const made = helmCorefile(object, lines);
     if (made !== null) this.corefiles.push({ source: made, object });
   }
+}
+
+/** Where objects that have a chart installed hold its values: as an object, or as YAML in a text. */
+const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  // k3s and RKE2
+  HelmChartConfig: [['spec', 'valuesContent']],
+  HelmChart: [['spec', 'valuesContent']],
+  // Flux
+  HelmRelease: [['spec', 'values']],
+  // Argo CD
+  Application: [
+    ['spec', 'source', 'helm', 'valuesObject'],
+    ['spec', 'source', 'helm', 'values'],
+  ],
+};
+
+/** The values of charts that an object of another kind holds. */
+function valuesWithin(object: KubeObject, lines: readonly string[]): readonly KubeObject[] {
+  return (valuePaths[object.kind] ?? []).flatMap((path) => {
+    const at = path.reduce<unknown>((value, key) => asObject(value)[key], object.value);
+    const found = { ...object, kind: 'HelmValues' };
+    if (isObject(at))
+      return [{ ...found, value: at, place: (inner) => object.place([...path, ...inner]) }];
+    if (typeof at !== 'string') return [];
+    const document = parseYaml(at, object.file).documents[0];
+    if (document === undefined) return [];
+    const origins = scalarOrigins(at, object.place(path), lines);
+    const place: KubeObject['place'] = (inner) => {
+      const { line, column } = document.place(inner);
+      const origin = origins[line - 1]!;
+      return { file: object.file, line: origin.line, column: column + origin.shift };
+    };
+    return [{ ...found, value: asObject(document.value), place }];
+  });
 }
 
 function isHelmValues(value: ReturnType<typeof asObject>): boolean {

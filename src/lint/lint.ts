@@ -1,13 +1,13 @@
 /** The linter: reads what it was given, asks every rule, and leaves out what people have said not to tell. */
 import { nearest, type Place, type Problem } from '../base/problem.ts';
 import { readEdits } from './edits.ts';
-import type { Finding, Severity, Spot } from './finding.ts';
+import type { Edit, Finding, Severity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
 import type { Gathered, GivenFile } from './gather.ts';
 import { child, text } from '../kube/api/json-object.ts';
 import { sortInputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
-import type { Aim, Rule, Told } from './rule.ts';
+import type { Aim, Fix, Rule, Told } from './rule.ts';
 import type { SourceText } from './source-text.ts';
 import type { KubeObject, Subject } from './subject.ts';
 import { Suppressions } from './suppressions.ts';
@@ -153,8 +153,15 @@ class Collector {
       ...shown,
       hint: told.hint ?? null,
       remedy: told.remedy ?? null,
-      edits: source === undefined || !told.fix ? [] : readEdits(told.fix, source, this.#texts),
+      edits: [told.fix ?? []].flat().flatMap((fix) => this.#edits(fix)),
     });
+  }
+
+  /** A finding may stand for places in other texts, too: those of what its Corefile imports. */
+  #edits(fix: Fix): readonly Edit[] {
+    const at = fix.kind === 'property' ? fix.directive.at : fix.token;
+    const source = this.#sources.get(at.place.file);
+    return source === undefined ? [] : readEdits(fix, source, this.#texts);
   }
 
   /** A part of the input that could not be read. */

@@ -1,6 +1,13 @@
 /** What rules of a NetworkPolicy let pass. */
 import { children, text, type JsonObject } from '../kube/api/json-object.ts';
 
+/** Whether a rule of egress names port 53, so that it is meant for DNS. */
+export function namesDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
+  return children(rule, 'ports').some(
+    (each) => (text(each, 'protocol') || 'TCP') === protocol && each['port'] === 53,
+  );
+}
+
 /** Whether a rule of egress lets packets to port 53 pass, to whomever. Without ports it lets all pass. */
 export function allowsDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
   const ports = children(rule, 'ports');

@@ -5,12 +5,15 @@ import { readingFindings } from './reading.lint.ts';
 import {
   coreDirectives,
   coreProperties,
+  hostUpstreamsSince,
   newestCore,
   nodeCacheDirectives,
   successors,
+  valuesOfNdots,
   type Lifetime,
 } from './releases.ts';
 import type { Rule, Tell } from './rule.ts';
+import { addressOf, isResolvConf, targetsOf } from './upstreams.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 import type { Target } from './target.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
@@ -107,6 +110,26 @@ function judge(
     return;
   }
   judgeProperties(directive, target, tell);
+  if (word === 'forward') judgeUpstreams(directive, target, tell);
+}
+
+/** What is no address, no path and no URL is a host name, or a file beside the Corefile. */
+const HOST = /^(?:\w+:\/\/)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.?(?::\d+)?$/i;
+
+function judgeUpstreams(
+  directive: Directive,
+  target: Exclude<Target, { kind: 'ndots' }>,
+  tell: Tell,
+): void {
+  if (!isBefore(target.version, readVersion(hostUpstreamsSince))) return;
+  for (const to of targetsOf(directive))
+    if (addressOf(to) === null && !isResolvConf(to) && HOST.test(to.text) && /[a-z]/i.test(to.text))
+      tell({
+        at: to,
+        text: `the forward of ${nameOf(target)} takes addresses and files, and not the name ${to.text}`,
+        hint: `Names are looked up from CoreDNS ${hostUpstreamsSince} on, once, when the Corefile is read.`,
+        remedy: 'Write its address.',
+      });
 }
 
 function judgeProperties(
@@ -116,7 +139,14 @@ function judgeProperties(
 ): void {
   const known = coreProperties[name];
   if (known === undefined) return;
-  for (const { name: token } of block ?? []) {
+  for (const { name: token, args } of block ?? []) {
+    const [value] = args;
+    if (value !== undefined && valuesOfNdots[name]?.[token.text]?.includes(value.text))
+      tell({
+        at: value,
+        text: `the ${name} of CoreDNS has no ${token.text} '${value.text}': it is one of ndots`,
+        remedy: 'Write another one, or serve with ndots.',
+      });
     const lifetime = Object.hasOwn(known, token.text) ? known[token.text] : undefined;
     if (lifetime === undefined) {
       tell({

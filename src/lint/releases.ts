@@ -7,6 +7,13 @@ import type { Version } from './version.ts';
 /** From this release on; the second one is the last that has it. */
 export type Lifetime = readonly [since: string, until?: string];
 
+/** Values of properties that no release of CoreDNS takes, and ndots does. */
+export const valuesOfNdots: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> =
+  { forward: { policy: ['first', 'latency', 'least_conn'] } };
+
+/** From this release on `forward` takes host names for upstreams. */
+export const hostUpstreamsSince = '1.14.4';
+
 /** The newest release that this table knows. */
 export const newestCore: Version = [1, 14, 7];
 

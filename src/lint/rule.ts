@@ -22,7 +22,8 @@ export interface Told {
   readonly remedy?: string | null;
   /** Other than the rule's own. */
   readonly severity?: Severity;
-  readonly fix?: Fix | null;
+  /** Several: a finding that stands for more places. */
+  readonly fix?: Fix | readonly Fix[] | null;
 }
 
 /** A change of a Corefile that needs no thinking, in terms of its words and lines. */

@@ -73,8 +73,13 @@ export class Suppressions {
         remedy,
         edits: [],
       });
-      if (each.codes.length === 0)
-        return [finding('this comment names no code', 'Write: # ndots:ignore CF07 because REASON')];
+      if (each.codes.length === 0 || unknown === 'because')
+        return [
+          finding(
+            'this comment names no code',
+            `Write: # ndots:ignore${each.wholeFile ? '-file' : ''} CF07 because REASON`,
+          ),
+        ];
       if (unknown !== undefined) {
         const meant = nearestCode(unknown);
         const hint = meant === null ? null : `Did you mean '${meant}'?`;

@@ -95,6 +95,16 @@ const bounds: Rule = objectRule({
           'Keep those that programs need: each costs a query for every name that is not found.',
       });
     children(config, 'options').forEach((option, index) => {
+      const given = option['value'];
+      if (typeof given === 'number' || typeof given === 'boolean') {
+        tell({
+          at: at('dnsConfig', 'options', index, 'value'),
+          text: `the value of ${text(option, 'name') || 'an option'} is ${typeof given === 'number' ? 'a number' : 'true or false'}, and the API server takes text alone`,
+          hint: 'It refuses the whole object: cannot unmarshal into PodDNSConfigOption.value of type string.',
+          remedy: `Write it in quotes: value: "${String(given)}".`,
+        });
+        return;
+      }
       if (text(option, 'name') !== 'ndots') return;
       const value = printed(option['value']);
       if (/^\d+$/.test(value) && Number(value) <= NDOTS_MAX) return;

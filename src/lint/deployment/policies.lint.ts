@@ -1,17 +1,26 @@
 /** Rules about NetworkPolicies and webhooks that stand between pods and DNS. */
 import { child, children, list, text, texts, type JsonObject } from '../../kube/api/json-object.ts';
-import { allowsDns } from '../network-policy.ts';
+import { allowsDns, namesDns } from '../network-policy.ts';
 import { objectRule, type Rule } from '../rule.ts';
 
 const blocked: Rule = objectRule({
   code: 'CF41',
   severity: 'warning',
-  summary: 'a NetworkPolicy that lets DNS pass over UDP only, or past node-cache',
+  summary: 'a NetworkPolicy that lets DNS pass over one of UDP and TCP only, or past node-cache',
   kinds: ['NetworkPolicy'],
   find(object, tell, { corefiles }) {
     const spec = child(object.value, 'spec');
     if (!texts(spec, 'policyTypes').includes('Egress') && spec['egress'] === undefined) return;
     const rules = children(spec, 'egress');
+    const overTcp = rules.findIndex((rule) => namesDns(rule, 'TCP'));
+    if (overTcp >= 0 && !rules.some((rule) => allowsDns(rule, 'UDP')))
+      tell({
+        at: { object, path: ['spec', 'egress', overTcp] },
+        text: `${object.name} lets DNS pass over TCP only`,
+        severity: 'error',
+        hint: 'A port without protocol is one of TCP, and nearly every query goes over UDP: all of them are dropped.',
+        remedy: 'Add: - { protocol: UDP, port: 53 }',
+      });
     const dns = rules.findIndex(
       (rule) => allowsDns(rule, 'UDP') && children(rule, 'ports').length > 0,
     );

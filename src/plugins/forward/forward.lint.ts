@@ -133,7 +133,11 @@ const unbounded: Rule = corefileRule({
         text: `this forward has no max_concurrent${more}`,
         hint: 'CoreDNS holds every query that an upstream has not answered, about 2 KB each, without bound: a slow upstream ends in an OOM kill.',
         remedy: 'Add: max_concurrent 1000 (queries per second × seconds of the slowest answers).',
-        fix: { kind: 'property', directive: first, text: 'max_concurrent 1000' },
+        fix: without.map((directive) => ({
+          kind: 'property',
+          directive,
+          text: 'max_concurrent 1000',
+        })),
       });
     }
     for (const directive of all) {
