@@ -35,7 +35,7 @@ const table = {
     recorded: one(
       '--recorded',
       file(),
-      'queries of a capture, a dnstap file or a log, as often and in the order as they were asked',
+      'queries of a capture, a dnstap file or a log, as often and in the order as they were asked; - is standard input',
     ),
     client: one(
       '--client',
@@ -73,7 +73,7 @@ export const benchUsage: Usage = {
   options: table,
   notes: [
     'Queries are sent when they are due, whatever the replies do, and timed from then: a server that stalls is not spared. Two servers take turns of a second, so that what else the machine does meets both.',
-    'Exit codes: 0 done, 1 queries were lost, 2 it could not be done, 3 wrong usage.',
+    'Exit codes: 0 done, 1 queries were lost, 2 it could not be done, 3 wrong usage, 130 interrupted: what was measured until then is shown.',
   ],
 };
 
@@ -84,6 +84,11 @@ export function parseBenchOptions(words: readonly string[]): BenchOptions {
   if (rest.length > 2) throw usage(`two servers at most, and not "${rest[2]}"`);
   if (values.recorded !== null && values.names !== null)
     throw usage('--recorded and --names are two loads', 'Name one of them.');
+  if (values.recorded !== null && (values.client !== null || values.resolvConf !== null))
+    throw usage(
+      '--client and --resolv-conf say how names are looked up, and --recorded has queries, not names',
+      'Leave them away.',
+    );
   return {
     servers: rest.map((word) => {
       const { server: host, port } = readServer(word.replace(/^@/, ''));

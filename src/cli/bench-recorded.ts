@@ -1,47 +1,70 @@
 /** `--recorded`: the queries of a capture, a dnstap stream or a log, as a load. */
-import { openFile } from '../capture/input.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
+import { noTimesRemark } from '../capture/records/query-log.ts';
 import { absoluteName } from '../corefile/zones.ts';
 import { Problem } from '../base/problem.ts';
-import { makeQuery, type Query } from '../wire/query.ts';
-import { NameError, parseName } from '../wire/name.ts';
+import { FLAG } from '../wire/iana.ts';
+import { writeMessage } from '../wire/message.ts';
+import { NameError } from '../wire/name.ts';
+import { Query } from '../wire/query.ts';
 import type { Io } from './command.ts';
+import { openGiven } from './named-file.ts';
 
-/** A longer recording is asked from its beginning again: each query takes some 200 bytes. */
+/** A longer recording is asked from its beginning again: what is kept of it takes memory. */
 const QUERIES_MAX = 1_000_000;
 
 /**
- * The queries of a file, in their order and as often as they were asked: what clients repeated and walked is in them.
+ * The queries of a file, in their order and as often as they were asked: what clients repeated and walked is in them. Each has the
+ * EDNS size of the recorded one, or no EDNS.
+ * @param path `-` is standard input
  * @throws Problem if there are none
  */
 export async function recordedQueries(
   path: string,
-  io: Pick<Io, 'err'>,
+  io: Pick<Io, 'err' | 'signal'>,
 ): Promise<readonly Query[]> {
   const queries: Query[] = [];
+  // Clients ask for the same names again and again.
+  const known = new Map<string, Query | null>();
   const reading = new Reading({
-    begun({ name, type }) {
+    begun({ name, type, udpSize }) {
       if (name === '' || queries.length === QUERIES_MAX) return;
-      try {
-        queries.push(makeQuery(parseName(absoluteName(name)), type));
-      } catch (error) {
-        if (!(error instanceof NameError)) throw error;
-      }
+      const key = `${name} ${type} ${udpSize}`;
+      let query = known.get(key);
+      if (query === undefined) known.set(key, (query = queryOf(name, type, udpSize)));
+      if (query !== null) queries.push(query);
     },
   });
   await reading.readWhole(
-    await openFile(path, reading.remarks),
-    () => queries.length === QUERIES_MAX,
+    await openGiven(path, reading.remarks),
+    () => queries.length === QUERIES_MAX || io.signal.aborted,
   );
-  for (const remark of reading.remarks.list) io.err(`ndots bench: ${printRemark(remark)}\n`);
+  for (const remark of reading.remarks.list)
+    // Of when and how fast the options say.
+    if (remark.text !== noTimesRemark) io.err(`ndots bench: ${printRemark(remark)}\n`);
   if (queries.length === QUERIES_MAX)
     io.err(`ndots bench: of ${path} the first ${QUERIES_MAX} queries are sent\n`);
   if (queries.length > 0) return queries;
   throw new Problem({
     code: 'load-names',
-    text: `${path} holds no queries`,
+    text: `${path === '-' ? 'standard input' : path} holds no queries`,
     remedy:
       'A capture (pcap, pcapng), a dnstap file, or a log of ndots or CoreDNS is taken; a list of names is --names.',
   });
+}
+
+/** @returns null for a name that has no wire form */
+function queryOf(name: string, type: number, udpSize: number): Query | null {
+  const question = [{ name: absoluteName(name), type, class: 1 }];
+  const edns = udpSize === 0 ? null : { udpSize, version: 0, dnssecOk: false, options: [] };
+  const none = { rcode: 0, answer: [], authority: [], additional: [] };
+  try {
+    const bytes = writeMessage({ ...none, id: 0, flags: FLAG.RD, question, edns });
+    const query = new Query();
+    return query.read(bytes, 0, bytes.length) === 'serve' ? query.keep() : null;
+  } catch (error) {
+    if (error instanceof NameError) return null;
+    throw error;
+  }
 }

@@ -46,7 +46,10 @@ async function loadOf(
   const { recorded, names: file } = options;
   if (recorded !== null) {
     const queries = await recordedQueries(recorded, io);
-    return { queries, what: `${queries.length} queries of ${recorded}` };
+    return {
+      queries,
+      what: `${queries.length} ${queries.length === 1 ? 'query' : 'queries'} of ${recorded === '-' ? 'standard input' : recorded}`,
+    };
   }
   const client = clientNamed(options.client);
   const names =

@@ -1,6 +1,5 @@
 /** `ndots capture join`: at which stretch of the way queries and replies were lost. */
 import type { Filter } from '../capture/filter.ts';
-import { openFile } from '../capture/input.ts';
 import { join, Vantage, type Join, type JoinedExchange, type Stretch } from '../capture/join.ts';
 import { Reading } from '../capture/reading.ts';
 import type { Naming } from './capture-names.ts';
@@ -8,6 +7,7 @@ import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow } from './capture-rows.ts';
 import { EXIT, type Io } from './command.ts';
 import { count, ms, type Paint } from './page.ts';
+import { openGiven } from './named-file.ts';
 
 /** Rows of what was lost that are shown; the rest is counted. */
 const SHOWN = 20;
@@ -29,7 +29,7 @@ export async function captureJoin(
   for (const path of options.files) {
     const vantage = new Vantage(path);
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
-    await reading.readWhole(await openFile(path, reading.remarks));
+    await reading.readWhole(await openGiven(path, reading.remarks));
     if (vantage.leftOut > 0)
       reading.remarks.add(`only the first ${vantage.exchanges.length} exchanges are compared`);
     parts.remarks(reading, path);

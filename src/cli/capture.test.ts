@@ -183,6 +183,20 @@ describe('ndots capture', () => {
     assert.equal((await run(at('nowhere.pcap'), file)).code, 0);
   });
 
+  test('packets that nothing could be read of are exit code 2, and no port would help', async () => {
+    writeFileSync(at('wifi.pcap'), pcapFile(105, walk));
+    writeFileSync(at('head.pcap'), pcapFile(LINK.RAW, walk).subarray(0, 13));
+    for (const [name, text] of [
+      ['wifi.pcap', /packets of link type 105, which ndots does not read/],
+      ['head.pcap', /the file ends within its header/],
+    ] as const) {
+      const { code, err } = await run(at(name));
+      assert.equal(code, 2, name);
+      assert.match(err, text);
+      assert.doesNotMatch(err, /--port/);
+    }
+  });
+
   test('packets of which none is of port 53: the way to name another port', async () => {
     const elsewhere = exchange(0, 'a.example.', 'A', { ends: { ...client, toPort: 1053 } });
     writeFileSync(at('elsewhere.pcap'), pcapFile(LINK.RAW, elsewhere));

@@ -1,7 +1,7 @@
 /** `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams and logs. */
 import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
 import { afterwards, filterOf, type Filter } from '../capture/filter.ts';
-import { openFile, openStream, type Input } from '../capture/input.ts';
+import type { Input } from '../capture/input.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts, type ReadingEvents } from '../capture/reading.ts';
@@ -15,6 +15,7 @@ import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { count, paintFor } from './page.ts';
 import { untilSignal } from './until-signal.ts';
+import { openGiven } from './named-file.ts';
 
 /** The verb `capture`. */
 export const capture: Command = {
@@ -87,7 +88,24 @@ class Run {
     if (!quiet) this.#summary();
     if (this.#failed > 0 && this.#failed === this.#options.files.length) return EXIT.failed;
     if (asked.aborted && !live) return EXIT.interrupted;
+    if (!live && this.#isUnread) return EXIT.failed;
     return this.#shown > 0 ? EXIT.ok : EXIT.no;
+  }
+
+  /** Whether there is no packet, no message and no line that could be read, and a reason was told. */
+  get #isUnread(): boolean {
+    const { remarks, totals } = this.#reading;
+    return (
+      remarks.list.length > 0 && this.#framesRead === 0 && totals.messages + totals.exchanges === 0
+    );
+  }
+
+  /** Packets without those of link types that are not known. */
+  get #framesRead(): number {
+    const { remarks, totals } = this.#reading;
+    return remarks.list
+      .filter(({ text }) => text.startsWith('packets of link type'))
+      .reduce((frames, { count: unread }) => frames - unread, totals.frames);
   }
 
   #events(): ReadingEvents {
@@ -150,10 +168,7 @@ class Run {
 
   async #file(path: string): Promise<void> {
     const { remarks } = this.#reading;
-    const input =
-      path === '-'
-        ? await openStream('standard input', process.stdin, remarks)
-        : await openFile(path, remarks);
+    const input = await openGiven(path, remarks);
     const close = (): void => input.close();
     this.#stop.signal.addEventListener('abort', close);
     const progress = this.#progress(input);
@@ -244,7 +259,7 @@ class Run {
       ...(this.#shown !== totals.exchanges ? [`${this.#shown} shown`] : []),
     ];
     this.#io.err(`${parts.join(', ')}\n`);
-    if (totals.frames > 0 && totals.messages + totals.encrypted === 0)
+    if (this.#framesRead > 0 && totals.messages + totals.encrypted === 0)
       this.#io.err(
         'ndots capture: no packet is from or to a port of name servers: --port names others than 53 and 5353\n',
       );

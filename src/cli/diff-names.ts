@@ -1,11 +1,11 @@
 /** `--names`: names that people ask for, from a list, a log, a capture or a dnstap stream. */
-import { openFile } from '../capture/input.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
 import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import type { NamedType } from '../diff/witnesses.ts';
 import { TYPE, typeNumber } from '../wire/iana.ts';
 import type { Io } from './command.ts';
+import { openGiven } from './named-file.ts';
 
 /** More names than this make more questions than are asked. */
 const NAMES_MAX = 50_000;
@@ -30,7 +30,7 @@ export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<read
       add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
     },
   });
-  await reading.readWhole(await openFile(path, reading.remarks), () => found.size >= NAMES_MAX);
+  await reading.readWhole(await openGiven(path, reading.remarks), () => found.size >= NAMES_MAX);
   if (found.size === 0) {
     for (const remark of reading.remarks.list) io.err(`ndots diff: ${printRemark(remark)}\n`);
     io.err(`ndots diff: ${path} holds no names\n`);

@@ -4,7 +4,6 @@ import type { Diagnosis } from '../capture/diagnosis.ts';
 import { cutRemark } from '../capture/exchanges/pairing.ts';
 import { Observations } from '../capture/evidence/observations.ts';
 import { rules } from '../capture/findings/rules.ts';
-import { openFile, openStream } from '../capture/input.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
@@ -15,6 +14,7 @@ import { packetsFile } from './capture-output.ts';
 import type { Io } from './command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { count, ms } from './page.ts';
+import { openGiven } from './named-file.ts';
 
 /** How long to look where nothing is said. */
 const LIVE_MS = 60_000;
@@ -65,10 +65,7 @@ export async function observe(
       ].join();
       try {
         const { remarks } = reading;
-        const input =
-          path === '-'
-            ? await openStream('standard input', process.stdin, remarks)
-            : await openFile(path, remarks);
+        const input = await openGiven(path, remarks);
         const close = (): void => input.close();
         stop.signal.addEventListener('abort', close);
         const progress =

@@ -5,6 +5,8 @@ import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText, readStandardInput } from '../base/read-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
+import { openFile, openStream, type Input } from '../capture/input.ts';
+import type { Remarks } from '../capture/packets/remarks.ts';
 import type { Io } from './command.ts';
 
 /**
@@ -35,6 +37,13 @@ export async function givenText(
   most: number = FILE_MAX.manifest,
 ): Promise<string> {
   return path === '-' ? io.stdin(what, most) : readText(path, what, most);
+}
+
+/** A capture, dnstap stream or log that a person named; `-` is standard input. @throws Problem */
+export async function openGiven(path: string, remarks: Remarks): Promise<Input> {
+  return path === '-'
+    ? openStream('standard input', process.stdin, remarks)
+    : openFile(path, remarks);
 }
 
 /** All of a stream as text: what `Io.stdin` gives. @throws Problem (`file-too-large`) */

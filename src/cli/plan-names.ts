@@ -1,5 +1,4 @@
 /** Names that clients have looked up, as their applications spelled them, and what is known of each. */
-import { openFile, openStream } from '../capture/input.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
 import type { SeenLookup } from '../capture/exchanges/seen-exchange.ts';
@@ -7,6 +6,7 @@ import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import { RCODE, TYPE } from '../wire/iana.ts';
 import { countDots } from '../resolver/client.ts';
 import type { Io } from './command.ts';
+import { openGiven } from './named-file.ts';
 
 /** What was seen of a name on the wire; undefined: it was not asked for. */
 export interface SeenName {
@@ -91,11 +91,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
           listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
       },
     });
-    const input =
-      file === '-'
-        ? await openStream('standard input', process.stdin, reading.remarks)
-        : await openFile(file, reading.remarks);
-    await reading.readWhole(input);
+    await reading.readWhole(await openGiven(file, reading.remarks));
     for (const remark of reading.remarks.list) io.err(`ndots plan: ${printRemark(remark)}\n`);
     // A log has other lines, too; in a list they are mistakes, or it is none.
     if (lookups === 0 && odd > 0)

@@ -1,4 +1,7 @@
 /** Sends queries at a rate, whatever the answers do (an open loop), and times the replies from when each query was due. */
+import { printHostPort } from '../base/ip.ts';
+import { Problem } from '../base/problem.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import type { UpstreamAddress } from '../net/network.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from '../net/udp-port.ts';
 import type { Query } from '../wire/query.ts';
@@ -42,11 +45,12 @@ const RCODE_MASK = 0x0f;
 /** So often the clock is looked at, milliseconds; what is due since is sent at once. */
 const TICK_MS = 1;
 
-/** Runs to its end, or until the signal comes. */
+/** Runs to its end, or until the signal comes. @throws Problem (`load-server`) where the system has no way to a server */
 export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> {
   const { servers, queries, rate, lastsMs, turnMs, timeoutMs, signal, progress } = parts;
-  const loads = servers.map((address) => new Asked(address, parts));
+  const loads: Asked[] = [];
   try {
+    for (const address of servers) loads.push(asked(address, parts));
     const begin = performance.now();
     let due = 0;
     let told = 0;
@@ -69,6 +73,19 @@ export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> 
     for (const load of loads) load.close();
   }
   return loads.map(({ load }) => load);
+}
+
+function asked(address: UpstreamAddress, parts: LoadParts): Asked {
+  try {
+    return new Asked(address, parts);
+  } catch (error) {
+    const { host, port } = address;
+    throw new Problem({
+      code: 'load-server',
+      text: `nothing can be sent to ${printHostPort(host, port)}: ${whyFailed(error)}`,
+      cause: error,
+    });
+  }
 }
 
 /** One server, and the source ports that ask it. */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { readMessage } from '../../src/wire/message.ts';
 import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 interface Ran {
@@ -12,9 +14,13 @@ interface Ran {
   readonly err: string;
 }
 
-function bench(...words: string[]): Promise<Ran> {
+const bench = (...words: string[]): Promise<Ran> => benchOf('', ...words);
+
+/** @param input what comes through its standard input */
+function benchOf(input: string, ...words: string[]): Promise<Ran> {
   return new Promise((done) => {
     const child = spawn('bin/ndots', ['bench', ...words]);
+    child.stdin.end(input);
     const text = { out: '', err: '' };
     child.stdout.on('data', (chunk: Buffer) => (text.out += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (text.err += chunk.toString()));
@@ -53,6 +59,41 @@ describe('ndots bench', () => {
     const refused = await bench(target, '--recorded', none);
     assert.equal(refused.code, 2);
     assert.match(refused.err, /none\.log holds no queries/);
+  });
+
+  test('sends the EDNS sizes of a recording, as it comes through standard input', async () => {
+    const line = (size: number): string =>
+      `[INFO] 10.244.0.9:41000 - 29008 "A IN backend.critical-app.svc.cluster.local. udp 41 false ${size}" NOERROR qr,rd,ra 68 0.000990251s\n`;
+    const sizes: number[] = [];
+    const seen = createSocket('udp4');
+    seen.on('message', (bytes, { port }) => {
+      sizes.push(readMessage(bytes).edns?.udpSize ?? 0);
+      bytes[2]! |= 0x80;
+      seen.send(bytes, port, '127.0.0.1');
+    });
+    await new Promise<void>((bound) => seen.bind(0, '127.0.0.1', bound));
+    const words = ['--recorded', '-', '--rate', '100', '--for', '1', '--clients', '1'];
+    const { code, out, err } = await benchOf(
+      line(512) + line(1232),
+      `127.0.0.1:${seen.address().port}`,
+      ...words,
+    );
+    seen.close();
+    assert.deepEqual([code, err], [0, ''], out);
+    assert.match(out, /: 2 queries of standard input$/m);
+    assert.deepEqual(new Set(sizes.filter((_, nth) => nth % 2 === 0)), new Set([0]));
+    assert.deepEqual(new Set(sizes.filter((_, nth) => nth % 2 === 1)), new Set([1232]));
+  });
+
+  test('a server that the system has no way to is told of, and nothing is measured', () => {
+    const words = ['-n', 'bin/ndots', 'bench', '192.0.2.1:53', '--for', '1'];
+    const alone = spawnSync('unshare', words, { encoding: 'utf8' });
+    if (/unshare/.test(alone.stderr)) return;
+    assert.equal(alone.status, 2);
+    assert.equal(
+      alone.stderr,
+      'ndots bench: nothing can be sent to 192.0.2.1:53: there is no route to it\n',
+    );
   });
 
   test('sends what glibc sends for a name in a pod, and the server has got all of it', async () => {
@@ -101,6 +142,7 @@ describe('ndots bench', () => {
     [[], /which server\?/, 3],
     [['dns.example'], /is no IP address/, 3],
     [['127.0.0.1', '--client', 'glib'], /Did you mean glibc/, 3],
+    [['127.0.0.1', '--recorded', 'x.log', '--client', 'musl'], /has queries, not names/, 3],
     [['127.0.0.1', '--names', '/nowhere'], /no such file or directory/, 2],
   ] as const)
     test(`"${words.join(' ')}" is a mistake that is explained`, async () => {

@@ -50,6 +50,10 @@ const flagBits: Readonly<Record<string, number>> = {
   cd: FLAG.CD,
 };
 
+/** What is remarked upon of a log without times. */
+export const noTimesRemark =
+  'the log has no times, so that nothing can be said of when and how fast (kubectl logs --timestamps)';
+
 /** Takes the text of a log apart, line by line. */
 export class QueryLogReader {
   readonly #events: LogEvents;
@@ -146,10 +150,7 @@ export class QueryLogReader {
     const stamp = TIME.exec(line)?.[1];
     const ms = stamp === undefined ? Number.NaN : Date.parse(stamp);
     if (Number.isNaN(ms)) {
-      if (!this.#timed)
-        this.#remarks.add(
-          'the log has no times, so that nothing can be said of when and how fast (kubectl logs --timestamps)',
-        );
+      if (!this.#timed) this.#remarks.add(noTimesRemark);
       this.#timed = true;
       return (this.#lastMs += Math.max(tookMs, 0.001));
     }
