@@ -182,6 +182,9 @@ export function captureWell(
   // What is only counted (a search path that costs much) has no exchanges: programs do not feel it.
   if (findings.some(({ severity, exchanges }) => severity === 'warning' && exchanges.length > 0))
     return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
+  // No message was read: these are the lines of logs.
+  if (cut.of === 0)
+    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${ms(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${ms(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;

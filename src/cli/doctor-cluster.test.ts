@@ -91,9 +91,23 @@ describe('with less', () => {
       'which pods may ask DNS',
     ]);
     assert.ok(unknown.some(({ code }) => code === 'ND3004'));
+    assert.ok(unknown.some(({ code }) => code === 'ND7003'));
     assert.ok(not.some(({ code }) => code === 'ND3008'));
     const { out } = await cluster.run('cluster', '--for', '10ms', '--timeout', '400ms');
     assert.equal(out.match(/which pods may ask DNS: .*403 Forbidden/g)?.length, 1);
+  });
+
+  test('the pods of one namespace say nothing of how those of others ask', async () => {
+    await using cluster = await LivingCluster.start();
+    cluster.api.faults.add({
+      resource: 'pods',
+      // That of the whole cluster; then those of the DNS pods' namespace are asked for.
+      times: 1,
+      fault: { kind: 'status', status: 403, reason: 'Forbidden' },
+    });
+    const { unknown, not } = await cluster.examine();
+    assert.ok(unknown.some(({ code }) => code === 'ND2007'));
+    assert.ok(not.some(({ code }) => code === 'ND3008'));
   });
 
   test('without the Corefile, replicas are asked all the same', async () => {

@@ -60,6 +60,16 @@ describe('ndots doctor', () => {
     );
   });
 
+  test('a log alone is no proof that it is not DNS: what never came, or came back to nobody, is not in it', async () => {
+    const line = (nth: number): string =>
+      `[INFO] 10.244.0.9:${40_000 + nth} - ${nth} "A IN www${nth}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;
+    writeFileSync(at('all-well.log'), Array.from({ length: 40 }, (_, nth) => line(nth)).join(''));
+    const { code, out } = await run(at('all-well.log'));
+    assert.equal(code, 0);
+    assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*seen in a\s+capture/);
+    assert.doesNotMatch(out, /Not DNS/);
+  });
+
   test('a trouble that begins in the middle is found as if the capture had begun with it', async () => {
     const trouble = (passing: Passing): boolean =>
       passing.atMs > 20_000 && passing.type === 'AAAA' && !/cluster/.test(passing.name);

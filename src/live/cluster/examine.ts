@@ -83,6 +83,9 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const slices = items('EndpointSlice');
   const endpoints = slices === null || service === null ? null : endpointsOf(slices, service);
   const hasPods = items('Pod') !== null;
+  // Those of one namespace say nothing of how others ask.
+  const hasEveryPod =
+    hasPods && lists.every((one) => one.wanted.kind !== 'Pod' || one.narrowed === null);
   if (hasPods && service === null && pods.servers.length === 0 && items('Service') !== null)
     throw new Problem({
       code: 'no-replicas',
@@ -150,13 +153,13 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     cluster,
     namespace,
     pods: hasPods ? pods.servers : null,
-    clients: hasPods ? pods.clients : null,
+    clients: hasEveryPod ? pods.clients : null,
     clientPods: pods.total,
     service,
     endpoints,
     nodes: items('Node')?.map(nodeOf) ?? null,
     cutOff: policies === null || !hasPods ? null : cutOff(policies, pods.clients),
-    autoscalers: (items('HorizontalPodAutoscaler') ?? []).flatMap(autoscalerOf),
+    autoscalers: items('HorizontalPodAutoscaler')?.flatMap(autoscalerOf) ?? null,
     proxyMode: proxyModeOf(items('ConfigMap') ?? []),
     configuration,
     measurement,

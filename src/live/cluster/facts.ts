@@ -45,13 +45,14 @@ export interface ClusterFacts {
   /** Of the DNS pods. */
   readonly namespace: string;
   readonly pods: readonly DnsPod[] | null;
+  /** Null also where the pods of one namespace alone could be listed. */
   readonly clients: readonly ClientGroup[] | null;
   readonly clientPods: number;
   readonly service: DnsService | null;
   readonly endpoints: readonly DnsEndpoint[] | null;
   readonly nodes: readonly ClusterNode[] | null;
   readonly cutOff: readonly CutOff[] | null;
-  readonly autoscalers: readonly Autoscaler[];
+  readonly autoscalers: readonly Autoscaler[] | null;
   /** `iptables`, `ipvs`, `nftables`; null: its ConfigMap was not found. */
   readonly proxyMode: string | null;
   /** What the linter says of the configuration; null: no Corefile could be read. */

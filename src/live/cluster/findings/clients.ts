@@ -42,7 +42,7 @@ export const others: ClusterRule = clusterRule(
     name: 'pods that ask elsewhere',
   },
   ({ clients, service, pods, namespace }, about) => {
-    if (clients === null) return unknown('pods could not be listed');
+    if (clients === null) return unknown('the pods of all namespaces could not be listed');
     const ours = new Set([
       ...(service?.vips ?? []).map(({ host }) => host),
       ...(pods ?? []).flatMap(({ addresses }) => addresses),

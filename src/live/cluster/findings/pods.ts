@@ -196,6 +196,7 @@ export const autoscalerAtMost: ClusterRule = clusterRule(
     name: 'an autoscaler at its limit',
   },
   ({ autoscalers }: ClusterFacts, about) => {
+    if (autoscalers === null) return unknown('autoscalers could not be listed');
     const full = autoscalers.filter(
       ({ current, desired, most }) => most > 0 && desired >= most && current >= most,
     );
