@@ -16,7 +16,7 @@ import { PcapngReader } from './packets/pcapng.ts';
 import { Remarks } from './packets/remarks.ts';
 import { DnstapReader } from './records/dnstap-messages.ts';
 import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
-import type { SearchDomains } from './exchanges/search-walk.ts';
+import { SearchDomains } from './exchanges/search-walk.ts';
 
 /** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
 export const usualPorts: readonly number[] = [53, 5353];
@@ -50,6 +50,15 @@ export interface ReadingTotals extends DissectCounts, PairingCounts {
   lastMs: number;
 }
 
+/** What is read once more, when all of it has been read before. */
+export interface SecondReading {
+  /** What is not of this time is passed over, milliseconds since 1970. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Those that the first reading has learned. */
+  readonly domains: SearchDomains;
+}
+
 /** Reads inputs one after the other; `end` closes what is open. */
 export class Reading {
   readonly remarks: Remarks = new Remarks();
@@ -58,6 +67,7 @@ export class Reading {
   readonly #dissector: Dissector;
   readonly #pairing: Pairing;
   readonly #grouping: LookupGrouping;
+  readonly #second: SecondReading | null;
   #lookups = 0;
   #exchanges = 0;
   #lost = 0;
@@ -66,13 +76,18 @@ export class Reading {
   #nowMs = -Infinity;
 
   /** @param ports where name servers are asked */
-  constructor(events: ReadingEvents, ports: readonly number[] = usualPorts) {
+  constructor(
+    events: ReadingEvents,
+    ports: readonly number[] = usualPorts,
+    second: SecondReading | null = null,
+  ) {
     this.#events = events;
+    this.#second = second;
+    this.domains = second?.domains ?? new SearchDomains();
     this.#grouping = new LookupGrouping((lookup) => {
       this.#lookups++;
       events.lookup?.(lookup);
-    });
-    this.domains = this.#grouping.domains;
+    }, this.domains);
     this.#pairing = new Pairing(
       { begun: (exchange) => this.#begun(exchange), ended: (exchange) => this.#ended(exchange) },
       this.remarks,
@@ -147,6 +162,7 @@ export class Reading {
 
   #readerOf(format: Format): CaptureReader | null {
     const take = (frame: Frame): void => {
+      if (!this.#isWanted(frame.timeMs)) return;
       this.#time(frame.timeMs);
       this.#dissector.take(frame);
       this.#events.frame?.(frame);
@@ -157,7 +173,9 @@ export class Reading {
       case 'pcapng':
         return new PcapngReader(take, this.remarks);
       case 'dnstap':
-        return new DnstapReader((message) => this.takeMessage(message), this.remarks);
+        return new DnstapReader((message) => {
+          if (this.#isWanted(message.timeMs)) this.takeMessage(message);
+        }, this.remarks);
       case 'text':
         return new QueryLogReader(
           {
@@ -174,6 +192,10 @@ export class Reading {
       case 'empty':
         return null;
     }
+  }
+
+  #isWanted(ms: number): boolean {
+    return this.#second === null || (ms >= this.#second.fromMs && ms <= this.#second.toMs);
   }
 
   #begun(exchange: SeenExchange): void {

@@ -71,10 +71,12 @@ export function captureOutputs(
   return {
     exchange(exchange) {
       if (packets !== null && !asPassed) order.add(hidden(exchange));
+      if (output !== 'text' && output !== 'json') return;
       // Names are of the addresses as they are; what is shown besides is hidden.
-      const shown = { ...hidden(exchange), client: exchange.client, server: exchange.server };
-      if (output === 'text') say(exchangeRow({ ...shown, hops: exchange.hops }, naming, paint));
-      else if (output === 'json') say(JSON.stringify(exchangeDocument(shown, named)));
+      const { client, server, hops } = exchange;
+      const shown = redaction === null ? exchange : { ...hidden(exchange), client, server };
+      if (output === 'json') say(JSON.stringify(exchangeDocument(shown, named)));
+      else say(exchangeRow(redaction === null ? shown : { ...shown, hops }, naming, paint));
     },
     lookup(lookup) {
       if (output !== 'flow') return;

@@ -155,9 +155,18 @@ function micros(at: number): string {
   return String(Math.floor(at * 1000 + 0.5) % 1000).padStart(3, '0');
 }
 
+/** The second that was printed last: most rows are of the same as the row before. */
+const printed = { second: Number.NaN, text: '' };
+
 /** `2026-11-22T03:07:20.123456Z`. */
 function isoTime(at: number): string {
-  return `${new Date(Math.floor(at + 0.0005)).toISOString().slice(0, -1)}${micros(at)}Z`;
+  const ms = Math.floor(at + 0.0005);
+  const second = Math.floor(ms / 1000);
+  if (second !== printed.second) {
+    printed.second = second;
+    printed.text = new Date(second * 1000).toISOString().slice(0, 20);
+  }
+  return `${printed.text}${String(ms - second * 1000).padStart(3, '0')}${micros(at)}Z`;
 }
 
 /** `03:07:20.123456`, UTC. */

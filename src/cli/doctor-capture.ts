@@ -3,6 +3,7 @@ import { problemsIn } from '../base/problem.ts';
 import type { Diagnosis } from '../capture/diagnosis.ts';
 import { cutRemark } from '../capture/exchanges/pairing.ts';
 import { Observations } from '../capture/evidence/observations.ts';
+import type { SearchDomains } from '../capture/exchanges/search-walk.ts';
 import { rules } from '../capture/findings/rules.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
@@ -20,11 +21,19 @@ import { openGiven } from './named-file.ts';
 const LIVE_MS = 60_000;
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-/** Reads all that there is. @param part of which only what began in it is looked at */
+/** What is beside a part belongs to it when a query of it is waited for, or was asked before: milliseconds. */
+const BESIDE_MS = 20_000;
+
+/**
+ * Reads all that there is.
+ * @param part of which only what began in it is looked at, when all has been looked at before
+ * @param domains that were learned then
+ */
 export async function observe(
   options: DoctorOptions,
   io: Io,
   part: Part = { fromMs: -Infinity, toMs: Infinity },
+  domains: SearchDomains | null = null,
 ): Promise<{ reading: Reading; observed: Observations; failed: number }> {
   let observed: Observations | null = null;
   const seen = (): Observations => observed!;
@@ -48,6 +57,9 @@ export async function observe(
       },
     },
     options.ports ?? usualPorts,
+    domains === null
+      ? null
+      : { fromMs: part.fromMs - BESIDE_MS, toMs: part.toMs + BESIDE_MS, domains },
   );
   observed = new Observations(reading.domains);
   const stop = new AbortController();
@@ -111,6 +123,12 @@ export async function observe(
   observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
   observed.cut.messages = reading.remarks.count(cutRemark);
   observed.cut.of = reading.totals.messages;
+  for (const { what, most, count: many } of observed.leftOut)
+    reading.remarks.add(
+      `${what} than the ${most} that are looked at one by one: they are in the sums only`,
+      '',
+      many,
+    );
   for (const remark of reading.remarks.list) io.err(`ndots doctor: ${printRemark(remark)}\n`);
   return { reading, observed, failed };
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
+import { writeNodeCapture } from '../../test/kit/node-captures.ts';
 import { everybody } from '../../test/kit/story-parts.ts';
 import { healthy, play, type Passing } from '../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
@@ -68,6 +69,19 @@ describe('ndots doctor', () => {
     assert.equal(code, 0);
     assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*seen in a\s+capture/);
     assert.doesNotMatch(out, /Not DNS/);
+  });
+
+  test('of more clients than are looked at one by one all queries are counted, and it is said how many were left out', async () => {
+    writeNodeCapture(at('crowd.pcap'), { packets: 18_000, trouble: 'crowd', sightings: 1 });
+    const { out, err } = await run(at('crowd.pcap'), '-o', 'json', '--fail-on', 'never');
+    const { totals, remarks } = JSON.parse(out) as {
+      readonly totals: { readonly queries: number; readonly clients: number };
+      readonly remarks: readonly { readonly text: string; readonly count: number }[];
+    };
+    assert.equal(totals.clients, 10_000);
+    const left = remarks.find(({ text }) => text.startsWith('queries of more clients than'));
+    assert.equal(left?.count, totals.queries - 10_000);
+    assert.match(err, /^ndots doctor: \d+ × queries of more clients than the 10000 /m);
   });
 
   test('a trouble that begins in the middle is found as if the capture had begun with it', async () => {

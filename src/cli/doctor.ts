@@ -99,7 +99,7 @@ async function diagnosePackets(
   const part = isThere ? troubledPart(whole, observed) : null;
   if (part === null) return whole;
   // What there is to remark has been told.
-  const again = await observe(options, { ...io, err: () => undefined }, part);
+  const again = await observe(options, { ...io, err: () => undefined }, part, observed.domains);
   return withPart(whole, diagnose(again.observed, wanted), part);
 }
 

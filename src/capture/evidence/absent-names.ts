@@ -1,5 +1,6 @@
 /** Names that do not exist and that programs ask for by themselves: no step of a search path goes on from them. */
 import { RCODE } from '../../wire/iana.ts';
+import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { isServiceConfig } from './service-config.ts';
@@ -19,6 +20,7 @@ export class AbsentNames {
     new BoundedMap(CLIENTS_MAX);
   /** The first ones. */
   readonly samples: SeenLookup[] = [];
+  readonly #kept = new CopiedBytes();
   readonly #parents: BoundedMap<string, { readonly parent: string; queries: number }> =
     new BoundedMap(PARENTS_MAX);
 
@@ -41,7 +43,9 @@ export class AbsentNames {
     const parent = last.slice(last.indexOf('.') + 1);
     const below = this.#parents.at(parent, () => ({ parent, queries: 0 }));
     if (below !== null) below.queries += queries;
-    if (this.samples.length < SAMPLES_MAX) this.samples.push(lookup);
+    if (this.samples.length >= SAMPLES_MAX) return;
+    for (const exchange of lookup.exchanges) this.#kept.keep(exchange);
+    this.samples.push(lookup);
   }
 
   /** The longest domain that this share of the names, 0 to 1, is below; `.` if they have none in common. */

@@ -3,6 +3,7 @@
 /** Values by key, made on first use; null once the table is full. */
 export class BoundedMap<K, V> {
   readonly #values = new Map<K, V>();
+  readonly #list: V[] = [];
   readonly #most: number;
   /** How often something had no place. */
   leftOut: number = 0;
@@ -11,15 +12,17 @@ export class BoundedMap<K, V> {
     this.#most = most;
   }
 
-  at(key: K, make: () => V): V | null {
-    let value = this.#values.get(key);
-    if (value !== undefined) return value;
+  /** @param make should be one function for all calls: a new one for each exchange costs more than what is looked for */
+  at(key: K, make: (key: K) => V): V | null {
+    const known = this.#values.get(key);
+    if (known !== undefined) return known;
     if (this.#values.size >= this.#most) {
       this.leftOut++;
       return null;
     }
-    value = make();
+    const value = make(key);
     this.#values.set(key, value);
+    this.#list.push(value);
     return value;
   }
 
@@ -31,7 +34,8 @@ export class BoundedMap<K, V> {
     return this.#values.size;
   }
 
+  /** In the order of their making. */
   get list(): readonly V[] {
-    return [...this.#values.values()];
+    return this.#list;
   }
 }

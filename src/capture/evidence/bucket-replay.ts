@@ -66,11 +66,13 @@ export class BucketReplay {
     const even = lost / queries.length;
     const chance = slots.reduce((sum, slot) => sum + Math.abs(slot.lost - even * slot.asked), 0);
     let best: Bucket | null = null;
+    let least = Infinity;
     for (const burst of BURSTS)
       for (let rate = RATE_MIN; rate < RATE_MAX; rate *= RATE_STEP) {
-        const error = errorOf(slots, rate, burst) / lost;
-        if (best === null || error < best.error)
-          best = { rate, burst, error, chance: chance / lost };
+        const error = errorOf(slots, rate, burst, least);
+        if (error >= least) continue;
+        least = error;
+        best = { rate, burst, error: error / lost, chance: chance / lost };
       }
     return best;
   }
@@ -91,12 +93,13 @@ function slotsOf(queries: readonly { readonly ms: number; readonly lost: boolean
   }));
 }
 
-/** How far the losses of the slots are from those of this bucket. */
-function errorOf(slots: readonly Slot[], rate: number, burst: number): number {
+/** How far the losses of the slots are from those of this bucket. @param most what is further is not followed to its end */
+function errorOf(slots: readonly Slot[], rate: number, burst: number, most: number): number {
   let tokens = burst;
   let lastMs = slots[0]!.times[0]!;
   let error = 0;
   for (const { times, lost } of slots) {
+    if (error >= most) break;
     let dropped = 0;
     for (const ms of times) {
       tokens = Math.min(burst, tokens + ((ms - lastMs) * rate) / 1000);

@@ -3,6 +3,8 @@ import { RCODE, TYPE } from '../../wire/iana.ts';
 import { readMessage } from '../../wire/message.ts';
 import { printData } from '../../wire/print.ts';
 import { ReadError } from '../../wire/reader.ts';
+import { Records } from '../../wire/records.ts';
+import { SECTION } from '../../wire/writer.ts';
 import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 
@@ -94,14 +96,20 @@ export class NameView {
   }
 
   #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
-    try {
-      const soa = readMessage(reply!).authority.find(({ type }) => type === TYPE.SOA);
-      if (soa === undefined) return;
-      const before = this.negativeTtls.findLast((each) => each.server === server);
-      if (before?.ttl === soa.ttl && repliedMs! - before.ms < SAME_TTL_MS) return;
-      this.negativeTtls = [...this.negativeTtls, { ms: repliedMs!, ttl: soa.ttl, server }];
-    } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
-    }
+    const ttl = negativeTtlOf(reply!);
+    if (ttl < 0) return;
+    const before = this.negativeTtls.findLast((each) => each.server === server);
+    if (before?.ttl === ttl && repliedMs! - before.ms < SAME_TTL_MS) return;
+    this.negativeTtls = [...this.negativeTtls, { ms: repliedMs!, ttl, server }];
   }
+}
+
+const records = new Records();
+
+/** The TTL of the SOA record with which a negative answer comes, seconds; -1: it has none that can be read. */
+function negativeTtlOf(reply: Uint8Array): number {
+  for (records.over(reply); records.next();)
+    if (records.section === SECTION.authority && records.type === TYPE.SOA)
+      return records.writtenTtl;
+  return -1;
 }

@@ -5,6 +5,7 @@
 import { printAddress } from '../../base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { Recognition } from '../clients/recognition.ts';
+import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
 import type { PathEvent } from '../packets/dissect.ts';
@@ -13,11 +14,12 @@ import { AbsentNames } from './absent-names.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
-import { FlowView } from './flow-view.ts';
+import { Flows } from './flows.ts';
 import { NameView } from './name-view.ts';
 import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { PairMap } from './pair-map.ts';
 import { QuestionCase } from './question-case.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
@@ -54,6 +56,15 @@ export interface ClientView {
   readonly servers: Map<string, { asked: number; lost: number }>;
 }
 
+/** Something of which there was more than is looked at one by one. */
+export interface LeftOut {
+  /** `queries of more clients`. */
+  readonly what: string;
+  /** So many are looked at. */
+  readonly most: number;
+  readonly count: number;
+}
+
 /** Pairs of A and AAAA that left together. */
 export interface Pairs {
   asked: number;
@@ -76,9 +87,10 @@ export class Observations {
   /** By server: how latencies go with what waits. */
   readonly lines: BoundedMap<string, WaitingLine> = new BoundedMap(MOST.replays);
   readonly clients: BoundedMap<string, ClientView> = new BoundedMap(MOST.clients);
-  readonly flows: BoundedMap<string, FlowView> = new BoundedMap(MOST.flows);
+  readonly flows: Flows = new Flows(MOST.flows);
   readonly newSockets: NewSockets = new NewSockets();
-  readonly names: BoundedMap<string, NameView> = new BoundedMap(MOST.names);
+  /** By name and type. */
+  readonly names: PairMap<string, number, NameView> = new PairMap(MOST.names);
   readonly losses: SeenExchange[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
@@ -117,6 +129,9 @@ export class Observations {
   lastMs: number = -Infinity;
   /** Packets of which fragments were missing. */
   missingFragments: number = 0;
+  readonly #kept = new CopiedBytes();
+  #lossesLeftOut = 0;
+  #lookupsLeftOut = 0;
 
   /** @param domains the search domains that the reading has learned */
   constructor(domains: SearchDomains) {
@@ -128,39 +143,50 @@ export class Observations {
     return Math.max(0, (this.lastMs - this.firstMs) / 1000);
   }
 
+  /** What there was too much of to be looked at one by one: it is in the sums, and no finding names it. */
+  get leftOut(): readonly LeftOut[] {
+    const all: readonly LeftOut[] = [
+      { what: 'queries of more clients', most: MOST.clients, count: this.clients.leftOut },
+      { what: 'queries to more servers', most: MOST.servers, count: this.servers.leftOut },
+      { what: 'queries from more sockets', most: MOST.flows, count: this.flows.leftOut },
+      { what: 'queries for more names and types', most: MOST.names, count: this.names.leftOut },
+      { what: 'more lost queries', most: MOST.losses, count: this.#lossesLeftOut },
+      { what: 'more slow or failed lookups', most: MOST.lookups, count: this.#lookupsLeftOut },
+    ];
+    return all.filter(({ count }) => count > 0);
+  }
+
   exchange(exchange: SeenExchange): void {
     if (exchange.ending === 'open' || exchange.ending === 'waiting') return;
-    const { client, server, sentMs, name, type } = exchange;
+    const { server, sentMs, name, type } = exchange;
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
     countOutcome(this.total, exchange);
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
-    this.servers.at(server.address, () => new ServerView(server.address))?.add(exchange);
-    this.replays.at(server.address, () => new BucketReplay())?.add(exchange);
-    this.lines.at(server.address, () => new WaitingLine())?.add(exchange);
+    this.servers.at(server.address, newServer)?.add(exchange);
+    this.replays.at(server.address, newReplay)?.add(exchange);
+    this.lines.at(server.address, newLine)?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address) {
-      this.backends.at(behind, () => new ServerView(behind))?.add(exchange);
+      this.backends.at(behind, newServer)?.add(exchange);
       // Queries wait at the server that works, and not at the address that it shares with others.
-      this.lines.at(behind, () => new WaitingLine())?.add(exchange);
+      this.lines.at(behind, newLine)?.add(exchange);
     }
     this.#client(exchange);
     if (exchange.protocol === 'udp') {
-      const key = `${client.address} ${client.port} ${server.address}`;
-      const flow = this.flows.at(key, () => new FlowView(exchange));
+      const flow = this.flows.at(exchange);
       if (flow !== null) {
         this.newSockets.add(exchange, flow.knew(exchange));
         flow.add(exchange);
       }
     }
-    if (name !== '')
-      this.names.at(`${type} ${name}`, () => new NameView(name, type))?.add(exchange);
-    if (isLost(exchange) && this.losses.length < MOST.losses) this.losses.push(exchange);
-    if (exchange.stray !== null && this.strays.length < MOST.events) this.strays.push(exchange);
+    if (name !== '') this.names.at(name, type, newName)?.add(exchange);
+    if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
+    if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
-      if (this.truncated.length < MOST.events) this.truncated.push(exchange);
+      this.#keep(exchange, this.truncated, MOST.events);
   }
 
   lookup(lookup: SeenLookup): void {
@@ -180,8 +206,13 @@ export class Observations {
       (each) => isLost(each) || each.rcode === RCODE.SERVFAIL || each.rcode === RCODE.REFUSED,
     );
     const found = exchanges.some(({ answers, rcode }) => answers > 0 && rcode === RCODE.NOERROR);
-    if ((slow || wrong || !found) && this.affected.length < MOST.lookups)
-      this.affected.push(lookup);
+    if (!slow && !wrong && found) return;
+    if (this.affected.length >= MOST.lookups) {
+      if (slow || wrong) this.#lookupsLeftOut++;
+      return;
+    }
+    for (const each of exchanges) this.#kept.keep(each);
+    this.affected.push(lookup);
   }
 
   path(event: PathEvent): void {
@@ -219,15 +250,18 @@ export class Observations {
     if (this.failures.length < MOST.events) this.failures.push(failure);
   }
 
+  #keep(exchange: SeenExchange, list: SeenExchange[], most: number): void {
+    if (list.length >= most) {
+      if (list === this.losses) this.#lossesLeftOut++;
+      return;
+    }
+    this.#kept.keep(exchange);
+    list.push(exchange);
+  }
+
   #client(exchange: SeenExchange): void {
     const { address } = exchange.client;
-    const view = this.clients.at(address, () => ({
-      address,
-      outcomes: noOutcomes(),
-      byTcp: 0,
-      recognition: new Recognition(),
-      servers: new Map(),
-    }));
+    const view = this.clients.at(address, newClient);
     if (view === null) return;
     countOutcome(view.outcomes, exchange);
     if (exchange.protocol === 'tcp') view.byTcp++;
@@ -262,11 +296,26 @@ export class Observations {
       else if (first || second) {
         pairs.oneLost++;
         if (second) pairs.secondLost++;
-        if (samePort && this.halves.length < MOST.events) this.halves.push(second ? other : one);
+        if (samePort) this.#keep(second ? other : one, this.halves, MOST.events);
       }
       at++;
     }
   }
+}
+
+const newServer = (address: string): ServerView => new ServerView(address);
+const newReplay = (): BucketReplay => new BucketReplay();
+const newLine = (): WaitingLine => new WaitingLine();
+const newName = (name: string, type: number): NameView => new NameView(name, type);
+
+function newClient(address: string): ClientView {
+  return {
+    address,
+    outcomes: noOutcomes(),
+    byTcp: 0,
+    recognition: new Recognition(),
+    servers: new Map(),
+  };
 }
 
 function noPairs(): Pairs {

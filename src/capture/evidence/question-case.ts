@@ -3,6 +3,7 @@
  * that does not repeat them (draft-vixie-dnsext-dns0x20): what looks answered is thrown away, and asked for again.
  */
 import { HEADER } from '../../wire/iana.ts';
+import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** So long after a reply the same question is still the same attempt to learn it, milliseconds. */
@@ -26,6 +27,7 @@ export class QuestionCase {
   changed: number = 0;
   readonly ignored: IgnoredReply[] = [];
   readonly #waiting = new Map<string, SeenExchange>();
+  readonly #kept = new CopiedBytes();
 
   add(exchange: SeenExchange): void {
     const { capitals, client, name, type, sentMs } = exchange;
@@ -44,6 +46,7 @@ export class QuestionCase {
     if (!isRespelled(exchange)) return;
     this.changed++;
     if (this.#waiting.size >= WAITING_MAX) this.#waiting.clear();
+    this.#kept.keep(exchange);
     this.#waiting.set(key, exchange);
   }
 }

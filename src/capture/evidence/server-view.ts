@@ -75,13 +75,14 @@ export class ServerView {
   }
 
   readonly #order: (readonly [number, Second])[] = [];
+  readonly #makeSecond = (at: number): Second => {
+    const made: Second = { asked: 0, replied: 0, lost: 0, latencyMs: 0 };
+    this.#order.push([at, made]);
+    return made;
+  };
 
   #second(ms: number): Second | null {
     const at = Math.floor(ms / 1000);
-    return this.seconds.at(at, () => {
-      const made: Second = { asked: 0, replied: 0, lost: 0, latencyMs: 0 };
-      this.#order.push([at, made]);
-      return made;
-    });
+    return this.seconds.at(at, this.#makeSecond);
   }
 }

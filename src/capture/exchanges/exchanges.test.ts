@@ -5,10 +5,13 @@ import {
   back,
   dnsMessage,
   ip,
+  linked,
+  pcapFile,
   udp,
   type Captured,
   type Ends,
 } from '../../../test/kit/packets.ts';
+import { LINK } from '../packets/frame.ts';
 import { Reading } from '../reading.ts';
 import type { SeenExchange, SeenLookup } from './seen-exchange.ts';
 
@@ -112,6 +115,40 @@ describe('exchanges', () => {
         ['answered', 2],
       ],
     );
+  });
+
+  test('on all interfaces at once an IPv6 packet, which has no number, is one packet wherever it is seen', async () => {
+    const asked: Ends = { from: 'fd00::5', fromPort: 40_000, to: 'fd00:96::a', toPort: 53 };
+    const translated = { ...asked, to: 'fd00::53' };
+    const seen = (ms: number, way: Ends, reply: boolean, port: number, ttl: number): Captured => {
+      const message = dnsMessage('www.example.com.', 'A', { reply });
+      const bytes = linked(ip(way, 17, udp(way, message), { ttl }), LINK.SLL2);
+      bytes[7] = port;
+      return { timeMs: 1.7e12 + ms, bytes };
+    };
+    const exchanges: SeenExchange[] = [];
+    const reading = new Reading({ ended: (each) => exchanges.push(each) });
+    const file = pcapFile(LINK.SLL2, [
+      seen(0, asked, false, 3, 64),
+      seen(0.01, translated, false, 5, 63),
+      seen(0.02, translated, false, 9, 63),
+      seen(1, back(translated), true, 9, 64),
+      seen(1.01, back(translated), true, 5, 64),
+      seen(1.02, back(asked), true, 3, 63),
+    ]);
+    await reading.readWhole({
+      ...{ name: 'any.pcap', format: 'pcap', size: null },
+      chunks: (async function* () {
+        yield file;
+      })(),
+      taken: () => 0,
+      close: () => undefined,
+    });
+    assert.deepEqual(
+      exchanges.map(({ ending, attempt, hops }) => [ending, attempt, hops.length]),
+      [['answered', 1, 1]],
+    );
+    assert.equal(reading.totals.copies, 1);
   });
 
   test('a translated destination is a hop, whose own reply is known; the exchange ends once', () => {

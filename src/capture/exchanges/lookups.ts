@@ -4,7 +4,7 @@
  */
 import { limit, type Limit } from '../../base/limits.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import { SearchDomains } from './search-walk.ts';
+import type { SearchDomains } from './search-walk.ts';
 import { isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
 /** Clients whose lookups are followed at a time; the one that was silent for longest is let go first. */
@@ -22,6 +22,8 @@ const PATIENCE_MS = 300;
 
 interface Growing {
   readonly client: string;
+  /** `firstLabelHash` of its names. */
+  readonly label: number;
   readonly exchanges: SeenExchange[];
   readonly candidates: string[];
   /** Exchanges that are not over. */
@@ -35,16 +37,24 @@ interface Growing {
 
 /** Groups exchanges as they begin and end. */
 export class LookupGrouping {
-  readonly domains: SearchDomains = new SearchDomains();
+  readonly #domains: SearchDomains;
   readonly #clients = new Map<string, Growing[]>();
   readonly #of = new Map<SeenExchange, Growing>();
   readonly #give: (lookup: SeenLookup) => void;
   readonly #most: number;
   #sweptMs = -Infinity;
 
-  /** @param give gets each lookup when nothing can be added to it any more */
-  constructor(give: (lookup: SeenLookup) => void, most: number = clientLimit.default) {
+  /**
+   * @param give gets each lookup when nothing can be added to it any more
+   * @param domains learns those of the walks
+   */
+  constructor(
+    give: (lookup: SeenLookup) => void,
+    domains: SearchDomains,
+    most: number = clientLimit.default,
+  ) {
     this.#give = give;
+    this.#domains = domains;
     this.#most = most;
   }
 
@@ -52,29 +62,35 @@ export class LookupGrouping {
     const { address } = exchange.client;
     this.#sweep(exchange.sentMs);
     let growing = this.#clients.get(address);
-    // Insertion order is the order of use.
-    if (growing === undefined) growing = [];
-    else this.#clients.delete(address);
-    this.#clients.set(address, growing);
+    const isNew = growing === undefined;
+    growing ??= [];
+    // Insertion order is the order of use, as long as it may be asked for.
+    const isFilling = this.#clients.size > this.#most / 2;
+    if (!isNew && isFilling) this.#clients.delete(address);
+    if (isNew || isFilling) this.#clients.set(address, growing);
     if (this.#clients.size > this.#most) {
       const [oldest, theirs] = this.#clients.entries().next().value!;
       for (const each of [...theirs]) this.#close(each);
       this.#clients.delete(oldest);
     }
-    let home = this.#homeOf(exchange, growing);
+    const label = firstLabelHash(exchange.name);
+    const home = this.#homeOf(exchange, label, growing);
     if (home === null) {
-      home = {
+      const made = {
         client: address,
-        exchanges: [],
-        candidates: [],
-        open: 0,
+        label,
+        exchanges: [exchange],
+        candidates: [exchange.name],
+        open: 1,
         lastMs: exchange.sentMs,
         stem: null,
         found: false,
         closed: false,
       };
-      growing.push(home);
+      growing.push(made);
       if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
+      this.#of.set(exchange, made);
+      return;
     }
     if (home.exchanges.at(-1)?.name !== exchange.name) home.found = false;
     home.exchanges.push(exchange);
@@ -104,10 +120,12 @@ export class LookupGrouping {
   }
 
   /** The lookup that the exchange goes on with; null: it begins one. */
-  #homeOf(exchange: SeenExchange, growing: readonly Growing[]): Growing | null {
+  #homeOf(exchange: SeenExchange, label: number, growing: readonly Growing[]): Growing | null {
     let found: Growing | null = null;
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
+      // What excludes most comes first: a busy client has hundreds of lookups under way, and each query is held against all of them.
+      if (each.label !== label) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
       const fits =
@@ -122,20 +140,21 @@ export class LookupGrouping {
 
   /** Whether the exchange asks for the next name of the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
-    // What excludes most comes first: a busy client has hundreds of lookups under way, and each query is held against all of them.
-    if (each.found || !sameFirstLabel(last.name, exchange.name)) return false;
+    if (each.found) return false;
     if (each.candidates.includes(exchange.name)) return false;
     const { sentMs } = exchange;
     // The next name is asked for when the one before is settled.
-    const current = each.exchanges.filter(({ name }) => name === last.name);
-    if (current.some((one) => one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS))
-      return false;
-    const settled = current.every(({ ending }) => ending === 'answered');
+    let settled = true;
+    for (const one of each.exchanges) {
+      if (one.name !== last.name || one.ending === 'answered') continue;
+      if (one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS) return false;
+      settled = false;
+    }
     if (settled && sentMs - each.lastMs > NEXT_MS) return false;
-    const step = this.domains.step(last.name, exchange.name);
+    const step = this.#domains.step(last.name, exchange.name);
     if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
     each.stem = step.stem;
-    this.domains.learn(step);
+    this.#domains.learn(step);
     return true;
   }
 
@@ -167,14 +186,15 @@ export class LookupGrouping {
   }
 }
 
-/** Whether both names begin with the same label, as all names of a walk do. */
-function sameFirstLabel(one: string, other: string): boolean {
-  for (let at = 0; at < one.length; at++) {
-    const code = one.charCodeAt(at);
-    if (code !== other.charCodeAt(at)) return false;
-    if (code === 0x2e) return true;
+/** Of the first label, which all names of a walk have in common. */
+function firstLabelHash(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < name.length; at++) {
+    const code = name.charCodeAt(at);
+    if (code === 0x2e) break;
+    hash = Math.imul(hash ^ code, 0x01000193);
   }
-  return false;
+  return hash;
 }
 
 /** Whether the exchange asks for the same name in the same call: its other family, or the same once more. */
@@ -187,6 +207,7 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     if (one.name !== name) break;
     if (one.type === type) latest ??= one;
     else other ??= one;
+    if (latest !== null && other !== null) break;
   }
   if (latest === null) {
     // The other family: at once, or (one after the other) when the first has been answered or given up.

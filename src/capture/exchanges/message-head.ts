@@ -1,6 +1,7 @@
 /** The beginning of a message, which is all that pairing looks at: header, first question, and the OPT of a query. */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { LOWER, NAME_MAX, printName } from '../../wire/name.ts';
+import { KnownTexts } from './known-texts.ts';
 
 /** What a message begins with; a reader reuses one object. */
 export interface MessageHead {
@@ -10,6 +11,8 @@ export interface MessageHead {
   answers: number;
   /** The question's name: absolute, in lower case; empty if there is no question that can be read. */
   name: string;
+  /** Of the name: 32 bits. */
+  nameHash: number;
   type: number;
   class: number;
   /** What the sender's OPT offers, bytes; 0 = no OPT was seen. */
@@ -21,22 +24,21 @@ export interface MessageHead {
 }
 
 const COOKIE = 10;
-/** Names that are known by their bytes; a capture has few. When there are more, all are forgotten. */
-const KNOWN_MAX = 100_000;
 
 /** Reads the beginnings of messages, and remembers the texts of names. */
 export class HeadReader {
   readonly head: MessageHead = {
-    ...{ id: 0, flags: 0, questions: 0, answers: 0, name: '', type: 0, class: 0 },
+    ...{ id: 0, flags: 0, questions: 0, answers: 0, name: '', nameHash: 0, type: 0, class: 0 },
     ...{ udpSize: 0, cookie: false, capitals: false },
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
-  readonly #known = new Map<string, string>();
+  readonly #names = new KnownTexts(printName);
 
   /** Reads `bytes[start, end)` into `head`. @returns false if there is no question in it that can be read */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const { head } = this;
     head.name = '';
+    head.nameHash = 0;
     head.type = 0;
     head.class = 0;
     head.udpSize = 0;
@@ -79,14 +81,8 @@ export class HeadReader {
       }
     }
     this.head.capitals = capitals;
-    const key = folded.toString('latin1', 0, length);
-    let name = this.#known.get(key);
-    if (name === undefined) {
-      if (this.#known.size >= KNOWN_MAX) this.#known.clear();
-      name = printName(folded);
-      this.#known.set(key, name);
-    }
-    this.head.name = name;
+    this.head.name = this.#names.of(folded, 0, length);
+    this.head.nameHash = this.#names.hash;
     return at;
   }
 

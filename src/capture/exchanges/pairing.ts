@@ -8,6 +8,7 @@ import { FLAG } from '../../wire/iana.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
+import { KnownTexts } from './known-texts.ts';
 import { HeadReader, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
 import type { Hop, SeenExchange } from './seen-exchange.ts';
@@ -55,12 +56,12 @@ export class Pairing {
   readonly #remarks: Remarks;
   readonly #most: number;
   readonly #reader = new HeadReader();
-  readonly #texts = new AddressTexts();
+  readonly #addresses = new KnownTexts((bytes) => printAddress(bytes));
   readonly #copies = new CopiedBytes();
   /** By both ends and id. Insertion order is the order of sending. */
   readonly #waiting = new Map<string, Waiting>();
-  /** The same by port and question, for hops. */
-  readonly #asked = new Map<string, Waiting>();
+  /** The same by a hash of port and question, for hops. */
+  readonly #asked = new Map<number, Waiting>();
   readonly #answered = new Map<string, number>();
   readonly #key = Buffer.alloc(64);
   #nowMs = 0;
@@ -85,6 +86,7 @@ export class Pairing {
     if (!readable && message.cut) {
       // Ports and ids say which reply is whose; what was asked stays unknown.
       head.name = '';
+      head.nameHash = 0;
       head.type = 0;
       head.questions = 0;
     } else if (!readable && !(isReply && head.questions === 0)) {
@@ -112,15 +114,17 @@ export class Pairing {
   #query(message: PassingMessage, head: MessageHead): void {
     this.counts.queries++;
     const key = this.#keyOf(message, head.id, false);
-    const question = this.#questionOf(message, head, false);
+    const { sourcePort } = message;
+    const question = questionHash(message.protocol, sourcePort, head);
     const same = this.#waiting.get(key);
     if (same !== undefined && isCopy(same, message)) {
       this.counts.copies++;
       return;
     }
     const before = same ?? null;
-    const first = before === null ? this.#asked.get(question) : undefined;
-    if (first !== undefined && isSamePacket(first, message, this.#ends(message, false).client)) {
+    const first =
+      before === null ? this.#askedBy(question, message.protocol, sourcePort, head) : null;
+    if (first !== null && isSamePacket(first, message, this.#source(message))) {
       this.#hop(first, message, key);
       return;
     }
@@ -132,7 +136,7 @@ export class Pairing {
     const attempt = repeated ? before.exchange.attempt + 1 : 1;
     const exchange = this.#exchange(message, head, attempt);
     const { ipId, ttl, port } = message;
-    const waiting: Waiting = { exchange, keys: [key], question, ipId, ttl, port, hop: null };
+    const waiting: Waiting = { exchange, key, hopKeys: null, question, ipId, ttl, port, hop: null };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
     this.#events.begun?.(exchange);
@@ -153,12 +157,13 @@ export class Pairing {
   /** The same packet with another destination, and perhaps another sender. */
   #hop(first: Waiting, message: PassingMessage, key: string): void {
     const { exchange } = first;
-    const { client, server } = this.#ends(message, false);
+    const [client, server] = [this.#source(message), this.#target(message)];
     const { timeMs: sentMs, port, ipId, ttl } = message;
     const hop: Hop = { client, server, sentMs, repliedMs: null, port };
-    exchange.hops = [...exchange.hops, hop];
-    first.keys.push(key);
-    this.#waiting.set(key, { ...first, keys: first.keys, ipId, ttl, port, hop });
+    exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
+    (first.hopKeys ??= []).push(key);
+    const { hopKeys, question } = first;
+    this.#waiting.set(key, { exchange, key: first.key, hopKeys, question, ipId, ttl, port, hop });
   }
 
   #reply(message: PassingMessage, head: MessageHead): void {
@@ -185,20 +190,19 @@ export class Pairing {
 
   /** A reply to a query of the capture, but from another address than was asked. */
   #stray(message: PassingMessage, head: MessageHead): boolean {
-    const asked = this.#asked.get(this.#questionOf(message, head, true));
-    if (asked === undefined) return false;
-    const { client, server } = this.#ends(message, true);
-    if (asked.exchange.client.address !== client.address) return false;
-    asked.exchange.stray ??= server;
+    const { protocol, targetPort } = message;
+    const question = questionHash(protocol, targetPort, head);
+    const asked = this.#askedBy(question, protocol, targetPort, head);
+    if (asked?.exchange.client.address !== this.#target(message).address) return false;
+    asked.exchange.stray ??= this.#source(message);
     return true;
   }
 
   #exchange(message: PassingMessage, head: MessageHead, attempt: number): SeenExchange {
-    const { client, server } = this.#ends(message, false);
     return {
       protocol: message.protocol,
-      client,
-      server,
+      client: this.#source(message),
+      server: this.#target(message),
       sentMs: message.timeMs,
       query: this.#copies.copy(message.bytes, message.start, message.end),
       repliedMs: null,
@@ -221,12 +225,33 @@ export class Pairing {
     };
   }
 
-  #ends(message: PassingMessage, reply: boolean): Pick<SeenExchange, 'client' | 'server'> {
-    const { head, addressesAt, family, sourcePort, targetPort } = message;
+  #source({ head, addressesAt: at, family, sourcePort: port }: PassingMessage): Peer {
+    return { address: this.#addresses.of(head, at, at + (family === 4 ? 4 : 16)), port };
+  }
+
+  #target({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
     const size = family === 4 ? 4 : 16;
-    const source = { address: this.#texts.of(head, addressesAt, size), port: sourcePort };
-    const target = { address: this.#texts.of(head, addressesAt + size, size), port: targetPort };
-    return reply ? { client: target, server: source } : { client: source, server: target };
+    const at = addressesAt + size;
+    return { address: this.#addresses.of(head, at, at + size), port };
+  }
+
+  /** The waiting query with this question from this port. */
+  #askedBy(
+    hash: number,
+    protocol: PassingMessage['protocol'],
+    port: number,
+    { id, type, name }: MessageHead,
+  ): Waiting | null {
+    const asked = this.#asked.get(hash);
+    if (asked === undefined) return null;
+    const { exchange } = asked;
+    const isIt =
+      exchange.client.port === port &&
+      exchange.id === id &&
+      exchange.name === name &&
+      exchange.type === type &&
+      exchange.protocol === protocol;
+    return isIt ? asked : null;
   }
 
   #finish(exchange: SeenExchange, ending: SeenExchange['ending']): void {
@@ -234,8 +259,9 @@ export class Pairing {
     this.#events.ended(exchange);
   }
 
-  #forget({ keys, question, exchange }: Waiting): void {
-    for (const key of keys) this.#waiting.delete(key);
+  #forget({ key, hopKeys, question, exchange }: Waiting): void {
+    this.#waiting.delete(key);
+    if (hopKeys !== null) for (const each of hopKeys) this.#waiting.delete(each);
     if (this.#asked.get(question)?.exchange === exchange) this.#asked.delete(question);
   }
 
@@ -244,7 +270,7 @@ export class Pairing {
     this.#expiredMs = now;
     for (const [key, waiting] of this.#waiting) {
       if (now - waiting.exchange.sentMs < REPLY_WAIT_MS) break;
-      if (waiting.hop !== null && waiting.keys[0] !== key) {
+      if (waiting.hop !== null) {
         this.#waiting.delete(key);
         continue;
       }
@@ -258,7 +284,8 @@ export class Pairing {
   }
 
   /** Both ends, protocol and id as one text; that of a reply is that of its query. */
-  #keyOf({ head, addressesAt, family, ...of }: PassingMessage, id: number, reply: boolean): string {
+  #keyOf(of: PassingMessage, id: number, reply: boolean): string {
+    const { head, addressesAt, family } = of;
     const size = family === 4 ? 4 : 16;
     const out = this.#key;
     const first = reply ? size : 0;
@@ -278,19 +305,15 @@ export class Pairing {
     out[at + 6] = of.protocol === 'udp' ? 1 : 2;
     return out.toString('latin1', 0, at + 7);
   }
-
-  /** The client's port, the protocol, id and question as one text: what translation of addresses leaves as it is. */
-  #questionOf(of: PassingMessage, { id, type, name }: MessageHead, reply: boolean): string {
-    const port = reply ? of.targetPort : of.sourcePort;
-    return `${port} ${id} ${of.protocol === 'udp' ? type : -type} ${name}`;
-  }
 }
 
 interface Waiting {
   readonly exchange: SeenExchange;
-  /** Its own, then those of its hops. */
-  readonly keys: string[];
-  readonly question: string;
+  /** Of the exchange, and of its hops; null: it has none. */
+  readonly key: string;
+  hopKeys: string[] | null;
+  /** Its `questionHash`. */
+  readonly question: number;
   readonly ipId: number;
   readonly ttl: number;
   readonly port: number;
@@ -299,6 +322,20 @@ interface Waiting {
 }
 
 const noHops: readonly Hop[] = [];
+
+/**
+ * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves as it is. Of two that are equal by
+ * chance the later one is found.
+ */
+function questionHash(
+  protocol: PassingMessage['protocol'],
+  port: number,
+  { id, type, nameHash }: MessageHead,
+): number {
+  let hash = Math.imul(nameHash ^ ((port << 16) | id), 0x9e3779b1);
+  hash = Math.imul((hash ^ (hash >>> 15)) + (protocol === 'udp' ? type : ~type), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) & 0x3fff_ffff;
+}
 
 /** The packet that is waiting, captured again: on another interface, or one router further. */
 function isCopy({ exchange, hop, ipId, ttl, port }: Waiting, message: PassingMessage): boolean {
@@ -332,27 +369,4 @@ function fill(exchange: SeenExchange, message: PassingMessage, head: MessageHead
   exchange.rcode = head.flags & FLAG.RCODE;
   exchange.replyFlags = head.flags;
   exchange.answers = head.answers;
-}
-
-/** Texts of addresses, made once each. */
-class AddressTexts {
-  readonly #known = new Map<number | string, string>();
-
-  of(bytes: Uint8Array, at: number, size: 4 | 16): string {
-    let key: number | string;
-    if (size === 4)
-      key =
-        bytes[at]! * 0x1000000 + (bytes[at + 1]! << 16) + (bytes[at + 2]! << 8) + bytes[at + 3]!;
-    else {
-      key = '';
-      for (let i = at; i < at + size; i++) key += String.fromCharCode(bytes[i]!);
-    }
-    let text = this.#known.get(key);
-    if (text === undefined) {
-      if (this.#known.size >= 100_000) this.#known.clear();
-      text = printAddress(bytes, at, size);
-      this.#known.set(key, text);
-    }
-    return text;
-  }
 }

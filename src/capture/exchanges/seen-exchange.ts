@@ -16,6 +16,8 @@ export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
 /** An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so often. */
 export interface SeenExchange extends Exchange {
+  /** Moved with its bytes when it is kept. */
+  query: Uint8Array;
   readonly protocol: 'udp' | 'tcp';
   /** Absolute, lower case; empty: the capture has only the beginning of the query. */
   readonly name: string;

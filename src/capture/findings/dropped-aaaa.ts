@@ -21,7 +21,7 @@ export const droppedAaaa: Rule = {
       return unknown('no pairs of A and AAAA were seen');
     const victims = observed.names.list.filter(({ type, name, outcomes }) => {
       if (type !== TYPE.AAAA || outcomes.lost < outcomes.asked) return false;
-      const a = observed.names.get(`${TYPE.A} ${name}`)?.outcomes;
+      const a = observed.names.get(name, TYPE.A)?.outcomes;
       return a !== undefined && a.asked - a.lost > 0 && a.lost <= 0.34 * a.asked;
     });
     const again = victims.filter(({ outcomes }) => outcomes.asked >= 2);

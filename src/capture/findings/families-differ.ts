@@ -12,7 +12,7 @@ export const familiesDiffer: Rule = {
   check(observed) {
     const mixed = observed.names.list.flatMap((a) => {
       if (a.type !== TYPE.A) return [];
-      const aaaa = observed.names.get(`${TYPE.AAAA} ${a.name}`);
+      const aaaa = observed.names.get(a.name, TYPE.AAAA);
       if (aaaa === undefined) return [];
       const exists = (view: typeof a): number => view.outcomes.found + view.outcomes.nodata;
       // Each type has been both: a name that came or went changes once.

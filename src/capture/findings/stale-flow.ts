@@ -114,9 +114,9 @@ function isNameOrType(observed: Observations, flow: FlowView): boolean {
     ({ client, server }) =>
       client.address === flow.client && client.port === flow.port && server.address === flow.server,
   );
-  const names = new Set(losses.map(({ name, type }) => `${type} ${name}`));
-  const never = [...names].filter((key) => {
-    const view = observed.names.get(key);
+  const names = new Map(losses.map((loss) => [`${loss.type} ${loss.name}`, loss]));
+  const never = [...names.values()].filter(({ name, type }) => {
+    const view = observed.names.get(name, type);
     return view !== undefined && view.outcomes.lost === view.outcomes.asked;
   });
   // Another socket asks for something that is answered, or the names are many.

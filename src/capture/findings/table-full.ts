@@ -35,9 +35,9 @@ export const tableFull: Rule = {
         : unknown(
             'hardly any socket is used on after its first reply while others get lost, and nothing says how full the table is (conntrack -S, dmesg)',
           );
-    const losses = claims.open.filter(({ client, server, sentMs }) => {
-      const flow = observed.flows.get(`${client.address} ${client.port} ${server.address}`);
-      return flow === undefined || sentMs <= flow.firstReplyMs;
+    const losses = claims.open.filter((loss) => {
+      const flow = observed.flows.get(loss);
+      return flow === undefined || loss.sentMs <= flow.firstReplyMs;
     });
     if (firstTries(losses).length < 3 || (!full && losses.length < 0.5 * fresh.lost))
       return excluded('nothing is lost, or for another reason');

@@ -10,7 +10,7 @@ export const wrongAaaa: Rule = {
     const wrong = observed.names.list.flatMap((aaaa) => {
       if (aaaa.type !== TYPE.AAAA) return [];
       const { nxdomain, servfail, refused, asked, lost } = aaaa.outcomes;
-      const a = observed.names.get(`${TYPE.A} ${aaaa.name}`)?.outcomes;
+      const a = observed.names.get(aaaa.name, TYPE.A)?.outcomes;
       const bad = nxdomain + servfail + refused;
       // Always so, and A always found: what goes to and fro is two servers that differ.
       if (a === undefined || a.found === 0 || a.nxdomain > 0 || a.servfail > 0) return [];
@@ -27,7 +27,7 @@ export const wrongAaaa: Rule = {
       ({ type, name, outcomes }) =>
         type === TYPE.AAAA &&
         outcomes.asked > 0 &&
-        (observed.names.get(`${TYPE.A} ${name}`)?.outcomes.found ?? 0) > 0,
+        (observed.names.get(name, TYPE.A)?.outcomes.found ?? 0) > 0,
     );
     if (!both) return unknown('no name was found for which AAAA was asked, too');
     const bad = wrong.reduce((sum, each) => sum + each.bad, 0);

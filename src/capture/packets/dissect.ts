@@ -8,6 +8,7 @@ import {
   ETHER,
   isKnownLink,
   networkPlace,
+  portOf,
   type NetworkPlace,
 } from './link-layer.ts';
 import type { Remarks } from './remarks.ts';
@@ -32,7 +33,7 @@ export interface PassingMessage {
   /** The IP packet's, for telling one packet seen twice from two packets. */
   ttl: number;
   ipId: number;
-  /** Interface of the capture. */
+  /** Interface, as far as the capture tells: packets of one number may have passed several, those of two numbers did. */
   port: number;
   /** Whether the capture has only its beginning. */
   cut: boolean;
@@ -125,7 +126,7 @@ export class Dissector {
     this.counts.frames++;
     this.#frame = frame.number;
     this.#timeMs = frame.timeMs;
-    this.#port = frame.port;
+    this.#port = portOf(frame);
     if (!isKnownLink(frame.link)) {
       this.#remarks.add(
         `packets of link type ${frame.link}, which ndots does not read`,

@@ -49,6 +49,17 @@ export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
   }
 }
 
+/**
+ * A number for where a frame was seen. What was captured on all interfaces at once (`-i any`) says on which (SLL2), or in which direction
+ * (SLL): a packet on its way through a node is in it several times.
+ */
+export function portOf({ bytes, start, end, link, port }: Frame): number {
+  if (link === LINK.SLL2 && start + 8 <= end)
+    return port * 65_536 + ((bytes[start + 6]! << 8) | bytes[start + 7]!);
+  if (link === LINK.SLL && start + 2 <= end) return port * 65_536 + bytes[start + 1]!;
+  return port;
+}
+
 /** @param at where the EtherType stands */
 export function behindType(
   bytes: Uint8Array,

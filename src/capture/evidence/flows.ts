@@ -1,0 +1,54 @@
+/** The flows of a capture: each is one port of a client and one server. */
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { FlowView } from './flow-view.ts';
+import { PairMap } from './pair-map.ts';
+
+const PORTS = 65_536;
+
+/** Flows by both ends. */
+export class Flows {
+  /** By the client's address, then by the number of the server and the port. */
+  readonly #flows: PairMap<string, number, FlowView>;
+  readonly #servers = new Map<string, number>();
+  readonly #most: number;
+  #present: SeenExchange | null = null;
+  readonly #make = (): FlowView => new FlowView(this.#present!);
+
+  /** @param most more are counted and not looked at one by one */
+  constructor(most: number) {
+    this.#most = most;
+    this.#flows = new PairMap(most);
+  }
+
+  /** That of the exchange, made on first use; null once there are too many. */
+  at(exchange: SeenExchange): FlowView | null {
+    const { client, server } = exchange;
+    if (!this.#servers.has(server.address) && this.#servers.size < this.#most)
+      this.#servers.set(server.address, this.#servers.size);
+    this.#present = exchange;
+    return this.#flows.at(client.address, this.#ends(exchange), this.#make);
+  }
+
+  get(exchange: SeenExchange): FlowView | undefined {
+    return this.#flows.get(exchange.client.address, this.#ends(exchange));
+  }
+
+  get size(): number {
+    return this.#flows.size;
+  }
+
+  /** Queries of flows that had no place. */
+  get leftOut(): number {
+    return this.#flows.leftOut;
+  }
+
+  /** In the order of their first queries. */
+  get list(): readonly FlowView[] {
+    return this.#flows.list;
+  }
+
+  /** A server without a number has no flow. */
+  #ends({ client, server }: SeenExchange): number {
+    return (this.#servers.get(server.address) ?? this.#most) * PORTS + client.port;
+  }
+}
