@@ -7,7 +7,8 @@ import { makeQuery, type Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replyBytes } from '../../../test/kit/upstream.ts';
 import { packEntries, unpackEntries } from './packed-entries.ts';
-import { DENIAL, Store, SUCCESS, type Half } from './store.ts';
+import { DENIAL, SUCCESS, type Half } from './entries.ts';
+import { Store } from './store.ts';
 import { rcodeName } from '../../wire/iana.ts';
 
 function makeStore(clock: VirtualClock): Store {
