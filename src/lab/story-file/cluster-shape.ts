@@ -2,7 +2,8 @@
 import { ManifestFolder } from '../../kube/manifests/folder.ts';
 import { isObject } from '../../kube/api/json-object.ts';
 import type { Script } from '../../resolver/answers-file.ts';
-import { readManifests, type Manifest } from '../../kube/manifests/manifest.ts';
+import { readManifests } from '../../kube/manifests/manifest-file.ts';
+import type { Manifest } from '../../kube/manifests/manifest.ts';
 import type { ImpliedPod } from '../../kube/manifests/pods.ts';
 import { Problem } from '../../base/problem.ts';
 import { podsOf } from '../cluster.ts';
