@@ -202,7 +202,11 @@ export function readCluster(
     values.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.files]),
   );
   const plan: StoryPlan = {
-    ...{ objects: text, corefile: corefileText, nodeResolvConf, ipv6, files },
+    objects: text,
+    corefile: corefileText,
+    nodeResolvConf,
+    ipv6,
+    files,
     ...(values.rules === null ? {} : { mode: values.rules }),
     internet: internet === null ? [] : { addresses: internetAddresses, script: internet },
   };
@@ -220,7 +224,8 @@ function podObjects({ pods }: ClusterValues): readonly object[] {
       if (!taken.has(candidate)) ip = candidate;
     }
     return {
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: { namespace, name, labels: { app: name, ...labels } },
       spec: {
         nodeName: node,

@@ -13,8 +13,13 @@ import { rcodeName } from '../../wire/iana.ts';
 
 function makeStore(clock: VirtualClock): Store {
   return new Store({
-    ...{ capacities: [1024, 1024] as const, bytes: 1 << 20, staleSeconds: 0, clock },
-    ...{ preferPositive: false, counting: false, random: seededRandom(7) },
+    capacities: [1024, 1024] as const,
+    bytes: 1 << 20,
+    staleSeconds: 0,
+    clock,
+    preferPositive: false,
+    counting: false,
+    random: seededRandom(7),
   });
 }
 
