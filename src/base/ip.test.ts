@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { isIP as runtimeIsIP } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isIP, parseAddress, plainAddress, printAddress } from './ip.ts';
+import {
+  isIP,
+  parseAddress,
+  parseHostPort,
+  plainAddress,
+  printAddress,
+  printHostPort,
+} from './ip.ts';
 
 test('zeros in front of the numbers of an IPv4 address say nothing, and IPv4 in IPv6 is IPv4', () => {
   for (const [written, plain] of [
@@ -87,4 +94,19 @@ test('what is an address, and of which family, is what the runtime says', () => 
     fc.property(damaged, (text) => assert.equal(isIP(text), runtimeIsIP(text))),
     { numRuns: 20_000 },
   );
+});
+
+test('a server is read as it is printed, and a name or a port out of range is none', () => {
+  const address = fc.oneof(fc.ipV4(), fc.ipV6()).map((text) => printAddress(parseAddress(text)!));
+  const port = fc.integer({ min: 0, max: 65_535 });
+  fc.assert(
+    fc.property(address, port, (host, number) => {
+      assert.deepEqual(parseHostPort(printHostPort(host, number)), { host, port: number });
+      assert.deepEqual(parseHostPort(host), { host, port: null });
+    }),
+  );
+  assert.deepEqual(parseHostPort('fe80::1%eth0'), { host: 'fe80::1%eth0', port: null });
+  assert.deepEqual(parseHostPort('[fe80::1%eth0]:53'), { host: 'fe80::1%eth0', port: 53 });
+  for (const text of ['', 'dns.example', 'dns.example:53', '192.0.2.1:65536', '192.0.2.1:', ':53'])
+    assert.equal(parseHostPort(text), null, text);
 });

@@ -170,3 +170,21 @@ export function bracketed(address: string): string {
 export function printHostPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`;
 }
+
+/**
+ * The address of a server as people write it: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, perhaps with the interface
+ * of a link-local one (`fe80::1%eth0`). Names are none. The port is from 0 to 65535; null: none is named.
+ */
+export function parseHostPort(
+  text: string,
+): { readonly host: string; readonly port: number | null } | null {
+  if (isHost(text)) return { host: text, port: null };
+  const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
+  const host = parts?.[1] ?? parts?.[2] ?? '';
+  const port = parts?.[3] === undefined ? null : Number(parts[3]);
+  return isHost(host) && (port ?? 0) <= 65_535 ? { host, port } : null;
+}
+
+function isHost(text: string): boolean {
+  return parseAddress(text.replace(/%.*/s, '')) !== null;
+}

@@ -13,15 +13,28 @@ export function readReports(answer: unknown): readonly CacheReport[] | null {
 type Kind = 'string' | 'number' | 'boolean' | 'strings';
 
 const reportKeys: Readonly<Record<string, Kind>> = {
-  ...{ servers: 'strings', zones: 'strings', view: 'string', workers: 'number' },
+  servers: 'strings',
+  zones: 'strings',
+  view: 'string',
+  workers: 'number',
 };
 const toldKeys: Readonly<Record<string, Kind>> = {
-  ...{ worker: 'number', found: 'number', size: 'number' },
+  worker: 'number',
+  found: 'number',
+  size: 'number',
 };
 const entryKeys: Readonly<Record<string, Kind>> = {
-  ...{ name: 'string', type: 'string', class: 'string', rcode: 'string', half: 'string' },
-  ...{ from: 'string', dnssecOk: 'boolean', checkingDisabled: 'boolean' },
-  ...{ ttl: 'number', storedTtl: 'number', hits: 'number' },
+  name: 'string',
+  type: 'string',
+  class: 'string',
+  rcode: 'string',
+  half: 'string',
+  from: 'string',
+  dnssecOk: 'boolean',
+  checkingDisabled: 'boolean',
+  ttl: 'number',
+  storedTtl: 'number',
+  hits: 'number',
 };
 
 function isTold(told: unknown): boolean {

@@ -144,8 +144,15 @@ type Values = ReturnType<typeof parseOptions<typeof table>>['values'];
 function fieldsOf(host: string | undefined, values: Values): EtcdOptions['fields'] {
   const { port, priority, weight, text: words, mail, ttl, targetstrip, group: of } = values;
   const all: Record<string, string | number | boolean | null> = {
-    ...{ host: host ?? null, port, priority, weight, text: words },
-    ...{ mail: mail ? true : null, ttl, targetstrip, group: of },
+    host: host ?? null,
+    port,
+    priority,
+    weight,
+    text: words,
+    mail: mail ? true : null,
+    ttl,
+    targetstrip,
+    group: of,
   };
   const given: Record<string, string | number | boolean> = {};
   for (const [name, value] of Object.entries(all)) if (value !== null) given[name] = value;

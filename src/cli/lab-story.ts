@@ -32,7 +32,10 @@ function corefileProblems({ text, place, isOwnFile }: StoryCorefile): readonly P
   // The template of a node cache becomes a Corefile later.
   if (text.includes('__PILLAR__')) return [];
   const { problems } = parseCorefileText({
-    ...{ file: place.file, text: text.replaceAll('@API@', API_URL), dnsPort: 53, env: {} },
+    file: place.file,
+    text: text.replaceAll('@API@', API_URL),
+    dnsPort: 53,
+    env: {},
   });
   return problems.map((problem) => {
     if (isOwnFile || problem.place === null) return problem;

@@ -81,14 +81,14 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   const server =
     options.run.coredns === null ? [] : ['--server', `coredns=${resolve(options.run.coredns)}`];
   ownFolder(folder);
-  const said = openSync(log, 'w');
+  const logFile = openSync(log, 'w');
   const child = startIsolated(
     [...words, ...server],
     { ...io.env, [INSIDE]: '1' },
-    ['pipe', said, said, 'pipe'],
+    ['pipe', logFile, logFile, 'pipe'],
     { outlives: true },
   );
-  closeSync(said);
+  closeSync(logFile);
   const report = child.stream(REPORT_FD);
   const text = await new Promise<string>((done) => {
     let line = '';

@@ -138,8 +138,17 @@ const table = {
     ),
   }),
   ...group('Server', {
-    ...{ conf, dnsPort, pidfile, plugins, quiet, version },
-    ...{ workers, transport, httpConnections, logBuffer, hang },
+    conf,
+    dnsPort,
+    pidfile,
+    plugins,
+    quiet,
+    version,
+    workers,
+    transport,
+    httpConnections,
+    logBuffer,
+    hang,
   }),
 };
 

@@ -46,8 +46,13 @@ describe('the command line of node-cache', () => {
 
   test('without iptables and nft the message says what to do', () => {
     const parts = {
-      ...{ addresses: ['10.96.0.10'], port: 53, healthPort: 8080, lease: true, name: 'x' },
-      ...{ path: '/nonexistent', log: makeLog(() => undefined) },
+      addresses: ['10.96.0.10'],
+      port: 53,
+      healthPort: 8080,
+      lease: true,
+      name: 'x',
+      path: '/nonexistent',
+      log: makeLog(() => undefined),
     };
     for (const [program, text] of [
       ['auto', /neither iptables nor nft is installed/],

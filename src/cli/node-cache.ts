@@ -233,7 +233,12 @@ function nodeNetwork(
   const lease = options.failOpen;
   const rules = options.setupIptables
     ? chooseRules({
-        ...{ addresses: localIp, port: dnsPortOf(options), lease, name, path, log },
+        addresses: localIp,
+        port: dnsPortOf(options),
+        lease,
+        name,
+        path,
+        log,
         healthPort: options.healthPort ?? 8080,
         program: options.rules ?? 'auto',
       })
@@ -244,7 +249,11 @@ function nodeNetwork(
   const sets = localInterface !== null || rules.length > 0;
   const shell = lease && sets && !skipTeardown ? findProgram('sh', path) : null;
   return new NodeNetwork({
-    ...{ localInterface, rules, shell, skipTeardown, log },
+    localInterface,
+    rules,
+    shell,
+    skipTeardown,
+    log,
     onError: (kind) => metrics.failed(kind),
     onRepair: (what) => metrics.repaired(what),
   });

@@ -94,8 +94,15 @@ export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
       entriesStay: values.entriesStay,
     },
     run: {
-      ...{ output: output ?? 'text', mode: mode ?? 'iptables' },
-      ...{ coredns: null, pcap: null, keep: false, model, save, color, noColor },
+      output: output ?? 'text',
+      mode: mode ?? 'iptables',
+      coredns: null,
+      pcap: null,
+      keep: false,
+      model,
+      save,
+      color,
+      noColor,
     },
   };
 }

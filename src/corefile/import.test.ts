@@ -174,7 +174,11 @@ describe('refused imports', () => {
   test('a directory, or a file that may not be read', () => {
     const refuse = (code: string): string => {
       const input = {
-        ...{ file: 'Corefile', text: 'import d', dnsPort: 53, env: {}, directives: [] },
+        file: 'Corefile',
+        text: 'import d',
+        dnsPort: 53,
+        env: {},
+        directives: [],
         glob: () => [],
         readFile: (): string => {
           throw Object.assign(new Error(`${code}: no`), { code });

@@ -9,6 +9,7 @@ import type { RawToken } from './lex.ts';
 import { DirectiveNames } from './names.ts';
 import { parseProblem, syntaxProblem } from './problems.ts';
 import type { Advice } from './problems.ts';
+import { adviceForOther } from './other-texts.ts';
 import { Report } from './report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, Property, ServerBlock, Token } from './tree.ts';
@@ -43,7 +44,7 @@ export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new Report();
   const parser = new Parser(input, report);
   const blocks = parser.run();
-  const advice = report.found.length > 0 ? adviceOf(input.text) : null;
+  const advice = report.found.length > 0 ? adviceForOther(input.text) : null;
   if (advice !== null) {
     // Every line of it is a mistake of the same sort: one is enough.
     report.found.splice(0, Infinity, report.found[0]!.with(advice));
@@ -60,38 +61,6 @@ export function parseCorefile(input: ParseInput): ParseOutput {
     warnings: report.remarks,
   };
 }
-
-/** What to say of a text that is no Corefile at all; null: it may be one. */
-function adviceOf(text: string): typeof manifestAdvice | typeof chartAdvice | null {
-  if (isManifest(text)) return manifestAdvice;
-  return isChart(text) ? chartAdvice : null;
-}
-
-/** Whether this is a template of Helm. The plugin `template` has {{ }} too, but only with fields of its own, inside of a line. */
-function isChart(text: string): boolean {
-  return (
-    /^[ \t]*\{\{/m.test(text) || (text.includes('{{') && /\.(Values|Release|Chart)\b/.test(text))
-  );
-}
-
-const chartAdvice = {
-  hint: 'This is a template of a Helm chart, not the Corefile that Helm makes of it.',
-  remedy:
-    "Take what it makes: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
-} as const;
-
-/** Whether this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
-function isManifest(text: string): boolean {
-  return (
-    /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^[ \t]*['"]?Corefile['"]?:\s*[|>]/m.test(text)
-  );
-}
-
-const manifestAdvice = {
-  hint: 'This is a Kubernetes manifest, perhaps the ConfigMap that holds a Corefile, not the Corefile itself.',
-  remedy:
-    "Take its text: kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
-} as const;
 
 /** Deeper braces than anybody writes. */
 const DEPTH_MAX = 64;

@@ -57,8 +57,12 @@ export function manifestsState(
   problem: (problem: Problem) => void,
 ): ProxyObjects {
   const wanted = {
-    ...{ endpoints: true, pods: false, multicluster: false, zones: true },
-    ...{ labels: '', namespaceLabels: '' },
+    endpoints: true,
+    pods: false,
+    multicluster: false,
+    zones: true,
+    labels: '',
+    namespaceLabels: '',
   };
   const built = new ImpliedCluster(wanted, defaultRanges).build(manifests);
   for (const each of built.problems) problem(each);

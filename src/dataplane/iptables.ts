@@ -102,8 +102,8 @@ export function iptablesJumps(): string {
   for (const table of ['filter', 'nat']) {
     if (table === 'nat') lines.push('COMMIT', '*nat');
     for (const [of, from, to, match, comment] of jumps) {
-      const said = comment === '' ? '' : `-m comment --comment "${comment}" `;
-      if (of === table) lines.push(`-I ${from} ${match}${said}-j ${to}`);
+      const commentWords = comment === '' ? '' : `-m comment --comment "${comment}" `;
+      if (of === table) lines.push(`-I ${from} ${match}${commentWords}-j ${to}`);
     }
   }
   return [...lines, 'COMMIT', ''].join('\n');

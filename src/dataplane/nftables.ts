@@ -87,8 +87,8 @@ function addChain(commands: Commands, name: string, rest = ''): void {
 }
 
 function addRule(commands: Commands, of: string, rule: string, comment = ''): void {
-  const said = comment === '' ? '' : ` comment "${comment}"`;
-  commands.rules.push(`add rule ${commands.words.ip} kube-proxy ${of} ${rule}${said}`);
+  const commentText = comment === '' ? '' : ` comment "${comment}"`;
+  commands.rules.push(`add rule ${commands.words.ip} kube-proxy ${of} ${rule}${commentText}`);
 }
 
 function addTable(commands: Commands, kind: 'set' | 'map', name: string, rest: string): void {
@@ -96,10 +96,10 @@ function addTable(commands: Commands, kind: 'set' | 'map', name: string, rest: s
 }
 
 function addElement(commands: Commands, of: string, key: string, value = '', comment = ''): void {
-  const said = comment === '' ? '' : ` comment "${comment}"`;
+  const commentText = comment === '' ? '' : ` comment "${comment}"`;
   const verdict = value === '' ? '' : ` : ${value}`;
   commands.elements.push(
-    `add element ${commands.words.ip} kube-proxy ${of} { ${key}${said}${verdict} }`,
+    `add element ${commands.words.ip} kube-proxy ${of} { ${key}${commentText}${verdict} }`,
   );
 }
 

@@ -3,6 +3,7 @@ import { TYPE } from '../wire/iana.ts';
 import { firstName, layoutOf } from '../wire/layout.ts';
 import { LOWER, NAME_MAX, type WireName } from '../wire/name.ts';
 import { expandName } from '../wire/records.ts';
+import { endOfName } from '../wire/skip.ts';
 
 /** Types whose names are signed as they are spelled (RFC 6840 section 5.1; RFC 4034 section 6.2 does not have the later ones). */
 const spelled: ReadonlySet<number> = new Set([TYPE.NSEC, TYPE.SVCB, TYPE.HTTPS]);
@@ -36,12 +37,6 @@ export function canonicalData(
     to += part.length;
   }
   return plain;
-}
-
-/** Where the name at `at` ends in place. */
-function endOfName(bytes: Uint8Array, at: number): number {
-  while (bytes[at]! > 0 && bytes[at]! < 0xc0) at += bytes[at]! + 1;
-  return bytes[at] === 0 ? at + 1 : at + 2;
 }
 
 /** What all signatures over an RRset have in common. */

@@ -64,7 +64,7 @@ export function dial(
     const done = (failure: EtcdFailure | null): void => {
       signal.removeEventListener('abort', aborted);
       socket.removeAllListeners();
-      // What a socket says after its end is nobody's business, but would be an exception.
+      // An error of a socket that is given up concerns nobody; without a listener it would end the process.
       socket.on('error', () => undefined);
       if (failure === null) return resolve(socket);
       socket.destroy();

@@ -327,8 +327,12 @@ async function readCluster(path: string): Promise<readonly Manifest[]> {
 /** The pods that a lab has a machine for. Throws a `Problem` if they are too many. */
 export function podsOf(manifests: readonly Manifest[], file: string): readonly ImpliedPod[] {
   const wanted = {
-    ...{ endpoints: true, pods: true, multicluster: false, zones: false },
-    ...{ labels: '', namespaceLabels: '' },
+    endpoints: true,
+    pods: true,
+    multicluster: false,
+    zones: false,
+    labels: '',
+    namespaceLabels: '',
   };
   const implied = new ImpliedCluster(wanted, defaultRanges);
   implied.build([...manifests]);

@@ -16,10 +16,10 @@ export function call(words: readonly string[], settings: RunSettings = {}): Prog
 export function must(words: readonly string[], input = ''): string {
   const { code, stdout, stderr } = call(words, { input });
   if (code === 0) return stdout;
-  const said = (stderr || stdout).trim().split('\n').slice(0, 3).join('; ');
+  const message = (stderr || stdout).trim().split('\n').slice(0, 3).join('; ');
   throw new Problem({
     code: 'lab-command',
-    text: `${words.join(' ')} failed: ${said || (code ?? 'a signal ended it')}`,
+    text: `${words.join(' ')} failed: ${message || (code ?? 'a signal ended it')}`,
     hint: 'the kernel may lack a part that the lab needs',
     remedy: 'ndots lab list says what is missing here',
   });

@@ -156,14 +156,19 @@ export async function planned(
     families: [4, 6],
     addrConfig: more.ipv6 === false,
     settings: {
-      ...{ resolvConf: conf.text, nsswitch: null, hosts: null, hostAliases: null, env: {} },
+      resolvConf: conf.text,
+      nsswitch: null,
+      hosts: null,
+      hostAliases: null,
+      env: {},
       host: {
         hostname: 'client',
         addresses: more.ipv6 === false ? ['10.244.1.4'] : ['10.244.1.4', 'fd00:244::4'],
         loopback: [4, 6],
       },
     },
-    ...{ repeat: 1, limitMs: 600_000 },
+    repeat: 1,
+    limitMs: 600_000,
   };
   const script = parseAnswers(
     { delay: more.delayMs ?? 1, rules, ...(more.noTcp === true && { notcp: [CLUSTER_DNS] }) },
@@ -195,8 +200,14 @@ function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
     const over = protocol === 'tcp' ? ' (TCP)' : '';
     const both = { protocol: protocol === 'tcp' ? 'tcp' : 'udp', name, type } as const;
     const sent: PacketRow = {
-      ...{ atMs, from: client, to, text: `${type}? ${name}${over}` },
-      ...{ isQuery: true, isOut: true, kind: 'query', ...both },
+      atMs,
+      from: client,
+      to,
+      text: `${type}? ${name}${over}`,
+      isQuery: true,
+      isOut: true,
+      kind: 'query',
+      ...both,
     };
     if (tookMs === null) return [sent];
     const more = data.length > RECORDS_SHOWN ? ` … ${data.length} records` : '';
@@ -205,8 +216,14 @@ function packetsOf(queries: readonly QueryDocument[]): readonly PacketRow[] {
     return [
       sent,
       {
-        ...{ atMs: atMs + tookMs, from: to, to: client, text },
-        ...{ isQuery: false, isOut: false, kind: 'reply', ...both },
+        atMs: atMs + tookMs,
+        from: to,
+        to: client,
+        text,
+        isQuery: false,
+        isOut: false,
+        kind: 'reply',
+        ...both,
       },
     ];
   });

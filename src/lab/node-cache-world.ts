@@ -47,7 +47,8 @@ export function nodeCachePlan(lab: LabCluster, flags: readonly string[]): NodeCa
     service: lab.serviceAddress(DNS_SERVICE),
     upstream: lab.serviceAddress('kube-system/kube-dns-upstream'),
     // What NodeLocal DNSCache leaves behind are rules of iptables: who is to take them over must find them.
-    ...{ rules: 'iptables', flags },
+    rules: 'iptables',
+    flags,
     known: NAME,
   };
 }
@@ -77,7 +78,10 @@ export function stream(
   return load({
     namespace: lab.network.path(lab.pod('client').name),
     server: lab.serviceAddress(DNS_SERVICE),
-    ...{ perSecond, seconds, waitMs, sockets: 32 },
+    perSecond,
+    seconds,
+    waitMs,
+    sockets: 32,
     name: () => NAME,
   });
 }

@@ -39,21 +39,29 @@ interface Recipe {
 
 const recipes: Readonly<Record<string, Recipe>> = {
   glibc: {
-    ...{ needs: 'gcc', library: 'libc6-dev', source: 'lookup.c' },
+    needs: 'gcc',
+    library: 'libc6-dev',
+    source: 'lookup.c',
     compile: (source, to) => ['gcc', '-O1', '-o', to, source],
   },
   musl: {
-    ...{ needs: 'musl-gcc', library: 'musl-tools', source: 'lookup.c' },
+    needs: 'musl-gcc',
+    library: 'musl-tools',
+    source: 'lookup.c',
     compile: (source, to) => ['musl-gcc', '-O1', '-static', '-o', to, source],
   },
   go: {
-    ...{ needs: 'go', library: 'Go', source: 'go' },
+    needs: 'go',
+    library: 'Go',
+    source: 'go',
     compile: (source, to) => ['go', 'build', '-C', source, '-o', to, '.'],
     // GODEBUG and the go line of the module decide about EDNS: both as a current program has them.
     env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GODEBUG: '' },
   },
   evdns: {
-    ...{ needs: 'gcc', library: 'libevent-dev', source: 'evdns.c' },
+    needs: 'gcc',
+    library: 'libevent-dev',
+    source: 'evdns.c',
     compile: (source, to) => ['gcc', '-O1', '-o', to, source, '-levent'],
   },
 };

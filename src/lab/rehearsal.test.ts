@@ -5,8 +5,14 @@ import { predictLoss, rehearsal, type RolloutTimes } from './rehearsal.ts';
 import { isAsTold } from './story.ts';
 
 const times: RolloutTimes = {
-  ...{ pods: 2, rate: 200, ports: 4000, readyMs: 1000, propagationMs: 1500, lameduckMs: 0 },
-  ...{ conntrackMs: 30_000, entriesStay: false },
+  pods: 2,
+  rate: 200,
+  ports: 4000,
+  readyMs: 1000,
+  propagationMs: 1500,
+  lameduckMs: 0,
+  conntrackMs: 30_000,
+  entriesStay: false,
 };
 
 describe('the loss of a rollout', () => {

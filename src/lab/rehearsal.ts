@@ -95,7 +95,9 @@ export function predictLoss(times: RolloutTimes): Prediction {
     sent: Math.round((rate * endMs) / 1000),
     lost: Math.round(runs.reduce((sum, lost) => sum + lost, 0) / RUNS),
     inTheDark: Math.round(((rate * darkMs) / 1000 / (pods + 1)) * pods),
-    ...{ darkMs, sticks, because: window + stuck },
+    darkMs,
+    sticks,
+    because: window + stuck,
   };
 }
 
@@ -176,7 +178,9 @@ function calculated(times: RolloutTimes): Act {
   const shares = (1 + 1 / times.pods) ** times.pods - 1;
   const most = sticks ? sent : Math.round((times.rate * darkMs * shares * 1.1) / 1000);
   return {
-    ...{ kind: kindOf(lost), title: titleOf(times), packets: [] },
+    kind: kindOf(lost),
+    title: titleOf(times),
+    packets: [],
     command: because,
     facts: [
       within(`of ${sent} queries are going to be lost`, [Math.round(inTheDark * 0.7), most], lost),
@@ -208,7 +212,10 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
   const stream = load({
     namespace: lab.network.path(lab.pod('default/client').name),
     server: lab.serviceAddress(DNS_SERVICE),
-    ...{ perSecond: rate, seconds: endMs / 1000, waitMs: 1500, sockets: ports },
+    perSecond: rate,
+    seconds: endMs / 1000,
+    waitMs: 1500,
+    sockets: ports,
     name: () => 'kubernetes.default.svc.cluster.local.',
   });
   const began = performance.now();
@@ -232,7 +239,9 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
   // Five standard deviations of a count, and what a busy machine is late by.
   const spread = lost === 0 ? 0 : 5 * Math.sqrt(lost) + 0.35 * lost + 5;
   return {
-    ...{ kind: kindOf(lost), title: titleOf(times), packets: [] },
+    kind: kindOf(lost),
+    title: titleOf(times),
+    packets: [],
     command: because,
     facts: [
       within(

@@ -69,9 +69,14 @@ export class UdpClient {
   async ask(name: string, type = 'A', waitMs = 1000): Promise<Asked> {
     const id = (this.#id = (this.#id + 1) & 0xffff);
     const query = writeMessage({
-      ...{ id, flags: FLAG.RD, rcode: 0, edns: null },
+      id,
+      flags: FLAG.RD,
+      rcode: 0,
+      edns: null,
       question: [{ name, type: typeNumber(type) ?? 1, class: 1 }],
-      ...{ answer: [], authority: [], additional: [] },
+      answer: [],
+      authority: [],
+      additional: [],
     });
     const sent = performance.now();
     const atMs = sent - this.#began;

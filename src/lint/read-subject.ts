@@ -176,10 +176,10 @@ function usesIn(
   if (directives.length === 0) return null;
   const zones = [...new Set(block.keys.map(({ zone }) => zone))];
   const { options, problems, warnings } = bindDirective(syntax, directives, { zones });
-  const said = options.flat() as unknown as readonly AnyUse['said'][];
-  const uses = said.flatMap((each) => {
+  const given = options.flat() as unknown as readonly AnyUse['given'][];
+  const uses = given.flatMap((each) => {
     const directive = today.find(({ at }) => at.place === each.at);
-    return directive === undefined ? [] : [{ directive, said: each }];
+    return directive === undefined ? [] : [{ directive, given: each }];
   });
   return { uses, problems, warnings };
 }

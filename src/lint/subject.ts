@@ -34,11 +34,11 @@ export interface KubeObject {
 /** One use of a directive whose lines were understood. */
 export interface Use<S extends Syntax> {
   readonly directive: Directive;
-  readonly said: Said<S>;
+  readonly given: GivenOptions<S>;
 }
 
 /** What one use of a directive says, with every default filled in. */
-export type Said<S extends Syntax> = Occurrence<S['args'], S['properties']>;
+export type GivenOptions<S extends Syntax> = Occurrence<S['args'], S['properties']>;
 
 /** Uses before it is known of which directive. */
 export type AnyUse = Use<Syntax<Positions, Properties>>;

@@ -17,7 +17,8 @@ describe('where instances of a node meet', () => {
   const path = meetingPoint(folder);
   const instance = async (cacheBytes = 3): Promise<Handover> => {
     const made = new Handover({
-      ...{ path, log },
+      path,
+      log,
       cache: () => Promise.resolve(new Uint8Array(cacheBytes)),
       release: () => Promise.resolve(),
     });

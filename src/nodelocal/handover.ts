@@ -71,7 +71,7 @@ export async function findPredecessor(path: string, log: Log): Promise<Predecess
 function tellServing(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.on('close', () => resolve());
-    // Whatever it says is that it has let go.
+    // The only thing it ever sends now is that it has let go.
     socket.on('data', () => socket.end());
     socket.write(`${WORDS.SERVING}\n`);
     if (socket.destroyed) resolve();

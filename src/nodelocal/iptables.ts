@@ -75,7 +75,7 @@ export class IptablesRules implements RuleSet {
       });
       await this.#change(table, [...deletions(wanted, present), ...additions]);
     }
-    // What changes while they are looked at is looked at the next time.
+    // The generation of before the look: what changed meanwhile is noticed next time.
     this.#generation = generation;
     return { missing };
   }

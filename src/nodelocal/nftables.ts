@@ -167,7 +167,8 @@ export class NftablesRules implements RuleSet {
 
   async #nft(words: readonly string[], input: string): Promise<void> {
     const { code, stderr } = await runProgram([this.#parts.program, ...words], {
-      ...{ input, limitMs: RULE_LIMIT_MS },
+      input,
+      limitMs: RULE_LIMIT_MS,
     });
     if (code === 0) return;
     throw new RuleFailure(

@@ -63,37 +63,23 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
   const filter = { table: 'filter', family, action: 'accept', comment: COMMENT.allow } as const;
   const skip = { ...raw, action: 'notrack', comment: COMMENT.skip } as const;
   const lapse = { ...raw, action: 'lapse', comment: COMMENT.lapse } as const;
-  const both = <T>(make: (protocol: Rule['protocol']) => T): readonly T[] =>
-    (['tcp', 'udp'] as const).map(make);
+  const renew = { ...raw, action: 'renew', comment: COMMENT.renew } as const;
+  const both = (rule: Omit<Rule, 'protocol'>): readonly Rule[] => [
+    { ...rule, protocol: 'tcp' },
+    { ...rule, protocol: 'udp' },
+  ];
   const leased: readonly Rule[] = [
-    {
-      ...{ ...raw, chain: 'OUTPUT', protocol: 'udp', action: 'renew', comment: COMMENT.renew },
-      ...{ from: address, to: heart, fromPort: port },
-    },
-    ...both((protocol): Rule => ({
-      ...{ ...lapse, chain: 'PREROUTING', protocol, to: address, toPort: port },
-    })),
-    ...both((protocol): Rule => ({
-      ...{ ...lapse, chain: 'OUTPUT', protocol, notFrom: heart, to: address, toPort: port },
-    })),
+    { ...renew, chain: 'OUTPUT', protocol: 'udp', from: address, to: heart, fromPort: port },
+    ...both({ ...lapse, chain: 'PREROUTING', to: address, toPort: port }),
+    ...both({ ...lapse, chain: 'OUTPUT', notFrom: heart, to: address, toPort: port }),
   ];
   return [
     ...(lease ? leased : []),
-    ...both((protocol): Rule => ({
-      ...{ ...skip, chain: 'PREROUTING', protocol, to: address, toPort: port },
-    })),
-    ...both((protocol): Rule => ({
-      ...{ ...filter, chain: 'INPUT', protocol, to: address, toPort: port },
-    })),
-    ...both((protocol): Rule => ({
-      ...{ ...skip, chain: 'OUTPUT', protocol, from: address, fromPort: port },
-    })),
-    ...both((protocol): Rule => ({
-      ...{ ...filter, chain: 'OUTPUT', protocol, from: address, fromPort: port },
-    })),
-    ...both((protocol): Rule => ({
-      ...{ ...skip, chain: 'OUTPUT', protocol, to: address, toPort: port },
-    })),
+    ...both({ ...skip, chain: 'PREROUTING', to: address, toPort: port }),
+    ...both({ ...filter, chain: 'INPUT', to: address, toPort: port }),
+    ...both({ ...skip, chain: 'OUTPUT', from: address, fromPort: port }),
+    ...both({ ...filter, chain: 'OUTPUT', from: address, fromPort: port }),
+    ...both({ ...skip, chain: 'OUTPUT', to: address, toPort: port }),
     { ...skip, chain: 'OUTPUT', protocol: 'tcp', to: address, toPort: healthPort },
     { ...skip, chain: 'OUTPUT', protocol: 'tcp', from: address, fromPort: healthPort },
   ];

@@ -7,7 +7,7 @@ const NAME = 'ndots-node-cache-teardown';
 /**
  * A child of one MiB that reads from a pipe of which only this process has the other end. Whatever ends this process (SIGKILL, the
  * out-of-memory killer), the kernel closes the pipe, and the shell runs its lines. Whatever ends the shell, this process notices
- * and starts another. What comes when both end at once, or when this process only stands still, is the lease's to see to.
+ * and starts another. Where both end at once, or this process hangs, addresses and rules lapse by their leases.
  */
 export class TeardownShell {
   readonly #shell: string;
@@ -29,7 +29,7 @@ export class TeardownShell {
   ensure(): void {
     if (this.#child !== null) return;
     const script = [
-      // Who ends a whole process group means this process: the shell has its work still before it.
+      // A signal to the process group is meant for the node cache: the shell has to outlive it to clean up.
       `trap '' HUP INT TERM`,
       'while read -r line; do [ "$line" = release ] && exit 0; done',
       'exec 2>/dev/null',

@@ -1,5 +1,5 @@
 /** What checks take in YAML besides what any file may: names, types of records, servers. */
-import { parseAddress } from '../base/ip.ts';
+import { parseHostPort } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import { keyOf, oneOrMore, simple, type Shape } from '../kube/manifests/yaml-shape.ts';
 import { typeNumber } from '../wire/iana.ts';
@@ -53,11 +53,8 @@ export const serverAddress: Shape<ProbeServer> = simple(
 
 /** `10.96.0.10`, `10.96.0.10:5353`, `[fd00::10]:53`; null: anything else. */
 export function readServer(text: string): ProbeServer | null {
-  if (parseAddress(text) !== null) return { host: text, port: 53 };
-  const [, host = '', digits = ''] = /^\[?([^\]]+)\]?:(\d{1,5})$/.exec(text) ?? [];
-  const port = Number(digits);
-  if (parseAddress(host) === null || port < 1 || port > 65_535) return null;
-  return { host, port };
+  const found = parseHostPort(text);
+  return found === null || found.port === 0 ? null : { host: found.host, port: found.port ?? 53 };
 }
 
 /** Several things that are looked at, or one without a list around it. What stands there twice is looked at once. */

@@ -13,7 +13,9 @@ function apiWith(objects: Readonly<Record<string, object>>, status = 404): ApiCl
       const object = objects[path];
       if (object === undefined)
         throw statusFailure({
-          ...{ status, task, retryAfterMs: null },
+          status,
+          task,
+          retryAfterMs: null,
           body: { reason: 'NotFound', message: 'not found', details: { name: path } },
         });
       into.push(Buffer.from(JSON.stringify(object)));

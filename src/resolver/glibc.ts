@@ -6,7 +6,6 @@ import { parseAddress } from '../base/ip.ts';
 import {
   absolute,
   countDots,
-  failed,
   found,
   newId,
   clientLine,
@@ -19,38 +18,34 @@ import {
 } from './client.ts';
 import { readGlibcConf, shortIPv4 } from './glibc-conf.ts';
 import { glibcReleases, type GlibcTraits } from './glibc-releases.ts';
-import { GlibcTransport, type Sent } from './glibc-send.ts';
+import { GlibcTransport } from './glibc-send.ts';
+import {
+  errors,
+  explain,
+  isHostName,
+  joined,
+  judge,
+  judgeSingle,
+  mergePair,
+  notFound,
+  pairBytes,
+  simpleError,
+  singleBytes,
+  success,
+  unavailable,
+  verdictError,
+  type Verdict,
+  type Walked,
+} from './glibc-verdict.ts';
 import { entriesFor, hostAlias, readHosts, type HostsEntry } from './hosts.ts';
 import { familyOf, myHostname, withoutZone } from './myhostname.ts';
 import type { Query } from './network.ts';
-import { readHostsLine, type Service, type Status } from './nsswitch.ts';
-import { addressesIn, hasCname, sameName, type Reply } from './reply.ts';
+import { readHostsLine, type Service } from './nsswitch.ts';
+import type { Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
-
-/** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */
-type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
-
-/** What a service of nsswitch.conf says. */
-interface Verdict {
-  readonly status: Status;
-  readonly herrno: HErrno;
-  readonly addresses: readonly string[];
-}
-
-type Walked =
-  | { readonly ok: true; readonly replies: readonly Reply[]; readonly late: boolean }
-  | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
-
-const errors = {
-  NONAME: failed('EAI_NONAME', -2, 'Name or service not known'),
-  AGAIN: failed('EAI_AGAIN', -3, 'Temporary failure in name resolution'),
-  NODATA: failed('EAI_NODATA', -5, 'No address associated with hostname'),
-  SYSTEM: failed('EAI_SYSTEM', -11, 'System error'),
-  ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
-} as const;
 
 /** The model of glibc's getaddrinfo. */
 export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, traits) => ({
@@ -337,134 +332,6 @@ export class GlibcSession implements Session {
 /** With no-aaaa a reply to the A that stands for AAAA counts without its records. */
 function withoutAnswer(reply: Reply | null): Reply | null {
   return reply === null ? null : { ...reply, answer: [] };
-}
-
-function judge(sent: Sent & { ok: true }): Walked {
-  const replies = [sent.first, sent.second].filter((reply) => reply !== null);
-  if (replies.some((reply) => reply.rcode === 'NOERROR' && reply.answer.length > 0)) {
-    return { ok: true, replies, late: sent.late };
-  }
-  const [first, second = first] = replies;
-  const rcode = first?.rcode === 'NOERROR' ? second?.rcode : first?.rcode;
-  if (rcode === 'NXDOMAIN') return { ok: false, herrno: 'HOST_NOT_FOUND', errno: '' };
-  if (rcode === 'SERVFAIL') return { ok: false, herrno: 'TRY_AGAIN', errno: '' };
-  return { ok: false, herrno: rcode === 'NOERROR' ? 'NO_DATA' : 'NO_RECOVERY', errno: '' };
-}
-
-/** What the outcome of one name means for the walk, with the rule. */
-function explain(result: Walked, rcode: string): string {
-  if (result.ok) {
-    return result.replies.some((reply) => usableAddresses(reply).length > 0)
-      ? `An address: the walk ends here. ${cite('glibc-stop')}`
-      : `A CNAME without an address: to glibc that is an answer, so it stops, and finds nothing. ${cite('glibc-cname')}`;
-  }
-  if (result.errno === 'ECONNREFUSED')
-    return `No server can be reached: the lookup ends. ${cite('glibc-refused')}`;
-  if (result.herrno === 'HOST_NOT_FOUND' || result.herrno === 'NO_DATA') {
-    return `Nothing here: on to the next name, if there is one. ${cite('glibc-next')}`;
-  }
-  if (rcode === 'SERVFAIL')
-    return `The server failed, twice: on to the next name. ${cite('glibc-next')}`;
-  if (result.herrno === 'NO_RECOVERY')
-    return `An error that glibc does not repeat. ${cite('glibc-formerr')}`;
-  return `No usable answer: the rest of the search list is left out. ${cite('glibc-jump')}`;
-}
-
-const unavailable: Verdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };
-const notFound: Verdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
-
-/** What IPv6 and then IPv4 gave, where IPv4 is wanted in mapped form: one success is enough. */
-function joined(six: Verdict, four: Verdict): Verdict {
-  if (six.status === 'success' || four.status === 'success') return success(six.addresses);
-  const status =
-    six.status === 'tryagain'
-      ? 'tryagain'
-      : four.status === 'unavail' && six.status !== 'unavail'
-        ? six.status
-        : four.status;
-  const known = (verdict: Verdict): boolean =>
-    verdict.herrno === 'TRY_AGAIN' || verdict.herrno === 'NO_DATA';
-  const again = six.herrno === 'TRY_AGAIN' && four.herrno === 'TRY_AGAIN';
-  const nothing: HErrno = known(six) && known(four) ? 'NO_DATA' : 'HOST_NOT_FOUND';
-  const herrno = four.herrno === 'INTERNAL' ? 'INTERNAL' : again ? 'TRY_AGAIN' : nothing;
-  return { status, herrno, addresses: [] };
-}
-
-function success(addresses: readonly string[]): Verdict {
-  return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
-}
-
-/** Addresses of one reply: each must belong to the name that the CNAMEs so far have led to. */
-function usableAddresses(reply: Reply): string[] {
-  let expected = reply.name;
-  const addresses: string[] = [];
-  for (const record of reply.answer) {
-    if (record.type === 'CNAME') expected = record.data;
-    else if (record.type !== reply.type || !sameName(record.name, expected)) continue;
-    // A search domain beyond ASCII is sent, but what is found under it is no valid host name.
-    else if (isHostName(record.name)) addresses.push(record.data);
-  }
-  return addresses;
-}
-
-function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): Verdict {
-  const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
-  if (addresses.length > 0) return success(addresses);
-  // The missing half counts as an unreadable message: the lookup is "unavailable" rather than "not found".
-  return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
-}
-
-function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean): Verdict {
-  const addresses = walked.replies.flatMap(usableAddresses);
-  if (addresses.length > 0) return success(addresses);
-  if (!newAnswers) return { status: 'notfound', herrno: 'NO_RECOVERY', addresses: [] };
-  return { status: 'tryagain', herrno: 'NO_RECOVERY', addresses: [] };
-}
-
-/** Bytes of the list that getaddrinfo builds for both families: 40 each, and the canonical name once. */
-function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
-  const name = canonicalName(typed, walked).length + 1;
-  return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
-}
-
-/** Bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
-function singleBytes(
-  addresses: readonly string[],
-  typed: string,
-  walked: Walked & { ok: true },
-): number {
-  const size = parseAddress(addresses[0] ?? '')?.length ?? 4;
-  const aliases = 1 + walked.replies.reduce((sum, reply) => sum + (hasCname(reply) ? 1 : 0), 0);
-  const names = canonicalName(typed, walked).length + 1 + (aliases > 1 ? typed.length + 1 : 0);
-  const data = Math.ceil(names / 4) * 4 + size * addresses.length;
-  return Math.ceil(data / 8) * 8 + 8 * (addresses.length + 1) + 8 * aliases;
-}
-
-function canonicalName(typed: string, walked: Walked & { ok: true }): string {
-  const reply = walked.replies.find((one) => one.answer.length > 0);
-  const target = reply?.answer.findLast((record) => record.type === 'CNAME')?.data;
-  return (target ?? reply?.name ?? typed).replace(/\.$/, '');
-}
-
-/** What getaddrinfo makes of the last service's verdict, for both families and for IPv6 alone. */
-function verdictError(verdict: Verdict): Found {
-  if (verdict.herrno === 'INTERNAL') return errors.SYSTEM;
-  if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
-  return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
-}
-
-/** IPv4 alone goes through gethostbyname2, which sorts its errors differently. */
-function simpleError({ status, herrno }: Verdict, newAnswers: boolean): Found {
-  if (status === 'tryagain') return herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
-  if (status === 'unavail' && herrno === 'TRY_AGAIN') return errors.AGAIN;
-  if (status === 'unavail' && herrno === 'HOST_NOT_FOUND' && !newAnswers) return errors.NODATA;
-  return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
-}
-
-/** Letters, digits, `-` and `_` in labels of 1 to 63; else glibc refuses without a query. */
-function isHostName(name: string): boolean {
-  if (name === '.') return true;
-  return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);
 }
 
 /** An IP address in the notations that getaddrinfo takes. */

@@ -2,11 +2,10 @@
  * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, each from a socket of its own, a new one for
  * every attempt; it walks the whole list of names whatever happens, and one family with addresses is enough.
  */
-import { parseAddress, printHostPort } from '../base/ip.ts';
+import { parseAddress } from '../base/ip.ts';
 import {
   absolute,
   countDots,
-  failed,
   found,
   newId,
   clientLine,
@@ -19,12 +18,21 @@ import {
 } from './client.ts';
 import { builtWithCgo, chooseGoResolver, type GoOrder } from './go-order.ts';
 import { readGoConf } from './go-conf.ts';
+import {
+  failure,
+  fromLibc,
+  noSuchHost,
+  socketError,
+  timeoutError,
+  unsuitable,
+  type GoError,
+} from './go-errors.ts';
 import { goReleases, type GoTraits } from './go-releases.ts';
 import { GlibcSession } from './glibc.ts';
 import { usualGlibc } from './glibc-releases.ts';
 import { readHosts } from './hosts.ts';
 import { familyOf, withoutZone } from './myhostname.ts';
-import type { Arrival, Fault, Query, Socket, SentQuery } from './network.ts';
+import type { Arrival, Query, Socket, SentQuery } from './network.ts';
 import { hasCname, questionBytes, recordBytes, sameName, type Reply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
@@ -35,24 +43,9 @@ import { note } from './trace.ts';
 /** Go's receive buffer, and what it offers by EDNS. */
 const maxPacket = 1232;
 
-/** An error as net.DNSError shows it. */
-interface GoError {
-  readonly text: string;
-  readonly notFound: boolean;
-  readonly timeout: boolean;
-  readonly temporary: boolean;
-}
-
 type Tried =
   | { readonly reply: Reply; readonly exchange: SentQuery | null }
   | { readonly error: GoError };
-
-const noSuchHost: GoError = {
-  text: 'no such host',
-  notFound: true,
-  timeout: false,
-  temporary: false,
-};
 
 /** The model of net.Resolver. */
 export const go: ClientLine = clientLine('go', goReleases, (version, traits) => ({
@@ -362,6 +355,7 @@ async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>)
   return results;
 }
 
+<<<<<<< HEAD
 const faultTexts: Readonly<Record<Fault, string>> = {
   refused: 'connection refused',
   unreachable: 'no route to host',
@@ -392,6 +386,8 @@ function timeoutError(where: string, protocol: string): GoError {
   };
 }
 
+=======
+>>>>>>> house
 /** As Go prints it: without zone, and an IPv4 address in IPv6 form as what it is. */
 function unmapped(address: string): string {
   const plain = withoutZone(address);
@@ -399,39 +395,6 @@ function unmapped(address: string): string {
   const mapped =
     bytes?.length === 16 && bytes.every((byte, i) => i >= 12 || byte === (i < 10 ? 0 : 0xff));
   return mapped ? [...bytes.slice(12)].join('.') : plain;
-}
-
-/** There are addresses, or a hosts file alone, but none of the asked family: an error of another kind. */
-function unsuitable(name: string): Found {
-  return failed('AddrError', null, `address ${name}: no suitable address found`);
-}
-
-function failure(error: GoError): Found {
-  const flags = `notfound=${error.notFound} timeout=${error.timeout} temporary=${error.temporary}`;
-  return failed('DNSError', null, `${error.text} (${flags})`);
-}
-
-/** How Go shows what getaddrinfo said. */
-export function fromLibc(result: Found, traits: GoTraits): Found {
-  const code = result.failure?.code;
-  if (code === undefined) return result;
-  if (code === 'EAI_NONAME') return failure(noSuchHost);
-  if (code === 'EAI_NODATA' && traits.nodataNotFound) return failure(noSuchHost);
-  if (code === 'EAI_AGAIN') {
-    return failure({
-      text: result.failure?.text ?? '',
-      notFound: false,
-      timeout: false,
-      temporary: true,
-    });
-  }
-  return failure({
-    // EAI_SYSTEM shows errno, which a missing nsswitch module leaves at EBUSY.
-    text: code === 'EAI_SYSTEM' ? 'device or resource busy' : (result.failure?.text ?? ''),
-    notFound: false,
-    timeout: false,
-    temporary: false,
-  });
 }
 
 /** isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only digits. */

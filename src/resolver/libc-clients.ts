@@ -14,7 +14,7 @@ import {
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { usualGlibc } from './glibc-releases.ts';
-import { fromLibc } from './go.ts';
+import { fromLibc } from './go-errors.ts';
 import { goReleases } from './go-releases.ts';
 import {
   isAscii,

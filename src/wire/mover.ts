@@ -1,6 +1,7 @@
 /** Records moved between messages without being taken apart. */
 import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
+import { endOfName } from './skip.ts';
 
 /** The farthest offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
@@ -142,16 +143,6 @@ class RecordMover {
     }
     this.raw(from, read, end);
     this.setU16(data - 2, this.length - data);
-  }
-}
-
-/** Where the (checked) name at `at` ends in place. */
-function endOfName(bytes: Uint8Array, at: number): number {
-  for (;;) {
-    const size = bytes[at]!;
-    if (size === 0) return at + 1;
-    if (size >= 0xc0) return at + 2;
-    at += size + 1;
   }
 }
 

@@ -14,3 +14,13 @@ export function skipName(bytes: Uint8Array, at: number, end: number): number {
   }
   return end;
 }
+
+/** Where the possibly compressed name at `at` ends in place. It has been checked. */
+export function endOfName(bytes: Uint8Array, at: number): number {
+  for (;;) {
+    const size = bytes[at]!;
+    if (size === 0) return at + 1;
+    if (size >= 0xc0) return at + 2;
+    at += size + 1;
+  }
+}

@@ -36,8 +36,13 @@ function searches(
   zone.find = (node, type) => (count++, find(node, type));
   zone.flags = (node) => (count++, flags(node));
   const bytes = writeMessage({
-    ...{ id: 1, flags: 0, rcode: 0, question: [{ name, type: TYPE.A, class: 1 }] },
-    ...{ answer: [], authority: [], additional: [] },
+    id: 1,
+    flags: 0,
+    rcode: 0,
+    question: [{ name, type: TYPE.A, class: 1 }],
+    answer: [],
+    authority: [],
+    additional: [],
     edns: { udpSize: 1232, version: 0, dnssecOk: true, options: [] },
   });
   const query = new Query();

@@ -1,14 +1,10 @@
-import { isIP, parseAddress, plainAddress } from '../base/ip.ts';
+import { parseAddress, parseHostPort, plainAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../net/one-exchange.ts';
 
 /** `IP`, `IP:PORT`, `[v6]:PORT`; the port is 53 if none is named. null: it is no such address. */
 export function parseServer(text: string): RemoteServer | null {
-  if (isIP(text.replace(/%.*/s, '')) !== 0) return { host: text, port: 53 };
-  const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
-  const host = parts?.[1] ?? parts?.[2] ?? '';
-  const port = Number(parts?.[3] ?? 53);
-  if (parts === null || isIP(host.replace(/%.*/s, '')) === 0 || port > 65_535) return null;
-  return { host, port };
+  const found = parseHostPort(text);
+  return found === null ? null : { host: found.host, port: found.port ?? 53 };
 }
 
 /** Whether a client's address (4 or 16 bytes) is that of the server. */

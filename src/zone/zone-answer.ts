@@ -1,6 +1,6 @@
 /** Answers from a zone. */
 import { FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
-import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
+import { LOWER, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
 import { MessageFull, SECTION, type MessageWriter, type Section } from '../wire/writer.ts';
@@ -208,7 +208,7 @@ export class ZoneAnswers {
     this.#ownerOf(node);
     this.#set(SECTION.answer, 0);
     const spare = this.#spare;
-    const target = nameSize(zone.data, at);
+    const target = nameLength(zone.data, at);
     if (nodeAt + target > NAME_MAX) return false;
     for (let i = 0; i < nodeAt; i++) spare[i] = this.#name[i]!;
     foldInto(zone.data, at, spare, nodeAt);
@@ -436,15 +436,9 @@ function targetOffset(type: number): number {
 
 /** Copies a name in lower case. @returns its length */
 function foldInto(data: Uint8Array, from: number, to: Uint8Array, at = 0): number {
-  const size = nameSize(data, from);
+  const size = nameLength(data, from);
   for (let i = 0; i < size; i++) to[at + i] = LOWER[data[from + i]!]!;
   return size;
-}
-
-function nameSize(data: Uint8Array, at: number): number {
-  let end = at;
-  while (data[end]! > 0) end += data[end]! + 1;
-  return end + 1 - at;
 }
 
 function readU32(data: Uint8Array, at: number): number {

@@ -118,7 +118,12 @@ export class Kubelet implements AsyncDisposable {
     if (this.#states.size === 0) return;
     const { cluster, namespace, pod } = this.#parts;
     const ephemeralContainerStatuses = [...this.#states].map(([name, state]) => ({
-      ...{ name, state, image: 'ndots', imageID: '', ready: false, restartCount: 0 },
+      name,
+      state,
+      image: 'ndots',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
     }));
     const patch = JSON.stringify({ status: { ephemeralContainerStatuses } });
     const words = ['patch', 'pod', pod, '-n', namespace, '--subresource=status', '--type=merge'];

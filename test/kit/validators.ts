@@ -104,7 +104,12 @@ export class ValidatingUnbound {
     this.#id = (this.#id % 65_535) + 1;
     const bytes = await this.#client.ask(
       writeMessage({
-        ...{ id: this.#id, flags: FLAG.RD, rcode: 0, answer: [], authority: [], additional: [] },
+        id: this.#id,
+        flags: FLAG.RD,
+        rcode: 0,
+        answer: [],
+        authority: [],
+        additional: [],
         question: [{ name, type: typeNumber(type)!, class: 1 }],
         edns: { udpSize: 4096, version: 0, dnssecOk: true, options: [] },
       }),

@@ -332,7 +332,12 @@ describe(
         return readMessage(
           await client.ask(
             writeMessage({
-              ...{ id: 7, flags: FLAG.RD, rcode: 0, answer: [], authority: [], additional: [] },
+              id: 7,
+              flags: FLAG.RD,
+              rcode: 0,
+              answer: [],
+              authority: [],
+              additional: [],
               question: [
                 {
                   name: `${name}.example.test.`.replace(/^@\./, ''),

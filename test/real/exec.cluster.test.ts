@@ -165,7 +165,9 @@ describe('ndots exec', { skip: reason ?? false }, () => {
     await cluster.put([
       { apiVersion: `${api}/v1`, ...role, rules: rights },
       {
-        ...{ apiVersion: `${api}/v1`, kind: 'RoleBinding', metadata: role.metadata },
+        apiVersion: `${api}/v1`,
+        kind: 'RoleBinding',
+        metadata: role.metadata,
         roleRef: { apiGroup: api, kind: 'Role', name: 'exec' },
         subjects: [{ apiGroup: api, kind: 'User', name: 'jane' }],
       },

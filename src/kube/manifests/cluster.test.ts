@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
 import type { Wanted } from '../store/source.ts';
 import { defaultRanges, ImpliedCluster } from './cluster.ts';
-import { readManifests } from './manifest.ts';
+import { readManifests } from './manifest-file.ts';
 
 const wanted: Wanted = {
   endpoints: true,

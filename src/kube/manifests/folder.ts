@@ -7,12 +7,8 @@ import type { Maybe } from '../../base/maybe.ts';
 import { printBytes } from '../../base/limits.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import {
-  manifestMemoryRemedy,
-  readManifests,
-  type Manifest,
-  type ManifestFile,
-} from './manifest.ts';
+import { manifestMemoryRemedy, readManifests, type ManifestFile } from './manifest-file.ts';
+import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
 /** Bounds of a folder, so that a wrong path (`/`) ends in a message and not in a full memory. */

@@ -18,7 +18,7 @@ import { makeLog } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import type { KubeObject } from '../store/objects.ts';
-import { readManifests } from './manifest.ts';
+import { readManifests } from './manifest-file.ts';
 import { parseYaml } from './yaml-document.ts';
 import type { Source } from '../store/source.ts';
 import { manifestSource, type ManifestParts } from './manifest-folder.ts';

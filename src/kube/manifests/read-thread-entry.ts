@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { errorCode } from '../../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { readManifests } from './manifest.ts';
+import { readManifests } from './manifest-file.ts';
 import type { ManifestMessage, ManifestRequest } from './read-thread.ts';
 
 const port = parentPort!;

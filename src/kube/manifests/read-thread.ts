@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { errorCode } from '../../base/error-code.ts';
 import { printBytes } from '../../base/limits.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
-import { manifestMemoryRemedy, type ManifestFile } from './manifest.ts';
+import { manifestMemoryRemedy, type ManifestFile } from './manifest-file.ts';
 
 /** A file that takes longer than this was made to. Milliseconds; 16 MiB of common manifests take a third of it. */
 const READ_MAX_MS = 120_000;

@@ -55,7 +55,10 @@ export const apiRestart: Story = {
     await lab.startDns(DNS, prompt, OUTSIDE);
     const [inside, outside] = [await answers(lab, NAME), await answers(lab, OUTSIDE)];
     const act = (kind: Act['kind'], title: string, facts: Act['facts']): Act => ({
-      ...{ kind, title, packets: [], facts },
+      kind,
+      title,
+      packets: [],
+      facts,
       command: `dig @10.244.1.53 ${NAME}`,
     });
     const acts = [

@@ -92,7 +92,9 @@ export const autopathStalePod: Story = {
       found: readonly string[],
       second: string,
     ): Act => ({
-      ...{ kind, title, packets: [] },
+      kind,
+      title,
+      packets: [],
       command: REPLICAS.map((server) => `dig @${server} ${FIRST}`).join('; '),
       facts: facts(found, second),
     });

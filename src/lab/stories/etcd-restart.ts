@@ -96,7 +96,10 @@ export const etcdRestart: Story = {
     await etcd.stop();
     const without = await answers(lab);
     const act = (kind: Act['kind'], title: string, facts: Act['facts']): Act => ({
-      ...{ kind, title, packets: [], facts },
+      kind,
+      title,
+      packets: [],
+      facts,
       command: `dig @10.244.1.53 ${NAME}`,
     });
     const acts = [

@@ -44,7 +44,10 @@ export const ipvsExpiry: Story = {
       play({ udpSeconds: 30, expireNoDestination: true }),
     ];
     const act = (kind: Act['kind'], title: string, command: string, facts: Act['facts']): Act => ({
-      ...{ kind, title, command, facts },
+      kind,
+      title,
+      command,
+      facts,
       packets: [],
     });
     const acts: readonly Act[] = [

@@ -33,7 +33,10 @@ export const kubeHealthLocalhost: Story = {
     const look = async (pod: string): Promise<Looked> => modelled(stage, lab, pod, CLIENT, NAME);
     const [scratch, systemd] = [await look('scratch'), await look('systemd')];
     const act = (kind: Act['kind'], title: string, looked: Looked, facts: Act['facts']): Act => ({
-      ...{ kind, title, packets: looked.packets, facts },
+      kind,
+      title,
+      packets: looked.packets,
+      facts,
       command: `ndots trace ${NAME} --client ${CLIENT}`,
     });
     return [

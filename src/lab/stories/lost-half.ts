@@ -57,7 +57,8 @@ export const lostHalf: Story = {
         clientPod('default', 'musl', '10.244.1.6') +
         clientPod('default', 'go', '10.244.1.7') +
         pods.join(''),
-      ...{ internet, corefile },
+      internet,
+      corefile,
     });
     const { node } = lab.pod('default/client');
     lab.network.set(lab.pod('default/ipv4').name, 'net/ipv6/conf/all/disable_ipv6', '1');
@@ -105,7 +106,7 @@ export const lostHalf: Story = {
     const raced = internet.map((rule) => ({ ...rule, answer: `RACE ${rule.answer}` }));
     const plan = (client: string, name?: string): Promise<Looked> =>
       planned(client, NAME, name === 'use-vc' ? internet : raced, {
-        ...{ ipv6: name !== 'ipv4' },
+        ipv6: name !== 'ipv4',
         ...(name === undefined || name === 'ipv4'
           ? {}
           : { config: { nameservers: [], searches: [], options: [{ name }] } }),

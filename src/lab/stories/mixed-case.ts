@@ -59,7 +59,9 @@ export const mixedCase: Story = {
       { answers, own }: typeof direct,
       due: number,
     ): Act => ({
-      ...{ kind, title, packets: [] },
+      kind,
+      title,
+      packets: [],
       command: `dig ${spelled(1)}`,
       facts: [
         equal('answers', TRIES, answers),

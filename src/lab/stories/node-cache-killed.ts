@@ -63,7 +63,10 @@ export const nodeCacheKilled: Story = {
   async play(stage) {
     const lab = await startWithNodeCache(stage);
     const act = (kind: Act['kind'], title: string, command: string, seen: Seen): Act => ({
-      ...{ kind, title, command, packets: [] },
+      kind,
+      title,
+      command,
+      packets: [],
       facts: facts(seen, kind === 'cure'),
     });
     await lab.caches.start(NODE, nodeCachePlan(lab, asNodeLocal));

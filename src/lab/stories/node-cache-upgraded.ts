@@ -80,7 +80,10 @@ export const nodeCacheUpgraded: Story = {
       command: string,
       { sent, answered, after, all, forwarded }: Seen,
     ): Act => ({
-      ...{ kind, title, command, packets: [] },
+      kind,
+      title,
+      command,
+      packets: [],
       facts: [
         within(
           `of ${sent} queries are lost`,

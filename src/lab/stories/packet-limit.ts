@@ -26,7 +26,10 @@ function streamPlan(lab: LabCluster): LoadPlan {
   return {
     namespace: lab.network.path(name),
     server: lab.serviceAddress('kube-system/kube-dns'),
-    ...{ perSecond: RATE, seconds: SECONDS, waitMs: 1500, sockets: 16 },
+    perSecond: RATE,
+    seconds: SECONDS,
+    waitMs: 1500,
+    sockets: 16,
     name: (index) => `n${index % NAMES}.example.com.`,
   };
 }
@@ -38,7 +41,10 @@ async function packetsFor(stage: Stage, lab: LabCluster, count: number): Promise
     load({
       namespace: lab.network.path(name),
       server: lab.serviceAddress('kube-system/kube-dns'),
-      ...{ perSecond: 50, seconds: count / 50, waitMs: 2000, sockets: 1 },
+      perSecond: 50,
+      seconds: count / 50,
+      waitMs: 2000,
+      sockets: 1,
       name: (index) => `t${index}.example.com.`,
     }),
   );
@@ -89,7 +95,8 @@ export const packetLimit: Story = {
       kind,
       title,
       command: `${RATE} queries a second for ${SECONDS} s`,
-      ...{ packets: [], facts },
+      packets: [],
+      facts,
     });
     return [
       act('flaw', 'every query is forwarded', [

@@ -21,7 +21,10 @@ async function rollOut(lab: LabCluster): Promise<LoadResult> {
   const stream = load({
     namespace: lab.network.path(name),
     server: lab.serviceAddress(SERVICE),
-    ...{ perSecond: RATE, seconds: 4, waitMs: 1000, sockets: RATE * 4 },
+    perSecond: RATE,
+    seconds: 4,
+    waitMs: 1000,
+    sockets: RATE * 4,
     name: () => 'kubernetes.default.svc.cluster.local.',
   });
   await pause(1000);
@@ -58,7 +61,8 @@ export const rollout: Story = {
       kind,
       title,
       command: 'kubectl delete pod dns-1',
-      ...{ packets: [], facts },
+      packets: [],
+      facts,
     });
     return [
       act('flaw', 'no lameduck: the server ends at once', [

@@ -38,8 +38,11 @@ export const snatPorts: Story = {
   model() {
     const [flaw, cure] = [play(RATE, 30), play(PORTS / 30 - 1, 30)];
     const act = (kind: Act['kind'], title: string, facts: Act['facts']): Act => ({
-      ...{ kind, title, facts },
-      ...{ command: 'dig', packets: [] },
+      kind,
+      title,
+      facts,
+      command: 'dig',
+      packets: [],
     });
     // Ports come back at the rate at which they were taken 30 s before.
     const share = 1 - PORTS / 30 / RATE;

@@ -73,7 +73,10 @@ export const staleConntrack: Story = {
     const cured = await answered(sticky);
     sticky.close();
     const act = (kind: Act['kind'], title: string, command: string, facts: Act['facts']): Act => ({
-      ...{ kind, title, command, facts },
+      kind,
+      title,
+      command,
+      facts,
       packets: [],
     });
     return [

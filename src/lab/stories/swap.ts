@@ -27,7 +27,10 @@ async function during(lab: LabCluster, change: () => Promise<void>): Promise<Loa
       load({
         namespace: lab.network.path(lab.pod('client').name),
         server: lab.serviceAddress(SERVICE),
-        ...{ perSecond: RATE, seconds: PART_SECONDS, waitMs: 5000, sockets: RATE * PART_SECONDS },
+        perSecond: RATE,
+        seconds: PART_SECONDS,
+        waitMs: 5000,
+        sockets: RATE * PART_SECONDS,
         name: () => 'kubernetes.default.svc.cluster.local.',
       }),
     );

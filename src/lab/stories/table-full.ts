@@ -57,7 +57,8 @@ export const tableFull: Story = {
       kind,
       title,
       command: `${NEW} times: dig @${server} ${NAME}`,
-      ...{ packets: [], facts },
+      packets: [],
+      facts,
     });
     return [
       act('flaw', 'no room for new connections', [

@@ -68,7 +68,9 @@ export const zoneEmptied: Story = {
       { gone, seconds }: Awaited<ReturnType<typeof recovery>>,
       bounds: readonly [number, number],
     ): Act => ({
-      ...{ kind, title, packets: [] },
+      kind,
+      title,
+      packets: [],
       command: `dig ${NAME}`,
       facts: [
         equal('the name is said not to exist', 'yes', gone ? 'yes' : 'no'),

@@ -230,7 +230,9 @@ const stream = kind({
       load({
         namespace: lab.network.path(machineName(lab, from)),
         server: serverAddress(lab, whom),
-        ...{ perSecond: rate, seconds: forMs === null ? others : forMs / 1000, sockets },
+        perSecond: rate,
+        seconds: forMs === null ? others : forMs / 1000,
+        sockets,
         name: (index) => name.replaceAll('{n}', String(index % names)),
         waitMs: wait,
       }),

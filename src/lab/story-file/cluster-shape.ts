@@ -2,7 +2,8 @@
 import { ManifestFolder } from '../../kube/manifests/folder.ts';
 import { isObject } from '../../kube/api/json-object.ts';
 import type { Script } from '../../resolver/answers-file.ts';
-import { readManifests, type Manifest } from '../../kube/manifests/manifest.ts';
+import { readManifests } from '../../kube/manifests/manifest-file.ts';
+import type { Manifest } from '../../kube/manifests/manifest.ts';
 import type { ImpliedPod } from '../../kube/manifests/pods.ts';
 import { Problem } from '../../base/problem.ts';
 import { podsOf } from '../cluster.ts';
@@ -201,7 +202,11 @@ export function readCluster(
     values.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.files]),
   );
   const plan: StoryPlan = {
-    ...{ objects: text, corefile: corefileText, nodeResolvConf, ipv6, files },
+    objects: text,
+    corefile: corefileText,
+    nodeResolvConf,
+    ipv6,
+    files,
     ...(values.rules === null ? {} : { mode: values.rules }),
     internet: internet === null ? [] : { addresses: internetAddresses, script: internet },
   };
@@ -219,7 +224,8 @@ function podObjects({ pods }: ClusterValues): readonly object[] {
       if (!taken.has(candidate)) ip = candidate;
     }
     return {
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: { namespace, name, labels: { app: name, ...labels } },
       spec: {
         nodeName: node,

@@ -170,7 +170,12 @@ function storyOf(
     async play(stage) {
       const lab: LabCluster = await stage.start(plan);
       const run: StoryRun = {
-        ...{ stage, lab, results: new Map(), undo: new Map(), memory: {}, shown: [] },
+        stage,
+        lab,
+        results: new Map(),
+        undo: new Map(),
+        memory: {},
+        shown: [],
       };
       const played: Act[] = [];
       for (const act of acts) {
@@ -261,7 +266,10 @@ function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading
     server: [...services, ...podNames],
   };
   const what: Readonly<Record<Reference['kind'], string>> = {
-    ...{ pod: 'pod', node: 'node', machine: 'pod or node', service: 'service' },
+    pod: 'pod',
+    node: 'node',
+    machine: 'pod or node',
+    service: 'service',
     server: 'service or pod',
   };
   for (const { path, kind, name } of reading.references) {

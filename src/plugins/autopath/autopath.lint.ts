@@ -8,8 +8,8 @@ const wrongNamespace: Rule = blockRule({
   severity: 'warning',
   summary: 'autopath @kubernetes, which can take a client for one of another namespace',
   find(block, tell, { corefiles }) {
-    for (const { said, directive } of block.uses<typeof syntax>('autopath')) {
-      if (said.from !== '@kubernetes') continue;
+    for (const { given, directive } of block.uses<typeof syntax>('autopath')) {
+      if (given.from !== '@kubernetes') continue;
       const [kubernetes] = block.directives('kubernetes');
       const pods = kubernetes === undefined ? null : lineOf(kubernetes, 'pods');
       const told = { at: directive.args.at(-1) ?? directive };

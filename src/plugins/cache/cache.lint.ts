@@ -15,8 +15,8 @@ const poisonedStale: Rule = blockRule({
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     if (version === null || !isBefore(version, [1, 14, 4])) return;
-    for (const { said, directive } of block.uses<Cache>('cache')) {
-      const { stale, servfailMs } = readOptions(said);
+    for (const { given, directive } of block.uses<Cache>('cache')) {
+      const { stale, servfailMs } = readOptions(given);
       if (stale?.mode !== 'immediate' || servfailMs === 0) continue;
       tell({
         at: lineOf(directive, 'serve_stale') ?? directive,
@@ -35,9 +35,9 @@ function clusterZones(block: LintedBlock): {
   readonly ttl: number;
 } {
   const [use] = block.uses<Syntax>('kubernetes');
-  const said = (use?.said ?? {}) as { readonly zones?: readonly string[]; readonly ttl?: number };
-  const zones = (said.zones ?? []).filter((zone) => !/(in-addr|ip6)\.arpa\.$/.test(zone));
-  return { zones, ttl: said.ttl ?? 0 };
+  const given = (use?.given ?? {}) as { readonly zones?: readonly string[]; readonly ttl?: number };
+  const zones = (given.zones ?? []).filter((zone) => !/(in-addr|ip6)\.arpa\.$/.test(zone));
+  return { zones, ttl: given.ttl ?? 0 };
 }
 
 const longDenial: Rule = blockRule({
@@ -46,8 +46,8 @@ const longDenial: Rule = blockRule({
   summary: 'names that do not exist yet in the cluster are remembered for long',
   find(block, tell) {
     const { zones, ttl } = clusterZones(block);
-    for (const { said, directive } of block.uses<Cache>('cache')) {
-      const options = readOptions(said);
+    for (const { given, directive } of block.uses<Cache>('cache')) {
+      const options = readOptions(given);
       const covered = zones.find(
         (zone) =>
           options.zones.some((each) => isWithin(zone, each)) &&
@@ -81,8 +81,8 @@ const addedUp: Rule = corefileRule({
       const { zones } = clusterZones(block);
       const inFront = corefile.role === 'node-cache' && !block.zones.includes('.');
       if (zones.length === 0 && !inFront) continue;
-      for (const { said, directive } of block.uses<Cache>('cache')) {
-        const options = readOptions(said);
+      for (const { given, directive } of block.uses<Cache>('cache')) {
+        const options = readOptions(given);
         const covers = (zone: string): boolean =>
           options.zones.some((each) => isWithin(zone, each)) &&
           !options.disable.some(

@@ -1,7 +1,8 @@
 /** The cache's metrics. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import type { Route } from '../../wire/query.ts';
-import type { Half, Store } from './store.ts';
+import type { Half } from './entries.ts';
+import type { Store } from './store.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
 /** The counters of one listen address. */

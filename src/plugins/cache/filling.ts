@@ -7,7 +7,8 @@ import type { Query } from '../../wire/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './options.ts';
-import { DENIAL, SUCCESS, Store, type Half } from './store.ts';
+import { DENIAL, SUCCESS, type Half } from './entries.ts';
+import { Store } from './store.ts';
 import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 

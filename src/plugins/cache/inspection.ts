@@ -4,7 +4,8 @@ import { className, rcodeName, typeName } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { EntryReport, Inspected, InspectionOrder } from './orders.ts';
 import type { Sources } from './sources.ts';
-import { DENIAL, type Store } from './store.ts';
+import { DENIAL } from './entries.ts';
+import type { Store } from './store.ts';
 
 /** Slots that are looked at before queries have their turn again: some ten microseconds. */
 const SLICE = 512;

@@ -7,13 +7,19 @@ import { makeQuery, type Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replyBytes } from '../../../test/kit/upstream.ts';
 import { packEntries, unpackEntries } from './packed-entries.ts';
-import { DENIAL, Store, SUCCESS, type Half } from './store.ts';
+import { DENIAL, SUCCESS, type Half } from './entries.ts';
+import { Store } from './store.ts';
 import { rcodeName } from '../../wire/iana.ts';
 
 function makeStore(clock: VirtualClock): Store {
   return new Store({
-    ...{ capacities: [1024, 1024] as const, bytes: 1 << 20, staleSeconds: 0, clock },
-    ...{ preferPositive: false, counting: false, random: seededRandom(7) },
+    capacities: [1024, 1024] as const,
+    bytes: 1 << 20,
+    staleSeconds: 0,
+    clock,
+    preferPositive: false,
+    counting: false,
+    random: seededRandom(7),
   });
 }
 

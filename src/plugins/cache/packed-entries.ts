@@ -2,7 +2,8 @@
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
-import type { Half, Store } from './store.ts';
+import type { Half } from './entries.ts';
+import type { Store } from './store.ts';
 
 /** Before each message: its size, half, variant, whether it is for the whole name, result code, TTL, age. Bytes. */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };

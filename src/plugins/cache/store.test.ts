@@ -6,7 +6,8 @@ import { parseName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replyBytes } from '../../../test/kit/upstream.ts';
-import { DENIAL, shardCapacity, Store, SUCCESS, type Half } from './store.ts';
+import { DENIAL, SUCCESS, type Half } from './entries.ts';
+import { shardCapacity, Store } from './store.ts';
 
 function makeStore(
   capacity: number,

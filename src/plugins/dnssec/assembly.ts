@@ -51,8 +51,12 @@ export function assemble(reply: Reply, plan: Plan, signatures: readonly Signed[]
   out[3] = (out[3]! & ~FLAG.RCODE) | (plan.rcode & FLAG.RCODE);
   const own = out.slice(0, mover.length);
   return reply.with({
-    ...{ bytes: own, start: 0, end: own.length, rcode: plan.rcode },
-    ...{ ttlAt: null, ttl: -1 },
+    bytes: own,
+    start: 0,
+    end: own.length,
+    rcode: plan.rcode,
+    ttlAt: null,
+    ttl: -1,
   });
 }
 

@@ -32,7 +32,7 @@ const podMemory: Rule = blockRule({
   find(block, tell, { objects, target }) {
     if (target?.kind === 'ndots') return;
     const [use] = block.uses<Kubernetes>('kubernetes');
-    if (use?.said.pods !== 'verified') return;
+    if (use?.given.pods !== 'verified') return;
     for (const object of objects) {
       const server = dnsServerIn(object);
       if (server?.role !== 'server') continue;
@@ -56,8 +56,8 @@ const wildcardTls: Rule = blockRule({
   summary: 'pods insecure where certificates cover names of pods',
   find(block, tell, { objects }) {
     const [use] = block.uses<Kubernetes>('kubernetes');
-    const zone = use === undefined ? null : primaryZone(use.said.zones);
-    if (use?.said.pods !== 'insecure' || zone === null) return;
+    const zone = use === undefined ? null : primaryZone(use.given.zones);
+    if (use?.given.pods !== 'insecure' || zone === null) return;
     for (const { kind, name, value } of objects) {
       if (kind !== 'Certificate') continue;
       const names = list(child(value, 'spec'), 'dnsNames').filter(
@@ -116,7 +116,7 @@ const wholeReverse: Rule = blockRule({
     for (const token of use.directive.args) {
       const zone = `${token.text.replace(/\.$/, '')}.`;
       if (zone !== 'in-addr.arpa.' && zone !== 'ip6.arpa.') continue;
-      const { fallthrough } = use.said;
+      const { fallthrough } = use.given;
       if (fallthrough?.some((each) => each === '.' || zone.endsWith(each)) === true) continue;
       tell({
         at: token,
@@ -147,8 +147,8 @@ const neverAsked: Rule = corefileRule({
             zone.endsWith(`.${own}`),
         );
       for (const name of ['kubernetes', 'forward', 'hosts', 'file', 'etcd', 'cache', 'autopath']) {
-        for (const { directive, said } of block.uses(name)) {
-          const zones = zonesOf(said);
+        for (const { directive, given } of block.uses(name)) {
+          const zones = zonesOf(given);
           const away = zones.filter((zone) => !touches(zone) && !isReverseZone(zone));
           if (
             away.length === 0 ||
@@ -167,8 +167,8 @@ const neverAsked: Rule = corefileRule({
   },
 });
 
-function zonesOf(said: object): readonly string[] {
-  const { zones, from } = said as { readonly zones?: unknown; readonly from?: unknown };
+function zonesOf(given: object): readonly string[] {
+  const { zones, from } = given as { readonly zones?: unknown; readonly from?: unknown };
   if (Array.isArray(zones)) return zones.filter((zone): zone is string => typeof zone === 'string');
   return typeof from === 'string' && from.endsWith('.') ? [from] : [];
 }

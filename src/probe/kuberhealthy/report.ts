@@ -51,13 +51,13 @@ export function reportOfFailure(text: string): Report {
 
 /** The same of mistakes: what is wrong, in which line, and what was probably meant. */
 export function reportOfProblems(problems: readonly Problem[]): Report {
-  const said = problems.map(({ message, place, hint }) => {
+  const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
       (part) => part !== '',
     );
     return more.length === 0 ? message : `${message} (${more.join(': ')})`;
   });
-  return reportOfFailure(said.join('; '));
+  return reportOfFailure(texts.join('; '));
 }
 
 function shortened(text: string): string {

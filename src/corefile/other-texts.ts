@@ -1,0 +1,39 @@
+/** Texts that are given as a Corefile and are something else: a manifest for kubectl, a template of Helm. */
+
+/** What to say, and what to do. */
+export interface OtherText {
+  readonly hint: string;
+  readonly remedy: string;
+}
+
+/** What to say of a text that is no Corefile at all; null: it may be one. */
+export function adviceForOther(text: string): OtherText | null {
+  if (isManifest(text)) return manifestAdvice;
+  return isChart(text) ? chartAdvice : null;
+}
+
+/** Whether this is a template of Helm. The plugin `template` has {{ }} too, but only with fields of its own, inside of a line. */
+function isChart(text: string): boolean {
+  return (
+    /^[ \t]*\{\{/m.test(text) || (text.includes('{{') && /\.(Values|Release|Chart)\b/.test(text))
+  );
+}
+
+const chartAdvice: OtherText = {
+  hint: 'This is a template of a Helm chart, not the Corefile that Helm makes of it.',
+  remedy:
+    "Take what it makes: helm template RELEASE CHART, or kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
+};
+
+/** Whether this is YAML for kubectl, most likely the ConfigMap that holds a Corefile. */
+function isManifest(text: string): boolean {
+  return (
+    /^(apiVersion|kind|data):(\s|$)/m.test(text) || /^[ \t]*['"]?Corefile['"]?:\s*[|>]/m.test(text)
+  );
+}
+
+const manifestAdvice: OtherText = {
+  hint: 'This is a Kubernetes manifest, perhaps the ConfigMap that holds a Corefile, not the Corefile itself.',
+  remedy:
+    "Take its text: kubectl -n kube-system get configmap coredns -o jsonpath='{.data.Corefile}' > Corefile",
+};

@@ -1,0 +1,149 @@
+/** The objects of one manifest file that say something about DNS. */
+import { printBytes } from '../../base/limits.ts';
+import { nearest, Problem } from '../../base/problem.ts';
+import { isObject, list, text, type JsonObject } from '../api/json-object.ts';
+import { describe, ObjectCheck, shapes, type Manifest, type ManifestKind } from './manifest.ts';
+import {
+  isTemplate,
+  readYaml,
+  templateAdvice,
+  type YamlDocument,
+  type YamlPart,
+} from './yaml-document.ts';
+import type { Path } from './yaml-shape.ts';
+import { PIECE_MEMORY } from './yaml-stream.ts';
+
+/** The API groups of the kinds that are read: a kind of another group may be called anything. */
+const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
+
+/** What one file holds. */
+export interface ManifestFile {
+  readonly manifests: readonly Manifest[];
+  /** Memory that they take as long as they are there, bytes, reckoned. */
+  readonly bytes: number;
+  readonly problems: readonly Problem[];
+}
+
+/** What an object takes in memory without its texts, bytes, and how much more its texts take than in the file; measured. */
+const OBJECT_BYTES = 1024;
+const TEXT_FACTOR = 4;
+
+/** More of them say nothing new: the rest of the file is not read. */
+const PROBLEMS_MAX = 100;
+
+/**
+ * The objects of one file. Kinds that say nothing about DNS are left out; faulty objects become problems.
+ * @param memory bytes that reading one object may take, and all of them together as long as they are there
+ */
+export function readManifests(
+  content: string,
+  file: string,
+  memory: number = PIECE_MEMORY,
+): ManifestFile {
+  const found = new Found();
+  /** Of the list that is being read: they count if its end says that it is one. */
+  let entries = new Found();
+  for (const part of readYaml(content, file, { memory, entries: true })) {
+    if (part.item === null) {
+      if (isList(part.value)) found.add(entries);
+      entries = new Found();
+    }
+    (part.item === null ? found : entries).read(part);
+    const end = tooMany(found, entries, memory);
+    if (end === null) continue;
+    found.problems.push(new Problem({ ...end, code: 'manifest-too-large', place: part.place([]) }));
+    break;
+  }
+  const { manifests, bytes, problems } = found;
+  const [first] = problems;
+  if (first?.hint === null && isTemplate(content)) problems[0] = first.with(templateAdvice);
+  return { manifests, bytes, problems };
+}
+
+function tooMany(
+  { bytes, problems }: Found,
+  entries: Found,
+  memory: number,
+): { readonly text: string; readonly remedy?: string } | null {
+  if (problems.length + entries.problems.length >= PROBLEMS_MAX)
+    return { text: `there are ${PROBLEMS_MAX} mistakes: the rest of the file is not read` };
+  if (bytes + entries.bytes <= memory) return null;
+  return {
+    text: `the objects up to here take more than ${printBytes(memory)} of memory`,
+    remedy: manifestMemoryRemedy,
+  };
+}
+
+/** What to do about a bound of memory. */
+export const manifestMemoryRemedy =
+  'split the folder or leave out what is not needed, or write manifest_memory with more in kubernetes';
+
+/** What was found in documents, or in the entries of a list. */
+class Found {
+  readonly manifests: Manifest[] = [];
+  readonly problems: Problem[] = [];
+  bytes = 0;
+
+  add({ manifests, problems, bytes }: Found): void {
+    for (const manifest of manifests) this.manifests.push(manifest);
+    for (const problem of problems) this.problems.push(problem);
+    this.bytes += bytes;
+  }
+
+  read(part: YamlPart): void {
+    if (part.problem !== null) {
+      this.problems.push(part.problem);
+      return;
+    }
+    const before = this.manifests.length;
+    this.#read(part, part.value, []);
+    const added = this.manifests.length - before;
+    if (added > 0) this.bytes += OBJECT_BYTES * added + TEXT_FACTOR * part.length;
+  }
+
+  #read(document: YamlDocument, value: unknown, path: Path): void {
+    if (value === null || value === undefined) return;
+    if (!isObject(value)) {
+      this.problems.push(
+        new Problem({
+          code: 'manifest-shape',
+          text: `a Kubernetes object was expected, this is ${describe(value)}`,
+          place: document.place(path),
+        }),
+      );
+      return;
+    }
+    if (isList(value)) {
+      list(value, 'items').forEach((item, index) =>
+        this.#read(document, item, [...path, 'items', index]),
+      );
+      return;
+    }
+    const kind = text(value, 'kind');
+    if (!Object.hasOwn(shapes, kind)) {
+      const meant = groups.test(text(value, 'apiVersion'))
+        ? nearest(kind, Object.keys(shapes))
+        : null;
+      if (meant === null) return;
+      this.problems.push(
+        new Problem({
+          code: 'manifest-kind',
+          text: `there is no kind '${kind}'`,
+          place: document.place([...path, 'kind']),
+          remedy: `did you mean ${meant}?`,
+        }),
+      );
+      return;
+    }
+    const check = new ObjectCheck(document, value, path);
+    const manifest = check.manifest(kind as ManifestKind);
+    shapes[kind as ManifestKind](check);
+    if (check.problems.length > 0) this.problems.push(...check.problems);
+    else if (manifest !== null) this.manifests.push(manifest);
+  }
+}
+
+/** List, and also ServiceList and its like, as `kubectl get -o yaml` prints them. */
+function isList(value: unknown): value is JsonObject {
+  return isObject(value) && text(value, 'kind').endsWith('List') && Array.isArray(value['items']);
+}

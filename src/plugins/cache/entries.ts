@@ -1,0 +1,255 @@
+/** What is known about the entries of a cache, each under the number of its slot. */
+import type { Clock } from '../../base/clock.ts';
+import type { Random } from '../../base/random.ts';
+import { HEADER } from '../../wire/iana.ts';
+import type { Query } from '../../wire/query.ts';
+import { Reply, type ExtendedError } from '../../wire/reply.ts';
+import { HitCounts, larger } from './hits.ts';
+
+/** The two halves of the cache, each with its own capacity. */
+export const SUCCESS = 0;
+/** The half of denials: NXDOMAIN, no data, failures. */
+export const DENIAL = 1;
+/** One of the two halves. */
+export type Half = typeof SUCCESS | typeof DENIAL;
+
+/** Type 0 stands for all types: the entry says that the name does not exist. */
+export const EVERY_TYPE = 0;
+/** Queries of classes up to this number have entries: class, type and variant share 32 bits. */
+export const CLASS_MAX = 0x1fff;
+
+/** What is kept about one entry, as it lies in the arrays. */
+export interface StoredEntry {
+  /** The message, in the chunk that holds it. */
+  readonly message: Uint8Array;
+  readonly type: number;
+  readonly class: number;
+  /** DO and CD, as `variantOf` has them. */
+  readonly variant: number;
+  /** It says that the name does not exist. */
+  readonly whole: boolean;
+}
+
+/** Bounds of a store, and what it works with. */
+export interface StoreParts {
+  /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
+  readonly capacities: readonly [number, number];
+  readonly bytes: number;
+  /** Seconds that an entry may be used after its time; 0: not at all. */
+  readonly staleSeconds: number;
+  readonly preferPositive: boolean;
+  /** Whether hits are counted per entry, for prefetch. */
+  readonly counting: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * Entries by slot. Everything known about an entry stands in arrays under its slot: an entry that is never hit makes no object, and one that
+ * is makes one `Reply` in each second in which it is. Which slot a query's entry has, `Store` knows.
+ */
+export abstract class Entries {
+  /** Hits per slot, for prefetch. */
+  readonly hits: HitCounts;
+  protected readonly parts: StoreParts;
+  /** The chunk that holds the message, null: the slot is free; and what of it. */
+  protected readonly messages: (Uint8Array | null)[] = [];
+  protected starts: Int32Array = new Int32Array(0);
+  protected sizes: Uint16Array = new Uint16Array(0);
+  protected rcodes: Uint16Array = new Uint16Array(0);
+  protected readonly ttlPlaces: (Uint16Array | null)[] = [];
+  protected readonly extendedErrors: (readonly ExtendedError[] | null)[] = [];
+  /** As it was handed out last. */
+  protected readonly replies: (Reply | null)[] = [];
+  /** Slots that have ever been used, and the first of those that are free again; the others follow by `nexts`. */
+  protected used = 0;
+  protected free = -1;
+  protected hashes: Int32Array = new Int32Array(0);
+  /** Variant, class and type in one number. */
+  protected kinds: Int32Array = new Int32Array(0);
+  /** The next slot of the same chain; -1: the last. */
+  protected nexts: Int32Array = new Int32Array(0);
+  protected ttls: Int32Array = new Int32Array(0);
+  protected halves: Uint8Array = new Uint8Array(0);
+  protected chunks: Int32Array = new Int32Array(0);
+  protected births: Float64Array = new Float64Array(0);
+  protected retries: Float64Array = new Float64Array(0);
+  /** Answers from each entry, and who made it: a number of whoever stores. */
+  protected counted: Uint32Array = new Uint32Array(0);
+  protected sources: Uint8Array = new Uint8Array(0);
+
+  constructor(parts: StoreParts) {
+    this.parts = parts;
+    this.hits = new HitCounts(parts.counting);
+  }
+
+  /** Whether the entry may be answered from: fresh, or stale within the limit. */
+  usable(slot: number, query: Query): boolean {
+    const left = this.remaining(slot, query);
+    if (left > 0) return true;
+    return -left < this.parts.staleSeconds && !this.fails(slot);
+  }
+
+  /** A failure, which is neither data nor a denial. */
+  protected fails(slot: number): boolean {
+    const rcode = this.rcodes[slot]!;
+    return rcode !== 0 && rcode !== 3;
+  }
+
+  /** Whole seconds left when the query arrived; 0 or less: its time is over. */
+  remaining(slot: number, query: Query): number {
+    const now = query.arrived > 0 ? query.arrived : this.parts.clock.now();
+    const age = now - this.births[slot]!;
+    return age > 0 ? this.ttls[slot]! - ((age / 1000) | 0) : this.ttls[slot]!;
+  }
+
+  /** The entry as a reply, with the TTL that it was handed out with last. */
+  reply(slot: number): Reply {
+    return this.replies[slot] ?? this.hit(slot, this.ttls[slot]!);
+  }
+
+  /** The stored reply with `seconds` as its TTL: made once for each second in which the entry is hit. */
+  hit(slot: number, seconds: number): Reply {
+    const known = this.replies[slot]!;
+    if (known !== null && known.ttl === seconds) return known;
+    const start = this.starts[slot]!;
+    return (this.replies[slot] = new Reply(
+      this.messages[slot]!,
+      start,
+      start + this.sizes[slot]!,
+      this.rcodes[slot]!,
+      'cache',
+      this.ttlPlaces[slot]!,
+      seconds,
+      null,
+      this.extendedErrors[slot]!,
+    ));
+  }
+
+  rcode(slot: number): number {
+    return this.rcodes[slot]!;
+  }
+
+  /** Whether the slot still holds this reply: entries go and slots are used again while somebody waits. */
+  holds(slot: number, reply: Reply): boolean {
+    return this.messages[slot] === reply.bytes && this.starts[slot] === reply.start;
+  }
+
+  half(slot: number): Half {
+    return this.halves[slot] as Half;
+  }
+
+  /** Calls `take` for each entry that has an answer: its message, the kind of client, and whether it is for the whole name. */
+  each(take: (slot: number, message: Uint8Array, variant: number, whole: boolean) => void): void {
+    for (let slot = 0; slot < this.used; slot++) {
+      const bytes = this.messages[slot] ?? null;
+      if (bytes === null || this.fails(slot) || this.extendedErrors[slot] !== null) continue;
+      const start = this.starts[slot]!;
+      const kind = this.kinds[slot]!;
+      const message = bytes.subarray(start, start + this.sizes[slot]!);
+      take(slot, message, kind >>> 29, (kind & 0xffff) === EVERY_TYPE);
+    }
+  }
+
+  /** Slots that have ever been used: their numbers are below. */
+  get slots(): number {
+    return this.used;
+  }
+
+  /** What lies in a slot; null: nothing. */
+  at(slot: number): StoredEntry | null {
+    const bytes = this.messages[slot] ?? null;
+    if (bytes === null) return null;
+    const start = this.starts[slot]!;
+    const kind = this.kinds[slot]!;
+    return {
+      message: bytes.subarray(start, start + this.sizes[slot]!),
+      type: kind & 0xffff,
+      class: (kind >>> 16) & CLASS_MAX,
+      variant: kind >>> 29,
+      whole: (kind & 0xffff) === EVERY_TYPE,
+    };
+  }
+
+  /** Where the name of a slot's entry begins, in `bytesAt`; -1: the slot is empty. */
+  nameAt(slot: number): number {
+    return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
+  }
+
+  /** The chunk that the slot's entry lies in. */
+  bytesAt(slot: number): Uint8Array {
+    return this.messages[slot]!;
+  }
+
+  /** Counts an answer from the entry. */
+  use(slot: number): void {
+    this.counted[slot]!++;
+  }
+
+  /** Answers from the entry so far. */
+  uses(slot: number): number {
+    return this.counted[slot]!;
+  }
+
+  /** Who made the entry: the number that `from` was given; 0: nobody said. */
+  source(slot: number): number {
+    return this.sources[slot]!;
+  }
+
+  /** Says who made the entry. */
+  from(slot: number, source: number): void {
+    this.sources[slot] = source;
+  }
+
+  /** The TTL that the entry was stored with, seconds. */
+  ttl(slot: number): number {
+    return this.ttls[slot]!;
+  }
+
+  /** Marks a refresh of this entry as under way (Infinity), or not to be tried again before that time. */
+  retryAt(slot: number, at: number): void {
+    this.retries[slot] = at;
+  }
+
+  mayRefresh(slot: number, now: number): boolean {
+    return now >= this.retries[slot]!;
+  }
+
+  /** When its time began, clock's ms. */
+  born(slot: number): number {
+    return this.births[slot]!;
+  }
+
+  /** When its time is over, clock's ms. */
+  end(slot: number): number {
+    return this.births[slot]! + this.ttls[slot]! * 1000;
+  }
+
+  protected takeSlot(): number {
+    const slot = this.free;
+    if (slot >= 0) {
+      this.free = this.nexts[slot]!;
+      return slot;
+    }
+    if (this.used === this.hashes.length) this.#grow();
+    return this.used++;
+  }
+
+  #grow(): void {
+    const size = Math.max(256, this.hashes.length * 2);
+    this.starts = larger(this.starts, new Int32Array(size));
+    this.sizes = larger(this.sizes, new Uint16Array(size));
+    this.rcodes = larger(this.rcodes, new Uint16Array(size));
+    this.hashes = larger(this.hashes, new Int32Array(size));
+    this.kinds = larger(this.kinds, new Int32Array(size));
+    this.nexts = larger(this.nexts, new Int32Array(size));
+    this.ttls = larger(this.ttls, new Int32Array(size));
+    this.halves = larger(this.halves, new Uint8Array(size));
+    this.chunks = larger(this.chunks, new Int32Array(size));
+    this.births = larger(this.births, new Float64Array(size));
+    this.retries = larger(this.retries, new Float64Array(size));
+    this.counted = larger(this.counted, new Uint32Array(size));
+    this.sources = larger(this.sources, new Uint8Array(size));
+    this.hits.grow(size);
+  }
+}
