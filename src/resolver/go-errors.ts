@@ -1,5 +1,4 @@
 /** What Go's net package says when a lookup fails. */
-import { printHostPort } from '../base/ip.ts';
 import { failed, type Found } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
 import type { Fault } from './network.ts';
@@ -29,13 +28,13 @@ const faultTexts: Readonly<Record<Fault, string>> = {
   timeout: 'i/o timeout',
 };
 
-/** An error of a socket: `read udp 10.96.0.10:53: read: connection refused`. */
-export function socketError(what: string, server: string, fault: Fault, protocol: string): GoError {
+/** An error of a socket: `read udp 10.96.0.10:53: read: connection refused`. @param where the server's address and port */
+export function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
   const call = what === 'dial' ? 'dial' : what;
   const system = what === 'dial' ? 'connect' : what;
   const timeout = fault === 'timeout';
   return {
-    text: `${call} ${protocol} ${printHostPort(server, 53)}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
+    text: `${call} ${protocol} ${where}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
     notFound: false,
     timeout,
     temporary: true,
@@ -43,9 +42,9 @@ export function socketError(what: string, server: string, fault: Fault, protocol
 }
 
 /** A server that said nothing in time. */
-export function timeoutError(server: string, protocol: string): GoError {
+export function timeoutError(where: string, protocol: string): GoError {
   return {
-    text: `read ${protocol} ${printHostPort(server, 53)}: i/o timeout`,
+    text: `read ${protocol} ${where}: i/o timeout`,
     notFound: false,
     timeout: true,
     temporary: true,

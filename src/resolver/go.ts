@@ -355,39 +355,6 @@ async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>)
   return results;
 }
 
-<<<<<<< HEAD
-const faultTexts: Readonly<Record<Fault, string>> = {
-  refused: 'connection refused',
-  unreachable: 'no route to host',
-  'no-route': 'network is unreachable',
-  reset: 'connection reset by peer',
-  closed: 'EOF',
-  timeout: 'i/o timeout',
-};
-
-function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
-  const call = what === 'dial' ? 'dial' : what;
-  const system = what === 'dial' ? 'connect' : what;
-  const timeout = fault === 'timeout';
-  return {
-    text: `${call} ${protocol} ${where}: ${timeout ? '' : `${system}: `}${faultTexts[fault]}`,
-    notFound: false,
-    timeout,
-    temporary: true,
-  };
-}
-
-function timeoutError(where: string, protocol: string): GoError {
-  return {
-    text: `read ${protocol} ${where}: i/o timeout`,
-    notFound: false,
-    timeout: true,
-    temporary: true,
-  };
-}
-
-=======
->>>>>>> house
 /** As Go prints it: without zone, and an IPv4 address in IPv6 form as what it is. */
 function unmapped(address: string): string {
   const plain = withoutZone(address);
