@@ -1,85 +1,31 @@
 /**
- * Reading a capture of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups them to lookups and looks for
- * findings; tcpdump and tshark print a line for each packet, by turns in one run. The same three times as long shows whether memory
- * grows with the capture.
+ * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups them to lookups and looks for
+ * findings; tcpdump and tshark print a line for each packet, by turns in one run. Captures with losses, with a loop of servers, with packets
+ * that are seen several times, and of clients, servers and names that are all different take doctor longer; one that is three times as long
+ * shows whether memory grows with the capture.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasProgram } from '../test/kit/real-resolver.ts';
-import {
-  back,
-  dnsMessage,
-  linked,
-  pcapFile,
-  udpPacket,
-  type Captured,
-} from '../test/kit/packets.ts';
-import { LINK } from '../src/capture/packets/frame.ts';
 import { beside, figure } from './kit/figures.ts';
+import { writeNodeCapture } from '../test/kit/node-captures.ts';
 import { rounds, smoke } from './kit/peers.ts';
 
 const PACKETS = smoke ? 20_000 : 1_000_000;
 const counted = (times: number): string => `${(times * PACKETS).toLocaleString('en-US')} packets`;
-const domains = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
 const bin = new URL('../bin/ndots', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'ndots-bench-'));
-
-/** Writes lookups of ten thousand pods along a search path of three domains. */
-function write(path: string, packets: number): void {
-  const fd = openSync(path, 'w');
-  writeSync(fd, pcapFile(LINK.ETHERNET, []));
-  let timeMs = 1.7e12;
-  let batch: Captured[] = [];
-  for (let count = 0, lookup = 0; count < packets; lookup++) {
-    const stem = `api${lookup % 3000}.example.com.`;
-    domains.forEach((domain, step) => {
-      const from = `10.244.${lookup % 50}.${1 + (lookup % 200)}`;
-      const ends = {
-        from,
-        fromPort: 1024 + ((lookup * 4 + step) % 60_000),
-        to: '10.96.0.10',
-        toPort: 53,
-      };
-      for (const [type, id] of [
-        ['A', 0],
-        ['AAAA', 300],
-      ] as const) {
-        const question = { id: (lookup * 7 + step + id) & 0xffff };
-        const rcode = domain === '' ? 0 : 3;
-        batch.push({
-          timeMs,
-          bytes: udpPacket(ends, dnsMessage(stem + domain, type, question), (count & 0xffff) + 1),
-        });
-        batch.push({
-          timeMs: timeMs + 0.4,
-          bytes: udpPacket(
-            back(ends),
-            dnsMessage(stem + domain, type, { ...question, reply: true, rcode }),
-            (count & 0xffff) + 2,
-          ),
-        });
-        count += 2;
-      }
-      timeMs += 0.6;
-    });
-    if (batch.length < 10_000) continue;
-    flush();
-  }
-  flush();
-  closeSync(fd);
-
-  function flush(): void {
-    batch.sort((one, other) => one.timeMs - other.timeMs);
-    const frames = batch.map(({ timeMs: at, bytes }) => ({
-      timeMs: at,
-      bytes: linked(bytes, LINK.ETHERNET),
-    }));
-    writeSync(fd, pcapFile(LINK.ETHERNET, frames).subarray(24));
-    batch = [];
-  }
-}
+const captures = {
+  healthy: { trouble: 'none', sightings: 1 },
+  'three sightings': { trouble: 'none', sightings: 3 },
+  losses: { trouble: 'losses', sightings: 1 },
+  loop: { trouble: 'loop', sightings: 3 },
+  'all strangers': { trouble: 'crowd', sightings: 1 },
+} as const;
+/** What is written costs, too. */
+const outputs = ['none', 'text', 'flow', 'json', 'pcapng'] as const;
 
 /** The same three times, each a while after the one before. */
 function writeLonger(from: string, to: string): void {
@@ -120,12 +66,33 @@ function run(program: string, ...words: string[]): Spent {
 const median = (list: readonly number[]): number =>
   list.toSorted((a, b) => a - b)[list.length >> 1]!;
 
+interface Goals {
+  readonly seconds: number | null;
+  readonly mebibytes: number | null;
+}
+
+/** Tells what runs of one command took. */
+function told(name: string, runs: readonly Spent[], { seconds, mebibytes }: Goals): void {
+  const goal = (atMost: number | null): { readonly atMost: number } | null =>
+    atMost === null ? null : { atMost };
+  figure(`${name}: ${counted(1)}`, median(runs.map((run) => run.seconds)), 's', goal(seconds));
+  figure(`${name}: processor time`, cpuOf(runs), 's');
+  const most = Math.max(...runs.map((run) => run.mebibytes));
+  figure(`${name}: memory`, most, 'MiB', goal(mebibytes));
+}
+
+const cpuOf = (runs: readonly Spent[]): number => median(runs.map(({ cpuSeconds }) => cpuSeconds));
+const wanted: Goals = { seconds: 10, mebibytes: 200 };
+
 try {
-  const one = join(folder, 'one.pcap');
-  const three = join(folder, 'three.pcap');
-  write(one, PACKETS);
-  writeLonger(one, three);
-  const peers = ['tcpdump', 'tshark'].filter(hasProgram);
+  const paths = new Map<string, string>();
+  for (const [name, capture] of Object.entries(captures)) {
+    const path = join(folder, `${name.replaceAll(' ', '-')}.pcap`);
+    writeNodeCapture(path, { packets: PACKETS, ...capture });
+    paths.set(name, path);
+  }
+  const healthy = paths.get('healthy')!;
+  const peers = (['tcpdump', 'tshark'] as const).filter(hasProgram);
   for (const peer of peers)
     beside(
       peer,
@@ -138,27 +105,30 @@ try {
     tshark: [] as Spent[],
   };
   for (let turn = 0; turn < rounds; turn++) {
-    spent.capture.push(run(bin, 'capture', one, '-o', 'none', '-q'));
-    spent.doctor.push(run(bin, 'doctor', one, '-q'));
-    if (peers.includes('tcpdump')) spent.tcpdump.push(run('tcpdump', '-nr', one));
+    spent.capture.push(run(bin, 'capture', healthy, '-o', 'none', '-q'));
+    spent.doctor.push(run(bin, 'doctor', healthy, '-q'));
+    if (peers.includes('tcpdump')) spent.tcpdump.push(run('tcpdump', '-nr', healthy));
   }
   if (peers.includes('tshark'))
-    spent.tshark.push(run('tshark', '-r', one, '-T', 'fields', '-e', 'dns.id', '-e', 'dns.time'));
+    spent.tshark.push(
+      run('tshark', '-r', healthy, '-T', 'fields', '-e', 'dns.id', '-e', 'dns.time'),
+    );
   for (const verb of ['capture', 'doctor'] as const) {
-    figure(`${verb}: ${counted(1)}`, median(spent[verb].map(({ seconds }) => seconds)), 's', {
-      atMost: 10,
+    told(verb, spent[verb], wanted);
+    for (const peer of peers)
+      figure(`${verb}: processor time, of ${peer}’s`, cpuOf(spent[verb]) / cpuOf(spent[peer]));
+  }
+  for (const [name, path] of paths)
+    if (path !== healthy) told(`doctor, ${name}`, [run(bin, 'doctor', path, '-q')], wanted);
+  for (const output of outputs.slice(1))
+    told(`capture -o ${output}`, [run(bin, 'capture', healthy, '-o', output, '-q')], {
+      ...wanted,
+      // A line of JSON holds both messages, record by record.
+      seconds: output === 'json' ? null : wanted.seconds,
     });
-    figure(`${verb}: processor time`, median(spent[verb].map(({ cpuSeconds }) => cpuSeconds)), 's');
-    figure(`${verb}: memory`, Math.max(...spent[verb].map(({ mebibytes }) => mebibytes)), 'MiB', {
-      atMost: 200,
-    });
-    for (const peer of ['tcpdump', 'tshark'] as const)
-      if (spent[peer].length > 0)
-        figure(
-          `${verb}: processor time, of ${peer}’s`,
-          median(spent[verb].map(({ cpuSeconds }) => cpuSeconds)) /
-            median(spent[peer].map(({ cpuSeconds }) => cpuSeconds)),
-        );
+  const three = join(folder, 'three.pcap');
+  writeLonger(healthy, three);
+  for (const verb of ['capture', 'doctor'] as const) {
     const longer = run(bin, verb, three, '-q', ...(verb === 'capture' ? ['-o', 'none'] : []));
     figure(
       `${verb}: memory of ${counted(3)}, of that of ${counted(1)}`,

@@ -25,7 +25,8 @@ export interface NegativeTtl {
 
 // Most names have neither: what is empty is shared.
 const none: ReadonlySet<string> = new Set();
-const noTtls: readonly NegativeTtl[] = [];
+const noNumbers: number[] = [];
+const noServers: string[] = [];
 
 /** What is counted of one name and type. */
 export class NameView {
@@ -42,17 +43,28 @@ export class NameView {
   lastFoundMs: number = -Infinity;
   firstNegativeMs: number = Infinity;
   lastNegativeMs: number = -Infinity;
-  /** TTLs of negative answers, seconds, in the order in which they came. */
-  negativeTtls: readonly NegativeTtl[] = noTtls;
   /** SERVFAIL that came from a cache, by the look of it. */
   quickFailures: number = 0;
 
   #client = '';
   #port = 0;
+  // Many names have sixteen of them: beside each other they take a third of what as many objects do.
+  #ttlTimes = noNumbers;
+  #ttls = noNumbers;
+  #ttlServers = noServers;
 
   constructor(name: string, type: number) {
     this.name = name;
     this.type = type;
+  }
+
+  /** TTLs of negative answers, in the order in which they came: the first ones. */
+  get negativeTtls(): readonly NegativeTtl[] {
+    return this.#ttls.map((ttl, at) => ({
+      ms: this.#ttlTimes[at]!,
+      ttl,
+      server: this.#ttlServers[at]!,
+    }));
   }
 
   add(exchange: SeenExchange): void {
@@ -78,8 +90,7 @@ export class NameView {
     } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
       this.firstNegativeMs = Math.min(this.firstNegativeMs, at);
       this.lastNegativeMs = Math.max(this.lastNegativeMs, at);
-      if (rcode === RCODE.NXDOMAIN && this.negativeTtls.length < TTLS_MAX)
-        this.#ttl(exchange, server);
+      if (rcode === RCODE.NXDOMAIN && this.#ttls.length < TTLS_MAX) this.#ttl(exchange, server);
     } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
       this.quickFailures++;
   }
@@ -98,9 +109,11 @@ export class NameView {
   #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
     const ttl = negativeTtlOf(reply!);
     if (ttl < 0) return;
-    const before = this.negativeTtls.findLast((each) => each.server === server);
-    if (before?.ttl === ttl && repliedMs! - before.ms < SAME_TTL_MS) return;
-    this.negativeTtls = [...this.negativeTtls, { ms: repliedMs!, ttl, server }];
+    const before = this.#ttlServers.lastIndexOf(server);
+    if (this.#ttls[before] === ttl && repliedMs! - this.#ttlTimes[before]! < SAME_TTL_MS) return;
+    this.#ttlTimes = [...this.#ttlTimes, repliedMs!];
+    this.#ttls = [...this.#ttls, ttl];
+    this.#ttlServers = [...this.#ttlServers, server];
   }
 }
 

@@ -62,12 +62,10 @@ export class LookupGrouping {
     const { address } = exchange.client;
     this.#sweep(exchange.sentMs);
     let growing = this.#clients.get(address);
-    const isNew = growing === undefined;
-    growing ??= [];
-    // Insertion order is the order of use, as long as it may be asked for.
-    const isFilling = this.#clients.size > this.#most / 2;
-    if (!isNew && isFilling) this.#clients.delete(address);
-    if (isNew || isFilling) this.#clients.set(address, growing);
+    // Insertion order is the order of use.
+    if (growing === undefined) growing = [];
+    else this.#clients.delete(address);
+    this.#clients.set(address, growing);
     if (this.#clients.size > this.#most) {
       const [oldest, theirs] = this.#clients.entries().next().value!;
       for (const each of [...theirs]) this.#close(each);

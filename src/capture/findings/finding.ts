@@ -47,6 +47,7 @@ export interface Rule {
 export class Claims {
   readonly #explained = new Set<SeenExchange>();
   readonly #observed: Observations;
+  #open: readonly SeenExchange[] | null = null;
 
   constructor(observed: Observations) {
     this.#observed = observed;
@@ -54,7 +55,8 @@ export class Claims {
 
   /** Lost queries that no rule has explained yet. */
   get open(): readonly SeenExchange[] {
-    return this.#observed.losses.filter((loss) => !this.#explained.has(loss));
+    this.#open ??= this.#observed.losses.filter((loss) => !this.#explained.has(loss));
+    return this.#open;
   }
 
   /** Names below a domain that is known to fail: that they fail is no news. */
@@ -65,6 +67,7 @@ export class Claims {
 
   take(exchanges: readonly SeenExchange[]): void {
     for (const exchange of exchanges) this.#explained.add(exchange);
+    this.#open = null;
   }
 }
 

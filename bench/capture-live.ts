@@ -1,0 +1,187 @@
+/**
+ * Live capture of 20 000 packets a second with one processor: `node bench/capture-live.ts`, as root. dnsperf asks an Unbound over a pair of
+ * veth interfaces; ndots and tcpdump watch one of these by turns, all of them on the same processor, while load and server have another.
+ * What was sent, what was seen and what the kernel dropped are counted.
+ */
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { printed, start, type Child } from '../test/kit/child.ts';
+import { beside, figure } from './kit/figures.ts';
+import { need, rounds, runSeconds, smoke, versionOf, workFolder } from './kit/peers.ts';
+
+need('dnsperf', 'unbound', 'tcpdump', 'ip', 'taskset');
+
+/** Queries a second: with their replies twice as many packets. */
+const RATE = smoke ? 500 : 10_000;
+const NAMES = 3000;
+const CPU = { watched: 0, load: 1 } as const;
+const bin = new URL('../bin/ndots', import.meta.url).pathname;
+const folder = workFolder();
+const [near, far] = ['near', 'far'].map((end) => `ndots-${end}-${process.pid}`) as [string, string];
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const median = (list: readonly number[]): number =>
+  list.toSorted((a, b) => a - b)[list.length >> 1]!;
+
+interface Seen {
+  /** Packets that the load and the server sent. */
+  readonly sent: number;
+  readonly seen: number;
+  /** By the kernel, for want of time. */
+  readonly dropped: number;
+  /** Of one processor, 0 to 1. */
+  readonly busy: number;
+}
+
+/** What watches, and how it says at its end what it saw. */
+interface Watcher {
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly seen: RegExp;
+  readonly dropped: RegExp;
+}
+
+const shell = (...words: readonly string[]): readonly string[] => [
+  'sh',
+  '-c',
+  `exec ${words.join(' ')} > /dev/null`,
+];
+const ndots = (name: string, ...words: readonly string[]): Watcher => ({
+  name,
+  words: shell(bin, ...words, '-i', 'veth0'),
+  seen: /(\d+) packets/,
+  dropped: /(\d+) × packets came faster/,
+});
+const tcpdump = (name: string, ...words: readonly string[]): Watcher => ({
+  name,
+  words: shell('tcpdump', '-i', 'veth0', '-nn', ...words, 'port', '53'),
+  seen: /(\d+) packets captured/,
+  dropped: /(\d+) packets dropped by kernel/,
+});
+const watchers: readonly Watcher[] = [
+  tcpdump('tcpdump -w', '-w', '/dev/null'),
+  ndots('capture -o none', 'capture', '-o', 'none'),
+  tcpdump('tcpdump'),
+  ndots('capture', 'capture'),
+  ndots('capture -o flow', 'capture', '-o', 'flow'),
+  ndots('doctor', 'doctor', '-o', 'json'),
+];
+
+/** Two network namespaces with a cable. @returns why there are none */
+function network(): string | null {
+  const lines = [
+    `netns add ${near}`,
+    `netns add ${far}`,
+    `-n ${near} link add veth0 type veth peer name veth1 netns ${far}`,
+    `-n ${near} address add 10.9.0.1/24 dev veth0`,
+    `-n ${far} address add 10.9.0.2/24 dev veth1`,
+    `-n ${near} link set veth0 up`,
+    `-n ${far} link set veth1 up`,
+  ];
+  for (const line of lines) {
+    const { status, stderr } = spawnSync('ip', line.split(' '), { encoding: 'utf8' });
+    if (status !== 0) return `ip ${line}: ${stderr.trim()}`;
+  }
+  return null;
+}
+
+function within(where: string, name: string, words: readonly string[], cpu: number): Child {
+  return start(name, ['ip', 'netns', 'exec', where, ...words], { cpu });
+}
+
+function server(): Child {
+  const file = join(folder, 'unbound.conf');
+  writeFileSync(
+    file,
+    `server:
+  interface: 10.9.0.2
+  num-threads: 1
+  do-daemonize: no
+  username: ""
+  chroot: ""
+  directory: "${folder}"
+  pidfile: ""
+  use-syslog: no
+  verbosity: 0
+  access-control: 10.9.0.0/24 allow
+  local-zone: "bench." redirect
+  local-data: "bench. 60 IN A 192.0.2.1"
+remote-control:
+  control-enable: no
+`,
+  );
+  return within(far, 'unbound', ['unbound', '-d', '-c', file], CPU.load);
+}
+
+/** Asks for some seconds. @returns packets that went over the cable */
+async function load(file: string, seconds: number): Promise<number> {
+  const run = within(
+    near,
+    'dnsperf',
+    [
+      ...['dnsperf', '-s', '10.9.0.2', '-d', file, '-l', String(seconds), '-Q', String(RATE)],
+      ...['-q', '500', '-c', '20', '-T', '1'],
+    ],
+    CPU.load,
+  );
+  await run.exitCode;
+  const number = (pattern: RegExp): number => Number(pattern.exec(run.output())?.[1] ?? Number.NaN);
+  return number(/Queries sent:\s+(\d+)/) + number(/Queries completed:\s+(\d+)/);
+}
+
+async function watch({ name, words, seen, dropped }: Watcher, file: string): Promise<Seen> {
+  const child = within(near, name, words, CPU.watched);
+  await printed(child, /listening on|Ctrl-C/);
+  await wait(smoke ? 0 : 500);
+  const before = child.cpuSeconds();
+  const began = performance.now();
+  const sent = await load(file, runSeconds);
+  // What is left in the kernel's buffer is taken within this time.
+  await wait(500);
+  const seconds = (performance.now() - began) / 1000;
+  const busy = (child.cpuSeconds() - before) / seconds;
+  child.signal('SIGINT');
+  await child.exitCode;
+  const said = child.output();
+  const number = (pattern: RegExp): number => Number(pattern.exec(said)?.[1] ?? 0);
+  const all = name === 'doctor' ? sent : number(seen);
+  return { sent, seen: all, dropped: number(dropped), busy };
+}
+
+try {
+  const why = network();
+  if (why !== null) console.log(`skipped: no network namespaces can be made here (${why})`);
+  else {
+    beside('tcpdump', versionOf('tcpdump', '--version'));
+    const file = join(folder, 'names');
+    writeFileSync(file, Array.from({ length: NAMES }, (_, i) => `n${i}.bench. A\n`).join(''));
+    const unbound = server();
+    await wait(1000);
+    await load(file, 1);
+    const runs = new Map<Watcher, Seen[]>(watchers.map((each) => [each, []]));
+    for (let round = 0; round < rounds; round++)
+      for (const [watcher, list] of runs) list.push(await watch(watcher, file));
+    await unbound.stop();
+    const of = (name: string): readonly Seen[] =>
+      runs.get(watchers.find((each) => each.name === name)!)!;
+    const busy = (name: string): number => median(of(name).map((each) => each.busy));
+    const least = Math.min(...[...runs.values()].flat().map(({ sent }) => sent));
+    figure('packets a second', least / runSeconds, '', { atLeast: smoke ? 0 : 0.95 * 2 * RATE });
+    for (const { name } of watchers) {
+      const isOwn = !name.startsWith('tcpdump');
+      const lost = Math.max(
+        ...of(name).map(({ sent, seen, dropped }) => Math.max(sent - seen, dropped)),
+      );
+      figure(`${name}: packets lost, the most of a run`, lost, '', isOwn ? { atMost: 0 } : null);
+      figure(`${name}: of one processor`, 100 * busy(name), '%', isOwn ? { atMost: 80 } : null);
+    }
+    figure(
+      'capture -o none : tcpdump -w, processor time',
+      busy('capture -o none') / busy('tcpdump -w'),
+    );
+    figure('capture : tcpdump, text, processor time', busy('capture') / busy('tcpdump'));
+  }
+} finally {
+  for (const name of [near, far]) spawnSync('ip', ['netns', 'delete', name]);
+}
+process.exit(0);
