@@ -1,54 +1,53 @@
 /**
  * Latency while a whole cluster (10 000 services, 100 000 endpoints, 100 000 pods) is listed anew, counted from the moment each
  * query was due, beside the same undisturbed: on all processors, and with the limits of a container. The control thread takes
- * the list in; it must not take the workers' processor, nor use up the container's limit.
- *
- * The client asks with real-time priority where that is allowed, so that only the server's delays are counted.
+ * the list in; it must not take the workers' processor, nor use up the container's limit. As a control, the same while the same
+ * lists are read by a program that is not ndots, which only shares the machine.
  */
-import { execFile, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { answered } from '../test/kit/child.ts';
 import { limitedGroup } from './kit/control-group.ts';
-import { figure } from './kit/figures.ts';
+import { takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
 import {
   apiCorefile,
   apiServer,
   compile,
   ndots,
   need,
-  rounds,
   serviceQuestions,
   smoke,
   workFolder,
-  type Pace,
 } from './kit/peers.ts';
 
-need('gcc', 'taskset', 'chrt');
+need('gcc', 'taskset', 'chrt', 'curl');
+const API = 5821;
 const folder = workFolder();
 const program = compile('pace.c', folder);
 const [services, pods] = smoke ? [100, 1000] : [10_000, 100_000];
-const seconds = smoke ? 1 : 8;
+const seconds = smoke ? 1 : 4;
+const rounds = smoke ? 1 : 4;
 const file = serviceQuestions(folder, services);
-const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
-
-function pace(port: number, rate: number): Promise<Pace> {
-  const words = ['taskset', '-c', '1', program, String(port), String(rate), String(seconds), file];
-  const [first, ...rest] = mayBeRealTime ? ['chrt', '-f', '10', ...words] : words;
-  return new Promise((resolve, reject) => {
-    execFile(first!, rest, (error, stdout) => {
-      if (error) reject(error);
-      else resolve(JSON.parse(stdout) as Pace);
-    });
-  });
-}
-
-const middle = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 const size = ['--services', `${services}`, '--endpoints', `${pods}`, '--pods', `${pods}`];
-const api = await apiServer(5821, size);
+const api = await apiServer(API, size);
 // It would be on another machine: what it takes it takes last.
 setPriority(api.pid, 19);
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** The lists that a server of this Corefile reads, read by another program and thrown away. */
+const readElsewhere: Disturbance = () => {
+  const lists = ['api/v1/pods', 'api/v1/services', 'apis/discovery.k8s.io/v1/endpointslices'];
+  const words = lists.flatMap((list) => ['-o', '/dev/null', `http://127.0.0.1:${API}/${list}`]);
+  const reader = spawn('curl', ['-s', ...words]);
+  readers.push(reader.pid ?? 0);
+  return () => {
+    reader.kill();
+    readers.pop();
+  };
+};
+const readers: number[] = [];
 
 async function measure(title: string, port: number, rate: number, limit: number): Promise<void> {
   const group = limit === Infinity ? null : limitedGroup(limit);
@@ -56,35 +55,29 @@ async function measure(title: string, port: number, rate: number, limit: number)
     console.log(`${title}: skipped, no control group can be made here`);
     return;
   }
-  const server = ndots(apiCorefile(port, 5821, 'verified', 'autopath @name'), folder);
+  const server = ndots(apiCorefile(port, API, 'verified', 'autopath @name'), folder);
   await answered(port, 'service-0.team-0.svc.cluster.local', 90_000);
-  const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 3000));
-  await pause();
+  await pause(3000);
   group?.take(server.pid);
-  const quiet: Pace[] = [];
-  const busy: Pace[] = [];
   let throttled = 0;
-  for (let round = 0; round < rounds; round++) {
-    quiet.push(await pace(port, rate));
+  const listedAnew: Disturbance = () => {
     const before = group?.throttled() ?? 0;
     api.tell('compact');
-    busy.push(await pace(port, rate));
-    throttled += (group?.throttled() ?? 0) - before;
-    await pause();
-  }
+    return async () => {
+      throttled += (group?.throttled() ?? 0) - before;
+      await pause(2000);
+    };
+  };
+  const disturbances = limit === Infinity ? [listedAnew, readElsewhere] : [listedAnew];
+  const load = { program, port, rate, seconds, file };
+  const own = (): readonly number[] => [server.pid, api.pid, ...readers];
+  const taken = await takeRounds(rounds, load, disturbances, own);
   await server.stop();
   group?.remove();
-  const show = (name: string, runs: readonly Pace[]): void =>
-    console.log(
-      `  ${name.padEnd(14)} p50 ${middle(runs.map(({ p50 }) => p50))} µs  p99 ${middle(runs.map(({ p99 }) => p99))} µs  ` +
-        `p99.9 ${middle(runs.map(({ p999 }) => p999))} µs  lost ${runs.reduce((sum, { sent, received }) => sum + sent - received, 0)}`,
-    );
   console.log(`${title}, ${rate} queries/s`);
-  show('undisturbed', quiet);
-  show('listed anew', busy);
-  const [before, after] = [quiet, busy].map((runs) => middle(runs.map(({ p999 }) => p999)));
+  tellRatio(`p99.9, listed anew : undisturbed, ${title}`, taken, 0, { atMost: 2 });
   if (group !== null) console.log(`  stopped by the limit ${throttled} times`);
-  figure(`p99.9, listed anew : undisturbed, ${title}`, after! / before!, '', { atMost: 2 });
+  else tellRatio('p99.9, lists read by another program : undisturbed', taken, 1, null);
 }
 
 await measure('all processors', 5830, smoke ? 1000 : 10_000, Infinity);

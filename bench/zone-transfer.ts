@@ -1,21 +1,23 @@
 /**
  * Latency of queries, counted from the moment each was due: undisturbed, while the zone is given to another server again and again, and
- * while another zone of the same size is fetched from BIND again and again. Rounds take turns, so that only the ratio counts.
+ * while another zone of the same size is fetched from BIND again and again. As a control, while the zone that BIND has is given by BIND to the
+ * same client, which only shares the machine.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
 import { startNamed } from '../test/kit/zone-servers.ts';
-import { figure } from './kit/figures.ts';
-import { compile, ndots, need, pace, rounds, smoke, workFolder, type Pace } from './kit/peers.ts';
+import { takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
+import { compile, ndots, need, smoke, workFolder } from './kit/peers.ts';
 
 need('gcc', 'taskset', 'named', 'kdig');
 const folder = workFolder();
 const program = compile('pace.c', folder);
 const names = smoke ? 10_000 : 200_000;
 const rate = smoke ? 2000 : 10_000;
-const seconds = smoke ? 2 : 6;
+const seconds = smoke ? 2 : 4;
+const rounds = smoke ? 1 : 4;
 
 function writeZone(file: string, serial: number): void {
   const lines = [
@@ -53,32 +55,38 @@ const server = ndots(
 );
 await answered(5820, 'ns.out.test', 120_000);
 await answered(5820, 'ns.into.test', 120_000);
-await pace(program, 5820, rate, 2, questions, 1);
 
-/** Gives the zone to kdig, one time after the other. @returns ends it, and says how often it was given */
-function giving(): () => number {
-  let given = 0;
-  let stopped = false;
-  let child: ChildProcess;
-  const again = (): void => {
-    child = spawn('sh', ['-c', 'exec kdig @127.0.0.1 -p 5820 out.test AXFR > /dev/null']);
-    child.once('exit', () => {
-      if (stopped) return;
-      given++;
-      again();
-    });
-  };
-  again();
+let given = 0;
+/** Programs that are running. */
+const clients = new Set<number>();
+
+/** Has a zone given to kdig, one time after the other. */
+function giving(zone: string, port: number, count: () => void): Disturbance {
   return () => {
-    stopped = true;
-    child.kill();
-    return given;
+    let stopped = false;
+    let child: ChildProcess;
+    const again = (): void => {
+      child = spawn('sh', ['-c', `exec kdig @127.0.0.1 -p ${port} ${zone} AXFR > /dev/null`]);
+      const { pid = 0 } = child;
+      clients.add(pid);
+      child.once('exit', () => {
+        clients.delete(pid);
+        if (stopped) return;
+        count();
+        again();
+      });
+    };
+    again();
+    return () => {
+      stopped = true;
+      child.kill();
+    };
   };
 }
 
 let serial = 1;
 /** Has BIND read another version, which it tells of. */
-function fetching(): () => void {
+const fetching: Disturbance = () => {
   const change = (): void => {
     writeZone(into, ++serial);
     bind.child.signal('SIGHUP');
@@ -86,41 +94,23 @@ function fetching(): () => void {
   change();
   const timer = setInterval(change, smoke ? 1000 : 3000);
   return () => clearInterval(timer);
-}
+};
 
-const found: Record<'undisturbed' | 'out' | 'in', Pace[]> = { undisturbed: [], out: [], in: [] };
-let given = 0;
-for (let round = 0; round < Math.max(2, rounds); round++) {
-  found.undisturbed.push(await pace(program, 5820, rate, seconds, questions, 1));
-  const endOut = giving();
-  found.out.push(await pace(program, 5820, rate, seconds, questions, 1));
-  given += endOut();
-  const endIn = fetching();
-  found.in.push(await pace(program, 5820, rate, seconds, questions, 1));
-  endIn();
-}
+const taken = await takeRounds(
+  rounds,
+  { program, port: 5820, rate, seconds, file: questions },
+  [giving('out.test', 5820, () => given++), fetching, giving('into.test', 5830, () => undefined)],
+  () => [server.pid, bind.child.pid, ...clients],
+);
 const metrics = await (await fetch('http://127.0.0.1:5821/metrics')).text();
 const fetched = Number(
   /^ndots_zone_reloads_total\{zone="into\.test\."\} (\d+)/m.exec(metrics)?.[1] ?? 0,
 );
 console.log(`${names} names: given ${given} times, fetched ${fetched} times, at ${rate} queries/s`);
-for (const [name, all] of Object.entries(found))
-  for (const { sent, received, errors, p50, p99, p999, max } of all)
-    console.log(
-      `${name.padEnd(12)} p50 ${p50} µs  p99 ${p99} µs  p99.9 ${p999} µs  max ${max} µs  lost ${sent - received}  errors ${errors}`,
-    );
-const middle = (all: readonly Pace[]): number =>
-  all.map(({ p999 }) => p999).toSorted((a, b) => a - b)[all.length >> 1]!;
-for (const [name, way] of [
-  ['out', found.out],
-  ['in', found.in],
-] as const)
-  // A short run has four queries beyond its p99.9: a pause of anybody on the machine is all of it.
-  figure(
-    `p99.9, AXFR ${name} : undisturbed`,
-    middle(way) / middle(found.undisturbed),
-    '',
-    smoke ? null : { atMost: 2 },
-  );
+// A short run has four queries beyond its p99.9: a pause of anybody on the machine is all of it.
+const goal = smoke ? null : ({ atMost: 2 } as const);
+tellRatio('p99.9, AXFR out : undisturbed', taken, 0, goal);
+tellRatio('p99.9, AXFR in : undisturbed', taken, 1, goal);
+tellRatio('p99.9, AXFR from BIND to the same client : undisturbed', taken, 2, null);
 await Promise.all([server.stop(), bind.child.stop()]);
 process.exit(0);

@@ -14,7 +14,6 @@ import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { descriptorLimit } from '../linux/descriptor-limit.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
-import { giveWay } from '../linux/thread-scheduling.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { showUnused } from '../plugins/unused-series.ts';
@@ -142,7 +141,6 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (server.endpoints.length === 0)
       log.warning('Nothing is served: the Corefile holds no server block');
     if (greeting !== null) lines.write(greeting);
-    giveWay();
     tuneRuntime(true);
     settleMemory(systemClock);
   }

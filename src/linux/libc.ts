@@ -43,8 +43,6 @@ export interface Libc {
   trim(): void;
   /** Tells the kernel how a range of whole pages will be used. */
   madvise(address: number, length: number, advice: number): number;
-  /** A system call with up to four numbers, where the C library has no function. */
-  syscall(call: number, a: number, b: number, c: number, d: number): number;
   /** Ends this thread's event loop's sleep whenever the descriptor is readable (level-triggered). */
   wakeOn(fd: number): Wakeup;
 }
@@ -121,7 +119,6 @@ function load(): Libc {
     free: (address) => unterminated(() => koffi.free(BigInt(address))),
     trim: trimmer(lib),
     madvise: declare('madvise', ['uintptr_t', 'uintptr_t', 'int']),
-    syscall: declare('syscall', ['int64', 'int64', 'uintptr_t', 'int64', 'int64']),
     wakeOn: wakeups(koffi, lib),
   };
 }

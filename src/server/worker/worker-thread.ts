@@ -13,7 +13,6 @@ import { unmapUnusedCode } from '../../linux/program-pages.ts';
 import { useNotes, type HeldByThread } from '../../linux/held-by-thread.ts';
 import { useGate, type TerminationGate } from '../../linux/termination-gate.ts';
 import { TerminationWatch, type Termination } from '../../linux/termination.ts';
-import { answerSoon } from '../../linux/thread-scheduling.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
 import { listenAt, termsOf } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
@@ -72,7 +71,6 @@ const plane: DataPlane = new DataPlane({
   send,
   onServing() {
     giveBackOrphans();
-    answerSoon();
     settleMemory(systemClock, () => {
       trimMemory();
       // All threads have one memory.

@@ -1,0 +1,143 @@
+/**
+ * Latency beside work in the background: rounds of undisturbed and disturbed load take turns, each has its ratio, and the middle of the ratios
+ * counts. Rounds in which other programs of the machine took processor time are taken again.
+ */
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import type { Pace } from './peers.ts';
+import { figure, type Goal } from './figures.ts';
+
+/** A steady load, as `bench/peers/pace.c` makes it. */
+interface Load {
+  /** The compiled program. */
+  readonly program: string;
+  readonly port: number;
+  /** Queries a second. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** Questions. */
+  readonly file: string;
+}
+
+/** One round: the load by itself, then with each disturbance. */
+export interface Round {
+  readonly undisturbed: Pace;
+  readonly disturbed: readonly Pace[];
+  /** The part of the machine's processors that programs took which do not belong to the benchmark; the worst of the loads. */
+  readonly foreign: number;
+}
+
+/** Begins a disturbance. @returns ends it */
+export type Disturbance = () => () => void | Promise<void>;
+
+/** Rounds that others disturb more than this, part of the machine, are taken again. */
+const FOREIGN_MAX = 0.03;
+const TICKS_PER_SECOND = 100;
+
+const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
+
+/** Runs a load. The client asks with real-time priority where that is allowed, so that only the server's delays are counted. */
+function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace> {
+  const words = ['taskset', '-c', '1', program, String(port), String(rate), String(seconds), file];
+  const [first, ...rest] = mayBeRealTime ? ['chrt', '-f', '10', ...words] : words;
+  return new Promise((resolve, reject) => {
+    execFile(first!, rest, (error, stdout) => {
+      if (error) reject(error);
+      else resolve(JSON.parse(stdout) as Pace);
+    });
+  });
+}
+
+/**
+ * Takes rounds until there are `count` that nobody else disturbed, at most half as many again; then those that were disturbed least.
+ * @param own processes of the benchmark that run, besides this one and those of this one that have ended
+ */
+export async function takeRounds(
+  count: number,
+  load: Load,
+  disturbances: readonly Disturbance[],
+  own: () => readonly number[],
+): Promise<readonly Round[]> {
+  // What answers for the first time is slower.
+  await steadyLoad({ ...load, seconds: Math.min(2, load.seconds) });
+  const taken: Round[] = [];
+  const isCalm = ({ foreign }: Round): boolean => foreign <= FOREIGN_MAX;
+  while (taken.filter(isCalm).length < count && taken.length < 1.5 * count) {
+    let foreign = 0;
+    const take = async (): Promise<Pace> => {
+      const before = used([process.pid, ...own()]);
+      const begin = performance.now();
+      const pace = await steadyLoad(load);
+      const after = used([process.pid, ...own()]);
+      const others = after.all - before.all - (after.own - before.own);
+      const seconds = (performance.now() - begin) / 1000;
+      foreign = Math.max(foreign, others / seconds / availableParallelism());
+      return pace;
+    };
+    const undisturbed = await take();
+    const disturbed: Pace[] = [];
+    for (const begin of disturbances) {
+      const end = begin();
+      disturbed.push(await take());
+      await end();
+    }
+    taken.push({ undisturbed, disturbed, foreign });
+  }
+  return taken.toSorted((a, b) => a.foreign - b.foreign).slice(0, count);
+}
+
+/** Processor seconds of the whole machine and of some processes. */
+function used(processes: readonly number[]): { readonly all: number; readonly own: number } {
+  const [user = 0, nice = 0, system = 0] = /^cpu +(.*)$/m
+    .exec(readFileSync('/proc/stat', 'latin1'))![1]!
+    .split(' ')
+    .map(Number);
+  return {
+    all: (user + nice + system) / TICKS_PER_SECOND,
+    own: processes.reduce((sum, process) => sum + secondsOf(process), 0),
+  };
+}
+
+/** Of a process and of those that it has waited for. */
+function secondsOf(process: number): number {
+  let stat: string;
+  try {
+    stat = readFileSync(`/proc/${process}/stat`, 'latin1');
+  } catch {
+    // It has ended: whoever waited for it has its time.
+    return 0;
+  }
+  const times = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15);
+  return times.map(Number).reduce((sum, ticks) => sum + ticks, 0) / TICKS_PER_SECOND;
+}
+
+/**
+ * Prints the rounds, and tells the middle of the ratios of p99.9.
+ * @param which of the disturbances
+ */
+export function tellRatio(
+  name: string,
+  rounds: readonly Round[],
+  which: number,
+  goal: Goal | null,
+): void {
+  const ratios = rounds.map(
+    ({ undisturbed, disturbed }) => disturbed[which]!.p999 / undisturbed.p999,
+  );
+  for (const [i, { undisturbed, disturbed, foreign }] of rounds.entries())
+    console.log(
+      `  ${printed(undisturbed)}  →  ${printed(disturbed[which]!)}  ratio ${ratios[i]!.toFixed(2)}  others ${(foreign * 100).toFixed(0)} %`,
+    );
+  console.log(`  ratios from ${least(ratios).toFixed(2)} to ${least(ratios, -1).toFixed(2)}`);
+  figure(name, least(ratios, ratios.length >> 1), '', goal);
+}
+
+const printed = ({ p50, p99, p999, sent, received }: Pace): string =>
+  `p50 ${p50} p99 ${p99} p99.9 ${p999} µs lost ${sent - received}`;
+
+const least = (values: readonly number[], at = 0): number =>
+  values.toSorted((a, b) => a - b).at(at)!;
