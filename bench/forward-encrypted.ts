@@ -56,7 +56,7 @@ for (const { port, child } of Object.values(servers)) {
     throw new Error(`${child.name}: ${error.message}\n${child.output()}`);
   });
 }
-const middle = loadInTurn(servers, {
+const { middle } = loadInTurn(servers, {
   rounds,
   seconds: runSeconds,
   outstanding: 200,

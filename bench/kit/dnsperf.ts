@@ -89,9 +89,23 @@ export function median<T>(runs: readonly T[], figure: (run: T) => number): T {
   return runs.toSorted((a, b) => figure(a) - figure(b))[Math.floor(runs.length / 2)]!;
 }
 
+/** What loads in turn showed. */
+export interface Turns {
+  /** The middle of each server's rounds by CPU. */
+  readonly middle: Readonly<Record<string, Load>>;
+  /** CPU per query of one server to that of another, in each round: what disturbs a round disturbs both. */
+  ratio(of: string, to: string): Spread;
+}
+
+/** Of several rounds: the middle, and between what half of them lie. */
+export interface Spread {
+  readonly median: number;
+  readonly quartiles: readonly [number, number];
+}
+
 /**
- * Loads several servers in turn, `rounds` times, each time with names that nobody has asked for before, and gives the middle of
- * each server's rounds by CPU. What disturbs the machine disturbs all.
+ * Loads several servers in turn, `rounds` times after one that does not count, each time with names that nobody has asked for
+ * before. Every other round goes backwards, so that no server always follows the same one.
  */
 export function loadInTurn(
   servers: Readonly<Record<string, { readonly port: number; readonly child: Child }>>,
@@ -102,17 +116,44 @@ export function loadInTurn(
     /** A file of names that it has not given before. */
     readonly names: () => string;
   },
-): Record<string, Load> {
+): Turns {
+  const { rounds, seconds, outstanding, names } = options;
   const runs: Record<string, Load[]> = {};
-  for (let round = 0; round < options.rounds; round++) {
-    for (const [name, { port, child }] of Object.entries(servers)) {
-      const { seconds, outstanding } = options;
-      (runs[name] ??= []).push(load(child, { port, file: options.names(), seconds, outstanding }));
-    }
+  const run = (name: string): Load => {
+    const { port, child } = servers[name]!;
+    return load(child, { port, file: names(), seconds, outstanding });
+  };
+  for (const name of Object.keys(servers)) {
+    run(name);
+    runs[name] = [];
   }
-  return Object.fromEntries(
-    Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
-  );
+  for (let round = 0; round < rounds; round++) {
+    const order = Object.keys(servers);
+    if (round % 2 === 1) order.reverse();
+    for (const name of order) runs[name]!.push(run(name));
+  }
+  const cpu = (name: string, round: number): number => runs[name]?.[round]?.cpuMicros ?? NaN;
+  return {
+    middle: Object.fromEntries(
+      Object.entries(runs).map(([name, list]) => [
+        name,
+        median(list, ({ cpuMicros }) => cpuMicros),
+      ]),
+    ),
+    ratio: (of, to) =>
+      spread(Array.from({ length: rounds }, (_, round) => cpu(of, round) / cpu(to, round))),
+  };
+}
+
+/** @param values at least one */
+export function spread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (part: number): number => {
+    const place = (sorted.length - 1) * part;
+    const below = sorted[Math.floor(place)]!;
+    return below + (sorted[Math.ceil(place)]! - below) * (place % 1);
+  };
+  return { median: at(0.5), quartiles: [at(0.25), at(0.75)] };
 }
 
 /** Makes files of names below `bench.`, each with names of its own. */

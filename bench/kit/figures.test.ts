@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { spread } from './dnsperf.ts';
 import { misses, printFigure, readFigures, type Figure, type Goal } from './figures.ts';
 import { machine, printRun, type Run } from './history.ts';
 
@@ -26,6 +27,15 @@ test('a missed goal is told in the line of the figure', () => {
   assert.match(printFigure(figure(200, { atMost: 180 })), / 200 ms {3}\(goal ≤ 180: MISSED\)$/);
   assert.match(printFigure(figure(170, { atMost: 180 })), / 170 ms {3}\(goal ≤ 180\)$/);
   assert.match(printFigure(figure(170, null)), / 170 ms$/);
+});
+
+test('the median of several rounds is told with what half of them lie between', () => {
+  assert.deepEqual(spread([9, 1, 2, 3, 4]), { median: 3, quartiles: [2, 4] });
+  assert.deepEqual(spread([4, 1]), { median: 2.5, quartiles: [1.75, 3.25] });
+  const found: Figure = { ...figure(3, { atMost: 2 }), unit: '', quartiles: [2, 4] };
+  assert.match(printFigure(found), / 3 \[2–4\] {3}\(goal ≤ 2: MISSED\)$/);
+  const run = JSON.parse(printRun(machine(), [found], [])) as Run;
+  assert.deepEqual(run.figures, { 'exec to first answer': [3, '', 2, 4] });
 });
 
 test('figures and peers come back as a benchmark told them', () => {

@@ -3,6 +3,7 @@
  * by itself only prints them.
  */
 import { appendFileSync } from 'node:fs';
+import type { Spread } from './dnsperf.ts';
 
 /** What a figure should be. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number };
@@ -14,6 +15,8 @@ export interface Figure {
   /** `ms`, `MiB`, `µs` …; empty: a ratio or a count. */
   readonly unit: string;
   readonly goal: Goal | null;
+  /** Between what half of the rounds lie, where it is the median of several. */
+  readonly quartiles?: readonly [number, number];
 }
 
 /** What was measured beside. */
@@ -27,7 +30,20 @@ export const FIGURES_FILE: string = 'BENCH_FIGURES';
 
 /** Prints one figure with its goal, and keeps it. */
 export function figure(name: string, value: number, unit = '', goal: Goal | null = null): void {
-  const found: Figure = { name, value: rounded(value), unit, goal };
+  show({ name, value: rounded(value), unit, goal });
+}
+
+/** The same for the median of several rounds, with how far they lie apart. */
+export function figureOf(
+  name: string,
+  { median, quartiles: [low, high] }: Spread,
+  goal: Goal | null = null,
+): void {
+  const quartiles = [rounded(low), rounded(high)] as const;
+  show({ name, value: rounded(median), unit: '', goal, quartiles });
+}
+
+function show(found: Figure): void {
   console.log(printFigure(found));
   tell(found);
 }
@@ -58,8 +74,9 @@ export function misses({ value, goal }: Figure): boolean {
 
 /** `start, median 171 ms   (goal ≤ 180)`, with a word if it is missed. */
 export function printFigure(figure: Figure): string {
-  const { name, value, unit, goal } = figure;
-  const text = `${name.padEnd(56)} ${String(value).padStart(8)} ${unit}`.trimEnd();
+  const { name, value, unit, goal, quartiles } = figure;
+  const apart = quartiles === undefined ? '' : ` [${quartiles.join('–')}]`;
+  const text = `${name.padEnd(56)} ${String(value).padStart(8)}${apart} ${unit}`.trimEnd();
   if (goal === null) return text;
   const wanted = 'atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`;
   return `${text}   (goal ${wanted}${misses(figure) ? ': MISSED' : ''})`;

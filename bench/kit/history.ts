@@ -17,8 +17,10 @@ export interface Run {
   readonly load: number;
   /** Versions by program. */
   readonly peers: Readonly<Record<string, string>>;
-  /** Values by name, with their unit. */
-  readonly figures: Readonly<Record<string, readonly [value: number | null, unit: string]>>;
+  /** Values by name, with their unit, and quartiles where the value is the median of several rounds. */
+  readonly figures: Readonly<
+    Record<string, readonly [value: number | null, unit: string, low?: number, high?: number]>
+  >;
 }
 
 /** Where it runs, as it is now. */
@@ -43,7 +45,9 @@ export function printRun(
   const run: Run = {
     ...where,
     peers: Object.fromEntries(peers.map(({ peer, version }) => [peer, version])),
-    figures: Object.fromEntries(figures.map(({ name, value, unit }) => [name, [value, unit]])),
+    figures: Object.fromEntries(
+      figures.map(({ name, value, unit, quartiles = [] }) => [name, [value, unit, ...quartiles]]),
+    ),
   };
   return JSON.stringify(run);
 }

@@ -2,10 +2,8 @@
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { DATAGRAM_MAX, packetLoop, type Watch } from './packet-loop.ts';
+import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import { UdpSocket } from './udp-socket.ts';
-
-/** The longest message that is sent: what a client sent over a stream. */
-const MESSAGE_MAX = 65_535;
 
 const MSG_DONTWAIT = 0x40;
 const MSG_TRUNC = 0x20;
@@ -16,16 +14,24 @@ export interface SocketOwner {
   onDatagram(bytes: Uint8Array, length: number, cut: boolean): void;
   /** The system says that something sent earlier did not arrive (an ICMP message came). */
   onError(error: SystemError): void;
+  /**
+   * A datagram met an error as it was to leave. To be taken note of only: nothing may be sent before the call is over.
+   * @param mark what it was sent with
+   * @param left whether it left all the same: then the error is that of one which was sent earlier
+   */
+  onUnsent(mark: number, error: SystemError, left: boolean): void;
 }
 
 /**
  * A UDP socket that is connected to one peer. There are many of them, one per source port, and each has a datagram at a time:
- * so they are sent and received one by one, through memory that all sockets of the thread share.
+ * so they are sent and received one by one, through memory that all sockets of the thread share. What is sent in one turn
+ * leaves at its end.
  */
-export class ConnectedSocket {
+export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;
   readonly #owner: SocketOwner;
   readonly #watch: Watch;
+  #open = true;
 
   /** @param source the local address; empty: whatever fits. @throws SystemError, LibcMissing */
   constructor(source: string, host: string, port: number, owner: SocketOwner) {
@@ -42,14 +48,33 @@ export class ConnectedSocket {
     this.#watch.unref();
   }
 
-  /** Where a datagram to be sent is written. */
+  /** Where a datagram to be sent is written, from `reserve` on. */
   get out(): Uint8Array {
-    return buffers().sent.bytes;
+    return buffers().sending.slab;
   }
 
-  /** Sends the first bytes of `out`. @returns 0, or the number of the error */
-  send(length: number): number {
-    const { address } = buffers().sent;
+  /** Makes room for a datagram. @returns where in `out` it begins */
+  reserve(size: number): number {
+    return buffers().sending.reserve(size);
+  }
+
+  /** Sends what was written where `reserve` said, at the end of the turn. @param mark for `onUnsent` */
+  send(length: number, mark: number): void {
+    const { sending } = buffers();
+    if (sending.add(this, length, mark)) packetLoop().whenTurnEnds(sending.flush);
+  }
+
+  sendNow(address: number, length: number, mark: number): void {
+    if (!this.#open) return;
+    const errno = this.#send(address, length);
+    if (errno === 0) return;
+    // An error that the system kept for the next call may be that of an earlier datagram: this one is sent once more.
+    const left = this.#send(address, length) === 0;
+    this.#owner.onUnsent(mark, new SystemError('write', errno), left);
+  }
+
+  /** @returns 0, or the number of the error */
+  #send(address: number, length: number): number {
     for (;;) {
       if (libc().send(this.#socket.fd, address, length, MSG_DONTWAIT) >= 0) return 0;
       const errno = libc().errno();
@@ -72,6 +97,7 @@ export class ConnectedSocket {
   }
 
   close(): void {
+    this.#open = false;
     this.#watch.close();
     this.#socket.close();
   }
@@ -93,15 +119,15 @@ export class ConnectedSocket {
 
 interface Buffers {
   readonly received: Memory;
-  readonly sent: Memory;
+  readonly sending: SendQueue;
 }
 
 let present: Buffers | null = null;
 
-/** One pair per thread, kept. */
+/** Of this thread, kept. */
 function buffers(): Buffers {
   return (present ??= {
     received: new Memory(DATAGRAM_MAX, false),
-    sent: new Memory(MESSAGE_MAX, false),
+    sending: new SendQueue(),
   });
 }

@@ -173,6 +173,11 @@ class AskingPort implements UdpPortOwner {
     this.#load.errors++;
   }
 
+  onUnsent(id: number, _: Error, left: boolean): void {
+    this.#load.errors++;
+    if (!left && this.#dueAt[id] !== 0) this.#lose(id);
+  }
+
   close(): void {
     this.#load.lost += this.waiting;
     this.waiting = 0;

@@ -163,12 +163,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     const { random, wheel } = this.#parts;
     let id = random.integer(65536);
     while (this.#find(id) !== null) id = random.integer(65536);
-    let error = this.#port.send(exchange.query, id);
-    if (error !== null && this.#first !== null) {
-      // The error may be that of a query which was sent before: whoever waits is told, and this one is sent once more.
-      this.onError(error);
-      error = this.#port.send(exchange.query, id);
-    }
+    const error = this.#port.send(exchange.query, id);
     this.#usedAt = now;
     exchange.reused = this.#queries++ > 0;
     if (error !== null) {
@@ -204,6 +199,24 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
 
   onError(error: Error): void {
     this.#fail(exchangeError(error, 'read', this.#where));
+  }
+
+  onUnsent(id: number, error: Error, left: boolean): void {
+    const unsent = this.#find(id);
+    const told: UpstreamExchange[] = [];
+    // Which of the earlier ones it was is not said: all of them are told.
+    for (let each = this.#first; each !== null; each = each.next)
+      if (left !== (each === unsent)) told.push(each);
+    if (told.length === 0) return;
+    const failed = exchangeError(error, left ? 'read' : 'write', this.#where);
+    setImmediate(() => {
+      for (const each of told) {
+        if (each.carrier !== this) continue;
+        this.#remove(each);
+        this.#parts.ended(each, false);
+        each.failed(failed, this.#parts.now());
+      }
+    });
   }
 
   timeOut(exchange: UpstreamExchange): void {

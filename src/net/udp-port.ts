@@ -2,14 +2,13 @@ import { printHostPort } from '../base/ip.ts';
 import { createSocket } from 'node:dgram';
 
 import { ConnectedSocket } from '../linux/connected-socket.ts';
-import { SystemError } from '../linux/libc.ts';
 import type { Query } from '../wire/query.ts';
 import { writeQuery } from './write-query.ts';
 import type { UpstreamParts } from './network.ts';
 
 /** A UDP socket towards one upstream, from a port that the system chose at random. */
 export interface UdpPort {
-  /** @returns the error that the system reports at once; what comes later goes to the owner */
+  /** @returns why nothing can be sent from here; what comes later goes to the owner */
   send(query: Query, id: number): Error | null;
   /** `10.0.0.1:40000`; empty while the system has not chosen yet. */
   readonly local: string;
@@ -25,6 +24,11 @@ export interface UdpPortOwner {
   onDatagram(bytes: Uint8Array, length: number, cut: boolean): void;
   /** The system says that what was sent did not arrive, or could not be sent. */
   onError(error: Error): void;
+  /**
+   * The query with this id met an error as it was to leave. To be taken note of only: nothing may be sent before the call is over.
+   * @param left whether it left all the same: then the error is that of one which was sent earlier
+   */
+  onUnsent(id: number, error: Error, left: boolean): void;
 }
 
 /** Opens a port towards an upstream. */
@@ -41,9 +45,10 @@ class BatchedUdpPort implements UdpPort {
     this.#socket = new ConnectedSocket(source, address.host, address.port, owner);
   }
 
-  send(query: Query, id: number): Error | null {
-    const errno = this.#socket.send(writeQuery(query, id, this.#socket.out, 0));
-    return errno === 0 ? null : new SystemError('write', errno);
+  send(query: Query, id: number): null {
+    const at = this.#socket.reserve(query.end - query.start);
+    this.#socket.send(writeQuery(query, id, this.#socket.out, at), id);
+    return null;
   }
 
   get local(): string {
