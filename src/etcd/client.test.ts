@@ -22,8 +22,12 @@ async function listen(t: TestContext, server: Server): Promise<number> {
 }
 
 /** A gRPC server; its connections are ended with the test. */
-async function grpcServer(t: TestContext, answer: Answer): Promise<number> {
-  const server = createHttp2();
+async function grpcServer(
+  t: TestContext,
+  answer: Answer,
+  maxConcurrentStreams = 4_294_967_295,
+): Promise<number> {
+  const server = createHttp2({ settings: { maxConcurrentStreams } });
   server.on('stream', (stream: ServerHttp2Stream, headers) => {
     stream.on('error', () => undefined);
     answer(stream, headers);
@@ -259,7 +263,7 @@ describe('a client of etcd', () => {
         near.on('error', () => far.destroy()).on('close', () => far.destroy());
         far.on('error', () => near.destroy()).on('close', () => near.destroy());
         near.pipe(far);
-        void cutUp(far, near, size);
+        cutUp(far, near, size).catch(() => near.destroy());
       });
       const { kvs } = await ask(clientOf(t, [await listen(t, proxy)]));
       assert.deepEqual(
@@ -268,6 +272,38 @@ describe('a client of etcd', () => {
         `in pieces of ${size} bytes`,
       );
     }
+  });
+
+  test('calls beyond those that the server takes at a time wait for their turn', async (t) => {
+    let most = 0;
+    let open = 0;
+    const answer: Answer = (stream) => {
+      most = Math.max(most, ++open);
+      setTimeout(() => {
+        open--;
+        if (!stream.destroyed) reply(stream, range);
+      }, 2);
+    };
+    const port = await grpcServer(t, answer, 10);
+    const client = clientOf(t, [port]);
+    await ask(client);
+    const found = await Promise.all(Array.from({ length: 300 }, () => ask(client)));
+    assert.ok(found.every(({ kvs }) => kvs.length === 1));
+    assert.equal(most, 10);
+  });
+
+  test('calls that fail with their connection go to the next endpoint together, over one connection', async (t) => {
+    let connections = 0;
+    let asked = 0;
+    const port = await grpcServer(t, (stream) => {
+      if (++asked === 50) stream.session?.destroy();
+      else if (asked > 50) reply(stream, range);
+    });
+    const counting = { dial: ((...words) => (connections++, dial(...words))) as typeof dial };
+    const client = clientOf(t, [port, port], counting);
+    const found = await Promise.all(Array.from({ length: 50 }, () => ask(client)));
+    assert.ok(found.every(({ kvs }) => kvs.length === 1));
+    assert.equal(connections, 2);
   });
 });
 

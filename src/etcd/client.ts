@@ -69,6 +69,8 @@ export class EtcdClient {
   #index = 0;
   #token: string | null = null;
   #closed = false;
+  /** Calls that wait until the server takes more: each that ends lets the next one go on. */
+  readonly #waiting = new Set<() => void>();
   readonly #closing = new AbortController();
 
   constructor(parts: EtcdClientParts) {
@@ -139,24 +141,57 @@ export class EtcdClient {
 
   /** One request and its one reply, tried once more with each endpoint while members are away, and with a new token. */
   async #call<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
-    let tries = this.#parts.endpoints.length;
+    try {
+      return await this.#tried(method, request, read);
+    } finally {
+      this.#wakeNext();
+    }
+  }
+
+  async #tried<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
+    const { clock, endpoints } = this.#parts;
+    const until = clock.now() + CALL_MS;
+    let tries = endpoints.length;
     let tokens = 1;
     for (;;) {
       // All endpoints have been tried when this fails.
       const connection = await this.#connected();
       try {
         const metadata = await this.#credentials(connection);
-        return await this.#exchange(connection, method, metadata, request, read);
+        // A server refuses calls beyond those that it takes at a time, as if it were going away: they wait here.
+        if (connection.open && connection.room <= 0) await this.#turn(until, connection);
+        else return await this.#exchange(connection, method, metadata, request, read);
       } catch (error) {
         if (!(error instanceof EtcdFailure) || this.#closed) throw error;
         const { kind } = error;
         if (kind === 'token' && tokens-- > 0) this.#token = null;
         else if (kind === 'unavailable' || kind === 'silent') {
-          this.moveOn(error);
+          // One that has been replaced already takes no other call down with it.
+          if (connection === this.#made) this.moveOn(error);
           if (--tries <= 0) throw error;
         } else throw error;
       }
     }
+  }
+
+  /** Waits until a call has ended. @throws EtcdFailure when the time is up */
+  async #turn(until: number, { authority }: GrpcConnection): Promise<void> {
+    const { clock } = this.#parts;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = clock.after(Math.max(0, until - clock.now()), resolve);
+    this.#waiting.add(resolve);
+    await promise;
+    timer.cancel();
+    this.#waiting.delete(resolve);
+    if (clock.now() >= until)
+      throw new EtcdFailure('refused', `${authority}: too many calls wait for replies`);
+  }
+
+  #wakeNext(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) return;
+    this.#waiting.delete(next);
+    next();
   }
 
   #exchange<T>(
