@@ -2,7 +2,7 @@
  * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, each from a socket of its own, a new one for
  * every attempt; it walks the whole list of names whatever happens, and one family with addresses is enough.
  */
-import { parseAddress } from '../base/ip.ts';
+import { parseAddress, printHostPort } from '../base/ip.ts';
 import {
   absolute,
   countDots,
