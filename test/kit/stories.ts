@@ -41,18 +41,27 @@ function spelled(atMs: number, port: number, name: string, id: number): Captured
   ];
 }
 
+/** A token bucket of so many packets a second that holds `burst`. @returns whether a packet passes at this time, milliseconds; asked in order */
+function tokenBucket(rate: number, burst: number): (atMs: number) => boolean {
+  let tokens = burst;
+  let lastMs = 0;
+  return (atMs) => {
+    tokens = Math.min(burst, tokens + ((atMs - lastMs) * rate) / 1000);
+    lastMs = atMs;
+    const passes = tokens >= 1;
+    if (passes) tokens--;
+    return passes;
+  };
+}
+
 /** Bursts of a few pods, before a token bucket of so many packets a second that holds `burst`. */
 function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
   const packets: Captured[][] = [];
-  let tokens = burst;
-  let lastMs = 0;
+  const lets = tokenBucket(rate, burst);
   for (let wave = 0; wave < 14; wave++)
     for (let i = 0; i < 20 + ((wave * 37 + seed * 11) % 60); i++) {
       const atMs = wave * 850 + i * 2.5;
-      tokens = Math.min(burst, tokens + ((atMs - lastMs) * rate) / 1000);
-      lastMs = atMs;
-      const passes = tokens >= 1;
-      if (passes) tokens--;
+      const passes = lets(atMs);
       const way = ends(`10.244.1.${30 + (i % 2)}`, 20_000 + wave * 200 + i);
       const id = wave * 100 + i;
       const type = i % 4 < 2 ? 'A' : 'AAAA';
@@ -66,18 +75,14 @@ function limitedBursts(seed: number, rate: number, burst: number): Captured[] {
 /** Some ten thousand queries of a DNS pod to its upstream in crowds of all sizes, before a limit of 600 packets a second that holds 100. */
 function longLimit(): Captured[] {
   const packets: Captured[][] = [];
-  let tokens = 100;
-  let lastMs = 0;
+  const lets = tokenBucket(600, 100);
   let n = 0;
   for (let second = 0; second < 20; second++) {
     const isQuiet = second < 10;
     const asks = isQuiet ? 450 : 100 + ((second * 487) % 900);
     for (let i = 0; i < asks; i++, n++) {
       const atMs = second * 1000 + (i * (isQuiet ? 1000 : 200 + ((second * 173) % 700))) / asks;
-      tokens = Math.min(100, tokens + (atMs - lastMs) * 0.6);
-      lastMs = atMs;
-      const passes = tokens >= 1;
-      if (passes) tokens--;
+      const passes = lets(atMs);
       const way = ends('10.244.9.9', 1024 + n, '192.0.2.53');
       const type = n % 2 === 0 ? 'A' : 'AAAA';
       packets.push(

@@ -12,6 +12,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/serve-process.ts';
+import { webhookConfiguration } from '../kit/webhook-configuration.ts';
 
 const PODS = 200;
 
@@ -35,27 +36,10 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
         kind: 'Namespace',
         metadata: { name: 'shop', annotations: { 'ndots.dev/dns-ndots': '2' } },
       },
-      {
-        apiVersion: 'admissionregistration.k8s.io/v1',
-        kind: 'MutatingWebhookConfiguration',
-        metadata: { name: 'load' },
-        webhooks: [
-          {
-            name: 'dns.ndots.dev',
-            admissionReviewVersions: ['v1'],
-            sideEffects: 'None',
-            failurePolicy: 'Ignore',
-            timeoutSeconds: 2,
-            clientConfig: {
-              url: `https://127.0.0.1:${port}/mutate`,
-              caBundle: Buffer.from(authority.cert).toString('base64'),
-            },
-            rules: [
-              { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-            ],
-          },
-        ],
-      },
+      webhookConfiguration('load', {
+        url: `https://127.0.0.1:${port}/mutate`,
+        caBundle: Buffer.from(authority.cert).toString('base64'),
+      }),
     ] as unknown as KubeJson[]);
     await pause(2000);
   });

@@ -15,6 +15,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { freePorts } from '../kit/serve-process.ts';
+import { webhookConfiguration } from '../kit/webhook-configuration.ts';
 
 const podOf = (
   name: string,
@@ -86,7 +87,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
         url: `https://127.0.0.1:${port}/mutate`,
         caBundle: Buffer.from(authority.cert).toString('base64'),
       };
-      await cluster.put([configuration('by-url', clientConfig)]);
+      await cluster.put([webhookConfiguration('by-url', clientConfig)]);
       await pause(2000);
     });
     after(async () => {
@@ -129,7 +130,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
 
   test('it makes its certificate, keeps it in the Secret and tells the API server, and another replica takes it over', async () => {
     const service = { name: 'ndots-webhook', namespace: 'kube-system', path: '/mutate' };
-    await cluster.put([configuration('ndots-webhook', { service })]);
+    await cluster.put([webhookConfiguration('ndots-webhook', { service })]);
     const ports = (await freePorts(2)) as [number, number];
     const replicas = ports.map((port) =>
       start('ndots', [
@@ -213,28 +214,6 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
     );
   });
 });
-
-function configuration(name: string, clientConfig: object): KubeJson {
-  return {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    metadata: { name },
-    webhooks: [
-      {
-        name: 'dns.ndots.dev',
-        admissionReviewVersions: ['v1'],
-        sideEffects: 'None',
-        failurePolicy: 'Ignore',
-        timeoutSeconds: 2,
-        reinvocationPolicy: 'IfNeeded',
-        clientConfig,
-        rules: [
-          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-        ],
-      },
-    ],
-  } as unknown as KubeJson;
-}
 
 /** The certificate that a server shows, as soon as it shows one. */
 async function certificateAt(port: number): Promise<X509Certificate> {

@@ -1,0 +1,25 @@
+/** How an API server is told of `ndots webhook`. */
+import type { KubeJson } from './apiserver/store.ts';
+
+/** A MutatingWebhookConfiguration for pods that are created, as the chart has it. @param clientConfig where the webhook is */
+export function webhookConfiguration(name: string, clientConfig: object): KubeJson {
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name },
+    webhooks: [
+      {
+        name: 'dns.ndots.dev',
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        failurePolicy: 'Ignore',
+        timeoutSeconds: 2,
+        reinvocationPolicy: 'IfNeeded',
+        clientConfig,
+        rules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+        ],
+      },
+    ],
+  } as unknown as KubeJson;
+}
