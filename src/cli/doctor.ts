@@ -98,7 +98,7 @@ async function diagnosePackets(
   const isThere = options.device === null && !options.files.includes('-');
   const part = isThere ? troubledPart(whole, observed) : null;
   if (part === null) return whole;
-  // What there is to remark has been told.
+  // The remarks on the capture have been printed the first time.
   const again = await observe(options, { ...io, err: () => undefined }, part, observed.domains);
   return withPart(whole, diagnose(again.observed, wanted), part);
 }

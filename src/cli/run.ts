@@ -101,7 +101,7 @@ const io: Io = {
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
   columns: process.stdout.columns ?? 100,
-  // Whoever never looks at it is ended by the system.
+  // Made when it is asked for: a verb that never does is ended by Ctrl-C as the system does it.
   get signal() {
     return interruptSignal();
   },

@@ -47,7 +47,7 @@ export class EventList {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const events = this.#list(namespace, name, signal);
-    // What failed is remembered too: whoever asks again and again is no reason to ask the API server as often.
+    // Failures are remembered, too: pages that are loaded again and again do not ask the API server as often.
     this.#known.put(key, events);
     return events;
   }

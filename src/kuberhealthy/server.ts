@@ -116,7 +116,7 @@ export class KuberhealthyServer {
       return answerText(response, 503, 'too many reports at once');
     }
     const come = await this.#bodies.read(request);
-    // Nobody is there to be told anything.
+    // The client closed the connection while it sent: there is nobody to answer.
     if (come === 'gone') return;
     if (come === 'busy') {
       this.#count(version, 503);

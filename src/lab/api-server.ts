@@ -110,7 +110,7 @@ export class LabApi {
     }
     const { kind, apiVersion } = served;
     if (url.searchParams.has('sendInitialEvents')) {
-      // Who wants the list as a watch lists in the old way after this.
+      // A client that asks for the list as a watch falls back to a plain list after this.
       return json(422, { kind: 'Status', status: 'Failure', reason: 'Invalid', code: 422 });
     }
     if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {

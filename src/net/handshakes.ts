@@ -201,7 +201,7 @@ function contextOf(tls: ListenerTls | null): TlsOptions {
     cert: tls.certificate,
     key: tls.key,
     requestCert: tls.clientAuth !== 'nocert',
-    // Who is welcome is decided when the handshake is done.
+    // Whether the client's certificate will do is decided when the handshake is done (`clientAuth`).
     rejectUnauthorized: false,
     ...(tls.authority !== null && { ca: tls.authority }),
   };

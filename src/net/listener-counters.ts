@@ -20,7 +20,7 @@ class Count {
 
   /** What is counted from now on is counted there, too. @returns ends it, unless somebody else has asked for it since */
   countAlso(metric: { add(amount: number): void }): () => void {
-    // Whoever comes next may count in the same metric: an object of one's own tells the two apart.
+    // A later caller may pass the same metric: an object of its own tells whether this call is still the last.
     const alias = { metric };
     this.#alias = alias;
     return () => {

@@ -135,7 +135,7 @@ class Waiting extends Timed implements Connection {
     socket.off('data', this.#onData);
     socket.pause();
     if (rest.length > 0) socket.unshift(rest);
-    // Whoever takes over listens within this turn.
+    // The connection that takes the socket over adds its listeners within this turn.
     process.nextTick(() => socket.resume());
   }
 

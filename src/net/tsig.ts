@@ -63,7 +63,7 @@ export class TsigKeys {
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
     const fields = readOrNull(message, at);
-    // Nobody has more to say than a time: the rest would only be hashed (RFC 8945 section 5.2.3).
+    // "Other data" holds a time at most (RFC 8945 section 5.2.3): more of it would only cost hashing.
     if (fields === null || fields.other.length > OTHER_MAX) return malformed('');
     const name = printName(fields.key);
     const key = this.#byName.get(textOf(fields.key));

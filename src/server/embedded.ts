@@ -207,7 +207,7 @@ class Mailbox implements Outlet<null> {
   }
 
   hold(): void {
-    // Nobody reads slowly here.
+    // Replies are handed over within the process: no reader is slow.
   }
 
   flush(): void {

@@ -103,7 +103,7 @@ export class WebhookServer {
     const begun = performance.now();
     try {
       const come = await this.#bodies.read(request);
-      // Who went away while sending is answered by nobody.
+      // The API server closed the connection while it sent: there is nobody to answer.
       if (come === 'gone') return metrics.refused('not-json');
       if (come === 'too-large') {
         metrics.refused(come);

@@ -79,7 +79,7 @@ export class Sockets {
         ? net.connect(options)
         : builtins.tls().connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
     const pooled: PooledSocket = { socket, taker: null, used: false };
-    // Whoever uses the connection listens, too; while it is idle nobody minds its end.
+    // Requests have listeners of their own. The end of an idle connection is no failure, but an error without a listener would end the process.
     socket.on('error', () => {});
     socket.on('close', () => {
       const at = this.#idle.indexOf(pooled);

@@ -94,7 +94,7 @@ class Reader {
 
   async end(): Promise<void> {
     this.#worker.removeAllListeners();
-    // One that ends with an error after nobody waits for it any more has nothing to tell.
+    // Nobody waits for the worker any more; an error without a listener would end the process.
     this.#worker.on('error', () => undefined);
     await this.#worker.terminate();
   }

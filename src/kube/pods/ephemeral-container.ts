@@ -157,7 +157,7 @@ async function follow(
       signal,
     });
   } catch (error) {
-    // Somebody between has cut it: the state says whether it goes on.
+    // A proxy or load balancer has cut the connection: the container's state says whether the log goes on.
     if (!(error instanceof ApiFailure) || error.kind !== 'network') throw error;
   }
 }

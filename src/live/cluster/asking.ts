@@ -84,7 +84,7 @@ export async function askCluster(
   greeting: Greeting,
   signal: AbortSignal,
 ): Promise<Answers> {
-  // Who is silent has been found; asking on would only wait for it.
+  // A server that did not answer the first query is a finding already: more queries would only wait for it.
   const isAlive = (replies: readonly ServerReply[]) => (server: ProbeServer) =>
     replies.some((each) => each.server === serverText(server) && each.asked.reply !== null);
   const context: ProbeContext = {

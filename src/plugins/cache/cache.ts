@@ -347,7 +347,7 @@ function detached(query: Query): Query {
   copy.proto = 'tcp';
   copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
-  // Nobody waits for it, and whoever follows the client's query has nothing to do with it.
+  // The refresh may wait, for no client does; its way through the chain is not the recorded one of the client's query.
   copy.recorder = null;
   copy.mayWait = true;
   return copy;

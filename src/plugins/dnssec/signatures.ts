@@ -184,5 +184,5 @@ export class Signatures {
 }
 
 function ignore(): void {
-  // Whoever asks next is told.
+  // Made ahead of time: a query that needs the signature is told of the failure.
 }

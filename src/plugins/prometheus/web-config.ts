@@ -115,7 +115,7 @@ export async function readWebConfig(path: string): Promise<HttpTls> {
     key: JSON.stringify([path, tls]),
     load,
     requestCert: auth.request,
-    // Who is welcome is decided below, by what the policy asks.
+    // Whether the client's certificate will do is decided below, by `client_auth_type`.
     rejectUnauthorized: false,
     welcome: (socket) => isWelcome(socket, auth, names),
   };

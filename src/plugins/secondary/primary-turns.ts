@@ -48,7 +48,7 @@ export class PrimaryTurns {
       if (now - begun >= SILENT_AFTER_MS) primary.silentUntil = now + SILENT_FOR_MS;
       throw error;
     } finally {
-      // Who waits takes the place of who goes.
+      // The place goes to the transfer that has waited longest.
       const next = primary.waiting.shift();
       if (next === undefined) primary.running--;
       else next();

@@ -27,7 +27,7 @@ export const replicaAgreement: CheckKind = checkKind({
           result: await askOne(context, replica, question(name, type)),
         })),
       );
-      // Who does not answer has no opinion, and a check of its own.
+      // A replica that does not answer is found by replica-answers: here it neither agrees nor disagrees.
       const results = replies.map(({ result }) => result).filter(({ reply }) => reply !== null);
       const groups = new Map<string, string[]>();
       for (const { replica, result } of replies) {

@@ -99,7 +99,7 @@ export const oneNode: ClusterRule = clusterRule(
   },
   (facts, about) => {
     if (facts.pods === null) return noPods;
-    // One that is not ready yet is elsewhere, too.
+    // A server that is not ready yet counts: it will serve on its node.
     const servers = serversOf(facts).filter(({ leaving }) => !leaving);
     const nodes = new Set(servers.map(({ node }) => node).filter((node) => node !== ''));
     if (nodes.size === 0) return unknown('it is not known where DNS pods run');
