@@ -1,5 +1,6 @@
 /** From what was observed to findings, the gravest first, and to what it is not. */
 import type { Observations } from './evidence/observations.ts';
+import type { SeenExchange } from './exchanges/seen-exchange.ts';
 import { Claims, isFinding, type Finding, type Rule, type Verdict } from './findings/finding.ts';
 import { rules } from './findings/rules.ts';
 
@@ -18,6 +19,8 @@ export interface Diagnosis {
   readonly excluded: readonly NotFound[];
   /** What the capture cannot tell. */
   readonly unknown: readonly NotFound[];
+  /** Lost queries of which nothing tells why they were lost. */
+  readonly unexplained?: readonly SeenExchange[];
 }
 
 const grades: Readonly<Record<Finding['severity'], number>> = { critical: 2, warning: 1, info: 0 };
@@ -33,7 +36,10 @@ export function diagnose(
   const claims = new Claims(observed);
   // A rule that is not wanted still explains what it explains.
   const verdicts = rules.map((rule) => [rule, rule.check(observed, claims)] as const);
-  const diagnosis = diagnosisOf(verdicts.filter(([rule]) => wanted(rule)));
+  const diagnosis = {
+    ...diagnosisOf(verdicts.filter(([rule]) => wanted(rule))),
+    unexplained: claims.open,
+  };
   const { messages, of } = observed.cut;
   if (messages <= CUT_SHARE * of) return diagnosis;
   // What was not read excludes nothing.

@@ -30,7 +30,7 @@ export interface ReadingEvents {
   ended?(exchange: SeenExchange): void;
   lookup?(lookup: SeenLookup): void;
   path?(event: PathEvent): void;
-  arp?: CaptureEvents['arp'];
+  neighbour?: CaptureEvents['neighbour'];
   part?: CaptureEvents['part'];
   /** A message, before it is paired. */
   message?(message: PassingMessage): void;
@@ -98,7 +98,7 @@ export class Reading {
         this.#pairing.take(message);
       },
       ...(events.path === undefined ? {} : { path: (event) => events.path!(event) }),
-      ...(events.arp === undefined ? {} : { arp: events.arp }),
+      ...(events.neighbour === undefined ? {} : { neighbour: events.neighbour }),
       ...(events.part === undefined ? {} : { part: events.part }),
     };
     this.#dissector = new Dissector(handlers, this.remarks, new Set(ports));

@@ -1,55 +1,207 @@
 /**
- * The part of a capture in which queries are lost. Rules weigh all that was seen, so a good time before hides what is plain afterwards: where
- * they see no more than loss, that part is looked at by itself.
+ * The parts of a capture in which queries are lost, or fail. Rules weigh all that was seen, so a good time before, or the many who are well,
+ * hide what is plain where the trouble is: what the whole does not explain is looked at by itself.
  */
-import { mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
-import type { Observations } from './evidence/observations.ts';
-import { clock } from './findings/finding.ts';
+import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
+import { densestStretch } from './evidence/densest-stretch.ts';
+import type { Moment, Observations } from './evidence/observations.ts';
+import { clock, listed, type Finding, type Rule } from './findings/finding.ts';
 
-/** A stretch of time, milliseconds since 1970. */
+/** A stretch of time, milliseconds since 1970, of all clients or of some. */
 export interface Part {
   readonly fromMs: number;
   readonly toMs: number;
+  /** Null: all. */
+  readonly clients: ReadonlySet<string> | null;
 }
 
-/** What is said where queries are lost and nothing tells why. */
-const vague: ReadonlySet<string> = new Set(['ND3013', 'ND3090']);
-/** Fewer losses show no pattern. */
-const LOSSES_MIN = 10;
-/** So many of the losses, at both ends, may be others. */
-const OTHERS = 0.05;
-/** A time without losses before, and after: queries of the last seconds may still be answered. */
-const BEFORE_MS = 3000;
-const AFTER_MS = 10_000;
+/** All that there is. */
+export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: null };
 
-/** The part that is worth a look of its own; null: there is none, or all is said. */
-export function troubledPart({ findings }: Diagnosis, observed: Observations): Part | null {
+/** What goes wrong with queries, and what is said of it. */
+interface Trouble {
+  /** Those that went wrong, and of which nothing tells why. */
+  bad(whole: Diagnosis, observed: Observations): readonly Moment[];
+  /** What is said where no cause was seen: a cause takes its place. */
+  readonly vague: ReadonlySet<string>;
+  /** What is worth saying of a part. */
+  isTold(finding: Finding): boolean;
+}
+
+/** What is said of a server for all times: a part does not show it. */
+const never: ReadonlySet<string> = new Set(['ND3005', 'ND3006', 'ND3018']);
+/** What is said of a server, and cannot be told from some of its clients. */
+const ofServers: ReadonlySet<string> = new Set(['ND3007', 'ND7001', 'ND4003']);
+/** What explains failures. */
+const ofFailures: ReadonlySet<string> = new Set([
+  ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002'],
+]);
+/** What explains that replies are late. */
+const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);
+
+const troubles: readonly Trouble[] = [
+  {
+    bad: ({ unexplained }) => unexplained ?? [],
+    vague: new Set(['ND3013', 'ND3090']),
+    isTold: ({ severity }) => severity === 'critical',
+  },
+  {
+    bad: ({ findings }, { failed }) =>
+      findings.some(({ code }) => ofFailures.has(code)) ? [] : failed,
+    vague: new Set(['ND4002', 'ND4010']),
+    isTold: ({ severity }) => severity === 'critical',
+  },
+  {
+    bad: ({ findings }, { slow }) =>
+      findings.some(({ code }) => ofLateness.has(code)) ? [] : slow,
+    vague: new Set(),
+    isTold: ({ code }) => ofLateness.has(code),
+  },
+];
+
+/** Fewer show no pattern. */
+const LEAST = 4;
+/** Time besides a stretch, before and after it, that makes it a part: queries of the last seconds may still be answered. */
+const BEFORE_MS = 1500;
+const AFTER_MS = 5000;
+/** So much of the trouble is that of few clients, who ask no more than so much of all. */
+const THEIRS = 0.9;
+const THEIR_SHARE = 0.6;
+/** A part explains its losses if it does so for as many of them. */
+const EXPLAINS = 0.5;
+/** What is less sure of a part is no better than what is said of the whole. */
+const SURE = 0.7;
+/** Loss without a pattern is worth a word from here on. */
+const MANY = 6;
+const LASTS_MS = 3000;
+
+/** Whether the part is about a client at a time. */
+export function holds(part: Part, timeMs: number, client: string): boolean {
+  return holdsTime(part, timeMs) && (part.clients === null || part.clients.has(client));
+}
+
+/** Whether the part is about a time. */
+export function holdsTime({ fromMs, toMs }: Part, timeMs: number): boolean {
+  return timeMs >= fromMs && timeMs <= toMs;
+}
+
+/** What the whole shows, and the parts that are worth a look. @param again reads parts of the same capture; null: it cannot be read again */
+export async function diagnoseWithParts(
+  observed: Observations,
+  again: ((parts: readonly Part[]) => Promise<readonly Observations[]>) | null,
+  wanted?: (rule: Rule) => boolean,
+): Promise<Diagnosis> {
+  const whole = diagnose(observed, wanted);
+  const parts = troubles.flatMap((trouble) =>
+    partsOf(trouble.bad(whole, observed), observed).map((part) => ({ trouble, part })),
+  );
+  if (again === null || parts.length === 0) return whole;
+  const looks = await again(parts.map(({ part }) => part));
+  let all = whole;
+  const settled = new Set<Trouble>();
+  for (const [at, { trouble, part }] of parts.entries()) {
+    if (settled.has(trouble)) continue;
+    const found = withPart(all, diagnose(looks[at]!, wanted), part, trouble, looks[at]!);
+    if (found === null) continue;
+    all = found;
+    settled.add(trouble);
+  }
+  return all;
+}
+
+/** Where these are: the time in which they are dense, and the few that they are of. Empty: they are everywhere. */
+function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[] {
+  if (bad.length < LEAST) return [];
+  const stretch = stretchOf(bad, observed);
+  const within = stretch === null ? bad : bad.filter(({ sentMs }) => holdsTime(stretch, sentMs));
+  const clients = fewOf(within, observed);
+  const { fromMs, toMs } = stretch ?? everything;
+  return [
+    ...(stretch === null ? [] : [stretch]),
+    ...(clients === null ? [] : [{ fromMs, toMs, clients }]),
+  ];
+}
+
+/** What the whole and its part come to: a cause that the part shows plainly takes the place of what was said without one. Null: it shows none. */
+function withPart(
+  whole: Diagnosis,
+  ofPart: Diagnosis,
+  part: Part,
+  { isTold, vague }: Trouble,
+  { losses }: Observations,
+): Diagnosis | null {
+  const known = new Set(whole.findings.map(({ code }) => code));
+  const findings = ofPart.findings.filter(
+    (finding) =>
+      isTold(finding) &&
+      (finding.confidence >= SURE || vague.has(finding.code)) &&
+      !never.has(finding.code) &&
+      !(known.has(finding.code) && vague.has(finding.code)) &&
+      !(part.clients !== null && ofServers.has(finding.code)),
+  );
   const [first] = findings;
-  if (first === undefined || !vague.has(first.code)) return null;
-  const times = observed.losses.map(({ sentMs }) => sentMs).toSorted((a, b) => a - b);
-  if (times.length < LOSSES_MIN) return null;
-  const others = Math.floor(OTHERS * times.length);
-  const [fromMs, toMs] = [times[others]!, times.at(-1 - others)!];
-  const isPart = fromMs - observed.firstMs >= BEFORE_MS || observed.lastMs - toMs >= AFTER_MS;
-  return isPart ? { fromMs, toMs } : null;
+  if (first === undefined) return null;
+  // That there is no pattern is worth saying only where nothing was said.
+  if (vague.has(first.code))
+    return losses.length >= MANY && part.toMs - part.fromMs >= LASTS_MS && part.clients === null
+      ? told(whole, findings.slice(0, 1), ofPart, part, vague)
+      : null;
+  if ((ofPart.unexplained ?? []).length > (1 - EXPLAINS) * losses.length) return null;
+  return told(whole, findings, ofPart, part, vague);
 }
 
-/** What the whole and its part come to: what the part shows plainly takes the place of loss without a pattern. */
-export function withPart(whole: Diagnosis, ofPart: Diagnosis, { fromMs, toMs }: Part): Diagnosis {
-  const [first] = ofPart.findings;
-  if (first === undefined || vague.has(first.code) || first.severity !== 'critical') return whole;
-  const when = `From ${clock(fromMs)} to ${clock(toMs)}, looked at by itself:`;
-  const found = new Set(ofPart.findings.map(({ code }) => code));
+function told(
+  whole: Diagnosis,
+  findings: readonly Finding[],
+  ofPart: Diagnosis,
+  part: Part,
+  vague: ReadonlySet<string>,
+): Diagnosis {
+  const when = Number.isFinite(part.fromMs)
+    ? `From ${clock(part.fromMs)} to ${clock(part.toMs)}`
+    : 'All the time';
+  const whose = part.clients === null ? '' : `, of ${listed([...part.clients])}`;
+  const found = new Set(findings.map(({ code }) => code));
   return mergedDiagnosis(
     {
       ...ofPart,
-      findings: ofPart.findings
-        .filter(({ code }) => !vague.has(code))
-        .map((finding) => ({ ...finding, seen: [when, ...finding.seen] })),
+      findings: findings.map((finding) => ({
+        ...finding,
+        seen: [`${when}${whose}, looked at by itself:`, ...finding.seen],
+      })),
     },
     {
       ...whole,
       findings: whole.findings.filter(({ code }) => !vague.has(code) && !found.has(code)),
     },
   );
+}
+
+/** The time in which these are dense; null: they are so all the time. */
+function stretchOf(bad: readonly Moment[], observed: Observations): Part | null {
+  const stretch = densestStretch(
+    bad.map(({ sentMs }) => sentMs),
+    observed.servers.list.map(({ history }) => history),
+  );
+  if (stretch === null) return null;
+  const { fromMs, toMs } = stretch;
+  const isPart = fromMs - observed.firstMs >= BEFORE_MS || observed.lastMs - toMs >= AFTER_MS;
+  return isPart ? { fromMs, toMs, clients: null } : null;
+}
+
+/** The few clients that (nearly) all of these are of; null: they are of many. */
+function fewOf(bad: readonly Moment[], { clients }: Observations): ReadonlySet<string> | null {
+  const counts = new Map<string, number>();
+  for (const { client } of bad) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
+  const few = new Set<string>();
+  let theirs = 0;
+  for (const [address, count] of [...counts].toSorted(([, one], [, other]) => other - one)) {
+    if (theirs >= THEIRS * bad.length) break;
+    few.add(address);
+    theirs += count;
+  }
+  const asked = (list: Iterable<string>): number =>
+    [...list].reduce((sum, address) => sum + (clients.get(address)?.outcomes.asked ?? 0), 0);
+  const all = clients.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  return few.size < clients.size && asked(few) <= THEIR_SHARE * all ? few : null;
 }

@@ -8,7 +8,7 @@ import { rules } from '../capture/findings/rules.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
-import type { Part } from '../capture/troubled-part.ts';
+import { everything, holds, holdsTime, type Part } from '../capture/troubled-part.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import { capturePackets } from './capture-live.ts';
 import { packetsFile } from './capture-output.ts';
@@ -26,42 +26,54 @@ const BESIDE_MS = 20_000;
 
 /**
  * Reads all that there is.
- * @param part of which only what began in it is looked at, when all has been looked at before
- * @param domains that were learned then
+ * @param parts what is looked at, each by itself: what began in it
+ * @param domains that were learned when all was looked at before; null: it was not
  */
 export async function observe(
   options: DoctorOptions,
   io: Io,
-  part: Part = { fromMs: -Infinity, toMs: Infinity },
+  parts: readonly Part[] = [everything],
   domains: SearchDomains | null = null,
-): Promise<{ reading: Reading; observed: Observations; failed: number }> {
-  let observed: Observations | null = null;
-  const seen = (): Observations => observed!;
-  const isIn = (timeMs: number): boolean => timeMs >= part.fromMs && timeMs <= part.toMs;
+): Promise<{ reading: Reading; observed: readonly Observations[]; failed: number }> {
+  let looks: readonly (readonly [Part, Observations])[] = [];
+  const seen = (): Observations => looks[0]![1];
   let unknownLines = 0;
   const reading = new Reading(
     {
       ended: (exchange) => {
-        if (isIn(exchange.sentMs)) seen().exchange(exchange);
+        for (const [part, observed] of looks)
+          if (holds(part, exchange.sentMs, exchange.client.address)) observed.exchange(exchange);
       },
       lookup: (lookup) => {
-        if (isIn(lookup.startMs)) seen().lookup(lookup);
+        for (const [part, observed] of looks)
+          if (holds(part, lookup.startMs, lookup.client)) observed.lookup(lookup);
       },
       path: (event) => {
-        if (isIn(event.timeMs)) seen().path(event);
+        for (const [part, observed] of looks)
+          if (holdsTime(part, event.timeMs)) observed.path(event);
       },
-      arp: (...event) => seen().arp(...(event.slice(1) as [boolean, Uint8Array, number, number])),
-      failure: (failure) => seen().failure(failure),
+      neighbour: (timeMs, ...of) => {
+        for (const [part, observed] of looks)
+          if (holdsTime(part, timeMs)) observed.neighbour(...of);
+      },
+      failure: (failure) => {
+        for (const [, observed] of looks) observed.failure(failure);
+      },
       line: (line) => {
-        if (!seen().counters.line(line)) unknownLines++;
+        const isKnown = looks.map(([, { counters }]) => counters.line(line));
+        if (!isKnown[0]) unknownLines++;
       },
     },
     options.ports ?? usualPorts,
     domains === null
       ? null
-      : { fromMs: part.fromMs - BESIDE_MS, toMs: part.toMs + BESIDE_MS, domains },
+      : {
+          fromMs: Math.min(...parts.map(({ fromMs }) => fromMs)) - BESIDE_MS,
+          toMs: Math.max(...parts.map(({ toMs }) => toMs)) + BESIDE_MS,
+          domains,
+        },
   );
-  observed = new Observations(reading.domains);
+  looks = parts.map((part) => [part, new Observations(reading.domains)] as const);
   const stop = new AbortController();
   const interrupt = (): void => stop.abort();
   for (const signal of signals) process.once(signal, interrupt);
@@ -120,10 +132,13 @@ export async function observe(
     for (const signal of signals) process.removeListener(signal, interrupt);
   }
   reading.end();
-  observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
-  observed.cut.messages = reading.remarks.count(cutRemark);
-  observed.cut.of = reading.totals.messages;
-  for (const { what, most, count: many } of observed.leftOut)
+  const observed = looks.map(([, each]) => each);
+  for (const each of observed) {
+    each.missingFragments = reading.remarks.count('fragments of a packet are missing');
+    each.cut.messages = reading.remarks.count(cutRemark);
+    each.cut.of = reading.totals.messages;
+  }
+  for (const { what, most, count: many } of observed[0]!.leftOut)
     reading.remarks.add(
       `${what} than the ${most} that are looked at one by one: they are in the sums only`,
       '',

@@ -1,13 +1,13 @@
 /** `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom, why, and what to do. */
 import { readFileSync } from 'node:fs';
 import { nearest } from '../base/problem.ts';
-import { diagnose, mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
+import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
 import type { Finding, Rule } from '../capture/findings/finding.ts';
 import { rules } from '../capture/findings/rules.ts';
 import type { Reading } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
-import { troubledPart, withPart } from '../capture/troubled-part.ts';
+import { diagnoseWithParts, type Part } from '../capture/troubled-part.ts';
 import { whoOf, type Who } from '../capture/who.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../live/cluster/facts.ts';
@@ -67,7 +67,8 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   // With a living cluster its pods are at hand anyway.
   const cluster = options.cluster || (options.living && options.manifests === null);
   const owners = await addressOwners({ ...options, cluster }, io, 'doctor');
-  const { reading, observed, failed } = await observe(options, io);
+  const { reading, observed: looks, failed } = await observe(options, io);
+  const observed = looks[0]!;
   const inputs = options.device === null ? options.files.length : 1;
   const { totals } = reading;
   if (failed === inputs) return 'nothing';
@@ -92,15 +93,15 @@ async function diagnosePackets(
   options: DoctorOptions,
   io: Io,
 ): Promise<Diagnosis> {
-  const wanted = (rule: Rule): boolean => isWanted(rule, options);
-  const whole = diagnose(observed, wanted);
   // What is live, or comes through a pipe, cannot be read again.
   const isThere = options.device === null && !options.files.includes('-');
-  const part = isThere ? troubledPart(whole, observed) : null;
-  if (part === null) return whole;
   // The remarks on the capture have been printed the first time.
-  const again = await observe(options, { ...io, err: () => undefined }, part, observed.domains);
-  return withPart(whole, diagnose(again.observed, wanted), part);
+  const quiet = { ...io, err: () => undefined };
+  const again = async (parts: readonly Part[]): Promise<readonly Observations[]> =>
+    (await observe(options, quiet, parts, observed.domains)).observed;
+  return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
+    isWanted(rule, options),
+  );
 }
 
 const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };

@@ -9,6 +9,8 @@ export interface Captured {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   readonly bytes: Uint8Array;
+  /** Interface of the capture; 0 without it. */
+  readonly port?: number;
 }
 
 export interface Ends {

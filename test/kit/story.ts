@@ -5,8 +5,15 @@
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { Observations } from '../../src/capture/evidence/observations.ts';
-import { diagnose, type Diagnosis } from '../../src/capture/diagnosis.ts';
+import type { Diagnosis } from '../../src/capture/diagnosis.ts';
 import { Reading } from '../../src/capture/reading.ts';
+import {
+  diagnoseWithParts,
+  everything,
+  holds,
+  holdsTime,
+  type Part,
+} from '../../src/capture/troubled-part.ts';
 import { ArrivalQueue } from '../../src/resolver/arrival-queue.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import type {
@@ -154,19 +161,42 @@ export async function play(
 }
 
 /** What doctor makes of packets, counters and logs. */
-export function examine(packets: readonly Captured[], lines: readonly string[] = []): Diagnosis {
-  let observed: Observations | null = null;
+export function examine(
+  packets: readonly Captured[],
+  lines: readonly string[] = [],
+): Promise<Diagnosis> {
+  const [whole] = observed(packets, lines, [everything]);
+  return diagnoseWithParts(whole!, (parts) => Promise.resolve(observed(packets, lines, parts)));
+}
+
+function observed(
+  packets: readonly Captured[],
+  lines: readonly string[],
+  parts: readonly Part[],
+): readonly Observations[] {
+  let looks: readonly (readonly [Part, Observations])[] = [];
   const reading = new Reading({
-    ended: (exchange) => observed!.exchange(exchange),
-    lookup: (lookup) => observed!.lookup(lookup),
-    path: (event) => observed!.path(event),
+    ended: (exchange) => {
+      for (const [part, look] of looks)
+        if (holds(part, exchange.sentMs, exchange.client.address)) look.exchange(exchange);
+    },
+    lookup: (lookup) => {
+      for (const [part, look] of looks)
+        if (holds(part, lookup.startMs, lookup.client)) look.lookup(lookup);
+    },
+    path: (event) => {
+      for (const [part, look] of looks) if (holdsTime(part, event.timeMs)) look.path(event);
+    },
   });
-  observed = new Observations(reading.domains);
-  for (const { timeMs, bytes } of packets) reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+  looks = parts.map((part) => [part, new Observations(reading.domains)] as const);
+  for (const { timeMs, bytes, port = 0 } of packets)
+    reading.takeNetwork(bytes, 0, bytes.length, timeMs, port);
   reading.end();
-  for (const line of lines) observed.counters.line(line);
-  observed.missingFragments = reading.remarks.count('fragments of a packet are missing');
-  return diagnose(observed);
+  return looks.map(([, look]) => {
+    for (const line of lines) look.counters.line(line);
+    look.missingFragments = reading.remarks.count('fragments of a packet are missing');
+    return look;
+  });
 }
 
 /** A socket’s packets, as the network of a story carries them. */

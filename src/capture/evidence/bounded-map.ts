@@ -34,6 +34,10 @@ export class BoundedMap<K, V> {
     return this.#values.size;
   }
 
+  get entries(): readonly (readonly [K, V])[] {
+    return [...this.#values];
+  }
+
   /** In the order of their making. */
   get list(): readonly V[] {
     return this.#list;

@@ -1,11 +1,11 @@
 /** One name and type: who answered what, when, and with which addresses. */
-import { RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { readMessage } from '../../wire/message.ts';
 import { printData } from '../../wire/print.ts';
 import { ReadError } from '../../wire/reader.ts';
 import { Records } from '../../wire/records.ts';
 import { SECTION } from '../../wire/writer.ts';
-import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { bytesOf, isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 
 const SERVERS_MAX = 8;
@@ -23,6 +23,22 @@ export interface NegativeTtl {
   readonly server: string;
 }
 
+/** Errors in a row: NXDOMAIN, SERVFAIL, REFUSED. */
+export interface Denial {
+  readonly fromMs: number;
+  toMs: number;
+  count: number;
+}
+
+/** Negative answers in a row, after the name had been found. */
+export interface Absence {
+  readonly fromMs: number;
+  toMs: number;
+  count: number;
+  /** The last time before it that the name was found. */
+  readonly foundMs: number;
+}
+
 // Most names have neither: what is empty is shared.
 const none: ReadonlySet<string> = new Set();
 const noNumbers: number[] = [];
@@ -37,15 +53,25 @@ export class NameView {
   sockets: number = 0;
   /** By server; of those behind a service, where they can be seen. */
   readonly servers: Map<string, Outcomes> = new Map();
+  /** By the address that was asked: when the last query was sent that was answered, and not with a failure; milliseconds since 1970. */
+  readonly answeredMs: Map<string, number> = new Map();
   /** Of the first answers. */
   addresses: ReadonlySet<string> = none;
   firstFoundMs: number = Infinity;
   lastFoundMs: number = -Infinity;
   firstNegativeMs: number = Infinity;
   lastNegativeMs: number = -Infinity;
+  /** The longest time for which the name was gone; null: it never was. */
+  absence: Absence | null = null;
+  /** Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as many as fit into no packet. */
+  longest: number = 0;
   /** SERVFAIL that came from a cache, by the look of it. */
   quickFailures: number = 0;
 
+  /** The longest row of errors; null: there was none. */
+  denial: Denial | null = null;
+  #denied: Denial | null = null;
+  #absent: Absence | null = null;
   #client = '';
   #port = 0;
   // Many names have sixteen of them: beside each other they take a third of what as many objects do.
@@ -80,19 +106,47 @@ export class NameView {
       this.servers.set(server, own);
     }
     if (own !== undefined) countOutcome(own, exchange);
+    this.longest = Math.max(this.longest, bytesOf(exchange));
     if (isLost(exchange)) return;
     const { repliedMs, rcode, answers } = exchange;
     const at = repliedMs ?? exchange.sentMs;
-    if (rcode === RCODE.NOERROR && answers > 0) {
+    if (rcode === RCODE.NOERROR) this.#denied = null;
+    else this.#denies(at);
+    const { address } = exchange.server;
+    if (
+      rcode !== RCODE.SERVFAIL &&
+      (this.answeredMs.size < SERVERS_MAX || this.answeredMs.has(address))
+    )
+      this.answeredMs.set(address, Math.max(exchange.sentMs, this.answeredMs.get(address) ?? 0));
+    const isThere = answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0;
+    if (rcode === RCODE.NOERROR && isThere) {
+      this.#absent = null;
       this.firstFoundMs = Math.min(this.firstFoundMs, at);
       this.lastFoundMs = Math.max(this.lastFoundMs, at);
       if (this.addresses.size < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
     } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
+      if (this.outcomes.found > 0) this.#gone(at);
       this.firstNegativeMs = Math.min(this.firstNegativeMs, at);
       this.lastNegativeMs = Math.max(this.lastNegativeMs, at);
       if (rcode === RCODE.NXDOMAIN && this.#ttls.length < TTLS_MAX) this.#ttl(exchange, server);
     } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
       this.quickFailures++;
+  }
+
+  #denies(atMs: number): void {
+    const now = (this.#denied ??= { fromMs: atMs, toMs: atMs, count: 0 });
+    now.toMs = Math.max(now.toMs, atMs);
+    now.count++;
+    if (this.denial === null || now.count >= this.denial.count) this.denial = now;
+  }
+
+  #gone(atMs: number): void {
+    const now = (this.#absent ??= {
+      ...{ fromMs: atMs, toMs: atMs, count: 0, foundMs: this.lastFoundMs },
+    });
+    now.toMs = Math.max(now.toMs, atMs);
+    now.count++;
+    if (this.absence === null || now.count >= this.absence.count) this.absence = now;
   }
 
   #read({ reply, type }: SeenExchange): void {

@@ -47,6 +47,22 @@ export class NewSockets {
     }
     return { ...sum, spared };
   }
+
+  /** The sum from the first to the last stretch in which queries of new sockets got lost. */
+  get throughout(): Ages {
+    const stretches = this.#stretches.entries.toSorted(([one], [other]) => one - other);
+    const first = stretches.findIndex(([, { fresh }]) => fresh.lost > 0);
+    const last = stretches.findLastIndex(([, { fresh }]) => fresh.lost > 0);
+    const sum = noAges();
+    if (first < 0) return sum;
+    for (const [, { fresh, known }] of stretches.slice(first, last + 1)) {
+      sum.fresh.asked += fresh.asked;
+      sum.fresh.lost += fresh.lost;
+      sum.known.asked += known.asked;
+      sum.known.lost += known.lost;
+    }
+    return sum;
+  }
 }
 
 function noAges(): Ages {

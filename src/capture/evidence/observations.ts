@@ -7,7 +7,12 @@ import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { Recognition } from '../clients/recognition.ts';
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
-import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
+import {
+  isLost,
+  latencyOf,
+  type SeenExchange,
+  type SeenLookup,
+} from '../exchanges/seen-exchange.ts';
 import type { PathEvent } from '../packets/dissect.ts';
 import type { LoggedFailure } from '../records/query-log.ts';
 import { AbsentNames } from './absent-names.ts';
@@ -16,6 +21,7 @@ import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { Flows } from './flows.ts';
 import { NameView } from './name-view.ts';
+import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
@@ -40,10 +46,29 @@ const MOST = {
 } as const;
 /** A lookup that takes longer is looked at. */
 const SLOW_MS = 900;
+/** A reply that comes later is felt. */
+const LATE_MS = 400;
 /** Where name servers listen: what is opened to other ports has nothing to do with DNS. */
 const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
+
+/** What a router says when nobody on its link has the address: ICMP type 3 code 1 (RFC 1812), ICMPv6 type 1 code 3 (RFC 4443). */
+const HOST_UNREACHABLE = 0x301;
+const ADDRESS_UNREACHABLE = 0x103;
+
+/** Who sent a query, and when. */
+export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
+
+/** ICMP errors about packets to one address. */
+export interface Unreachable {
+  count: number;
+  /** Of these, those by which a router says that nobody on its link has the address. */
+  noNeighbour: number;
+  /** Of the first one, type and code as `type * 256 + code`. */
+  readonly code: number;
+  readonly frame: number;
+}
 
 /** One client. */
 export interface ClientView {
@@ -51,6 +76,8 @@ export interface ClientView {
   readonly outcomes: Outcomes;
   /** Of these, those over TCP. */
   byTcp: number;
+  /** Of these, those with EDNS. */
+  readonly edns: { asked: number };
   readonly recognition: Recognition;
   /** By server. */
   readonly servers: Map<string, { asked: number; lost: number }>;
@@ -92,6 +119,10 @@ export class Observations {
   /** By name and type. */
   readonly names: PairMap<string, number, NameView> = new PairMap(MOST.names);
   readonly losses: SeenExchange[] = [];
+  /** SERVFAIL and REFUSED. */
+  readonly failed: Moment[] = [];
+  /** Replies that came late. */
+  readonly slow: Moment[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
@@ -105,8 +136,7 @@ export class Observations {
   /** Exchanges that somebody else answered than was asked. */
   readonly strays: SeenExchange[] = [];
   /** ICMP errors, by the address that was not reached. */
-  readonly unreachable: BoundedMap<string, { count: number; code: number; frame: number }> =
-    new BoundedMap(MOST.addresses);
+  readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
@@ -114,9 +144,9 @@ export class Observations {
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
   readonly others: OtherConnections = new OtherConnections();
-  /** Addresses that were asked for by ARP, and how often somebody said to have them. */
-  readonly neighbours: BoundedMap<string, { address: string; asked: number; answered: number }> =
-    new BoundedMap(MOST.addresses);
+  /** Sockets, address and port, of whose packets a router said that nobody on its link has the address they go to. */
+  readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  readonly neighbours: Neighbours = new Neighbours();
   readonly failures: LoggedFailure[] = [];
   /** Names that do not exist, besides those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
@@ -183,6 +213,10 @@ export class Observations {
     }
     if (name !== '') this.names.at(name, type, newName)?.add(exchange);
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
+    if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
+      this.slow.push({ sentMs, client: exchange.client });
+    if (exchange.rcode === RCODE.SERVFAIL || exchange.rcode === RCODE.REFUSED)
+      if (this.failed.length < MOST.events) this.failed.push({ sentMs, client: exchange.client });
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
@@ -224,26 +258,29 @@ export class Observations {
       this.tooBig++;
       this.outgrown.at(`${target} ${targetPort}`, () => true);
     } else if (kind === 'unreachable') {
-      const made = { count: 0, code: event.code, frame: event.frame };
+      const made = { count: 0, noNeighbour: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
-      if (entry !== null) entry.count++;
+      if (entry === null) return;
+      entry.count++;
+      if (event.code === (family === 4 ? HOST_UNREACHABLE : ADDRESS_UNREACHABLE)) {
+        entry.noNeighbour++;
+        this.astray.at(`${source} ${sourcePort}`, () => true);
+      }
     } else if (kind === 'syn') {
       if (ports.has(targetPort))
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
       else this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
     } else if (ports.has(sourcePort)) {
       const both = `${targetPort} ${sourcePort}`;
-      this.connections.replied(target, source, both, kind === 'syn-ack');
+      this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'syn-ack')
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
   }
 
-  arp(isReply: boolean, bytes: Uint8Array, senderAt: number, targetAt: number): void {
-    const address = printAddress(bytes, isReply ? senderAt : targetAt, 4);
-    const entry = this.neighbours.at(address, () => ({ address, asked: 0, answered: 0 }));
-    if (entry === null) return;
-    if (isReply) entry.answered++;
-    else entry.asked++;
+  neighbour(isReply: boolean, bytes: Uint8Array, at: number, size: 4 | 16): void {
+    const address = printAddress(bytes, at, size);
+    if (isReply) this.neighbours.answered(address);
+    else this.neighbours.asked(address);
   }
 
   failure(failure: LoggedFailure): void {
@@ -265,6 +302,7 @@ export class Observations {
     if (view === null) return;
     countOutcome(view.outcomes, exchange);
     if (exchange.protocol === 'tcp') view.byTcp++;
+    if (exchange.udpSize > 0) view.edns.asked++;
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
@@ -313,6 +351,7 @@ function newClient(address: string): ClientView {
     address,
     outcomes: noOutcomes(),
     byTcp: 0,
+    edns: { asked: 0 },
     recognition: new Recognition(),
     servers: new Map(),
   };

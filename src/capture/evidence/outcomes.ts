@@ -1,5 +1,5 @@
 /** Counts of what became of exchanges. */
-import { RCODE } from '../../wire/iana.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** Exchanges of one kind: how many, and what became of them. */
@@ -27,7 +27,8 @@ export function countOutcome(into: Outcomes, exchange: SeenExchange): void {
   else if (exchange.rcode === RCODE.SERVFAIL) into.servfail++;
   else if (exchange.rcode === RCODE.REFUSED) into.refused++;
   else if (exchange.rcode === RCODE.NOERROR) {
-    if (exchange.answers > 0) into.found++;
+    // What is truncated is there, and does not fit.
+    if (exchange.answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0) into.found++;
     else into.nodata++;
   }
 }

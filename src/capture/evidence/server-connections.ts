@@ -4,6 +4,10 @@ import { BoundedMap } from './bounded-map.ts';
 /** Connections that are followed at a time; the oldest is let go. */
 const OPENING_MAX = 20_000;
 const PAIRS_MAX = 10_000;
+/** Later than by one packet that was lost, milliseconds. */
+const LATE_MS = 2500;
+/** Times that are remembered of one pair. */
+const TIMES_MAX = 500;
 /** A client tries for longer than this before it gives up: what is younger at the end of a capture may still be answered, milliseconds. */
 const OPEN_MS = 3000;
 
@@ -16,6 +20,18 @@ export interface ConnectionPair {
   refused: number;
   /** Never answered, and not refused. */
   silent: number;
+  /** Accepted when the first packet had been repeated more than once: for so long nothing came through. */
+  late: number;
+  /** When the first and the last of those were opened that were not accepted; Infinity and -Infinity: all were. */
+  failedFromMs: number;
+  failedToMs: number;
+  /** When the first ones were opened that were accepted. */
+  readonly acceptedMs: number[];
+}
+
+function failedAt(pair: ConnectionPair, ms: number): void {
+  pair.failedFromMs = Math.min(pair.failedFromMs, ms);
+  pair.failedToMs = Math.max(pair.failedToMs, ms);
 }
 
 interface Opening {
@@ -35,37 +51,61 @@ export class ServerConnections {
     const key = `${client} ${server} ${ports}`;
     this.#lastMs = Math.max(this.#lastMs, timeMs);
     if (this.#opening.has(key)) return;
-    const made = { client, server, opened: 0, accepted: 0, refused: 0, silent: 0 };
+    const made = {
+      ...{ client, server, opened: 0, accepted: 0, refused: 0, silent: 0, late: 0 },
+      ...{ failedFromMs: Infinity, failedToMs: -Infinity, acceptedMs: [] },
+    };
     const pair = this.#pairs.at(`${client} ${server}`, () => made);
     if (pair === null) return;
     pair.opened++;
     this.#opening.set(key, { pair, ms: timeMs });
     if (this.#opening.size <= OPENING_MAX) return;
-    const [[oldest, { pair: theirs }]] = this.#opening as unknown as [[string, Opening]];
+    const [[oldest, { pair: theirs, ms }]] = this.#opening as unknown as [[string, Opening]];
     theirs.silent++;
+    failedAt(theirs, ms);
     this.#opening.delete(oldest);
   }
 
   /** What came back to a first packet; after that nothing is counted of the connection. */
-  replied(client: string, server: string, ports: string, isAccepted: boolean): void {
+  replied(
+    client: string,
+    server: string,
+    ports: string,
+    isAccepted: boolean,
+    timeMs: number,
+  ): void {
     const key = `${client} ${server} ${ports}`;
     const opening = this.#opening.get(key);
     if (opening === undefined) return;
     this.#opening.delete(key);
-    if (isAccepted) opening.pair.accepted++;
-    else opening.pair.refused++;
+    const { pair, ms } = opening;
+    if (isAccepted && timeMs - ms >= LATE_MS) {
+      pair.late++;
+      failedAt(pair, ms);
+    } else if (isAccepted) {
+      pair.accepted++;
+      if (pair.acceptedMs.length < TIMES_MAX) pair.acceptedMs.push(ms);
+    } else {
+      pair.refused++;
+      failedAt(pair, ms);
+    }
   }
 
   /** All pairs, when the last message of the capture came at `messageMs`. */
   at(messageMs: number): readonly ConnectionPair[] {
     const lastMs = Math.max(messageMs, this.#lastMs);
-    const silent = new Map<ConnectionPair, number>();
+    const silent = new Map<ConnectionPair, number[]>();
     for (const { pair, ms } of this.#opening.values())
-      if (lastMs - ms >= OPEN_MS) silent.set(pair, (silent.get(pair) ?? 0) + 1);
-    return this.#pairs.list.map((pair) => ({
-      ...pair,
-      silent: pair.silent + (silent.get(pair) ?? 0),
-    }));
+      if (lastMs - ms >= OPEN_MS) (silent.get(pair) ?? silent.set(pair, []).get(pair)!).push(ms);
+    return this.#pairs.list.map((pair) => {
+      const times = silent.get(pair) ?? [];
+      return {
+        ...pair,
+        silent: pair.silent + times.length,
+        failedFromMs: times.reduce((least, ms) => Math.min(least, ms), pair.failedFromMs),
+        failedToMs: times.reduce((most, ms) => Math.max(most, ms), pair.failedToMs),
+      };
+    });
   }
 
   /** Connections that `client` opened. */

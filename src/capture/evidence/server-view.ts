@@ -1,5 +1,5 @@
 /** One server as a capture shows it: rates and latencies by the second. */
-import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 
@@ -7,6 +7,9 @@ import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 const SECONDS_MAX = 7200;
 const CLIENTS_MAX = 1000;
 const BUCKETS = 20;
+/** So much later than else, and milliseconds, are most replies of a server that is out of breath. */
+const MUCH_MORE = 15;
+const MUCH_MS = 15;
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
 
@@ -18,12 +21,17 @@ export interface Second {
   /** Of those asked in it. */
   lost: number;
   latencyMs: number;
+  /** Sum of the natural logarithms of the latencies, milliseconds. */
+  logMs: number;
 }
 
 /** What is counted of one server. */
 export class ServerView {
   readonly address: string;
   readonly outcomes: Outcomes = noOutcomes();
+  /** Of these, those with EDNS and those without. */
+  readonly edns: { asked: number; lost: number } = { asked: 0, lost: 0 };
+  readonly plain: { asked: number; lost: number } = { asked: 0, lost: 0 };
   readonly clients: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
   firstMs: number = Infinity;
@@ -39,6 +47,9 @@ export class ServerView {
   add(exchange: SeenExchange): void {
     const { sentMs, repliedMs, client } = exchange;
     countOutcome(this.outcomes, exchange);
+    const kind = exchange.udpSize > 0 ? this.edns : this.plain;
+    kind.asked++;
+    if (isLost(exchange)) kind.lost++;
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
@@ -51,7 +62,10 @@ export class ServerView {
     }
     this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
     this.lastReplyMs = Math.max(this.lastReplyMs, repliedMs);
-    if (second !== null) second.latencyMs += took;
+    if (second !== null) {
+      second.latencyMs += took;
+      second.logMs += Math.log(Math.max(took, FIRST_BUCKET_MS));
+    }
     const arrived = this.#second(repliedMs);
     if (arrived !== null) arrived.replied++;
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
@@ -69,6 +83,27 @@ export class ServerView {
     return 0;
   }
 
+  /** What replies took in these seconds, milliseconds, as a geometric mean: a few that take very long hardly count. */
+  static usualMs(seconds: ServerView['history']): number {
+    const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
+    const sum = seconds.reduce((total, [, { logMs }]) => total + logMs, 0);
+    return replies === 0 ? 0 : Math.exp(sum / replies);
+  }
+
+  /** Whether replies take very much longer in the time in which queries are lost than before and after it. */
+  get isOutOfBreath(): boolean {
+    const { within, otherwise } = this.pace;
+    return otherwise > 0 && within > MUCH_MS && within > MUCH_MORE * otherwise;
+  }
+
+  /** What replies usually take in the seconds in which queries are lost, and before and after these; milliseconds, 0 without any. */
+  get pace(): { readonly within: number; readonly otherwise: number } {
+    const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
+    const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
+    const calm = this.history.filter(([second]) => second < from || second > to);
+    return { within: ServerView.usualMs(lossy), otherwise: ServerView.usualMs(calm) };
+  }
+
   /** The seconds in order. */
   get history(): readonly (readonly [second: number, Second])[] {
     return this.#order.toSorted(([one], [other]) => one - other);
@@ -76,7 +111,7 @@ export class ServerView {
 
   readonly #order: (readonly [number, Second])[] = [];
   readonly #makeSecond = (at: number): Second => {
-    const made: Second = { asked: 0, replied: 0, lost: 0, latencyMs: 0 };
+    const made: Second = { asked: 0, replied: 0, lost: 0, latencyMs: 0, logMs: 0 };
     this.#order.push([at, made]);
     return made;
   };

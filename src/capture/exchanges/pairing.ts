@@ -11,7 +11,7 @@ import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
 import { HeadReader, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
-import type { Hop, SeenExchange } from './seen-exchange.ts';
+import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
 const waitingLimit: Limit = limit({ default: 40_000, min: 100, max: 10_000_000 });
@@ -24,6 +24,8 @@ const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
 /** How often the oldest are looked for, on the clock of the capture. */
 const EXPIRE_MS = 100;
+/** So many of the replies that pass elsewhere come back to where the query came from: otherwise that interface is not on their way. */
+const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
 
@@ -63,6 +65,8 @@ export class Pairing {
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, Waiting>();
   readonly #answered = new Map<string, number>();
+  /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
+  readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #key = Buffer.alloc(64);
   #nowMs = 0;
   #expiredMs = 0;
@@ -159,7 +163,7 @@ export class Pairing {
     const { exchange } = first;
     const [client, server] = [this.#source(message), this.#target(message)];
     const { timeMs: sentMs, port, ipId, ttl } = message;
-    const hop: Hop = { client, server, sentMs, repliedMs: null, port };
+    const hop: Hop = { client, server, sentMs, repliedMs: null, port, replyBytes: 0 };
     exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
     (first.hopKeys ??= []).push(key);
     const { hopKeys, question } = first;
@@ -172,20 +176,46 @@ export class Pairing {
     const waiting = this.#waiting.get(key);
     const { timeMs } = message;
     if (waiting === undefined || !answers(head, waiting.exchange)) {
-      if (this.#answered.has(key)) this.counts.copies++;
-      else if (!this.#stray(message, head)) this.counts.unasked++;
+      if (this.#answered.has(key)) {
+        this.counts.copies++;
+        this.#deliveries(message.port).came++;
+      } else if (!this.#stray(message, head)) this.counts.unasked++;
       return;
     }
     this.#answered.set(key, timeMs);
     if (waiting.hop !== null) {
       waiting.hop.repliedMs ??= timeMs;
+      waiting.hop.replyBytes = message.end - message.start;
       return;
     }
     const { exchange } = waiting;
+    if (message.port !== waiting.port && message.protocol === 'udp') {
+      // Where other replies come back to, this one has to come as well.
+      const bytes = message.end - message.start;
+      const deliveries = this.#deliveries(waiting.port);
+      // (How many large ones come says nothing of the interface.)
+      if (exchange.strandedBytes === 0 && !needsFragments(bytes)) deliveries.expected++;
+      if (deliveries.came > 0 && deliveries.came >= DELIVERED * deliveries.expected) {
+        exchange.strandedBytes = bytes;
+        return;
+      }
+    } else if (exchange.strandedBytes > 0) {
+      if (!needsFragments(exchange.strandedBytes)) this.#deliveries(message.port).came++;
+      exchange.strandedBytes = 0;
+    }
     this.#forget(waiting);
     exchange.reply = this.#copies.copy(message.bytes, message.start, message.end);
     fill(exchange, message, head);
     this.#finish(exchange, 'answered');
+  }
+
+  #deliveries(port: number): { expected: number; came: number } {
+    let deliveries = this.#delivering.get(port);
+    if (deliveries === undefined) {
+      deliveries = { expected: 0, came: 0 };
+      this.#delivering.set(port, deliveries);
+    }
+    return deliveries;
   }
 
   /** A reply to a query of the capture, but from another address than was asked. */
@@ -221,6 +251,7 @@ export class Pairing {
       ending: 'waiting',
       attempt,
       hops: noHops,
+      strandedBytes: 0,
       stray: null,
     };
   }

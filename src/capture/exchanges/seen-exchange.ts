@@ -1,5 +1,6 @@
 /** A query and its reply as a capture shows them, and the lookups that they belong to. */
 import type { Exchange, Lookup, Peer } from '../../wire/exchange.ts';
+import { FLAG } from '../../wire/iana.ts';
 
 /** The same query behind a translation of addresses: asked at a service's address, and taken to a pod. */
 export interface Hop {
@@ -9,6 +10,8 @@ export interface Hop {
   repliedMs: number | null;
   /** Interface of the capture on which it was seen. */
   readonly port: number;
+  /** Bytes of the reply. */
+  replyBytes: number;
 }
 
 /** Why an exchange is over. `open`: the capture ended before it could be known. */
@@ -43,6 +46,8 @@ export interface SeenExchange extends Exchange {
   readonly attempt: number;
   /** The same query further on its way, in order. */
   hops: readonly Hop[];
+  /** Bytes of a reply that was seen on its way, and not where the query had come from; 0: none was. */
+  strandedBytes: number;
   /** Who answered instead of the server that was asked. */
   stray: Peer | null;
 }
@@ -57,6 +62,21 @@ export interface SeenLookup extends Lookup<SeenExchange> {
 /** Milliseconds from the query to its reply; null without one. */
 export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
   return repliedMs === null ? null : repliedMs - sentMs;
+}
+
+/** What fits into a packet of Ethernet in any case, bytes of a message. */
+const PACKET_BYTES = 1400;
+
+/** Bytes of the reply, be it one that was only seen on its way; a truncated one counts as more than fits into a packet. */
+export function bytesOf({ reply, replyFlags, hops, strandedBytes }: SeenExchange): number {
+  if ((replyFlags & FLAG.TC) !== 0) return PACKET_BYTES + 1;
+  const behind = hops.length === 0 ? 0 : Math.max(...hops.map(({ replyBytes }) => replyBytes));
+  return Math.max(reply?.length ?? 0, behind, strandedBytes);
+}
+
+/** Whether a reply of so many bytes is more than one packet. */
+export function needsFragments(bytes: number): boolean {
+  return bytes > PACKET_BYTES;
 }
 
 /** Whether the query got no reply and should have: what the end of the capture cut off is not counted. */

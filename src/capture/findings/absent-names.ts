@@ -1,4 +1,5 @@
 /** Programs that ask for what is not there, over and over: a queue that was deleted, names that are made up, a wrong domain. */
+import type { NameView } from '../evidence/name-view.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
 
 /** Fewer are somebody's typing mistakes. */
@@ -6,6 +7,9 @@ const LEAST = 100;
 const SHARE = 0.3;
 /** Where search paths are tried before the name as it is, most queries are theirs. */
 const AS_WRITTEN = 0.08;
+
+/** So much of it is the search path’s, of which a capture at one of several servers shows single steps. */
+const SEARCHED = 0.5;
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
 export const absentNames: Rule = {
@@ -22,6 +26,11 @@ export const absentNames: Rule = {
     )
       return excluded(
         `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
+      );
+    const made = madeBySearch(names.list);
+    if (made >= SEARCHED * absent.queries)
+      return excluded(
+        `${made} of these queries are for a name that is asked for as it is, too, with a search domain behind it`,
       );
     const domain = absent.domain(0.8);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
@@ -65,3 +74,19 @@ export const absentNames: Rule = {
     };
   },
 };
+
+/** Queries for names that do not exist and begin with a name that is asked for by itself. */
+function madeBySearch(names: readonly NameView[]): number {
+  const known = new Set(
+    names.filter(({ outcomes }) => outcomes.found > 0).map(({ name }) => name.slice(0, -1)),
+  );
+  return names
+    .filter(({ name, outcomes }) => outcomes.nxdomain > 0 && hasStem(name, known))
+    .reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0);
+}
+
+function hasStem(name: string, known: ReadonlySet<string>): boolean {
+  for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
+    if (known.has(name.slice(0, at))) return true;
+  return false;
+}

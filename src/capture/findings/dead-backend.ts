@@ -1,6 +1,21 @@
+/** DNS pods behind one address of which some do not answer. */
 import { lossRate } from '../evidence/outcomes.ts';
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import {
+  excluded,
+  listed,
+  share,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
+import type { Observations } from '../evidence/observations.ts';
+import type { ServerView } from '../evidence/server-view.ts';
+import { answeredBetween, answeredElsewhere, asksInTurn, lossesTo } from './losses.ts';
+
+/** Fewer are chance. */
+const LEAST = 3;
 
 /** Of several servers behind one service some never answer. */
 export const deadBackend: Rule = {
@@ -8,15 +23,21 @@ export const deadBackend: Rule = {
   title: 'One of the DNS pods behind the service does not answer',
   name: 'a dead DNS pod behind the service',
   check(observed, claims) {
-    const { list } = observed.backends;
+    const list = backendsOf(observed);
+    const astray = astrayOf(observed, claims);
+    if (list.length < 2 && astray.length > 0) return oneIsGone(astray, claims);
     if (list.length < 2)
       return unknown(
         'the capture does not show which DNS pods the service’s address stands for (capture on the node)',
       );
     const dead = list.filter(({ outcomes }) => outcomes.asked >= 3 && lossRate(outcomes) >= 0.95);
     const fine = list.filter(({ outcomes }) => outcomes.asked >= 3 && lossRate(outcomes) <= 0.1);
+    if ((dead.length === 0 || fine.length === 0) && astray.length > 0)
+      return oneIsGone(astray, claims);
     if (dead.length === 0 || fine.length === 0)
-      return excluded('all DNS pods that were asked answer');
+      return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
+        ? unknown('a DNS pod that answered nobody was asked too little')
+        : excluded('all DNS pods that were asked answer');
     const losses = dead.flatMap(({ address }) => lossesTo(claims, address));
     if (losses.length < 3)
       return unknown('what got lost on its way to a pod is explained otherwise');
@@ -50,3 +71,63 @@ export const deadBackend: Rule = {
     };
   },
 };
+
+/** DNS pods that queries were taken to; where the capture shows no translation, those that a cache or a forwarder spreads its queries over. */
+function backendsOf(observed: Observations): readonly ServerView[] {
+  const { backends, servers, names, domains } = observed;
+  const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
+  const pods = new Set<string>();
+  for (const { address, clients } of servers.list) {
+    const isPod = (server: string): boolean => inside.some((view) => view.servers.has(server));
+    for (const client of clients) {
+      if (!isPod(address) || !asksInTurn(observed, client, address)) continue;
+      pods.add(address);
+      for (const other of answeredElsewhere(observed, client, address))
+        if (isPod(other.address)) pods.add(other.address);
+    }
+  }
+  return [
+    ...backends.list,
+    ...servers.list.filter(({ address }) => pods.has(address) && !backends.get(address)),
+  ];
+}
+
+/** Lost queries to an address that answers others meanwhile, of which a router said that nobody on its link has where they are taken. */
+function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange[] {
+  const lost = claims.open.filter(
+    ({ client }) => observed.astray.get(`${client.address} ${client.port}`) === true,
+  );
+  const times = lost.map(({ sentMs }) => sentMs);
+  const [fromMs, toMs] = [Math.min(...times), Math.max(...times)];
+  const theirs = lost.filter(({ server }) =>
+    answeredBetween(observed, server.address, fromMs, toMs),
+  );
+  return theirs.length >= LEAST ? theirs : [];
+}
+
+function oneIsGone(losses: readonly SeenExchange[], claims: Claims): Finding {
+  const servers = [...new Set(losses.map(({ server }) => server.address))];
+  const sockets = new Set(losses.map(({ client }) => `${client.address} ${client.port}`));
+  // What such a socket lost before the router gave up is of the same cause.
+  const all = claims.open.filter(({ client }) => sockets.has(`${client.address} ${client.port}`));
+  claims.take(all);
+  return {
+    code: 'ND3008',
+    title: 'One of the DNS pods behind the service does not answer',
+    severity: 'critical',
+    confidence: 0.9,
+    seen: [
+      `Of ${sockets.size} sockets that asked ${listed(servers)} the queries (${all.length}) came back: nobody has the address that they were taken to (ICMP host or address unreachable).`,
+      `Queries of other sockets to ${listed(servers)} are answered in the same time.`,
+    ],
+    why: 'The service’s address stands for several pods, and one of them is gone with its host or its interface, and is still an endpoint: each query has the chance of one in so many pods to go there.',
+    fix: [
+      'List the endpoints and ask each: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns; ndots query kubernetes.default.svc.cluster.local @ENDPOINT.',
+      'Take the node that is gone out of the cluster (kubectl delete node), or delete the pod, so that its endpoint goes.',
+    ],
+    prove:
+      'ip neigh on the client’s node: an endpoint’s address, or the node that it is on, is FAILED',
+    disproved: 'all endpoints answer when they are asked directly from the client’s node',
+    exchanges: all,
+  };
+}

@@ -2,7 +2,7 @@
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { serveTheSame } from './losses.ts';
-import { excluded, listed, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
 
 interface Difference {
   readonly view: NameView;
@@ -15,8 +15,8 @@ export const replicasDiffer: Rule = {
   code: 'ND8001',
   title: 'DNS pods of the cluster give different answers to the same question',
   name: 'DNS pods that disagree',
-  check(observed) {
-    const all = differences(observed);
+  check(observed, claims) {
+    const all = differences(observed, claims);
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
@@ -41,8 +41,8 @@ export const viewsDiffer: Rule = {
   code: 'ND4005',
   title: 'Upstream servers that are used in turn do not know the same names',
   name: 'upstream servers that disagree',
-  check(observed) {
-    const all = differences(observed);
+  check(observed, claims) {
+    const all = differences(observed, claims);
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('servers agree about names of outside');
@@ -80,11 +80,11 @@ function parts(
 }
 
 /** Names that some servers have and others do not, to and fro; null if none was asked of two servers. */
-function differences(observed: Observations): readonly Difference[] | null {
+function differences(observed: Observations, claims: Claims): readonly Difference[] | null {
   let compared = false;
   const found: Difference[] = [];
   for (const view of observed.names.list) {
-    if (view.servers.size < 2) continue;
+    if (view.servers.size < 2 || claims.names.has(view.name)) continue;
     compared = true;
     // To and fro in time, not one after the other: else the name came or went.
     const overlap =

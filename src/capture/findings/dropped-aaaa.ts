@@ -2,6 +2,7 @@
 import { TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { lossRate } from '../evidence/outcomes.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 
 /** So many times more names than chance explains have to be without an AAAA reply. */
@@ -9,6 +10,12 @@ const SURPLUS = 4;
 
 /** When so many A queries are lost, names without an AAAA reply are no news. */
 const OTHERS_LOST = 0.1;
+
+/** No more of the others is lost, by one AAAA that is. */
+const ALIKE = 0.34;
+/** So much of the AAAA queries that are lost meanwhile is never answered. */
+const MOST = 0.6;
+const TOGETHER_MS = 100;
 
 /** A is answered, AAAA of the same name never, however often it is asked. */
 export const droppedAaaa: Rule = {
@@ -19,22 +26,45 @@ export const droppedAaaa: Rule = {
     const aaaa = observed.types.get(TYPE.AAAA);
     if (aaaa === undefined || (observed.types.get(TYPE.A)?.asked ?? 0) === 0)
       return unknown('no pairs of A and AAAA were seen');
-    const victims = observed.names.list.filter(({ type, name, outcomes }) => {
-      if (type !== TYPE.AAAA || outcomes.lost < outcomes.asked) return false;
-      const a = observed.names.get(name, TYPE.A)?.outcomes;
-      return a !== undefined && a.asked - a.lost > 0 && a.lost <= 0.34 * a.asked;
-    });
-    const again = victims.filter(({ outcomes }) => outcomes.asked >= 2);
-    const names = new Set(victims.map(({ name }) => name));
-    const losses = claims.open.filter(({ type, name }) => type === TYPE.AAAA && names.has(name));
+    if (aaaa.lost === 0) return excluded('every AAAA query is answered');
+    // By server: who asks it may well be answered by another one, which waits in vain itself.
+    const unanswered = Map.groupBy(
+      claims.open.filter(({ type, name, server, sentMs }) => {
+        if (type !== TYPE.AAAA) return false;
+        const since = observed.names.get(name, TYPE.AAAA)?.answeredMs.get(server.address);
+        return since === undefined || sentMs > since;
+      }),
+      ({ name, server }) => `${name} ${server.address}`,
+    );
+    const victims = ([...unanswered.values()] as [SeenExchange, ...SeenExchange[]][]).filter(
+      (queries) => isSpared(observed, queries),
+    );
+    const again = victims.filter((queries) => queries.length >= 2);
+    const losses = victims.flat();
+    const names = new Set(losses.map(({ name }) => name));
     if (again.length === 0 || losses.length < 2)
       return excluded('AAAA queries are answered when they are asked again');
     if (again.length < 1 + SURPLUS * byChance(observed))
       return excluded('A queries are lost as often: it does not depend on the type');
+    const times = losses.map(({ sentMs }) => sentMs);
+    const [fromMs, toMs] = [Math.min(...times), Math.max(...times)];
+    const besides = claims.open.filter(
+      ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - TOGETHER_MS && sentMs <= toMs,
+    );
+    const alike = claims.open.filter(
+      ({ type, sentMs }) => type === TYPE.AAAA && sentMs >= fromMs && sentMs <= toMs,
+    );
+    if (losses.length < MOST * alike.length)
+      return excluded('AAAA queries that got lost are answered when they are asked again');
+    if (besides.length > ALIKE * losses.length)
+      return excluded(
+        `${besides.length} A queries are lost in the same time, besides ${losses.length} for AAAA`,
+      );
     const rates = [lossRate(observed.types.get(TYPE.A)!), lossRate(aaaa)] as const;
-    if (rates[0] >= OTHERS_LOST && rates[0] >= 0.34 * rates[1])
+    if (rates[0] >= OTHERS_LOST && rates[0] >= ALIKE * rates[1])
       return excluded('A queries of other names are lost, too: it does not depend on the type');
     claims.take(losses);
+    for (const name of names) claims.names.add(name);
     const all = aaaa.lost >= 0.9 * aaaa.asked;
     return {
       code: this.code,
@@ -45,7 +75,7 @@ export const droppedAaaa: Rule = {
         `${losses.length} AAAA queries for ${listed([...names])} got no reply, repeats included; A queries for the same names were answered.`,
         all
           ? `No AAAA query of the capture was answered (${aaaa.lost} of ${aaaa.asked}).`
-          : `Other AAAA queries are answered (${aaaa.asked - aaaa.lost} of ${aaaa.asked}): it depends on the name.`,
+          : `Other AAAA queries of the capture were answered (${aaaa.asked - aaaa.lost} of ${aaaa.asked}): it depends on the name, or it began later.`,
       ],
       why: all
         ? 'A firewall or an appliance on the way, or the server itself, drops queries for IPv6 addresses instead of answering that there are none. Programs ask for both families and wait: glibc 15 s, Go 10 s, and musl fails after 5 s although it has the IPv4 address.'
@@ -68,4 +98,22 @@ function byChance({ names, types }: Observations): number {
   return names.list
     .filter(({ type, outcomes }) => type === TYPE.AAAA && outcomes.asked >= 2)
     .reduce((sum, { outcomes }) => sum + rate ** outcomes.asked, 0);
+}
+
+/** Whether the server answers A for the name, in the same time. */
+function isSpared(
+  { names, losses }: Observations,
+  [first, ...others]: readonly [SeenExchange, ...SeenExchange[]],
+): boolean {
+  const { name, server } = first;
+  if (!names.get(name, TYPE.A)?.answeredMs.has(server.address)) return false;
+  const sinceMs = others.reduce((least, { sentMs }) => Math.min(least, sentMs), first.sentMs);
+  const lost = losses.filter(
+    (loss) =>
+      loss.type === TYPE.A &&
+      loss.name === name &&
+      loss.server.address === server.address &&
+      loss.sentMs >= sinceMs - TOGETHER_MS,
+  );
+  return lost.length <= ALIKE * (1 + others.length);
 }

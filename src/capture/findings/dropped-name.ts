@@ -20,6 +20,10 @@ export const droppedName: Rule = {
       ({ outcomes, name, type }) =>
         outcomes.asked >= 2 && answered(outcomes) === 0 && open.has(`${type} ${name}`),
     );
+    if (dead.length === 0)
+      return excluded(
+        'every name that was asked for more than once was answered, or it is known why not',
+      );
     const keys = new Set(dead.map(({ name, type }) => `${type} ${name}`));
     const losses = claims.open.filter(({ type, name }) => keys.has(`${type} ${name}`));
     const answeredNames = observed.names.list.filter(({ outcomes }) => answered(outcomes) > 0);

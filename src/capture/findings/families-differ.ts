@@ -9,9 +9,9 @@ export const familiesDiffer: Rule = {
   code: 'ND8004',
   title: 'A and AAAA of one name disagree whether it exists, now this way, now that',
   name: 'A and AAAA that disagree',
-  check(observed) {
+  check(observed, claims) {
     const mixed = observed.names.list.flatMap((a) => {
-      if (a.type !== TYPE.A) return [];
+      if (a.type !== TYPE.A || claims.names.has(a.name)) return [];
       const aaaa = observed.names.get(a.name, TYPE.AAAA);
       if (aaaa === undefined) return [];
       const exists = (view: typeof a): number => view.outcomes.found + view.outcomes.nodata;

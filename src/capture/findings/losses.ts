@@ -3,6 +3,9 @@ import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Claims } from './finding.ts';
 
+/** Fewer answers are chance. */
+const ANSWERED_LEAST = 3;
+
 /** Lost queries to this server, or to one behind it, that are not explained yet. */
 export function lossesTo(claims: Claims, server: string): readonly SeenExchange[] {
   return claims.open.filter(
@@ -48,4 +51,25 @@ export function serveTheSame(
   ];
   const theirs = new Set(clientsOf(other));
   return clientsOf(one).some((client) => theirs.has(client));
+}
+
+/** Servers, besides this one, that answer the client. */
+export function answeredElsewhere(
+  { clients }: Observations,
+  client: string,
+  server: string,
+): readonly { readonly address: string; readonly asked: number }[] {
+  return [...(clients.get(client)?.servers ?? [])].flatMap(([address, { asked, lost }]) =>
+    address !== server && asked - lost >= ANSWERED_LEAST ? [{ address, asked }] : [],
+  );
+}
+
+/**
+ * Whether the client spreads its queries over several servers, of which this one is, as forwarders and caches do. Who goes on to the next of
+ * its resolv.conf where one is silent asks that one as often, and no third.
+ */
+export function asksInTurn(observed: Observations, client: string, server: string): boolean {
+  const others = answeredElsewhere(observed, client, server);
+  const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
+  return others.length >= 2 || others.some((other) => other.asked >= 2 * asked);
 }

@@ -1,4 +1,14 @@
-import { excluded, share, unknown, type Rule } from './finding.ts';
+/** Large replies that get lost where small ones do not. */
+import type { Observations } from '../evidence/observations.ts';
+import { bytesOf, needsFragments, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+
+/** So much of what is lost has to be of large replies. */
+const EXPLAINS = 0.3;
+const MOST = 0.8;
+/** So unlikely is it that chance picks these. */
+const CHANCE_MAX = 0.002;
+const LEAST = 3;
 
 /** Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way. */
 export const missingFragments: Rule = {
@@ -7,21 +17,22 @@ export const missingFragments: Rule = {
   name: 'lost fragments or a wrong MTU',
   check(observed, claims) {
     const { missingFragments: missing, tooBig } = observed;
-    if (missing + tooBig === 0) {
-      const large = observed.losses.some(({ udpSize }) => udpSize > 1232);
-      return large
-        ? excluded('no fragment is missing, and no packet was too big')
-        : unknown('no large reply was asked for');
-    }
-    // Who lost fragments offered to take more than fits into a packet.
-    const losses = claims.open.filter(({ udpSize }) => udpSize > 1232 || udpSize === 0);
-    const large = losses.filter(({ udpSize }) => udpSize > 1232);
     // Of a packet that was too big the error says whose it was.
     const outgrown = claims.open.filter(
       ({ client }) => observed.outgrown.get(`${client.address} ${client.port}`) === true,
     );
-    const guessed = large.length > 0 ? large : losses;
-    const theirs = [...new Set([...outgrown, ...(missing > 0 ? guessed : [])])];
+    // Who lost fragments offered to take more than fits into a packet.
+    const large = claims.open.filter(({ udpSize }) => udpSize > 1232);
+    const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
+    const guessed = missing >= EXPLAINS * large.length && missing > 0 ? losses : [];
+    const sized = largeOnes(observed, claims);
+    const theirs = [...new Set([...outgrown, ...guessed, ...sized])];
+    if (missing + tooBig === 0 && theirs.length === 0)
+      return large.length > 0
+        ? excluded(
+            'no fragment is missing, no packet was too big, and short replies are lost as well',
+          )
+        : unknown('no large reply was asked for');
     claims.take(theirs);
     return {
       code: this.code,
@@ -30,6 +41,7 @@ export const missingFragments: Rule = {
       confidence: theirs.length > 0 ? 0.9 : 0.7,
       seen: [
         ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
+        ...(sized.length > 0 ? [sizeText(sized)] : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
         ...(theirs.length > 0
           ? [
@@ -49,3 +61,32 @@ export const missingFragments: Rule = {
     };
   },
 };
+
+/** Lost queries whose replies are larger than a packet: as they were seen on their way, or as others get them. Empty: what is lost has other sizes, too. */
+function largeOnes({ names }: Observations, { open }: Claims): readonly SeenExchange[] {
+  const isLarge = ({ type, name }: SeenExchange): boolean =>
+    needsFragments(names.get(name, type)?.longest ?? 0);
+  const lost = open.filter(
+    (loss) => needsFragments(bytesOf(loss)) || (loss.udpSize > 1232 && isLarge(loss)),
+  );
+  // What is lost before it is answered anywhere says nothing of sizes.
+  const comparable = open.filter(
+    ({ type, name, udpSize }) => udpSize > 1232 && (names.get(name, type)?.longest ?? 0) > 0,
+  );
+  if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
+  const all = names.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  const large = names.list
+    .filter(({ longest }) => needsFragments(longest))
+    .reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
+  // That only large ones are lost could be chance where most are large.
+  return (large / all) ** lost.length < CHANCE_MAX || seen.length >= LEAST ? lost : [];
+}
+
+function sizeText(lost: readonly SeenExchange[]): string {
+  const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
+  const names = [...new Set(lost.map(({ name }) => name))];
+  return seen.length > 0
+    ? `${seen.length} replies of up to ${Math.max(...seen.map(bytesOf))} bytes were seen on their way, in fragments, and not where their queries came from (${listed(names)}); short ones arrive.`
+    : `What got no reply has answers that are larger than a packet, as they are seen when they arrive: ${listed(names)}; queries with short answers got theirs.`;
+}

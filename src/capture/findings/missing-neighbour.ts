@@ -1,24 +1,38 @@
-import { excluded, listed, unknown, type Rule } from './finding.ts';
+/** Hosts that nobody on their link answers for. */
+import type { ServerView } from '../evidence/server-view.ts';
+import { excluded, unknown, type Rule } from './finding.ts';
 import { lossesTo } from './losses.ts';
+
+/** Fewer requests without an answer, errors and losses are no news. */
+const LEAST = 3;
+/** Who loses so much is away. */
+const AWAY = 0.8;
 
 /** Nobody says to have the server’s address on the local network. */
 export const missingNeighbour: Rule = {
   code: 'ND3015',
   title: 'Packets are not even sent: nobody on the local network has the next address',
-  name: 'the neighbour (ARP) table',
+  name: 'a neighbour that is gone, or a full neighbour table',
   check(observed, claims) {
     const overflow = observed.counters.get('neighbourOverflow') ?? 0;
-    const silent = observed.neighbours.list.filter(
-      ({ asked, answered }) => asked >= 3 && answered === 0,
-    );
-    if (observed.neighbours.size === 0 && overflow === 0) return unknown('the capture has no ARP');
-    const servers = silent.filter(
-      ({ address }) => observed.servers.get(address) ?? observed.backends.get(address),
-    );
-    if (overflow === 0 && servers.length === 0)
-      return excluded('addresses of the local network are found');
+    const alone = observed.servers.list.flatMap((server) => {
+      const { address } = server;
+      const neighbour = observed.neighbours.list.find((each) => each.address === address);
+      const asked = neighbour?.longest ?? 0;
+      const icmp = observed.unreachable.get(address)?.noNeighbour ?? 0;
+      if (asked < LEAST && icmp < LEAST) return [];
+      // Who is answered there meanwhile asks an address of several servers, of which one is gone.
+      return isAway(server) ? [{ address, asked, icmp }] : [];
+    });
+    if (alone.length === 0 && overflow === 0)
+      return observed.neighbours.size === 0
+        ? unknown('the capture has no ARP, and no router says that nobody has an address')
+        : excluded('addresses of the local network are found');
+    const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
     const losses = addresses.flatMap((address) => lossesTo(claims, address));
+    if (losses.length < LEAST && overflow === 0)
+      return excluded('what nobody answered for on the local network, no query was lost for');
     claims.take(losses);
     return {
       code: this.code,
@@ -27,9 +41,23 @@ export const missingNeighbour: Rule = {
       confidence: overflow > 0 ? 0.95 : 0.85,
       seen: [
         ...(addresses.length > 0
-          ? [
-              `${listed(addresses)}: asked for by ARP ${servers[0]!.asked} times, and nobody answered.`,
-            ]
+          ? servers
+              .slice(0, 3)
+              .map(
+                ({ address, asked, icmp }) =>
+                  `${address}: ${[
+                    ...(asked > 0
+                      ? [
+                          `asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered`,
+                        ]
+                      : []),
+                    ...(icmp > 0
+                      ? [
+                          `a router said, ${times(icmp)}, that nobody on its link has the address (ICMP host or address unreachable)`,
+                        ]
+                      : []),
+                  ].join('; ')}.`,
+              )
           : []),
         ...(overflow > 0
           ? [`The kernel says ${overflow} times that its neighbour table overflows.`]
@@ -46,3 +74,17 @@ export const missingNeighbour: Rule = {
     };
   },
 };
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
+
+/** Whether (nearly) nothing is answered from the first to the last second in which something is lost. */
+function isAway({ history }: ServerView): boolean {
+  const lossy = history.filter(([, { lost }]) => lost > 0);
+  const [from, to] = [lossy[0]?.[0] ?? 0, lossy.at(-1)?.[0] ?? 0];
+  const within = history.filter(([second]) => second > from && second <= to);
+  const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
+  const lost = within.reduce((sum, [, second]) => sum + second.lost, 0);
+  return lost >= AWAY * asked;
+}

@@ -6,9 +6,10 @@ export const newName: Rule = {
   code: 'ND8003',
   title: 'A new name stays invisible: that it was missing is cached',
   name: 'a cached "no such name"',
-  check(observed) {
+  check(observed, claims) {
     const cached = observed.names.list.filter(
-      ({ negativeTtls, outcomes, lastNegativeMs, firstFoundMs }) => {
+      ({ name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs }) => {
+        if (claims.names.has(name)) return false;
         if (outcomes.nxdomain < 3 || outcomes.found === 0 || firstFoundMs < lastNegativeMs - 60_000)
           return false;
         return countsDown(negativeTtls);

@@ -1,6 +1,5 @@
 /** The cache of the node is gone, and its address and rules are still there. */
 import { netHolds, parseAddress, parseNet } from '../../base/ip.ts';
-import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
 import { clock, excluded, share, unknown, type Rule } from './finding.ts';
 import { lossesTo } from './losses.ts';
@@ -14,18 +13,7 @@ export const nodeCacheDark: Rule = {
   name: 'a dead node-local cache',
   check(observed, claims) {
     const local = observed.servers.list.filter(({ address }) => isLinkLocal(address));
-    if (local.length === 0) {
-      const refusing = observed.servers.list.find(
-        ({ address, outcomes, clients }) =>
-          answered(outcomes) === 0 &&
-          outcomes.asked >= 3 &&
-          // Whom only name servers ask is an upstream of theirs.
-          [...clients].some((client) => !isServer(observed, client)) &&
-          observed.unreachable.get(address) !== undefined,
-      );
-      if (refusing === undefined) return unknown('no query to a link-local address was seen');
-      local.push(refusing);
-    }
+    if (local.length === 0) return unknown('no query to a link-local address was seen');
     const dark = local.find(({ outcomes, lastReplyMs, lastMs }) => {
       const silentMs = lastMs - Math.max(lastReplyMs, -Infinity);
       return outcomes.lost >= 3 && (answered(outcomes) === 0 || silentMs > 3000);
@@ -62,10 +50,6 @@ export const nodeCacheDark: Rule = {
     };
   },
 };
-
-function isServer({ servers, backends }: Observations, address: string): boolean {
-  return servers.get(address) !== undefined || backends.get(address) !== undefined;
-}
 
 function isLinkLocal(address: string): boolean {
   const bytes = parseAddress(address);

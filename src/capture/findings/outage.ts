@@ -1,6 +1,15 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { ServerView } from '../evidence/server-view.ts';
-import { clock, excluded, percent, unknown, type Rule } from './finding.ts';
+import type { Observations } from '../evidence/observations.ts';
+import {
+  clock,
+  excluded,
+  percent,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
 import { lossesTo } from './losses.ts';
 
@@ -10,6 +19,9 @@ interface Window {
   readonly lost: number;
   readonly asked: number;
 }
+
+/** A pause is as long, as many queries wait in it, of as many clients, and so much of the other seconds has replies. */
+const PAUSE = { seconds: 3, waits: 10, clients: 3, late: 5, busy: 0.85 };
 
 /** All replies stop for a while, or for good, for everybody at once. */
 export const outage: Rule = {
@@ -66,9 +78,79 @@ export const outage: Rule = {
         exchanges: losses,
       };
     }
-    return excluded('no server stopped answering everybody for a second or more');
+    for (const view of observed.servers.list) {
+      const pause = pauseOf(view);
+      const found = pause === null ? null : paused(view, pause, observed, claims);
+      if (found !== null) return found;
+    }
+    return excluded('no server was silent to everybody for a time, and well before or after it');
   },
 };
+
+/** Seconds in which nothing came back, whatever was asked in them. */
+interface Pause {
+  readonly fromS: number;
+  readonly toS: number;
+}
+
+/** The longest time in which a busy server said nothing: a process that was stopped answers what has waited once it goes on. */
+function pauseOf({ history }: ServerView): Pause | null {
+  const replied = history.filter(([, second]) => second.replied > 0);
+  if (replied.length < PAUSE.seconds) return null;
+  let best: Pause | null = null;
+  for (let at = 1; at < replied.length; at++) {
+    const [fromS, toS] = [replied[at - 1]![0] + 1, replied[at]![0] - 1];
+    if (toS - fromS + 1 >= PAUSE.seconds && (best === null || toS - fromS > best.toS - best.fromS))
+      best = { fromS, toS };
+  }
+  if (best === null) return null;
+  const { fromS, toS } = best;
+  const within = history.filter(([second]) => second >= fromS - 1 && second <= toS);
+  const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
+  const waits = asked - within.reduce((sum, [, second]) => sum + second.replied, 0);
+  const span = replied.at(-1)![0] - replied[0]![0] + 1 - (toS - fromS + 1);
+  // Before and after it there is hardly a second without a reply.
+  return waits >= PAUSE.waits && replied.length >= PAUSE.busy * span ? best : null;
+}
+
+function paused(
+  { address }: ServerView,
+  { fromS, toS }: Pause,
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  const isIn = ({ sentMs }: { readonly sentMs: number }): boolean =>
+    sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 1) * 1000;
+  const losses = lossesTo(claims, address).filter(isIn);
+  const late = observed.slow.filter(isIn);
+  const clients = new Set([...losses, ...late].map(({ client }) => client.address));
+  // Where nothing is answered late it is loss that clients wait for.
+  if (clients.size < PAUSE.clients || late.length < Math.max(PAUSE.late, losses.length))
+    return null;
+  claims.take(losses);
+  claims.late.add(address);
+  const affected = observed.affected.flatMap(({ exchanges }) =>
+    exchanges.filter((each) => each.server.address === address && isIn(each)),
+  );
+  return {
+    code: 'ND3007',
+    title: 'A name server stopped answering for a while',
+    severity: 'critical',
+    confidence: 0.85,
+    seen: [
+      `${address} gave not one reply from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}: ${clients.size} clients waited, ${losses.length} queries got no reply, and ${late.length} a late one.`,
+      'Before and afterwards it answers in every second.',
+    ],
+    why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node was out of memory or paged, or it was replaced by another one.',
+    fix: [
+      'See what happened to the server at that time: restarts, memory and CPU limits of its pod, and the load of its node.',
+      'More than one replica, spread over nodes.',
+    ],
+    prove: `kubectl -n kube-system get events,pods around ${clock(fromS * 1000)} UTC; container_cpu_cfs_throttled_periods_total`,
+    disproved: 'the server’s own metrics count queries in that time (coredns_dns_requests_total)',
+    exchanges: [...losses, ...affected],
+  };
+}
 
 /** The longest stretch of seconds in which a server that answers otherwise did not answer anybody. */
 function silence({ history, outcomes }: ServerView): Window | null {

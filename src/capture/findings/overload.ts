@@ -41,8 +41,12 @@ export const overload: Rule = {
     if (observed.total.asked < 20) return unknown('too few queries to judge by');
     for (const server of observed.servers.list) {
       const { outcomes, history } = server;
-      const quiet = history.filter(([, { lost, asked }]) => asked > lost && lost === 0);
       const lossy = history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
+      const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
+      // Between seconds in which much is lost a server is no quicker.
+      const quiet = history.filter(
+        ([second, { lost, asked }]) => asked > lost && lost === 0 && (second < from || second > to),
+      );
       const mean = (list: typeof history): number => {
         const asked = list.reduce((sum, [, second]) => sum + second.asked - second.lost, 0);
         return asked === 0
@@ -51,9 +55,15 @@ export const overload: Rule = {
       };
       const before = mean(quiet);
       const within = mean(lossy);
-      const slow = within > 150 && (quiet.length === 0 ? within > 500 : within > 4 * before);
+      const slow =
+        quiet.length === 0
+          ? within > 500
+          : (within > 150 && within > 4 * before) ||
+            // The most are slow, and not a few that somebody else is waited for.
+            server.isOutOfBreath;
       const losses = lossesTo(claims, server.address);
-      if (!slow || losses.length < 5 || outcomes.lost < 0.02 * outcomes.asked) continue;
+      const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
+      if (!slow || losses.length < 5 || losses.length < 0.02 * asked) continue;
       claims.take(losses);
       claims.late.add(server.address);
       const rejects =
@@ -76,10 +86,7 @@ export const overload: Rule = {
         exchanges: losses,
       };
     }
-    return (
-      waitingLine(observed, claims) ??
-      excluded('servers that lose queries answer the others as fast as ever')
-    );
+    return waitingLine(observed, claims) ?? excluded(paceText(observed));
   },
 };
 
@@ -121,4 +128,13 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
     ],
     exchanges: [...slow, ...losses],
   };
+}
+
+/** How fast the server that loses most answers while it does, and otherwise. */
+function paceText({ servers }: Observations): string {
+  const [worst] = servers.list.toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
+  if (worst === undefined || worst.outcomes.lost === 0)
+    return 'no query is lost, and none waits for those before it';
+  const { within, otherwise } = worst.pace;
+  return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;
 }

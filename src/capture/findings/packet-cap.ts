@@ -25,6 +25,8 @@ export const packetCap: Rule = {
     const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
     if (busy.length === 0) return unknown('too few queries for a limit on packets');
     for (const server of busy) {
+      // What is late before it is lost waits in a queue.
+      if (server.isOutOfBreath) continue;
       const found = plateauOf(server, observed) ?? bucketOf(server, observed);
       if (found === null) continue;
       const losses = lossesTo(claims, server.address);

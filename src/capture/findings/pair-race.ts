@@ -14,7 +14,12 @@ export const pairRace: Rule = {
       return excluded('the kernel resolves the race (clash_resolve rises, insert_failed does not)');
     const open = new Set(claims.open);
     const halves = observed.halves.filter((half) => open.has(half));
-    if (halves.length < 3) return excluded('pairs of A and AAAA from one port are answered whole');
+    if (halves.length < 3)
+      return excluded(
+        one.oneLost === 0
+          ? 'of no pair of A and AAAA from one port only one is lost'
+          : `of ${share(one.oneLost, one.asked)} pairs of A and AAAA from one port one is lost, or it is known why`,
+      );
     // Who is not half of a pair is not lost: else it is loss of another kind.
     const keys = new Set(halves.map(({ client, name }) => `${client.address} ${name}`));
     const theirs = claims.open.filter(({ client, name }) => keys.has(`${client.address} ${name}`));

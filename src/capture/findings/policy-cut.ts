@@ -1,6 +1,10 @@
+/** Clients that are cut off from a server that answers others. */
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 import { answeredBetween, lossesTo, portsOf } from './losses.ts';
+
+/** A rule is not of one moment, milliseconds. */
+const LASTS_MS = 2000;
 
 /** Some clients get no reply at all from a server that answers others. */
 export const policyCut: Rule = {
@@ -31,6 +35,7 @@ export const policyCut: Rule = {
       if (!several || losses.length < 4) continue;
       // Others are answered while these are not: else the server was away.
       const times = losses.map(({ sentMs }) => sentMs);
+      if (Math.max(...times) - Math.min(...times) < LASTS_MS) continue;
       if (!answeredBetween(observed, server.address, Math.min(...times), Math.max(...times)))
         continue;
       claims.take(losses);
@@ -53,6 +58,11 @@ export const policyCut: Rule = {
         exchanges: losses,
       };
     }
-    return excluded('no client is cut off while others are answered');
+    const little = observed.clients.list.filter(({ servers }) =>
+      [...servers.values()].some(({ asked, lost }) => asked >= 2 && lost === asked),
+    );
+    return little.length > 0
+      ? unknown('who is not answered asked too little, or for another reason')
+      : excluded('no client is cut off while others are answered');
   },
 };

@@ -5,6 +5,7 @@ import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
 import { droppedAaaa } from './dropped-aaaa.ts';
+import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
 import { familiesDiffer } from './families-differ.ts';
 import type { Rule } from './finding.ts';
@@ -48,10 +49,10 @@ export const rules: readonly Rule[] = [
   forwardingLoop,
   nodeCacheDark,
   serviceSilent,
+  deadBackend,
   silentServer,
   staleFlow,
   deadFlow,
-  deadBackend,
   policyCut,
   packetCap,
   overload,
@@ -59,12 +60,14 @@ export const rules: readonly Rule[] = [
   searchDomainFails,
   searchStops,
   droppedAaaa,
+  droppedEdns,
   droppedName,
   tableFull,
   notDns,
   pairRace,
   silentSockets,
   randomLoss,
+  suddenNegatives,
   wildcardDomain,
   wrongAaaa,
   otherDns,
@@ -72,7 +75,6 @@ export const rules: readonly Rule[] = [
   viewsDiffer,
   familiesDiffer,
   newName,
-  suddenNegatives,
   clusterServfail,
   stuckServfail,
   serverFails,

@@ -1,10 +1,14 @@
 /** Search domains that fail for whatever is below them. */
 import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
 import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
 
 /** Of a capture with very many losses only the first ones are known one by one. */
 const LOSSES_MAX = 5000;
+
+/** Of names of outside no more may be lost besides, by one that is. */
+const OTHERS = 0.2;
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: Rule = {
@@ -39,6 +43,7 @@ export const searchDomainFails: Rule = {
       const losses = claims.open.filter(({ name }) => own.has(name));
       // What is lost for another reason says nothing of the domain.
       if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, LOSSES_MAX)) continue;
+      if (othersGoToo(observed, losses, own)) continue;
       claims.take(losses);
       for (const name of names) claims.names.add(name);
       const exchanges = observed.affected.flatMap((lookup) =>
@@ -67,7 +72,7 @@ export const searchDomainFails: Rule = {
         exchanges: losses.length > 0 ? losses : exchanges,
       };
     }
-    return excluded('search domains answer');
+    return excluded('no search domain fails for (nearly) all names, or others fail as well');
   },
 };
 
@@ -88,4 +93,19 @@ function innerDomain(name: string, domain: string, all: ReadonlySet<string>): bo
     if (other.length > domain.length && other.endsWith(`.${domain}`) && name.endsWith(`.${other}`))
       return true;
   return false;
+}
+
+/** Whether other names of outside are lost in the same time: all that an upstream is asked for, since some moment. */
+function othersGoToo(
+  { losses, domains }: Observations,
+  own: readonly SeenExchange[],
+  names: ReadonlySet<string>,
+): boolean {
+  const fromMs = own.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const toMs = own.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  const others = losses.filter(
+    ({ name, sentMs }) =>
+      sentMs >= fromMs && sentMs <= toMs && !names.has(name) && !domains.isOfCluster(name),
+  );
+  return others.length >= 3 && others.length > OTHERS * own.length;
 }

@@ -41,6 +41,9 @@ export const clusterServfail: Rule = {
   },
 };
 
+/** A smaller share of all queries hardly anybody notices. */
+const FELT = 0.01;
+
 /** SERVFAIL that comes from a cache, again and again. */
 export const stuckServfail: Rule = {
   code: 'ND4007',
@@ -48,12 +51,12 @@ export const stuckServfail: Rule = {
   name: 'a cached failure',
   check(observed, claims) {
     const stuck = observed.names.list.filter(
-      ({ name, quickFailures, outcomes }) =>
+      ({ name, quickFailures, outcomes, denial }) =>
         !claims.names.has(name) &&
         !observed.domains.isOfCluster(name) &&
         quickFailures >= 5 &&
         quickFailures >= 0.8 * outcomes.servfail &&
-        outcomes.found === 0,
+        (outcomes.found === 0 || (denial?.count ?? 0) >= 0.9 * outcomes.servfail),
     );
     if (observed.total.servfail === 0) return excluded('no SERVFAIL was seen');
     // A server that fails for everything at once has no cache to blame.
@@ -62,13 +65,14 @@ export const stuckServfail: Rule = {
     const names = stuck.map(({ name }) => name);
     const keys = new Set(names);
     for (const name of names) claims.names.add(name);
+    const times = stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0);
     return {
       code: this.code,
       title: this.title,
-      severity: 'critical',
+      severity: times >= FELT * observed.total.asked ? 'critical' : 'warning',
       confidence: 0.85,
       seen: [
-        `${listed([...keys])}: ${stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0)} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
+        `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
         'Other names are answered.',
       ],
       why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',

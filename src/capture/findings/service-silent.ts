@@ -1,7 +1,7 @@
 /** The address of the service answers nobody, while the DNS pods behind it answer whoever asks them by their own. */
 import { answered } from '../evidence/outcomes.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
+import { answeredElsewhere, lossesTo } from './losses.ts';
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
 export const serviceSilent: Rule = {
@@ -19,6 +19,9 @@ export const serviceSilent: Rule = {
     if (silent.length === 0)
       return excluded('an address that is asked for names of the cluster answers');
     for (const { address, clients: theirs } of silent) {
+      // Who asks it and is answered elsewhere has several servers: then it is one of these that is dead.
+      if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
+        continue;
       // Who asks both has two name servers in its resolv.conf, and the one is down.
       const pods = servers.list.filter(
         (other) =>

@@ -1,10 +1,12 @@
 /** What a capture at a client shows of a dead server behind one address: where a socket's packets go is drawn once for each socket. */
 import type { FlowView } from '../evidence/flow-view.ts';
 import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
-import { isSilent, turnsOf } from './sockets.ts';
+import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
 /** Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and more dead ones than one. */
 const SHARES = { least: 0.08, most: 0.75 };
+/** Turns, and how far from chance they may be: who waits for one socket opens no other, so that silent ones come in crowds. */
+const TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 /** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
 const CHANCE_MAX = 0.003;
 /** Where each query has a socket of its own, only as large a loss as a link hardly ever has points to a pod. */
@@ -17,8 +19,8 @@ export const silentSockets: Rule = {
   name: 'a dead DNS pod behind the service',
   check(observed, claims) {
     const open = new Set(claims.open.map(({ client, server }) => keyOf(client, server)));
-    const flows = observed.flows.list.filter(
-      (flow) => !isSilent(flow) || open.has(keyOfFlow(flow)),
+    const flows = whileSilent(
+      observed.flows.list.filter((flow) => !isSilent(flow) || open.has(keyOfFlow(flow))),
     );
     const silent = flows.filter(isSilent);
     const fine = flows.filter(({ lost }) => lost === 0);
@@ -30,13 +32,18 @@ export const silentSockets: Rule = {
     const turns = turnsOf(flows);
     if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
       return excluded('sockets lose single queries, not all or none');
-    if (turns.count < 4 || turns.deviation < -2.5)
+    if (
+      turns.count < TURNS.least ||
+      turns.deviation < (turns.count < TURNS.many ? TURNS.few : TURNS.most)
+    )
       return excluded('sockets that get nothing are of one moment');
     const bySocket = several.length >= 4 && chanceOf(several) < CHANCE_MAX;
     if (!bySocket && several.length > 0.5 * flows.length)
       return unknown('too few sockets asked more than once without a reply');
+    // The first and the last socket are silent by choice of the stretch.
+    const inner = (silent.length - 2) / (flows.length - 2);
     const single =
-      silent.length >= SINGLE.lost && flows.length >= SINGLE.asked && part >= SINGLE.least;
+      silent.length >= SINGLE.lost && flows.length >= SINGLE.asked && inner >= SINGLE.least;
     if (!bySocket && !single)
       return unknown('nearly every query has a socket of its own, and not many get lost');
     const keys = new Set(silent.map(keyOfFlow));

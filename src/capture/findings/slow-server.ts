@@ -2,7 +2,9 @@
 import { latencyOf } from '../exchanges/seen-exchange.ts';
 import { excluded, share, took, unknown, type Rule } from './finding.ts';
 
-/** What is slow for half of the replies, milliseconds. */
+/** Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the time is spent waiting. */
+const LATE_SHARE = 0.65;
+/** What is slow for so many of the replies, milliseconds. */
 const HALF_MS = 400;
 
 /** Replies come, but late. */
@@ -18,7 +20,8 @@ export const slowServer: Rule = {
     // What comes from a cache, or does not exist, may hide by its number that all else is late: then lookups show it.
     const waits = observed.slowLookups >= 0.3 * observed.lookups;
     const slow = enough.find(
-      (server) => server.quantile(0.5) >= HALF_MS || (waits && server.quantile(0.9) >= 2 * HALF_MS),
+      (server) =>
+        server.quantile(LATE_SHARE) >= HALF_MS || (waits && server.quantile(0.9) >= 2 * HALF_MS),
     );
     if (slow === undefined)
       return excluded(
@@ -30,7 +33,7 @@ export const slowServer: Rule = {
       severity: 'warning',
       confidence: 0.8,
       seen: [
-        `${slow.address}: half of its replies took more than ${took(slow.quantile(0.5) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
+        `${slow.address}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
       ],
       why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',

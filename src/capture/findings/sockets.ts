@@ -26,3 +26,11 @@ export function turnsOf(flows: readonly FlowView[]): Turns {
   const variance = (both * (both - all)) / (all * all * (all - 1));
   return { count, deviation: variance <= 0 ? 0 : (count - expected) / Math.sqrt(variance) };
 }
+
+/** The sockets that were opened from the first to the last one that is silent: what was well before says nothing of them. */
+export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
+  const silent = flows.filter(isSilent);
+  const fromMs = silent.reduce((least, { firstMs }) => Math.min(least, firstMs), Infinity);
+  const toMs = silent.reduce((most, { firstMs }) => Math.max(most, firstMs), -Infinity);
+  return flows.filter(({ firstMs }) => firstMs >= fromMs && firstMs <= toMs);
+}

@@ -134,6 +134,8 @@ function othersDiffer(observed: Observations, flow: FlowView): boolean {
 }
 
 function missing(observed: Observations): ReturnType<Rule['check']> {
+  if (observed.flows.list.some(({ unanswered }) => unanswered >= LEAST.queries))
+    return excluded('sockets that got no reply are not alone with that, or it is known why');
   const reused = observed.flows.list.some(({ asked }) => asked > 4);
   return reused
     ? excluded('every socket that goes on asking is answered')

@@ -14,7 +14,7 @@ describe('the first finding of a capture', () => {
   for (const story of stories) {
     test(`${story.name}: ${story.code ?? 'nothing critical'}`, async () => {
       for (const seed of seeds) {
-        const { findings } = examine(await story.packets(seed), story.lines);
+        const { findings } = await examine(await story.packets(seed), story.lines);
         const told = findings.map(
           ({ code, severity, confidence }) => `${code} ${severity} ${confidence}`,
         );

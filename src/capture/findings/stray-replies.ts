@@ -1,7 +1,10 @@
+/** Replies from an address that was not asked. */
 import type { Observations } from '../evidence/observations.ts';
-import { answered } from '../evidence/outcomes.ts';
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, share, type Rule } from './finding.ts';
+
+/** So much is lost at an address whose replies are not translated. */
+const ALL = 0.95;
 
 /** Replies come from another address than was asked, and clients throw them away. */
 export const strayReplies: Rule = {
@@ -35,16 +38,19 @@ export const strayReplies: Rule = {
   },
 };
 
-/** Lost queries that the pod behind an address answered, where no reply ever comes from that address itself. */
+/** Lost queries that the pod behind an address answered, where in the same time no reply comes from that address itself. */
 function untranslated({ losses, servers }: Observations): readonly SeenExchange[] {
-  return losses.filter(({ server, hops, stray }) => {
-    const view = servers.get(server.address);
-    return (
-      stray === null &&
-      (hops.at(-1)?.repliedMs ?? null) !== null &&
-      view !== undefined &&
-      answered(view.outcomes) === 0
-    );
+  const answered = losses.filter(
+    ({ stray, hops }) => stray === null && (hops.at(-1)?.repliedMs ?? null) !== null,
+  );
+  const byServer = Map.groupBy(answered, ({ server }) => server.address);
+  return [...byServer].flatMap(([address, theirs]) => {
+    const times = theirs.map(({ sentMs }) => Math.floor(sentMs / 1000));
+    const [from, to] = [Math.min(...times), Math.max(...times)];
+    const meanwhile = servers.get(address)?.history.filter(([at]) => at >= from && at <= to) ?? [];
+    const asked = meanwhile.reduce((sum, [, second]) => sum + second.asked, 0);
+    const lost = meanwhile.reduce((sum, [, second]) => sum + second.lost, 0);
+    return lost >= ALL * asked ? theirs : [];
   });
 }
 

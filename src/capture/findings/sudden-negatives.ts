@@ -1,27 +1,44 @@
+/** Zones that are empty all at once. */
 import { clock, excluded, listed, sentence, unknown, type Rule } from './finding.ts';
 
-/** Names that were found are all gone within a minute. */
+/** So many names, each of a type, are a zone and not one name. */
+const LEAST = 4;
+const NAMES = 3;
+/** So much of a name’s negative answers are of one time. */
+const MOST = 0.7;
+const TOGETHER_MS = 60_000;
+/** What comes back sooner was gone by turns, milliseconds; it is back if so many of the names are. */
+const AWAY_MS = 1500;
+const BACK = 0.5;
+
+/** Names that were found are all gone within a minute, for good or for a while. */
 export const suddenNegatives: Rule = {
   code: 'ND4006',
   title: 'Names that existed are gone, many at once: the zone upstream is empty or broken',
   name: 'a zone that was emptied',
-  check(observed) {
+  check(observed, claims) {
     const known = observed.names.list.filter(({ outcomes }) => outcomes.found >= 1);
-    if (known.length < 4) return unknown('too few names were found in the first place');
-    const gone = known.filter(
-      ({ lastFoundMs, firstNegativeMs, lastNegativeMs, outcomes }) =>
-        outcomes.nxdomain + outcomes.nodata >= 2 &&
-        firstNegativeMs > lastFoundMs &&
-        lastNegativeMs > lastFoundMs,
-    );
-    if (gone.length < 4) return excluded('names that were found are found later, too');
-    const times = gone.map(({ firstNegativeMs }) => firstNegativeMs).toSorted((a, b) => a - b);
-    const middle = times[times.length >> 1]!;
-    const together = gone.filter(
-      ({ firstNegativeMs }) => Math.abs(firstNegativeMs - middle) < 60_000,
-    );
-    if (together.length < 4) return excluded('names do not go at once');
-    const names = together.map(({ name }) => name);
+    if (known.length < LEAST) return unknown('too few names were found in the first place');
+    const gone = known.flatMap((view) => {
+      const { absence, outcomes } = view;
+      if (absence === null || absence.count < 2) return [];
+      // Where servers differ, or caches have it by turns, there is one short time after the other.
+      const negative = outcomes.nxdomain + outcomes.nodata;
+      return absence.count >= MOST * negative ? [{ ...absence, view }] : [];
+    });
+    if (gone.length < LEAST) return excluded('names that were found are found later, too');
+    const middle = median(gone.map(({ fromMs }) => fromMs));
+    const together = gone.filter(({ fromMs }) => Math.abs(fromMs - middle) < TOGETHER_MS);
+    if (together.length < LEAST || new Set(together.map(({ view }) => view.name)).size < NAMES)
+      return excluded('names do not go at once');
+    const back = together.filter(({ view, toMs }) => view.lastFoundMs > toMs);
+    const isBack = back.length >= BACK * together.length;
+    if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < AWAY_MS)
+      return excluded('names that were found are found later, too');
+    for (const { view } of together) claims.names.add(view.name);
+    const fromMs = together.reduce((least, each) => Math.min(least, each.fromMs), Infinity);
+    const toMs = together.reduce((most, each) => Math.max(most, each.toMs), 0);
+    const names = [...new Set(together.map(({ view }) => view.name))];
     const keys = new Set(names);
     return {
       code: this.code,
@@ -30,7 +47,9 @@ export const suddenNegatives: Rule = {
       confidence: 0.9,
       seen: [
         sentence(
-          `${together.length} names were answered until about ${clock(times[0]!)} and do not exist from then on: ${listed([...keys])}`,
+          isBack
+            ? `${names.length} names were answered until about ${clock(fromMs)}, did not exist until about ${clock(toMs)}, and are there again: ${listed(names)}`
+            : `${names.length} names were answered until about ${clock(fromMs)} and do not exist from then on: ${listed(names)}`,
         ),
       ],
       why: 'The answers are quick and look right, but they are wrong: who is responsible for these names published an empty or broken zone (a failed automation, a split view that changed). Servers and clients believe it, and cache it.',
@@ -47,3 +66,7 @@ export const suddenNegatives: Rule = {
     };
   },
 };
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[values.length >> 1]!;
+}

@@ -3,10 +3,17 @@ import { lossRate } from '../evidence/outcomes.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { excluded, share, unknown, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
-import { isSilent, turnsOf } from './sockets.ts';
+import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
+/** Nothing that is new gets through, and all that is known does: of so many queries. */
+const NEW_MIN = 8;
+const KNOWN_MIN = 20;
+const KNOWN_LOST = 0.02;
+/** So many of the sockets that were opened meanwhile get nothing: a dead server would take its share. */
+const ALL_SILENT = 0.9;
 /** Of known sockets so many queries would be lost if they were lost as those of new ones are: of fewer, chance could spare all. */
 const EXPECTED_MIN = 5;
+const EXPECTED_SURE = 8;
 /** No larger a share of these is lost. */
 const SPARED_SHARE = 0.08;
 
@@ -83,6 +90,14 @@ export const tableFull: Rule = {
  * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
+  const all = observed.newSockets.throughout;
+  if (
+    all.fresh.asked >= NEW_MIN &&
+    lossRate(all.fresh) >= ALL_SILENT &&
+    all.known.asked >= KNOWN_MIN &&
+    lossRate(all.known) <= KNOWN_LOST
+  )
+    return `From the first to the last of these moments ${share(all.fresh.lost, all.fresh.asked)} queries of new sockets were lost, and ${share(all.known.lost, all.known.asked)} of known ones: a dead server behind the address would take a part of the new ones.`;
   if (!sparesKnown(observed)) return null;
   const { others, flows, pairs, newSockets } = observed;
   const { fresh } = newSockets.meanwhile;
@@ -96,8 +111,14 @@ export function howNewOnesSuffer(observed: Observations): string | null {
   );
   const silent = list.filter(isSilent);
   const { oneLost, bothLost } = pairs.one;
-  if (silent.length >= 5 && turnsOf(list).deviation < -3)
+  const meanwhile = whileSilent(list);
+  const inCrowds =
+    silent.length >= ALL_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
+  if (silent.length >= 5 && inCrowds)
     return `${silent.length} sockets that got nothing at all were opened in the same moments; those opened before went on.`;
+  const entered = list.filter(({ lost, asked }) => lost > 0 && lost < asked);
+  if (silent.length >= 2 && entered.length >= 2 && bothLost >= 2 && lossRate(fresh) >= 0.5)
+    return `Of new sockets ${silent.length} got nothing at all, and ${entered.length} got in with one of their queries; a dead server would take all of a socket or none.`;
   if (late.length >= 4 && bothLost >= 4 && oneLost <= 0.15 * bothLost)
     return `${late.length} sockets were answered when they asked again; of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times.`;
   return null;
@@ -108,5 +129,6 @@ function sparesKnown({ newSockets }: Observations): boolean {
   const { fresh, known, spared } = newSockets.meanwhile;
   const expected = lossRate(fresh) * known.asked;
   // The moments before and behind an outage are two.
-  return spared >= 4 && expected >= EXPECTED_MIN && known.lost <= SPARED_SHARE * expected;
+  const moments = expected >= EXPECTED_SURE ? 3 : 4;
+  return spared >= moments && expected >= EXPECTED_MIN && known.lost <= SPARED_SHARE * expected;
 }

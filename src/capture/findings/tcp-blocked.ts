@@ -2,11 +2,23 @@
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import type { ConnectionPair } from '../evidence/server-connections.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
-import { excluded, listed, sentence, share, unknown, type Rule, type Verdict } from './finding.ts';
+import { answeredBetween } from './losses.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  share,
+  unknown,
+  type Rule,
+  type Verdict,
+} from './finding.ts';
 
 /** A pair of client and server fails if so large a part of its connections does, and all of them matter if they are so large a part of all. */
 const PAIR_FAILS = 0.5;
 const MATTERS = 0.02;
+/** What fails to, or from, one host by itself. */
+const FAILED_MIN = 3;
 /** Who opens fewer connections for each truncated reply does not ask again by TCP; one connection takes both families. */
 const ASKS_AGAIN = 0.1;
 const SURE = 0.75;
@@ -21,8 +33,10 @@ export const tcpBlocked: Rule = {
   name: 'DNS over TCP that is blocked',
   check(observed, claims) {
     const { truncated } = observed;
-    if (truncated.length === 0) return unknown('no answer was too large for UDP');
     const blocked = blockedPairs(observed);
+    const silent = blocked.reduce((sum, pair) => sum + failed(pair), 0);
+    if (truncated.length === 0 && silent < FAILED_MIN)
+      return unknown('no answer was too large for UDP');
     if (blocked.length > 0) {
       const keys = new Set(
         truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
@@ -41,7 +55,9 @@ export const tcpBlocked: Rule = {
       return own.length > 0 && asked < ASKS_AGAIN * own.length ? [{ client, own }] : [];
     });
     if (deaf.length === 0)
-      return excluded(`${truncated.length} truncated answers, and TCP was answered`);
+      return excluded(
+        `${truncated.length} truncated answers, and TCP was answered: ${acceptedText(observed)}`,
+      );
     const hasTcp = observed.connections.any || observed.clients.list.some(({ byTcp }) => byTcp > 0);
     // Some resolvers always ask again: if these do not, it is the capture that has no TCP.
     const odd = hasTcp ? deaf : deaf.filter(({ client }) => !alwaysAsks(client));
@@ -54,21 +70,48 @@ export const tcpBlocked: Rule = {
 };
 
 /** Clients and servers between which connections are not accepted. */
-function blockedPairs({ connections, lastMs }: Observations): readonly ConnectionPair[] {
+function blockedPairs(observed: Observations): readonly ConnectionPair[] {
+  const { connections, lastMs, servers, backends } = observed;
   const pairs = connections.at(lastMs);
   const failing = pairs.filter((pair) => {
-    const failed = pair.refused + pair.silent;
-    return failed > 0 && failed >= PAIR_FAILS * (failed + pair.accepted);
+    const { server, failedFromMs } = pair;
+    if (failed(pair) === 0 || failed(pair) < PAIR_FAILS * (failed(pair) + meanwhile(pair)))
+      return false;
+    // Who does not answer by UDP either is away, and not closed.
+    const isKnown = servers.get(server) !== undefined || backends.get(server) !== undefined;
+    return !isKnown || answeredBetween(observed, server, failedFromMs, Infinity);
   });
+  // A pair that fails once may be chance; of a server or a client that gets nothing through it is none.
+  const of = (name: string): number =>
+    failing
+      .filter(({ client, server }) => client === name || server === name)
+      .reduce((sum, pair) => sum + failed(pair), 0);
   const all = pairs.reduce((sum, { opened }) => sum + opened, 0);
-  const failed = failing.reduce((sum, { refused, silent }) => sum + refused + silent, 0);
-  return failed >= MATTERS * all ? failing : [];
+  const bad = failing.reduce((sum, pair) => sum + failed(pair), 0);
+  if (bad >= MATTERS * all) return failing;
+  return failing.filter(
+    ({ client, server }) => of(client) >= FAILED_MIN || of(server) >= FAILED_MIN,
+  );
+}
+
+/** Connections that were accepted in the time in which others were not. */
+function meanwhile({ acceptedMs, failedFromMs, failedToMs }: ConnectionPair): number {
+  return acceptedMs.filter((ms) => ms > failedFromMs && ms < failedToMs).length;
+}
+
+function failed({ refused, silent, late }: ConnectionPair): number {
+  return refused + silent + late;
 }
 
 function blockedBy({ truncated }: Observations, blocked: readonly ConnectionPair[]): Verdict {
   const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
-  const silent = blocked.reduce((sum, pair) => sum + pair.silent, 0);
-  const opened = blocked.reduce((sum, pair) => sum + pair.opened, 0);
+  const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
+  const opened = refused + silent + blocked.reduce((sum, pair) => sum + meanwhile(pair), 0);
+  const late = blocked.reduce((sum, pair) => sum + pair.late, 0);
+  const later = blocked.some(({ accepted, late }) => accepted + late > 0);
+  const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
+  const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
+  const when = later ? ` from ${clock(fromMs)} to ${clock(toMs)}` : '';
   const clients = new Set(blocked.map(({ client }) => client));
   const hit = truncated.filter(({ client }) => clients.has(client.address));
   const exchanges = hit.length > 0 ? hit : truncated;
@@ -79,15 +122,15 @@ function blockedBy({ truncated }: Observations, blocked: readonly ConnectionPair
     severity: 'critical',
     confidence: 0.95,
     seen: [
-      tooLarge(truncated),
-      `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}.`,
+      ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
+      `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them got in when it was over`}.`,
     ],
     why: 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
     fix: [
       `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
       'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
     ],
-    prove: `ndots query ${exchanges[0]!.name} @${servers[0]} +tcp`,
+    prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
     exchanges,
   };
@@ -143,4 +186,10 @@ function kindOf({ recognition }: ClientView): string {
 /** glibc, Go and c-ares ask by TCP for whatever is truncated. */
 function alwaysAsks(client: ClientView): boolean {
   return ['glibc', 'go', 'c-ares'].includes(kindOf(client));
+}
+
+function acceptedText({ connections, lastMs }: Observations): string {
+  const pairs = connections.at(lastMs);
+  const accepted = pairs.reduce((sum, pair) => sum + pair.accepted, 0);
+  return `${share(accepted, accepted + pairs.reduce((sum, pair) => sum + failed(pair), 0))} connections were accepted at once`;
 }

@@ -60,14 +60,8 @@ export interface CaptureEvents {
   path?(event: PathEvent): void;
   /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
   part?(): void;
-  /** An ARP request or reply (RFC 826). */
-  arp?(
-    timeMs: number,
-    isReply: boolean,
-    bytes: Uint8Array,
-    senderAt: number,
-    targetAt: number,
-  ): void;
+  /** An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP (RFC 826), neighbour discovery (RFC 4861). */
+  neighbour?(timeMs: number, isReply: boolean, bytes: Uint8Array, at: number, size: 4 | 16): void;
 }
 
 /** Counts of all that passed. */
@@ -86,6 +80,9 @@ const GENEVE = 6081;
 const DEPTH_MAX = 2;
 const DNS_OVER_TLS = 853;
 const MDNS = 5353;
+/** Types of ICMPv6 (RFC 4861). */
+const SOLICITATION = 135;
+const ADVERTISEMENT = 136;
 
 /** Reads frames. */
 export class Dissector {
@@ -160,8 +157,9 @@ export class Dissector {
     const { at, type } = this.#place;
     const packet = this.#packet;
     if (type === ETHER.ARP) {
+      const isReply = bytes[at + 7] === 2;
       if (at + 28 <= end && bytes[at + 4] === 6 && bytes[at + 5] === 4)
-        this.#events.arp?.(this.#timeMs, bytes[at + 7] === 2, bytes, at + 14, at + 24);
+        this.#events.neighbour?.(this.#timeMs, isReply, bytes, at + (isReply ? 14 : 24), 4);
       return;
     }
     if (type !== ETHER.IPV4 && type !== ETHER.IPV6) {
@@ -177,7 +175,7 @@ export class Dissector {
       // Only what may hold a message is put together.
       if (packet.protocol !== PROTOCOL.UDP) return;
       this.#events.part?.();
-      if (!this.#fragments.add(packet, this.#timeMs, this.#frame)) return;
+      if (!this.#fragments.add(packet, this.#timeMs, this.#frame, this.#port)) return;
     }
     if (packet.protocol === PROTOCOL.UDP) this.#udp(packet, depth);
     else if (packet.protocol === PROTOCOL.TCP) this.#tcp(packet);
@@ -266,6 +264,11 @@ export class Dissector {
     const { bytes, at, end, family } = packet;
     if (at + header > end) return;
     const [type, code] = [bytes[at]!, bytes[at + 1]!];
+    if (family === 6 && (type === SOLICITATION || type === ADVERTISEMENT)) {
+      if (at + 24 <= end)
+        this.#events.neighbour?.(this.#timeMs, type === ADVERTISEMENT, bytes, at + 8, 16);
+      return;
+    }
     const tooBig = family === 4 ? type === 3 && code === 4 : type === 2;
     if (type !== unreachable && !tooBig) return;
     const quoted = this.#quoted;

@@ -29,12 +29,12 @@ export class Fragments {
     this.#most = most;
   }
 
-  /** @returns true if the packet is now the whole: its bytes are then other ones, of which it may be kept no view */
-  add(packet: IpPacket, timeMs: number, frame: number): boolean {
+  /** @param port where it was captured: what passes one interface may not pass the next. @returns true if the packet is now the whole: its bytes are then other ones, of which it may be kept no view */
+  add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
     this.#forget(timeMs);
     const { head, addressesAt, family, id, protocol, offset, more } = packet;
     const addresses = family === 4 ? 8 : 32;
-    const key = `${id}/${protocol}/${latin1(head, addressesAt, addressesAt + addresses)}`;
+    const key = `${port}/${id}/${protocol}/${latin1(head, addressesAt, addressesAt + addresses)}`;
     let whole = this.#incomplete.get(key);
     if (whole === undefined) {
       whole = { sinceMs: timeMs, frame, pieces: [], length: -1 };

@@ -58,6 +58,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
     ending: 'answered',
     attempt: 1,
     hops: [],
+    strandedBytes: 0,
     stray: null,
   };
 }

@@ -88,7 +88,7 @@ export const silentUpstream: ClusterRule = clusterRule(
 export const poorUpstream: ClusterRule = clusterRule(
   {
     code: 'ND4009',
-    title: 'An upstream server answers, but not over TCP or not with EDNS',
+    title: 'A server answers, but not over TCP or not with EDNS',
     name: 'upstream servers without TCP or EDNS',
   },
   ({ upstreams }, about) => {

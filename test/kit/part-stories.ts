@@ -1,0 +1,380 @@
+/** Stories whose trouble is a part of what a capture holds: some seconds of it, one server, one client, replies of one size. */
+import { parseAddress } from '../../src/base/ip.ts';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  fragments,
+  icmpError,
+  TCP,
+  tcpPacket,
+  udpPacket,
+  type Captured,
+} from './packets.ts';
+import {
+  healthy,
+  play,
+  podResolvConf,
+  type Fate,
+  type Passing,
+  type StoryClient,
+} from './story.ts';
+import {
+  asked,
+  at,
+  corpResolvConf,
+  ends,
+  inOrder,
+  names,
+  played,
+  pods,
+  some,
+  type Story,
+} from './story-parts.ts';
+
+/** Pods of all sorts for half a minute. */
+const forLong = (resolvConf?: string): StoryClient[] => {
+  const more = { lookups: 26, everyMs: 1100, ...(resolvConf !== undefined && { resolvConf }) };
+  return [
+    ...pods('glibc', 3, more),
+    ...pods('musl', 2, { ...more, from: 40 }),
+    ...pods('go', 2, { ...more, from: 80 }),
+  ];
+};
+
+/** What goes wrong in some seconds, among many that are well. */
+const within =
+  (fromMs: number, toMs: number, fate: (passing: Passing) => Fate) =>
+  (passing: Passing): Fate =>
+    passing.atMs >= fromMs && passing.atMs < toMs ? fate(passing) : healthy(passing);
+
+/** Ports of their own for each server: the same again would be the same packet behind a translation. */
+const port = (server: string): number => 1000 * (parseAddress(server)!.at(-2)! % 20);
+
+/** Exchanges of one client with one server, one every so many milliseconds. */
+function series(
+  client: string,
+  server: string,
+  count: number,
+  everyMs: number,
+  tookMs: (i: number) => number | null,
+): Captured[][] {
+  return Array.from({ length: count }, (_, i) => {
+    const name = ['db.shop.svc.cluster.local.', 'redis.cache.svc.cluster.local.'][i % 2]!;
+    return asked(i * everyMs, ends(client, 21_000 + i + port(server), server), name, 400 + i, {
+      tookMs: tookMs(i),
+    });
+  });
+}
+
+/** A query and what the router says of it: nobody on its link has the address. */
+function undeliverable(atMs: number, client: string, port: number, server: string): Captured[] {
+  const isSix = server.includes(':');
+  const query = udpPacket(ends(client, port, server), dnsMessage('db.', 'A', { id: port }), 5);
+  const [type, code] = isSix ? [1, 3] : [3, 1];
+  const router = isSix ? 'fd00:77::1' : '10.77.0.1';
+  return [at(atMs, query), at(atMs + 3, icmpError(router, query, type, code, client))];
+}
+
+/** A host that is gone from its link after eight seconds. */
+const goneHost = (server: string, client: string): Story => ({
+  name: `nobody on the link has the address of the name server any more, ${server}`,
+  code: 'ND3015',
+  packets: () =>
+    Promise.resolve(
+      inOrder([
+        ...series(client, server, 60, 130, () => 0.6),
+        ...Array.from({ length: 16 }, (_, i) =>
+          undeliverable(8000 + i * 900, client, 30_000 + i, server),
+        ),
+      ]),
+    ),
+});
+
+/** Large answers leave the server in fragments; on the way to the client (interface 2) there are only the small ones. */
+function fragmentedOnTheWay(seed: number): Captured[] {
+  const seen = (port: number, packets: readonly Captured[]): Captured[] =>
+    packets.map((packet) => ({ ...packet, port }));
+  return inOrder(
+    Array.from({ length: 60 }, (_, i) => {
+      const isLarge = i % 4 === 0;
+      const way = ends('10.244.1.7', 30_000 + i, '10.244.3.2');
+      const name = isLarge ? `large${i % 3}.example.com.` : `small${i % 5}.example.com.`;
+      const id = 300 + i + seed;
+      const edns = { udpSize: 4096, version: 0, dnssecOk: false, options: [] };
+      const query = udpPacket(way, dnsMessage(name, 'A', { id, edns }), id);
+      const answer = Array.from({ length: isLarge ? 150 : 1 }, (_, n) =>
+        addressRecord(name, `192.0.2.${n}`),
+      );
+      const reply = dnsMessage(name, 'A', { id, reply: true, answer });
+      const replies = isLarge
+        ? fragments(back(way), reply, 1440, id + 500).map((bytes) => at(i * 400 + 1, bytes))
+        : [at(i * 400 + 1, udpPacket(back(way), reply, id + 500))];
+      const queries = [at(i * 400, query)];
+      return [
+        ...seen(2, queries),
+        ...seen(
+          4,
+          queries.map((each) => ({ ...each, timeMs: each.timeMs + 0.02 })),
+        ),
+        ...seen(4, replies),
+        ...(isLarge
+          ? []
+          : seen(
+              2,
+              replies.map((each) => ({ ...each, timeMs: each.timeMs + 0.02 })),
+            )),
+      ];
+    }),
+  );
+}
+
+/** Stories of parts. */
+export const partStories: readonly Story[] = [
+  {
+    name: 'S16 a zone is empty for some seconds, and there again',
+    code: 'ND4006',
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 360 }, (_, i) =>
+            asked(
+              i * 80,
+              ends(`10.244.1.${(i % 9) + 1}`, 30_000 + i),
+              `svc${(i + seed) % 12}.example.com.`,
+              700 + i,
+              i < 130 || i > 250 ? { tookMs: 2 } : { rcode: 3, tookMs: 2 },
+            ),
+          ),
+        ),
+      ),
+  },
+  goneHost('10.77.0.53', '10.244.1.7'),
+  goneHost('fd00:77::53', 'fd00:42::7'),
+  {
+    name: 'fragments of large answers are seen at the server, and not where the queries came from',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(fragmentedOnTheWay(seed)),
+  },
+  played(
+    'S6 the processor of the servers is throttled for ten seconds: replies are late a hundred times, and a few are lost',
+    'ND7001',
+    () => forLong(),
+    within(9000, 19_000, (passing) =>
+      some(passing, 0.08)
+        ? { lost: true }
+        : { ...healthy(passing), tookMs: 50 + passing.random.integer(120) },
+    ),
+  ),
+  {
+    name: 'one of three DNS pods that the cache of the node asks is dead, and the cache goes on answering',
+    code: 'ND3008',
+    packets: async (seed) => {
+      const clients = await play(
+        pods('glibc', 4, {
+          lookups: 20,
+          resolvConf: podResolvConf.replace('10.96.0.10', '169.254.20.10'),
+        }),
+        healthy,
+        { seed },
+      );
+      const asks = (pod: string, count: number, tookMs: number | null): Captured[][] =>
+        series('169.254.1.1', pod, count, 14_000 / count, () => tookMs);
+      return inOrder([
+        clients,
+        ...asks('10.244.3.2', 80, 0.7),
+        ...asks('10.244.4.2', 70, 0.7),
+        ...asks('10.244.5.2', 12, null),
+      ]);
+    },
+  },
+  {
+    name: 'DNS over TCP is closed between the DNS pods and their upstream, and open everywhere else',
+    code: 'ND3011',
+    packets: async (seed) => {
+      const clients = await play(
+        pods('glibc', 6, { names: ['db', 'www.example.com'], lookups: 25 }),
+        (passing) =>
+          passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
+            ? { truncated: true, tookMs: 0.5 }
+            : healthy(passing),
+        { seed },
+      );
+      const upstream = series('10.244.3.2', '192.0.2.53', 60, 220, () => 4);
+      const tried = Array.from({ length: 3 }, (_, i): Captured[] => {
+        const syn = tcpPacket(ends('10.244.3.2', 39_000 + i, '192.0.2.53'), 100, TCP.SYN);
+        return [0, 1000, 3000].map((afterMs) => at(2000 + i * 2000 + afterMs, syn));
+      });
+      return inOrder([clients, ...upstream, ...tried]);
+    },
+  },
+  played(
+    'DNS over TCP is closed for the first seconds of a capture, and open afterwards',
+    'ND3011',
+    () => pods('go', 4, { names: ['db', 'www.example.com'], lookups: 30, everyMs: 800 }),
+    (passing) => {
+      if (passing.protocol === 'tcp') return passing.atMs < 9000 ? { tcp: 'dropped' } : {};
+      return passing.name.startsWith('db.shop.') && passing.type === 'A'
+        ? { truncated: true, tookMs: 0.5 }
+        : healthy(passing);
+    },
+  ),
+  played(
+    'S17 the DNS pods have no connection to the API server for three of thirty seconds',
+    'ND5001',
+    () => forLong(),
+    within(14_000, 17_000, (passing) =>
+      passing.name.endsWith('.cluster.local.') ? { rcode: 2, tookMs: 0.4 } : healthy(passing),
+    ),
+  ),
+  played(
+    'names of outside are answered late for five of thirty seconds',
+    'ND4003',
+    () =>
+      pods('go', 6, {
+        lookups: 40,
+        everyMs: 750,
+        resolvConf: 'nameserver 10.96.0.10\noptions ndots:1\n',
+        names: ['www.example.com', 'api.example.org', 'mail.example.com'],
+      }),
+    within(12_000, 17_000, (passing) => ({
+      ...healthy(passing),
+      tookMs: 900 + passing.random.integer(700),
+    })),
+  ),
+  played(
+    'S8 a search domain is not answered any more, seen from one pod that asks little',
+    'ND2003',
+    () => pods('go', 1, { lookups: 24, everyMs: 1100, resolvConf: corpResolvConf }),
+    within(14_000, 60_000, (passing) =>
+      passing.name.endsWith('.corp.example.') ? { lost: true } : healthy(passing),
+    ),
+  ),
+  played(
+    'S18 AAAA is answered NXDOMAIN from some moment on',
+    'ND8002',
+    () => forLong(),
+    within(16_000, 60_000, (passing) =>
+      passing.type === 'AAAA' && (healthy(passing).rcode ?? 0) === 0
+        ? { rcode: 3, tookMs: 0.3 }
+        : healthy(passing),
+    ),
+  ),
+  {
+    name: 'S20 the conntrack table is full for some seconds, and one packet of five gets in, seen from one pod',
+    code: 'ND3003',
+    packets: async (seed) => {
+      const known = new Set<string>();
+      const fresh = await play(
+        pods('glibc', 1, { lookups: 40, everyMs: 350 }),
+        (passing) => {
+          const isFull = passing.atMs > 7000 && passing.atMs < 12_000;
+          if (isFull && !known.has(`${passing.port}`) && some(passing, 0.8)) return { lost: true };
+          known.add(`${passing.port}`);
+          return healthy(passing);
+        },
+        { seed },
+      );
+      const kept = Array.from({ length: 700 }, (_, i) =>
+        asked(i * 30, ends('10.244.1.1', 40_000), `${names[i % 2]!}.`, 100 + i),
+      );
+      return inOrder([fresh, ...kept]);
+    },
+  },
+  {
+    name: 'queries with EDNS are dropped, those without are answered',
+    code: 'ND4009',
+    packets: async (seed) => {
+      const clients = await play(pods('glibc', 5, { lookups: 12 }), healthy, { seed });
+      const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+      const fallback = Array.from({ length: 14 }, (_, i): Captured[] => {
+        const way = ends('10.244.1.77', 33_000 + i);
+        const name = `${names[i % 2]!}.`;
+        const query = udpPacket(way, dnsMessage(name, 'A', { id: 900 + i, edns }), 900 + i);
+        const plain = asked(i * 500 + 400, ends('10.244.1.77', 34_000 + i), name, 950 + i);
+        return [at(i * 500, query), ...plain];
+      });
+      return inOrder([clients, ...fallback]);
+    },
+  },
+  {
+    name: 'one of the DNS pods is gone with its node: a router says so of the sockets that are taken there',
+    code: 'ND3008',
+    packets: async (seed) => {
+      const clients = await play(pods('glibc', 5, { lookups: 16 }), healthy, { seed });
+      const astray = Array.from({ length: 5 }, (_, i) =>
+        undeliverable(5000 + i * 900, '10.244.1.7', 30_000 + i, '10.96.0.10'),
+      );
+      return inOrder([clients, ...astray]);
+    },
+  },
+  {
+    name: 'a server stands still for eight seconds, and then answers all that has waited',
+    code: 'ND3007',
+    packets: (seed) => {
+      const goesOn = 18_000;
+      return play(
+        forLong('nameserver 10.96.0.10\noptions ndots:1 timeout:10\n'),
+        within(10_000, goesOn, (passing) => ({
+          ...healthy(passing),
+          tookMs: goesOn - passing.atMs + passing.random.integer(40),
+        })),
+        { seed },
+      );
+    },
+  },
+  {
+    name: 'AAAA is dropped upstream of the DNS pods, which answer SERVFAIL',
+    code: 'ND3009',
+    packets: async (seed) => {
+      const isHit = ({ name, type }: Passing): boolean =>
+        type === 'AAAA' && name === 'api.example.org.';
+      const clients = await play(
+        pods('go', 4, { lookups: 6, everyMs: 6000 }),
+        (passing) => (isHit(passing) ? { rcode: 2, tookMs: 4000 } : healthy(passing)),
+        { seed },
+      );
+      const upstream = Array.from({ length: 16 }, (_, i) =>
+        asked(i * 1500, ends('10.244.3.2', 40_000 + i, '192.0.2.53'), 'api.example.org.', 80 + i, {
+          type: i % 2 === 0 ? 'AAAA' : 'A',
+          tookMs: i % 2 === 0 ? null : 5,
+        }),
+      );
+      return inOrder([clients, ...upstream]);
+    },
+  },
+  {
+    name: 'S20 no new socket of a pod gets in for five seconds, and the one that it keeps goes on',
+    code: 'ND3003',
+    packets: async (seed) => {
+      const fresh = await play(
+        [
+          ...pods('glibc', 1, { lookups: 30, everyMs: 300 }),
+          ...pods('glibc', 1, { lookups: 6, everyMs: 40 }).map((pod) => ({
+            ...pod,
+            lookups: pod.lookups.map(({ atMs, name }) => ({ atMs: atMs + 12_000, name })),
+          })),
+        ],
+        within(12_000, 60_000, () => ({ lost: true })),
+        { seed },
+      );
+      const kept = Array.from({ length: 500 }, (_, i) =>
+        asked(i * 50, ends('10.244.1.1', 40_000), `${names[i % 2]!}.`, 100 + i),
+      );
+      return inOrder([fresh, ...kept]);
+    },
+  },
+  {
+    name: 'clean: one packet of a query is lost, and its repeat is answered',
+    code: null,
+    packets: (seed) =>
+      play(
+        forLong(),
+        ({ ...passing }) =>
+          passing.attempt === 1 && passing.atMs > 9000 && passing.atMs < 9030
+            ? { lost: true }
+            : healthy(passing),
+        { seed },
+      ),
+  },
+];
