@@ -222,6 +222,16 @@ describe('a change shows as what it does:', () => {
       'answers staging-.example.com. A: forward NOERROR → forward NOERROR',
     ],
     [
+      'names of the machine itself, which local answers',
+      'local',
+      'answers localhost. A: forward NOERROR → local NOERROR',
+    ],
+    [
+      'addresses that dns64 makes, for clients of IPv6',
+      'dns64',
+      'answers v4-x.example.com. AAAA: forward NOERROR → forward NOERROR',
+    ],
+    [
       'a rewrite of the result code of one name',
       'rewrite rcode old.corp.example SERVFAIL NOERROR',
       'answers old.corp.example. TYPE65282: forward SERVFAIL → forward NOERROR',

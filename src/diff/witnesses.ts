@@ -129,6 +129,16 @@ class Gathered {
         for (const line of block ?? [])
           this.#expression(line.args.map(({ text }) => text).join(' '));
         break;
+      case 'local':
+        this.#probe('localhost.');
+        this.#name('localhost.example.com.');
+        this.#name('1.0.0.127.in-addr.arpa.');
+        break;
+      case 'dns64':
+        // Usually it is for clients of IPv6 alone.
+        this.#clients.add('2001:db8::7');
+        this.#probe(`${marks.onlyIPv4}x.example.com.`);
+        break;
       case 'bufsize':
         this.#sizes.add(4096);
         this.#sizes.add(512);
