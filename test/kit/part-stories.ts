@@ -67,6 +67,24 @@ function series(
   });
 }
 
+/** Three DNS pods that a cache of the node asks, and what one of them does. */
+const behindCache = (name: string, code: string, sick: (i: number) => number | null): Story => ({
+  name,
+  code,
+  packets: async (seed) => {
+    const resolvConf = podResolvConf.replace('10.96.0.10', '169.254.20.10');
+    const clients = await play(pods('glibc', 4, { lookups: 20, resolvConf }), healthy, { seed });
+    const asks = (pod: string, count: number, tookMs: (i: number) => number | null): Captured[][] =>
+      series('169.254.1.1', pod, count, 14_000 / count, tookMs);
+    return inOrder([
+      clients,
+      ...asks('10.244.3.2', 80, () => 0.7),
+      ...asks('10.244.4.2', 70, () => 0.7),
+      ...asks('10.244.5.2', 24, sick),
+    ]);
+  },
+});
+
 /** A query and what the router says of it: nobody on its link has the address. */
 function undeliverable(atMs: number, client: string, port: number, server: string): Captured[] {
   const isSix = server.includes(':');
@@ -166,28 +184,16 @@ export const partStories: readonly Story[] = [
         : { ...healthy(passing), tookMs: 50 + passing.random.integer(120) },
     ),
   ),
-  {
-    name: 'one of three DNS pods that the cache of the node asks is dead, and the cache goes on answering',
-    code: 'ND3008',
-    packets: async (seed) => {
-      const clients = await play(
-        pods('glibc', 4, {
-          lookups: 20,
-          resolvConf: podResolvConf.replace('10.96.0.10', '169.254.20.10'),
-        }),
-        healthy,
-        { seed },
-      );
-      const asks = (pod: string, count: number, tookMs: number | null): Captured[][] =>
-        series('169.254.1.1', pod, count, 14_000 / count, () => tookMs);
-      return inOrder([
-        clients,
-        ...asks('10.244.3.2', 80, 0.7),
-        ...asks('10.244.4.2', 70, 0.7),
-        ...asks('10.244.5.2', 12, null),
-      ]);
-    },
-  },
+  behindCache(
+    'one of three DNS pods that the cache of the node asks is dead, and the cache goes on answering',
+    'ND3008',
+    () => null,
+  ),
+  behindCache(
+    'one of the DNS pods that the cache of the node asks answers nothing for some seconds',
+    'ND3007',
+    (i) => (i >= 8 && i < 16 ? null : 0.7),
+  ),
   {
     name: 'DNS over TCP is closed between the DNS pods and their upstream, and open everywhere else',
     code: 'ND3011',
@@ -279,6 +285,21 @@ export const partStories: readonly Story[] = [
         asked(i * 30, ends('10.244.1.1', 40_000), `${names[i % 2]!}.`, 100 + i),
       );
       return inOrder([fresh, ...kept]);
+    },
+  },
+  {
+    name: 'S27 one of two upstream servers has lost a zone that it had',
+    code: 'ND4005',
+    packets: async (seed) => {
+      const clients = await play(pods('glibc', 3), healthy, { seed });
+      const upstream = Array.from({ length: 90 }, (_, i) => {
+        const server = i % 2 === 0 ? '192.0.2.53' : '192.0.2.77';
+        const way = ends('10.244.3.2', 40_000 + i, server);
+        const isGone = i % 2 === 1 && i > 30;
+        const name = `${['wiki', 'git'][(i >> 1) % 2]!}.corp.example.`;
+        return asked(i * 150, way, name, 60 + i, isGone ? { rcode: 3 } : {});
+      });
+      return inOrder([clients, ...upstream]);
     },
   },
   {

@@ -2,6 +2,7 @@
 import { lossRate } from '../evidence/outcomes.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
+  clock,
   excluded,
   listed,
   share,
@@ -51,7 +52,7 @@ export const deadBackend: Rule = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `Of queries that the service’s address took to ${listed(names)}, ${share(losses.length, asked)} got no reply.`,
+        `Of queries that were taken to ${listed(names)}, ${share(losses.length, asked)} got no reply, from ${clock(Math.min(...losses.map(({ sentMs }) => sentMs)))} to ${clock(Math.max(...losses.map(({ sentMs }) => sentMs)))}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
       ],
       why: several

@@ -95,13 +95,12 @@ function differences(observed: Observations, claims: Claims): readonly Differenc
       .filter(([, { found: yes, nxdomain }]) => yes > 0 && nxdomain === 0)
       .map(([server]) => server);
     const lacking = servers
-      .filter(([, { found: yes, nxdomain }]) => nxdomain > 0 && yes === 0)
-      .map(([server]) => server);
+      // It may have had the name before.
+      .filter(([, { found: yes, nxdomain }]) => nxdomain >= (yes === 0 ? 1 : yes / 2 + 2))
+      .map(([server]) => server)
+      .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
     // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for each other.
-    const related = having.some((one) =>
-      lacking.some((other) => serveTheSame(observed, one, other)),
-    );
-    if (related) found.push({ view, having, lacking });
+    if (lacking.length > 0) found.push({ view, having, lacking });
   }
   return compared ? found : null;
 }

@@ -154,7 +154,7 @@ function paused(
 
 /** The longest stretch of seconds in which a server that answers otherwise did not answer anybody. */
 function silence({ history, outcomes }: ServerView): Window | null {
-  if (outcomes.asked - outcomes.lost < 3) return null;
+  if (outcomes.asked === outcomes.lost) return null;
   let best: Window | null = null;
   let open: { fromS: number; toS: number; lost: number; asked: number } | null = null;
   const close = (): void => {
