@@ -1,5 +1,6 @@
 /** Programs that ask for what is not there, over and over: a queue that was deleted, names that are made up, a wrong domain. */
 import type { NameView } from '../evidence/name-view.ts';
+import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
 
 /** Fewer are somebody's typing mistakes. */
@@ -27,10 +28,10 @@ export const absentNames: Rule = {
       return excluded(
         `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
       );
-    const made = madeBySearch(names.list);
-    if (made >= SEARCHED * absent.queries)
+    const made = madeBySearch(absent.samples, names.list);
+    if (made >= SEARCHED * absent.samples.length)
       return excluded(
-        `${made} of these queries are for a name that is asked for as it is, too, with a search domain behind it`,
+        'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
       );
     const domain = absent.domain(0.8);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
@@ -75,14 +76,12 @@ export const absentNames: Rule = {
   },
 };
 
-/** Queries for names that do not exist and begin with a name that is asked for by itself. */
-function madeBySearch(names: readonly NameView[]): number {
+/** Lookups whose last name begins with one that is found by itself. */
+function madeBySearch(lookups: readonly SeenLookup[], names: readonly NameView[]): number {
   const known = new Set(
     names.filter(({ outcomes }) => outcomes.found > 0).map(({ name }) => name.slice(0, -1)),
   );
-  return names
-    .filter(({ name, outcomes }) => outcomes.nxdomain > 0 && hasStem(name, known))
-    .reduce((sum, { outcomes }) => sum + outcomes.nxdomain, 0);
+  return lookups.filter(({ candidates }) => hasStem(candidates.at(-1) ?? '', known)).length;
 }
 
 function hasStem(name: string, known: ReadonlySet<string>): boolean {
