@@ -6,6 +6,7 @@ import {
   isIP,
   parseAddress,
   parseHostPort,
+  splitHostPort,
   plainAddress,
   printAddress,
   printHostPort,
@@ -109,4 +110,17 @@ test('a server is read as it is printed, and a name or a port out of range is no
   assert.deepEqual(parseHostPort('[fe80::1%eth0]:53'), { host: 'fe80::1%eth0', port: 53 });
   for (const text of ['', 'dns.example', 'dns.example:53', '192.0.2.1:65536', '192.0.2.1:', ':53'])
     assert.equal(parseHostPort(text), null, text);
+});
+
+test('an address to listen at has any host or none, and IPv6 in brackets', () => {
+  for (const [text, host, port] of [
+    [':9153', '', 9153],
+    ['localhost:8080', 'localhost', 8080],
+    ['[::1]:53', '::1', 53],
+    ['dns.example', 'dns.example', null],
+    ['[::]', '::', null],
+  ] as const)
+    assert.deepEqual(splitHostPort(text), { host, port });
+  for (const text of ['::1', '::1:53', 'localhost:', 'localhost:http', '[::1', ':123456'])
+    assert.equal(splitHostPort(text), null, text);
 });

@@ -171,18 +171,33 @@ export function printHostPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`;
 }
 
+/** A host and its port as text has them; port null: none is named. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number | null;
+}
+
 /**
  * The address of a server as people write it: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, perhaps with the interface
- * of a link-local one (`fe80::1%eth0`). Names are none. The port is from 0 to 65535; null: none is named.
+ * of a link-local one (`fe80::1%eth0`). Names are none. The port is from 0 to 65535.
  */
-export function parseHostPort(
-  text: string,
-): { readonly host: string; readonly port: number | null } | null {
+export function parseHostPort(text: string): HostPort | null {
   if (isHost(text)) return { host: text, port: null };
+  const found = splitHostPort(text);
+  return found !== null && isHost(found.host) && (found.port ?? 0) <= 65_535 ? found : null;
+}
+
+/**
+ * What stands before the colon and behind it: `:9153`, `localhost:8080`, `[::1]:53`, or no colon at all. Whether the host is one, and the
+ * port (of at most five digits) in its range, is for the caller to judge. null: colons without brackets, or a port that is no number.
+ */
+export function splitHostPort(text: string): HostPort | null {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
-  const host = parts?.[1] ?? parts?.[2] ?? '';
-  const port = parts?.[3] === undefined ? null : Number(parts[3]);
-  return isHost(host) && (port ?? 0) <= 65_535 ? { host, port } : null;
+  if (parts === null) return null;
+  return {
+    host: parts[1] ?? parts[2] ?? '',
+    port: parts[3] === undefined ? null : Number(parts[3]),
+  };
 }
 
 function isHost(text: string): boolean {

@@ -1,4 +1,5 @@
 /** The command line of `ndots cache`. */
+import { splitHostPort } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
@@ -46,11 +47,10 @@ const PORT = 9154;
 const server: OptionValue<AdminAddress> = {
   placeholder: 'HOST[:PORT]',
   read(given, name) {
-    const [, v6, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(given) ?? [];
-    const host = v6 ?? plain;
-    if (host === undefined || Number(port ?? 0) > 65_535)
+    const { host = '', port = null } = splitHostPort(given) ?? {};
+    if (host === '' || (port ?? 0) > 65_535)
       throw usage(`${name} takes HOST, HOST:PORT or [IPV6]:PORT, not "${given}"`);
-    return { host, port: port === undefined ? PORT : Number(port) };
+    return { host, port: port ?? PORT };
   },
 };
 

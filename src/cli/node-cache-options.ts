@@ -1,5 +1,6 @@
 /** The command line of `ndots node-cache`: the flags of NodeLocal DNSCache and of coredns, and a few more. */
-import { parseAddress, printAddress } from '../base/ip.ts';
+import { parseAddress, printAddress, splitHostPort } from '../base/ip.ts';
+import type { MetricsAddress } from '../nodelocal/setup-metrics.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions, readOptions, type Given } from './option-parse.ts';
 import { choice, duration, file, text, usage } from './option-values.ts';
@@ -30,10 +31,11 @@ const interval: OptionValue<number> = {
 };
 
 /** `HOST:PORT`. */
-const address: OptionValue<string> = {
+const address: OptionValue<MetricsAddress> = {
   placeholder: 'IP:PORT',
   read(given, name) {
-    if (/^(?:\[[^\]]*\]|[^:[\]]*):\d{1,5}$/.test(given)) return given;
+    const { host = '', port = null } = splitHostPort(given) ?? {};
+    if (port !== null && port <= 65_535) return { host, port };
     throw usage(`${name} takes an address such as 0.0.0.0:9353, not "${given}"`);
   },
 };
@@ -171,7 +173,7 @@ export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   readonly kubeDnsConfig: string | null;
   readonly upstreamService: string | null;
   readonly upstreamEndpoints: string | null;
-  readonly metricsAddress: string | null;
+  readonly metricsAddress: MetricsAddress | null;
   readonly takeover: string | null;
   /** Milliseconds. */
   readonly linger: number | null;

@@ -72,7 +72,7 @@ async function around(
   const { log } = host;
   const port = dnsPortOf(options);
   const metrics = new SetupMetrics();
-  await metrics.serve(options.metricsAddress ?? '0.0.0.0:9353', log);
+  await metrics.serve(options.metricsAddress ?? { host: '0.0.0.0', port: 9353 }, log);
   const writer = corefileWriter(options, corefile, env, host, metrics);
   const network = nodeNetwork(options, env, host, metrics);
   const heartbeat = new Heartbeat({

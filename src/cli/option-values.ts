@@ -1,5 +1,5 @@
 /** Kinds of values that options take. */
-import { parseAddress } from '../base/ip.ts';
+import { parseAddress, parseHostPort } from '../base/ip.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import type { OptionValue, Offers } from './option.ts';
 
@@ -48,19 +48,18 @@ export function choice<const T extends string>(
   };
 }
 
-/** A server by its address: `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`; port null: none was said. */
+/** A server by its address: `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`, with dig's `#` for the colon as well; port null: none is named. */
 export function readServer(given: string): {
   readonly server: string;
   readonly port: number | null;
 } {
-  const [, host = given, port] =
-    /^\[([^\]]+)\](?:[:#](\d+))?$/.exec(given) ?? /^([^:#]+)[:#](\d+)$/.exec(given) ?? [];
-  if (parseAddress(host.replace(/%.*/s, '')) === null)
-    throw usage(`"${given}" is no IP address`, 'As in: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53');
-  return {
-    server: host,
-    port: port === undefined ? null : readInteger(`${given}: a port`, port, 1, 65_535),
-  };
+  const found = parseHostPort(given.replace(/^(\[[^\]]+\]|[^:#]+)#(\d+)$/, '$1:$2'));
+  if (found === null || found.port === 0)
+    throw usage(
+      `"${given}" is no IP address, nor one with a port`,
+      'As in: 10.96.0.10, 10.96.0.10:1053, [fd00::a]:53',
+    );
+  return { server: found.host, port: found.port };
 }
 
 /** Where to listen: `:9154` is on all addresses of IPv4. @param usual the port if none is said */

@@ -1,7 +1,7 @@
 /** The ConfigMap `kube-dns`, as a folder: stub domains and upstream servers, in JSON. */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { isIP } from '../base/ip.ts';
+import { isIP, parseHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 
@@ -68,9 +68,8 @@ function readServers(value: unknown, folder: string, what: string): readonly str
 /** `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`; nothing that would be a second word of the Corefile. */
 function isServer(server: unknown): boolean {
   if (typeof server !== 'string') return false;
-  const rest = server.replace(/^(?:dns|tls):\/\//, '');
-  const [, six, four = rest, port = '53'] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(rest) ?? [];
-  return isIP(six ?? four) !== 0 && Number(port) >= 1 && Number(port) <= 65_535;
+  const found = parseHostPort(server.replace(/^(?:dns|tls):\/\//, ''));
+  return found !== null && isIP(found.host) !== 0 && found.port !== 0;
 }
 
 function wrong(folder: string, key: string, why: string): Problem {

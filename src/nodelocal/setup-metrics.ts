@@ -22,6 +22,12 @@ const TIMEOUT_MS = 5000;
 /** Scrapers at a time. */
 const CONNECTIONS = 64;
 
+/** Where the counts are scraped. */
+export interface MetricsAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** The counts that port 9353 tells of: those of NodeLocal DNSCache, and what the lease does. */
 export class SetupMetrics {
   readonly #collection = new Collection();
@@ -77,9 +83,7 @@ export class SetupMetrics {
   }
 
   /** Serves them; an address that cannot be had is a line of the log, as with NodeLocal DNSCache. */
-  async serve(address: string, log: Log): Promise<void> {
-    const colon = address.lastIndexOf(':');
-    const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  async serve({ host, port }: MetricsAddress, log: Log): Promise<void> {
     const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
     boundConnections(server, CONNECTIONS);
     server.on('request', (request, response) => {
@@ -94,7 +98,7 @@ export class SetupMetrics {
         resolve();
       });
       // The process that this one takes over from still has the port.
-      server.listen({ port: Number(address.slice(colon + 1)), host, reusePort: true }, resolve);
+      server.listen({ port, host, reusePort: true }, resolve);
     });
     server.on('error', () => undefined);
     server.unref();

@@ -1,4 +1,5 @@
 /** Who in a living cluster is asked, and for what: replicas, search domains, upstreams. */
+import { parseHostPort } from '../../base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { uniqueServers } from '../../probe/asking.ts';
 import { noObjects } from '../../probe/cluster-objects.ts';
@@ -75,8 +76,8 @@ export function forwardedTo({ measured }: Measurement): ReturnType<typeof unique
   );
   return uniqueServers(
     names.flatMap((name) => {
-      const [, host, port] = /^\[?([0-9a-fA-F.:]+?)\]?:(\d{1,5})$/.exec(name) ?? [];
-      return host === undefined ? [] : [{ host, port: Number(port) }];
+      const { host = '', port = null } = parseHostPort(name) ?? {};
+      return port === null ? [] : [{ host, port }];
     }),
   );
 }

@@ -1,6 +1,6 @@
 /** Where upstreams of `grpc` are. */
 import { whyFailed } from '../../base/why-failed.ts';
-import { isIP, printHostPort } from '../../base/ip.ts';
+import { isIP, printHostPort, splitHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
@@ -26,12 +26,11 @@ export function readTo(text: string): To | null {
     return rest === '' ? null : { to: `unix://${rest}`, host: `unix:${rest}`, port: 0 };
   if (scheme !== 'dns' && scheme !== 'grpc') return null;
   const usual = transports[scheme].port;
-  const bare = rest.replace(/^\[([^\]]*)\]$/, '$1');
-  if (isIP(bare) !== 0) return upstream(bare, usual);
-  const ported = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(rest);
-  const host = ported?.[1] ?? ported?.[2] ?? '';
-  const port = Number(ported?.[3] ?? 0);
-  if (isIP(host) !== 0) return port >= 1 && port <= 65_535 ? upstream(host, port) : null;
+  const found = isIP(rest) === 6 ? { host: rest, port: null } : splitHostPort(rest);
+  if (found !== null && isIP(found.host) !== 0) {
+    const port = found.port ?? usual;
+    return port >= 1 && port <= 65_535 ? upstream(found.host, port) : null;
+  }
   return parts === null && rest !== '' ? { file: rest } : null;
 }
 

@@ -1,8 +1,11 @@
 /** The query that looks for a loop, on its way out. */
 import { createSocket, type SocketType } from 'node:dgram';
-import { isIP } from '../../base/ip.ts';
+import { isIP, splitHostPort } from '../../base/ip.ts';
 import type { Clock } from '../../base/clock.ts';
 import { HEADER } from '../../wire/iana.ts';
+
+/** How plain DNS listen addresses begin. */
+const PLAIN = 'dns://';
 
 /** Where the server can be reached from this machine. */
 export interface Address {
@@ -54,11 +57,9 @@ export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
  * port 0: which one the system chose is known only to the listener.
  */
 export function reach(server: string): Address | null {
-  const match = /^dns:\/\/(?:\[([^\]]*)\]|([^:[\]]*)):(\d+)$/.exec(server);
-  if (match === null) return null;
-  const host = match[1] ?? match[2] ?? '';
-  const port = Number(match[3]);
-  if (port === 0) return null;
+  if (!server.startsWith(PLAIN)) return null;
+  const { host = '', port = null } = splitHostPort(server.slice(PLAIN.length)) ?? {};
+  if (port === null || port === 0) return null;
   if (host === '' || host === '0.0.0.0') return { host: '127.0.0.1', port };
   return { host: host === '::' ? '::1' : host, port };
 }

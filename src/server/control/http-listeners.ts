@@ -8,6 +8,7 @@ import type {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { bugText, type Log } from '../../base/log.ts';
+import { splitHostPort } from '../../base/ip.ts';
 import { clamp, limit, type Limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
@@ -298,7 +299,7 @@ function pathOf(target: string): string {
 }
 
 function listen(server: HttpServer, address: string, shared: boolean): Promise<void> {
-  const { host, port } = splitAddress(address);
+  const { host, port } = placeOf(address);
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
       void bindProblem(error, 'tcp', { address: host, port }).then(reject);
@@ -312,11 +313,10 @@ function listen(server: HttpServer, address: string, shared: boolean): Promise<v
   });
 }
 
-/** `:8080`, `localhost:9153`, `[::1]:8080`. */
-function splitAddress(address: string): { readonly host: string; readonly port: number } {
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  return { host, port: Number(address.slice(colon + 1)) };
+/** What is no address fails as one when it is bound. */
+function placeOf(address: string): { readonly host: string; readonly port: number } {
+  const { host, port } = splitHostPort(address) ?? { host: address, port: null };
+  return { host, port: port ?? 0 };
 }
 
 /**
@@ -324,7 +324,7 @@ function splitAddress(address: string): { readonly host: string; readonly port: 
  * Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
  */
 export function httpAddress(address: string): string {
-  const { host, port } = splitAddress(address);
+  const { host, port } = placeOf(address);
   if (host === 'localhost') return `127.0.0.1:${port}`;
   return host === '0.0.0.0' || host === '::' ? `:${port}` : address;
 }
