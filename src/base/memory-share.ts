@@ -16,9 +16,9 @@ export interface MemoryTerms {
 
 /**
  * Bytes of it that may be held.
- * @param limit bytes that the whole process may take (of its container); 0, or more than any machine has: no limit
+ * @param limit bytes that the whole process may take (`memoryLimit`); Infinity: no limit
  */
 export function memoryShare(limit: number, { times, least, unlimited }: MemoryTerms): number {
-  if (limit === 0 || limit > 2 ** 48) return unlimited;
+  if (limit === Infinity) return unlimited;
   return Math.max(least, Math.floor((limit - EMPTY) / times));
 }

@@ -216,6 +216,41 @@ describe('a listener for sinks', () => {
     lame.destroy();
   });
 
+  test('of more sinks than are served the one goes that never greeted, else the first, never the newcomer', async () => {
+    const into = new Incoming(unix('h.sock', true), null, false, new VirtualClock(), log);
+    closing.push(into);
+    into.start();
+    const path = join(folder, 'h.sock');
+    const gone: number[] = [];
+    const sockets: Socket[] = [];
+    const come = async (greets: boolean): Promise<void> => {
+      const socket = connect({ path });
+      const nth = sockets.push(socket) - 1;
+      socket.on('error', () => undefined).on('close', () => gone.push(nth));
+      if (!greets) {
+        await until(() => socket.resume().bytesRead > 0, 'the greeting');
+        return;
+      }
+      const sink = new DnstapReader(socket);
+      await until(() => sink.controls.includes(CONTROL.START), `sink ${nth}`);
+    };
+    await come(true);
+    await come(false);
+    for (let i = 2; i < 64; i++) await come(true);
+    assert.deepEqual(gone, []);
+    await come(true);
+    await until(() => gone.length === 1, 'the silent one to go');
+    await come(true);
+    await until(() => gone.length === 2, 'the first one to go');
+    assert.deepEqual([gone, into.connections, into.evicted], [[1, 0], 64, 2]);
+    // However many go, the log has a line every ten seconds.
+    assert.deepEqual(
+      lines.filter((line) => line.includes('more than 64')),
+      ['[WARNING] more than 64 dnstap clients: the one silent longest is cut off'],
+    );
+    for (const socket of sockets) socket.destroy();
+  });
+
   test('the file of a socket that nobody listens at is taken over', async () => {
     const path = join(folder, 'g.sock');
     writeFileSync(path, '');

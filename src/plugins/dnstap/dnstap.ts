@@ -148,13 +148,21 @@ function count(outlet: Incoming | Outgoing, to: string, context: ControlContext)
   const open = metrics
     .gauge('ndots_dnstap_connections', 'Open connections over which dnstap messages go.', labels)
     .with(to);
-  let before = { lost: outlet.lost, written: outlet.written };
+  const evicted = metrics
+    .counter(
+      'ndots_dnstap_evicted_total',
+      'Counter of dnstap clients that were cut off because there were too many.',
+      labels,
+    )
+    .with(to);
+  let before = countsOf(outlet);
   const look = (): void => {
-    const { lost: lostNow, written } = outlet;
-    lost.add(lostNow - before.lost);
-    sent.add(written - before.written);
+    const now = countsOf(outlet);
+    lost.add(now.lost - before.lost);
+    sent.add(now.written - before.written);
+    evicted.add(now.evicted - before.evicted);
     open.set(outlet.connections);
-    before = { lost: lostNow, written };
+    before = now;
   };
   const ticks = every(clock, COUNT_MS, look);
   context.onStop(() => {
@@ -162,4 +170,11 @@ function count(outlet: Incoming | Outgoing, to: string, context: ControlContext)
     look();
     open.set(0);
   });
+}
+
+function countsOf(
+  outlet: Incoming | Outgoing,
+): Readonly<Record<'lost' | 'written' | 'evicted', number>> {
+  const { lost, written } = outlet;
+  return { lost, written, evicted: outlet instanceof Incoming ? outlet.evicted : 0 };
 }

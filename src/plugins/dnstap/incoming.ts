@@ -13,6 +13,8 @@ import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
 /** Sinks at a time, and handshakes. */
 const SINKS_MAX = 64;
+/** That some had to go is told once in this time, milliseconds. */
+const TELL_MS = 10_000;
 /** An address that is taken is tried again after this. */
 const AGAIN_MS = 1000;
 
@@ -25,12 +27,16 @@ export interface ListenerTls {
 
 /** Waits for sinks and gives each of them all messages. One that does not keep up is let go. */
 export class Incoming extends Delivery {
+  /** Sinks that had to go, because there were too many. */
+  evicted = 0;
   #tls: ListenerTls | null;
   readonly #skipVerify: boolean;
+  /** The one that came first is the first. */
   readonly #sinks = new Set<FrameStream>();
   #server: Server | null = null;
   #shaking: HandshakeBound | null = null;
   #again: Timer | null = null;
+  #toldAt = -Infinity;
 
   constructor(
     endpoint: Endpoint,
@@ -107,10 +113,7 @@ export class Incoming extends Delivery {
 
   #greet(socket: Socket): void {
     socket.unref();
-    if (this.#sinks.size >= SINKS_MAX) {
-      socket.destroy();
-      return;
-    }
+    if (this.#sinks.size >= SINKS_MAX) this.#evict();
     const sink: FrameStream = new FrameStream(socket, Infinity, this.clock, {
       ready: () => undefined,
       drained: () => undefined,
@@ -121,6 +124,21 @@ export class Incoming extends Delivery {
       },
     });
     this.#sinks.add(sink);
+  }
+
+  /**
+   * A sink says nothing after its greeting: the one goes that has not greeted for longest, so that those who never do push out nobody
+   * else, and only then the one whose greeting is the oldest.
+   */
+  #evict(): void {
+    const sinks = [...this.#sinks];
+    const silent = sinks.find(({ open }) => !open) ?? sinks[0];
+    this.evicted++;
+    silent?.destroy(new Error(`more than ${SINKS_MAX} clients`));
+    const now = this.clock.now();
+    if (now - this.#toldAt < TELL_MS) return;
+    this.#toldAt = now;
+    this.log.warning(`more than ${SINKS_MAX} dnstap clients: the one silent longest is cut off`);
   }
 
   /** Gives what waits to all who are there; without anybody it is forgotten. */

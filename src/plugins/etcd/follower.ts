@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
+import { memoryLimit } from '../../base/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import { Mirror } from '../../etcd/mirror.ts';
@@ -40,7 +41,7 @@ export class EtcdFollower implements Kept {
     this.#parts = parts;
     const { plan, clock, random, log, metrics, open } = parts;
     const { prefix, maxKeys, maxValueBytes } = plan;
-    const maxBytes = plan.maxBytes ?? memoryShare(process.constrainedMemory(), KEY_MEMORY);
+    const maxBytes = plan.maxBytes ?? memoryShare(memoryLimit(), KEY_MEMORY);
     const client = parts.client ?? new EtcdClient({ ...plan, clock });
     this.#client = client;
     this.#store = new EtcdStore({

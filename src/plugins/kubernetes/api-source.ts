@@ -8,6 +8,7 @@ import {
   type Connection,
 } from '../../kube/api/connection.ts';
 import type { Source } from '../../kube/store/source.ts';
+import { memoryLimit } from '../../base/memory-limit.ts';
 import { memoryShare } from '../../base/memory-share.ts';
 import { OBJECT_MEMORY } from '../../kube/store/bounded-stores.ts';
 import { shareOfThread } from '../../kube/api/work-share.ts';
@@ -27,7 +28,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
     log,
     hooks: restHooks(parts.metrics),
     limits: plan.limits,
-    memory: plan.apiserverMemory ?? memoryShare(process.constrainedMemory(), OBJECT_MEMORY),
+    memory: plan.apiserverMemory ?? memoryShare(memoryLimit(), OBJECT_MEMORY),
     ...memoryMetrics(parts.metrics),
     share: shareOfThread(clock),
     ...(plan.snapshot === null ? {} : { snapshotFile: plan.snapshot }),

@@ -1,6 +1,7 @@
 /** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
+import { memoryLimit } from '../../base/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -101,7 +102,7 @@ export const secondary: Plugin = definePlugin({
     const most = Math.min(...options.map((one) => one.maxConcurrent));
     const turns = new PrimaryTurns(clock, most, queued.with());
     const sources = sourcesOf(options);
-    const usual = memoryShare(process.constrainedMemory(), ZONE_MEMORY);
+    const usual = memoryShare(memoryLimit(), ZONE_MEMORY);
     const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
     const { ZoneMemory } = await import('./zone-memory.ts');
     // One for all server blocks.
