@@ -4,7 +4,8 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { manualPage, roff } from '../src/cli/option-help.ts';
-import { loadUsage, verbNames, verbSummaries } from '../src/cli/verbs.ts';
+import { verbNames, verbSummaries } from '../src/cli/verb-names.ts';
+import { loadUsage } from '../src/cli/verbs.ts';
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 /** The day of the release that the changelog describes. */

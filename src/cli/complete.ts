@@ -4,7 +4,8 @@
  * with a tab before what it means, and in the end a colon and the sum of `DIRECTIVE`s.
  */
 import type { OfferContext, Offers, Option, Usage } from './option.ts';
-import { loadUsage, verbNames, verbSummaries } from './verbs.ts';
+import { isVerb, splitVerb, verbSummaries } from './verb-names.ts';
+import { loadUsage } from './verbs.ts';
 
 /** How the shell has to take the candidates (numbers are cobra's). */
 export const DIRECTIVE = { files: 0, noBlank: 2, noFiles: 4 } as const;
@@ -21,15 +22,12 @@ export async function complete(
   env: OfferContext['env'],
 ): Promise<Candidates> {
   const word = words.at(-1) ?? '';
-  const [verb, ...before] = words.slice(0, -1);
-  if (verb === undefined) return noFiles([...verbSummaries, ['help', 'the help of a verb']], word);
-  if (verb === 'help') return noFiles(before.length > 0 ? [] : [...verbSummaries], word);
-  // coredns's own flags need no verb.
-  const name = verb.startsWith('-') ? 'serve' : verb;
-  if (!verbNames.includes(name)) return noFiles([], word);
-  const usage = await loadUsage(name);
-  const context = { word, before: verb.startsWith('-') ? [verb, ...before] : before, env };
-  return ofVerb(usage, context);
+  const [first, ...rest] = words.slice(0, -1);
+  if (first === undefined) return noFiles([...verbSummaries, ['help', 'the help of a verb']], word);
+  if (first === 'help') return noFiles(rest.length > 0 ? [] : [...verbSummaries], word);
+  const { verb, own } = splitVerb(words.slice(0, -1));
+  if (!isVerb(verb)) return noFiles([], word);
+  return ofVerb(await loadUsage(verb), { word, before: own, env });
 }
 
 /** @returns the lines that `ndots __complete` prints */

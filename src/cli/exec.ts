@@ -11,7 +11,7 @@ import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { parseExecOptions, type ExecOptions } from './exec-options.ts';
 import { usage } from './option-values.ts';
-import { isVerb, verbNames } from './verbs.ts';
+import { isVerb, verbNames } from './verb-names.ts';
 import { coreVersion } from './version.ts';
 import { untilSignal } from './until-signal.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';

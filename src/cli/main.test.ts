@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { verbNames } from './verbs.ts';
+import { verbNames } from './verb-names.ts';
 
 const program = [
   ...process.execArgv.filter((word) => !word.startsWith('--test')),

@@ -9,14 +9,9 @@ const NEEDED = 24;
 /** Threads that the runtime starts for files, names and cryptography. */
 const RUNTIME_THREADS = 4;
 
-/** What serves, by verb or by CoreDNS's own flags, without being asked for something else. */
-function serves([verb = '', ...rest]: readonly string[]): boolean {
-  const serving = verb === 'serve' || verb === 'node-cache' || verb.startsWith('-');
-  return serving && ![verb, ...rest].some((word) => /^--?(?:h|help|version|plugins)$/.test(word));
-}
-
 if (Number(process.versions.node.split('.')[0]) >= NEEDED) {
-  const serving = serves(process.argv.slice(2));
+  const { startsServer } = await import('./verb-names.ts');
+  const serving = startsServer(process.argv.slice(2));
   if (serving) (await import('../server/control/spare-thread.ts')).startSpareThread();
   const room = serving ? (await import('../linux/processor-limit.ts')).threadRoom() : Infinity;
   // Without its own threads the runtime ends without a word.

@@ -6,7 +6,8 @@ import { helpText, manualPage } from './option-help.ts';
 import { parseOptions, readOptions } from './option-parse.ts';
 import { flag, group, many, maybe, one } from './option.ts';
 import { choice, duration, file, integer, text } from './option-values.ts';
-import { loadUsage, verbNames, verbSummaries } from './verbs.ts';
+import { verbNames, verbSummaries } from './verb-names.ts';
+import { loadUsage } from './verbs.ts';
 
 const table = {
   ...group('One', {

@@ -3,7 +3,15 @@ import { nearest, problemsIn } from '../base/problem.ts';
 import { harmless } from '../base/visible.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
-import { isVerb, loadUsage, loadVerb, verbNames, verbSummaries } from './verbs.ts';
+import {
+  isVerb,
+  splitVerb,
+  verbNames,
+  verbSummaries,
+  wantsHelp,
+  type VerbName,
+} from './verb-names.ts';
+import { loadUsage, loadVerb } from './verbs.ts';
 
 function help(program: string): string {
   const width = Math.max(...verbNames.map((name) => name.length));
@@ -23,12 +31,10 @@ function help(program: string): string {
   ].join('\n');
 }
 
-async function verbHelp(verb: string, { program }: Io): Promise<string> {
+async function verbHelp(verb: VerbName, { program }: Io): Promise<string> {
   const { helpText } = await import('./option-help.ts');
   return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb));
 }
-
-const helpWords: ReadonlySet<string> = new Set(['--help', '-help', '-h']);
 
 /** Runs the verb that `words` name. Started with coredns's own flags (`-conf …`), it is `serve`. */
 async function main(words: readonly string[], io: Io): Promise<number> {
@@ -37,7 +43,7 @@ async function main(words: readonly string[], io: Io): Promise<number> {
     io.err(help(io.program));
     return EXIT.usage;
   }
-  if (helpWords.has(first)) {
+  if (wantsHelp([first])) {
     io.out(help(io.program));
     return EXIT.ok;
   }
@@ -53,17 +59,14 @@ async function main(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   if (first === '--version') return (await loadVerb('version')).run(rest, io);
-  const serves = first.startsWith('-');
-  if (!serves && !isVerb(first)) return noVerb(first, io);
-  const verb = serves ? 'serve' : first;
-  // What stands behind -- is somebody else's.
-  const own = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest;
-  if (own.some((word) => helpWords.has(word))) {
+  const { verb, own } = splitVerb(words);
+  if (!isVerb(verb)) return noVerb(verb, io);
+  if (wantsHelp(own)) {
     io.out(await verbHelp(verb, io));
     return EXIT.ok;
   }
   try {
-    return await Promise.race([(await loadVerb(verb)).run(serves ? words : rest, io), interrupted]);
+    return await Promise.race([(await loadVerb(verb)).run(own, io), interrupted]);
   } catch (error) {
     // What was cut short fails: that is no news.
     if (wasInterrupted() && problemsIn(error) !== null) return EXIT.interrupted;

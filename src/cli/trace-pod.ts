@@ -23,7 +23,6 @@ import {
 } from '../resolver/dns-policy.ts';
 import { accessOf, type ClusterOptions } from './cluster-options.ts';
 import type { Io } from './command.ts';
-import type { TraceOptions } from './trace-options.ts';
 import { coreVersion } from './version.ts';
 
 /** What kubeadm and most others have for the cluster's DNS. */
@@ -40,9 +39,23 @@ export interface PodSourceChoice extends ClusterOptions {
   readonly manifests: string | null;
 }
 
+/** kubelet's settings as a command line has them. */
+export interface KubeletChoice {
+  /** null: what the cluster says, or what most clusters have. */
+  readonly clusterDns: readonly string[] | null;
+  readonly clusterDomain: string;
+}
+
+/** A pod as a command line names it. */
+export interface PodChoice extends PodSourceChoice {
+  /** `deploy/web`, in kubectl's spelling. */
+  readonly from: string | null;
+  readonly namespace: string | null;
+}
+
 /** @param nodeResolvConf that of the node, as far as this machine can know it */
 export async function resolvConfOfPod(
-  options: TraceOptions,
+  options: PodChoice & KubeletChoice,
   nodeResolvConf: string,
   io: Pick<Io, 'env' | 'signal'>,
 ): Promise<PodSettings> {
@@ -63,7 +76,7 @@ export async function resolvConfOfPod(
 export async function settingsBehind(
   source: PodSource,
   wanted: ResourceName,
-  kubelet: Omit<KubeletDns, 'clusterDns'> & { readonly clusterDns: readonly string[] | null },
+  kubelet: Omit<KubeletDns, 'clusterDns'> & KubeletChoice,
 ): Promise<PodSettings & { readonly own: PodDns }> {
   const warnings: string[] = [];
   const pod = await podBehind(source, wanted);
@@ -80,7 +93,7 @@ export async function settingsBehind(
 
 /** Names that `--from TYPE/` can go on with; none if nobody can be asked. */
 export async function podNames(
-  options: TraceOptions,
+  options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,
 ): Promise<readonly string[]> {
   const [type = ''] = (options.from ?? '').split('/');

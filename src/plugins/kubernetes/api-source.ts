@@ -1,4 +1,7 @@
 /** The API server as the source of a cluster's objects. */
+import type { Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Random } from '../../base/random.ts';
 import { apiServerSource, type ApiServerParts } from '../../kube/api/api-server.ts';
 import type { RestHooks } from '../../kube/api/client.ts';
 import {
@@ -15,7 +18,15 @@ import { shareOfThread } from '../../kube/api/work-share.ts';
 import { defaultBuckets } from '../../metrics/buckets.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { SourcePlan } from './source-plan.ts';
-import type { SourceParts } from './source.ts';
+
+/** What opening a source takes. */
+export interface SourceParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
 
 /** Watches the API server that the plan names. @throws Problem (files, environment) */
 export function apiSource(plan: SourcePlan, parts: SourceParts): Source {

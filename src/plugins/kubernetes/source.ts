@@ -1,19 +1,7 @@
 /** Which source a directive names: a folder of manifests, or an API server and the way to it. */
-import type { Clock } from '../../base/clock.ts';
-import type { Log } from '../../base/log.ts';
-import type { Random } from '../../base/random.ts';
 import type { Source } from '../../kube/store/source.ts';
-import type { Registry } from '../../metrics/registry.ts';
+import type { SourceParts } from './api-source.ts';
 import type { SourcePlan } from './source-plan.ts';
-
-/** What opening a source takes. */
-export interface SourceParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Registry;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
 
 /**
  * Loads what it takes to open the source that the plan names: of manifests and API server only the one.
