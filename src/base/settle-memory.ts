@@ -35,22 +35,28 @@ type Collector = (options: {
 
 function collect(flavor: 'regular' | 'last-resort'): void {
   const { gc } = globalThis as { gc?: Collector };
-  (gc ?? collector())({ type: 'major', execution: 'sync', flavor });
+  (gc ?? collector())?.({ type: 'major', execution: 'sync', flavor });
 }
+
+/** Threads that collect at the same moment take the flag from each other; so often in a row they do not. */
+const ATTEMPTS = 10;
 
 /**
  * The runtime's collector, which only a context that begins while the flag is set has. A runtime that is started with another flag than its
- * own modules were compiled with compiles them anew, in each thread: docs/decisions/dist.md.
+ * own modules were compiled with compiles them anew, in each thread: docs/decisions/dist.md. The flag is that of the whole process: another
+ * thread may put it back before the context begins, and then this one has no collector and tries again.
  */
-function collector(): Collector {
+function collector(): Collector | undefined {
   const { setFlagsFromString } = process.getBuiltinModule('node:v8');
-  setFlagsFromString('--expose-gc');
-  try {
-    const { createContext, constants, runInContext } = process.getBuiltinModule('node:vm');
-    return runInContext('gc', createContext(constants.DONT_CONTEXTIFY)) as Collector;
-  } finally {
+  const { createContext, constants, runInContext } = process.getBuiltinModule('node:vm');
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    setFlagsFromString('--expose-gc');
+    const context = createContext(constants.DONT_CONTEXTIFY);
     setFlagsFromString('--no-expose-gc');
+    const found = runInContext('globalThis.gc', context) as Collector | undefined;
+    if (found !== undefined) return found;
   }
+  return undefined;
 }
 
 /** How often a thread looks at the memory of its process. */

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+
+const ROUNDS = 40;
+const THREADS = 4;
+
+test('threads that collect their memory at the same moment do so, and none of them ends', async () => {
+  const source = `
+    import { constants, PerformanceObserver } from 'node:perf_hooks';
+    import { parentPort } from 'node:worker_threads';
+    const { collectMemory } = await import(${JSON.stringify(new URL('./settle-memory.ts', import.meta.url).href)});
+    let collections = 0;
+    new PerformanceObserver((list) => (collections += list.getEntries().filter(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR).length))
+      .observe({ entryTypes: ['gc'] });
+    for (let round = 0; round < ${ROUNDS}; round++) {
+      collectMemory();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    parentPort.postMessage(collections);`;
+  const url = new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+  const collections = await Promise.all(
+    Array.from(
+      { length: THREADS },
+      () =>
+        new Promise<number>((resolve, reject) => {
+          new Worker(url).once('message', resolve).once('error', reject);
+        }),
+    ),
+  );
+  for (const count of collections) assert.ok(count >= ROUNDS, `${count} of ${ROUNDS}`);
+});
