@@ -1,4 +1,5 @@
 /** `ndots bench`: a load as clients make it, against one server or two, with the times and losses that they see. */
+import { printSpan } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { loadQueries, readNames, type LoadName } from '../load/load-queries.ts';
@@ -28,7 +29,7 @@ export const bench: Command = {
       signal: io.signal,
       ...(showsProgress && {
         progress: (doneMs: number) =>
-          io.err(`\r${Math.round(doneMs / 1000)} of ${options.lastsMs / 1000} s `),
+          io.err(`\r${Math.round(doneMs / 1000)} of ${printSpan(options.lastsMs)} `),
       }),
     });
     if (showsProgress) io.err('\r');
@@ -139,7 +140,7 @@ function printText(options: BenchOptions, loads: readonly ServerLoad[], what: st
       .trimEnd(),
   );
   return `${[
-    `${options.rate} queries/s for ${options.lastsMs / 1000} s: ${what}`,
+    `${options.rate} queries/s for ${printSpan(options.lastsMs)}: ${what}`,
     '',
     ...table,
     ...loads.flatMap((load, nth) =>

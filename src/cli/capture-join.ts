@@ -1,4 +1,5 @@
 /** `ndots capture join`: at which stretch of the way queries and replies were lost. */
+import { printElapsed } from '../base/elapsed.ts';
 import type { Filter } from '../capture/filter.ts';
 import { join, Vantage, type Join, type JoinedExchange, type Stretch } from '../capture/join.ts';
 import { Reading } from '../capture/reading.ts';
@@ -6,7 +7,7 @@ import type { Naming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow } from './capture-rows.ts';
 import { EXIT, type Io } from './command.ts';
-import { count, ms, type Paint } from './page.ts';
+import { count, type Paint } from './page.ts';
 import { openGiven } from './named-file.ts';
 
 /** Rows of what was lost that are shown; the rest is counted. */
@@ -63,7 +64,9 @@ function text(
     if (index === 0) return `${name}  ${count(matched[0]!, 'query', 'queries')}`;
     const ahead = aheadMs[index]!;
     const clock =
-      ahead === 0 ? '' : `; its clock is ${ms(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
+      ahead === 0
+        ? ''
+        : `; its clock is ${printElapsed(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
     return `${name}  saw ${matched[index]} of them${clock}`;
   });
   lines.push('', `${lost.length} of ${all} got no reply.`);

@@ -1,4 +1,5 @@
 /** Exchanges and lookups of captures as lines of text and as JSON. */
+import { printElapsed } from '../base/elapsed.ts';
 import {
   isLost,
   latencyOf,
@@ -11,7 +12,7 @@ import { readMessage } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 import { ReadError } from '../wire/reader.ts';
 import type { Naming } from './capture-names.ts';
-import { ms, type Paint } from './page.ts';
+import { type Paint } from './page.ts';
 
 /** Addresses of an answer that are shown before the rest is counted. */
 const SHOWN = 3;
@@ -38,13 +39,13 @@ export function lookupRows(lookup: SeenLookup, name: Naming, paint: Paint): stri
     `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'}`,
     ...(candidates.length > 1 ? [`${candidates.length} names`] : []),
     ...(lost > 0 ? [paint.bad(`${lost} lost`)] : []),
-    ms(endMs - startMs),
+    printElapsed(endMs - startMs),
   ];
   const first = exchanges[0]!;
   const head = `${paint.dim(timeOfDay(startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}`;
   const rows = candidates.map((candidate) => {
     const own = exchanges.filter((exchange) => exchange.name === candidate);
-    const at = ms(own[0]!.sentMs - startMs).padStart(8);
+    const at = printElapsed(own[0]!.sentMs - startMs).padStart(8);
     const parts = own.map(
       (exchange) =>
         `${typeName(exchange.type)} ${outcome(exchange, paint)}${exchange.protocol === 'tcp' ? ' tcp' : ''}`,
@@ -62,7 +63,7 @@ function outcome(exchange: SeenExchange, paint: Paint): string {
   }
   const text = answerOf(exchange);
   const bad = exchange.rcode !== 0 && exchange.rcode !== 3;
-  return `${bad ? paint.bad(text) : text} ${paint.dim(ms(took))}`;
+  return `${bad ? paint.bad(text) : text} ${paint.dim(printElapsed(took))}`;
 }
 
 /** What the reply says: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */

@@ -1,4 +1,5 @@
 /** Results of checks for people, and for programs: JSON, JUnit, Prometheus, Nagios. */
+import { printElapsed } from '../base/elapsed.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples } from '../metrics/sample.ts';
 import { worst, type CheckState, type Observation } from '../probe/check.ts';
@@ -57,7 +58,7 @@ function asText(results: readonly CheckResult[], paint: Paint): string {
 }
 
 function milliseconds({ tookMs }: Observation): string {
-  return tookMs === null ? '–' : `${tookMs.toFixed(1)} ms`;
+  return tookMs === null ? '–' : printElapsed(tookMs);
 }
 
 function summary(results: readonly CheckResult[]): string {

@@ -1,6 +1,7 @@
 /** `ndots check run` in a pod of Kuberhealthy: runs before the deadline, and reports. */
 import { promises as dns } from 'node:dns';
 import { hostname, networkInterfaces } from 'node:os';
+import { printSpan } from '../base/elapsed.ts';
 import { systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { problemsIn } from '../base/problem.ts';
@@ -124,7 +125,7 @@ function addressSources(options: CheckOptions, io: Io): AddressSources {
         dns.lookup(name, { all: true }),
         new Promise<never>((_resolve, reject) => {
           setTimeout(
-            () => reject(new Error(`nothing in ${LOOKUP_MS / 1000} s`)),
+            () => reject(new Error(`nothing in ${printSpan(LOOKUP_MS)}`)),
             LOOKUP_MS,
           ).unref();
         }),

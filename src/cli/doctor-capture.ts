@@ -1,4 +1,5 @@
 /** `ndots doctor FILE…`: captures, logs and counters, read to observations. */
+import { printElapsed, printSpan } from '../base/elapsed.ts';
 import { problemsIn } from '../base/problem.ts';
 import type { Diagnosis } from '../capture/diagnosis.ts';
 import { cutRemark } from '../capture/exchanges/pairing.ts';
@@ -14,7 +15,7 @@ import { capturePackets } from './capture-live.ts';
 import { packetsFile } from './capture-output.ts';
 import type { Io } from './command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
-import { count, ms } from './page.ts';
+import { count } from './page.ts';
 import { openGiven } from './named-file.ts';
 
 /** How long to look where nothing is said. */
@@ -159,7 +160,7 @@ async function live(
   const parts = { device, netns: options.netns, ports: options.ports ?? usualPorts };
   const capture = capturePackets(parts, (...packet) => reading.takeNetwork(...packet));
   if (!options.quiet)
-    io.err(`ndots doctor: ${capture.name}, for ${forMs / 1000} s; Ctrl-C ends sooner\n`);
+    io.err(`ndots doctor: ${capture.name}, for ${printSpan(forMs)}; Ctrl-C ends sooner\n`);
   const timer = setTimeout(() => stop.abort(), forMs);
   if (!stop.signal.aborted)
     await new Promise<void>((resolve) => {
@@ -211,16 +212,16 @@ export function captureWell(
   if (total.asked < 20) return 'Nothing critical was found, but there is little to judge by.';
   const slowest = Math.max(...servers.list.map((server) => server.quantile(0.9)));
   if (slowest >= SLOW_MS)
-    return `Nothing critical was found, but one reply in ten took ${ms(slowest / 2)} or more: programs wait for it.`;
+    return `Nothing critical was found, but one reply in ten took ${printElapsed(slowest / 2)} or more: programs wait for it.`;
   // What is only counted (a search path that costs much) has no exchanges: programs do not feel it.
   if (findings.some(({ severity, exchanges }) => severity === 'warning' && exchanges.length > 0))
     return 'Nothing critical was found, but something in these lookups is not as it should be: see above.';
   // No message was read: these are the lines of logs.
   if (cut.of === 0)
-    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${ms(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
+    return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
-  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${ms(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
+  return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;
 }
 
 /** The packets of all exchanges that findings name, into the file that `--evidence` says. */

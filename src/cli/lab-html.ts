@@ -1,8 +1,8 @@
 /** Stories as one page without script: a ladder of packets for each act, and what was expected and seen. */
+import { printElapsed } from '../base/elapsed.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Outcome } from '../lab/story.ts';
 import { escape, htmlPage } from '../base/html.ts';
-import { ms } from './page.ts';
 import { traceStyle } from './trace-style.ts';
 
 /** More packets than this make a page that nobody reads. */
@@ -41,7 +41,7 @@ function section(outcome: Outcome): string {
     how === 'real' ? `Played in namespaces; ${server} answered` : 'A model, in virtual time';
   return `<section id="${escape(story.name)}">
 <h2>${escape(story.name)} <small>${escape(story.title)}</small></h2>
-<p class="dim">${escape(story.source)}. ${escape(played)}; ${escape(ms(tookMs))}.</p>
+<p class="dim">${escape(story.source)}. ${escape(played)}; ${escape(printElapsed(tookMs))}.</p>
 <p class="${told ? 'good' : 'bad'}"><strong>${told ? '✓ as told' : '✗ not as told'}</strong></p>
 <p><b>Given</b></p><ul>${story.preconditions.map((text) => `<li>${escape(text)}</li>`).join('')}</ul>
 <p><b>When</b> ${escape(story.trigger)}</p>
@@ -66,7 +66,7 @@ function ladder(packets: readonly PacketRow[]): string {
     .slice(0, PACKETS_MAX)
     .map(
       ({ atMs, from, to, text, isOut }) =>
-        `<span class="at dim">${escape(ms(atMs))}</span><span class="packet ${isOut ? 'query' : 'reply'}" title="${escape(`${from} > ${to}`)}">${escape(text)}</span>`,
+        `<span class="at dim">${escape(printElapsed(atMs))}</span><span class="packet ${isOut ? 'query' : 'reply'}" title="${escape(`${from} > ${to}`)}">${escape(text)}</span>`,
     );
   return `<div class="ladder">${rows.join('')}</div>`;
 }

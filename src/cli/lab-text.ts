@@ -1,8 +1,9 @@
 /** Stories as text: packets one below the other, what was expected, what was seen, and a verdict. */
+import { printElapsed } from '../base/elapsed.ts';
 import { visible } from '../base/visible.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Fact, type Outcome } from '../lab/story.ts';
-import { ms, pageFor, type Page } from './page.ts';
+import { pageFor, type Page } from './page.ts';
 
 /** More packets than this are told by their number. */
 const PACKETS_MAX = 40;
@@ -45,7 +46,7 @@ function outcomeText(outcome: Outcome, page: Page): string {
   const verdict = isAsTold(outcome)
     ? paint.good(`✓ as told: ${held} of ${facts.length} facts hold`)
     : paint.bad(`✗ not as told: ${facts.length - held} of ${facts.length} facts do not hold`);
-  lines.push('', `${verdict}  ${paint.dim(ms(tookMs))}`, '');
+  lines.push('', `${verdict}  ${paint.dim(printElapsed(tookMs))}`, '');
   return lines.join('\n');
 }
 
@@ -65,7 +66,7 @@ function packetLine(
   { atMs, from, to, text, isOut }: PacketRow,
   { paint, columns, narrow }: Page,
 ): string {
-  const at = ms(atMs).padStart(10);
+  const at = printElapsed(atMs).padStart(10);
   const ends = narrow ? '' : `${isOut ? from : to} ${isOut ? '→' : '←'} `.padStart(24);
   const plain = `${at}  ${ends}${isOut ? '' : '  '}${text}`;
   const cut = plain.length > columns ? `${plain.slice(0, columns - 1)}…` : plain;

@@ -79,13 +79,6 @@ export function clip(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
-/** A time in milliseconds for people: `0.4 ms`, `20 ms`, `2.50 s`, `12.3 s`. */
-export function ms(value: number): string {
-  if (value >= 9995) return `${(value / 1000).toFixed(1)} s`;
-  if (value >= 999.5) return `${(value / 1000).toFixed(2)} s`;
-  return `${value < 10 ? value.toFixed(1).replace(/\.0$/, '') : value.toFixed(0)} ms`;
-}
-
 /** Parts side by side, as many on a line as fit. */
 export function packed(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];

@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram';
 import { request } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { printSpan } from '../base/elapsed.ts';
 import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import type { Exchange, Peer } from '../wire/exchange.ts';
@@ -48,7 +49,7 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
     const fail = (why: string): void => finish(() => reject(noAnswer(server, options, why)));
     const send = (): void => {
       if (left-- === 0) {
-        fail(`nothing came back in ${options.tries} tries of ${options.timeoutMs / 1000} s`);
+        fail(`nothing came back in ${options.tries} tries of ${printSpan(options.timeoutMs)}`);
         return;
       }
       sentMs = performance.now();
@@ -113,7 +114,7 @@ export function exchangeStream(
       reject(noAnswer(server, options, why));
     };
     stream.setTimeout(options.timeoutMs, () =>
-      fail(`no answer within ${options.timeoutMs / 1000} s`),
+      fail(`no answer within ${printSpan(options.timeoutMs)}`),
     );
     stream.once(secure ? 'secureConnect' : 'connect', () => {
       const framed = Buffer.alloc(2 + message.length);
@@ -184,7 +185,7 @@ function overHttps(message: Uint8Array, options: QueryOptions, server: string): 
       },
     );
     outgoing.on('timeout', () =>
-      outgoing.destroy(new Error(`no answer within ${options.timeoutMs / 1000} s`)),
+      outgoing.destroy(new Error(`no answer within ${printSpan(options.timeoutMs)}`)),
     );
     outgoing.on('error', (error) => reject(noAnswer(server, options, reason(error))));
     outgoing.end(message);

@@ -1,5 +1,6 @@
 /** `ndots size`: how many replicas, by the cluster's size or by what is measured; or keeping them so. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { printSpan } from '../base/elapsed.ts';
 import { sleep, systemClock } from '../base/clock.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
@@ -87,7 +88,7 @@ async function byMetrics(
 ): Promise<number> {
   const { metrics, forMs, output } = options;
   if (output === 'text')
-    io.err(`measuring ${count(metrics.length, 'replica', 'replicas')} for ${forMs / 1000} s …\n`);
+    io.err(`measuring ${count(metrics.length, 'replica', 'replicas')} for ${printSpan(forMs)} …\n`);
   const before = await Promise.all(metrics.map((url) => scrape(url, io.signal)));
   await sleep(systemClock, forMs, io.signal);
   if (io.signal.aborted) return EXIT.interrupted;

@@ -1,6 +1,7 @@
 /** Several clients, one line each, and in what they differ: first what matters, then what it costs. */
+import { printElapsed } from '../base/elapsed.ts';
 import type { TraceDocument } from '../resolver/report.ts';
-import { clip, count, ms, pageFor, wrap, type Page, type TextOptions } from './page.ts';
+import { clip, count, pageFor, wrap, type Page, type TextOptions } from './page.ts';
 import { failure } from './trace-words.ts';
 
 /** Several clients for a terminal: a table, what differs, and the verdict. */
@@ -41,7 +42,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
       `  ${result.ok ? paint.good('✓') : paint.bad('✗')} ${labelOf(document).padEnd(widest)}`,
       String(totals.queries).padStart(queries),
       narrow ? '' : String(totals.ports).padStart(ports),
-      ms(result.elapsedMs).padStart(time),
+      printElapsed(result.elapsedMs).padStart(time),
     ].join('');
     const room = page.columns - before;
     // Where nothing fits behind the columns, the result stands below them.
@@ -95,10 +96,10 @@ export function compare(documents: readonly TraceDocument[]): {
   const fastest = Math.min(...documents.map(({ result }) => result.elapsedMs));
   const slow = documents.filter(({ result }) => result.elapsedMs - fastest >= slowMs);
   if (slow.length > 0) {
-    const waits = [...grouped(slow, ({ result }) => ms(result.elapsedMs))].map(
+    const waits = [...grouped(slow, ({ result }) => printElapsed(result.elapsedMs))].map(
       ([time, group]) => `${labels(group)} ${time}`,
     );
-    const text = `wait: ${waits.join('; ')}; the fastest has its result after ${ms(fastest)}.`;
+    const text = `wait: ${waits.join('; ')}; the fastest has its result after ${printElapsed(fastest)}.`;
     differences.push({ matters: 'maybe', clients: '', text });
   }
   if (least !== most) differences.push({ matters: 'no', clients: '', text: costText(documents) });

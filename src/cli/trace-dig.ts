@@ -1,16 +1,16 @@
 /** A trace as a series of dig's outputs, from the replies themselves: to be pasted where people read dig. */
+import { printElapsed } from '../base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { parseBase64 } from '../wire/encoding.ts';
 import { readMessage } from '../wire/message.ts';
 import { printMessage } from '../wire/print.ts';
-import { ms } from './page.ts';
 import { label, outcome } from './trace-words.ts';
 
 /** A trace as dig's outputs, one after the other. */
 export function dig(document: TraceDocument): string {
   const { queries } = document;
   const parts = queries.map((query, index) => {
-    const place = `query ${index + 1} of ${queries.length}, at ${ms(query.atMs)}`;
+    const place = `query ${index + 1} of ${queries.length}, at ${printElapsed(query.atMs)}`;
     return `${command(query)}\n;; ${place}: ${query.why}\n${answer(query)}`;
   });
   return `${parts.join('\n')}\n;; ${label(document)}: ${outcome(document)}\n`;
@@ -35,7 +35,8 @@ function answer(query: QueryDocument): string {
   const bytes = reply === null ? null : parseBase64(reply.wire);
   if (bytes === null) {
     const what = query.answer === 'CLOSED' ? 'connection refused' : 'timed out';
-    const waited = query.waitedMs === null ? '' : `;; waited for: ${ms(query.waitedMs)}\n`;
+    const waited =
+      query.waitedMs === null ? '' : `;; waited for: ${printElapsed(query.waitedMs)}\n`;
     return `;; communications error to ${where}: ${what}\n${waited}`;
   }
   const lines = [

@@ -1,7 +1,7 @@
 /** Traces for other programs and for bug reports: Markdown and Graphviz here, the larger formats in files of their own. */
+import { printElapsed } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import type { TraceDocument } from '../resolver/report.ts';
-import { ms } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { dig } from './trace-dig.ts';
 import { html } from './trace-html.ts';
@@ -36,7 +36,7 @@ function comparison(documents: readonly TraceDocument[]): string {
   const { differences, verdict } = compare(documents);
   const rows = documents.map(
     (document) =>
-      `| ${document.result.ok ? '✓' : '✗'} | ${labelOf(document)} | ${document.totals.queries} | ${document.totals.ports} | ${ms(document.result.elapsedMs)} | ${cell(outcome(document))} |`,
+      `| ${document.result.ok ? '✓' : '✗'} | ${labelOf(document)} | ${document.totals.queries} | ${document.totals.ports} | ${printElapsed(document.result.elapsedMs)} | ${cell(outcome(document))} |`,
   );
   return [
     `### \`${documents[0]?.name ?? ''}\` with ${documents.length} clients`,
@@ -67,10 +67,10 @@ function markdown(document: TraceDocument): string {
     '',
     `${document.live ? 'Live' : 'Planned: nothing was sent'}. Settings: \`${settings(document)}\`.`,
     '',
-    `Result: ${outcome(document)}; ${ms(document.result.elapsedMs)}, ${document.totals.queries} queries.`,
+    `Result: ${outcome(document)}; ${printElapsed(document.result.elapsedMs)}, ${document.totals.queries} queries.`,
     ...document.cheaper.map(
       (one) =>
-        `\n- Cheaper: ${one.change}: \`${one.name}\`, ${one.queries} queries, ${ms(one.elapsedMs)}. ${one.caution}`,
+        `\n- Cheaper: ${one.change}: \`${one.name}\`, ${one.queries} queries, ${printElapsed(one.elapsedMs)}. ${one.caution}`,
     ),
     ...document.remarks.map(
       ({ line, text }) => `\n- resolv.conf${line === 0 ? '' : `, line ${line}`}: ${text}`,
@@ -98,7 +98,7 @@ function dot(document: TraceDocument): string {
     const node = `q${index + 1}`;
     lines.push(
       `  ${node} [label=${quote(`${query.name} ${query.type}`)}];`,
-      `  ${last} -> ${node} [label=${quote(`${ms(query.atMs)} @${printHostPort(query.server, query.serverPort)} ${answer(query)}`)}];`,
+      `  ${last} -> ${node} [label=${quote(`${printElapsed(query.atMs)} @${printHostPort(query.server, query.serverPort)} ${answer(query)}`)}];`,
     );
     const next = document.queries[index + 1];
     if (next === undefined || next.name !== query.name) last = node;

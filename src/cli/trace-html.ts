@@ -1,7 +1,8 @@
 /** Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons in words, and a table where clients are compared. */
+import { printElapsed } from '../base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { escape, htmlPage } from '../base/html.ts';
-import { count, ms } from './page.ts';
+import { count } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
 import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
 import { answer, glossaryOf, hint, label, outcome, serverOf, settings } from './trace-words.ts';
@@ -34,7 +35,7 @@ function section(document: TraceDocument, many: boolean): string {
   const { result, totals, queries, steps, remarks, cheaper } = document;
   const kinds = document.families.map((family) => `IPv${family}`).join(' and ');
   const found = result.ok ? `✓ found ${outcome(document)}` : `✗ ${outcome(document)}`;
-  const cost = `after ${ms(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')} from ${count(totals.ports, 'source port', 'source ports')}`;
+  const cost = `after ${printElapsed(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')} from ${count(totals.ports, 'source port', 'source ports')}`;
   const notes = [
     ...remarks.map(({ line, text }) => `resolv.conf${line === 0 ? '' : `, line ${line}`}: ${text}`),
     ...steps.map(({ text }) => text),
@@ -98,7 +99,7 @@ function item(row: Row, number: number, document: TraceDocument, totalMs: number
       `<span class="${kindOf(query)}">${escape(`${query.type} ${answerText(query)}`)}</span>`,
   );
   const then = outcomeOf(row);
-  return `<li class="row"><div class="name"><span class="dim">${number}</span> <code>${breakable(first.name)}</code> <small class="dim">${escape([`at ${ms(first.atMs)}`, ...where].join(' '))}</small></div><div class="lane">${bars}</div><div class="answers">${answers.join(' ')}</div><div class="text"><p><b>why</b> ${escape(first.why)}</p>${then === '' ? '' : `<p><b>then</b> ${escape(then)}</p>`}</div></li>`;
+  return `<li class="row"><div class="name"><span class="dim">${number}</span> <code>${breakable(first.name)}</code> <small class="dim">${escape([`at ${printElapsed(first.atMs)}`, ...where].join(' '))}</small></div><div class="lane">${bars}</div><div class="answers">${answers.join(' ')}</div><div class="text"><p><b>why</b> ${escape(first.why)}</p>${then === '' ? '' : `<p><b>then</b> ${escape(then)}</p>`}</div></li>`;
 }
 
 function bar(query: QueryDocument, totalMs: number): string {
@@ -115,8 +116,8 @@ function kindOf(query: QueryDocument): 'good' | 'none' | 'bad' {
 
 function answerText(query: QueryDocument): string {
   const { tookMs, waitedMs } = query;
-  if (tookMs !== null) return `${answer(query)}, ${ms(tookMs)}`;
-  const waited = waitedMs === null ? '' : ms(waitedMs);
+  if (tookMs !== null) return `${answer(query)}, ${printElapsed(tookMs)}`;
+  const waited = waitedMs === null ? '' : printElapsed(waitedMs);
   if (query.answer === 'DROP') return `no answer in ${waited}`;
   return query.answer === 'CLOSED' ? 'port closed' : `${query.answer}, too late; waited ${waited}`;
 }
@@ -125,7 +126,7 @@ function cheaperTable({ cheaper, name }: TraceDocument): string {
   const rows = cheaper.map((one) => {
     const better = one.ok ? (one.same ? '' : ' (finds other addresses!)') : ' (fails!)';
     const what = one.name === name ? '' : ` <code>${breakable(one.name)}</code>`;
-    return `<tr><td>${escape(one.change)}${what}</td><td>${one.queries}</td><td class="time">${escape(ms(one.elapsedMs))}${escape(better)}</td><td>${escape(one.caution)}</td></tr>`;
+    return `<tr><td>${escape(one.change)}${what}</td><td>${one.queries}</td><td class="time">${escape(printElapsed(one.elapsedMs))}${escape(better)}</td><td>${escape(one.caution)}</td></tr>`;
   });
   return `<h3>Cheaper</h3>
 <div class="scroll"><table class="cards">
@@ -147,7 +148,7 @@ function comparison(documents: readonly TraceDocument[]): string {
   const worst = differences[0]?.matters ?? (documents[0]?.result.ok === true ? 'no' : 'yes');
   const rows = documents.map((document) => {
     const { result, totals } = document;
-    return `<tr><td class="${result.ok ? 'good' : 'bad'}">${result.ok ? '✓' : '✗'}</td><td class="client"><a href="#${anchor(document)}">${escape(labelOf(document))}</a></td><td>${totals.queries}</td><td class="wide">${totals.ports}</td><td class="time">${escape(ms(result.elapsedMs))}<span class="meter" style="width:${percent(result.elapsedMs, longest)}"></span></td><td>${escape(outcome(document))}</td></tr>`;
+    return `<tr><td class="${result.ok ? 'good' : 'bad'}">${result.ok ? '✓' : '✗'}</td><td class="client"><a href="#${anchor(document)}">${escape(labelOf(document))}</a></td><td>${totals.queries}</td><td class="wide">${totals.ports}</td><td class="time">${escape(printElapsed(result.elapsedMs))}<span class="meter" style="width:${percent(result.elapsedMs, longest)}"></span></td><td>${escape(outcome(document))}</td></tr>`;
   });
   const items = differences.map(({ matters, clients, text }) => {
     const kind = matters === 'yes' ? 'bad' : matters === 'maybe' ? 'warn' : 'dim';

@@ -1,7 +1,8 @@
 /** A trace for people, as wide as the terminal (100 columns without one): one row for what is sent together, the reason under it. */
+import { printElapsed } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
-import { clip, count, ms, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
+import { clip, count, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
 import { outcomeOf, rowsOf, type Row } from './trace-rows.ts';
 import { failure, glossaryOf, hint, serversOf } from './trace-words.ts';
 
@@ -48,7 +49,7 @@ function header(document: TraceDocument, page: Page): string[] {
   }
   for (const line of document.debug) lines.push(paint.dim(line));
   lines.push('');
-  const cost = `after ${ms(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')}`;
+  const cost = `after ${printElapsed(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')}`;
   if (result.ok) {
     const shown = result.addresses.slice(0, 4).join(' ');
     const more = result.addresses.length > 4 ? ` and ${result.addresses.length - 4} more` : '';
@@ -95,7 +96,7 @@ function rowTail(row: Row, document: TraceDocument, room: number, page: Page): s
     if (first.edns !== '') where.push(first.edns);
   }
   const took = queries.map((query) => query.tookMs);
-  if (took.every((one) => one !== null)) where.push(ms(Math.max(...took)));
+  if (took.every((one) => one !== null)) where.push(printElapsed(Math.max(...took)));
   if (where.length > 0) parts.push(page.paint.dim(where.join(' ')));
   return parts;
 }
@@ -111,7 +112,8 @@ function answers({ queries }: Row, room: number, page: Page): string[] {
   // Where one of a pair is lost, the time of the other is its own.
   const mixed = queries.some(({ tookMs }) => tookMs === null);
   return queries.map((query) => {
-    const took = mixed && query.tookMs !== null ? ` ${page.paint.dim(ms(query.tookMs))}` : '';
+    const took =
+      mixed && query.tookMs !== null ? ` ${page.paint.dim(printElapsed(query.tookMs))}` : '';
     return `${query.type} ${text(query)}${took}`;
   });
 }
@@ -125,7 +127,7 @@ function printRow(
   page: Page,
 ): string[] {
   const { first } = row;
-  const start = `${String(number).padStart(3)} ${ms(first.atMs).padStart(9)}  `;
+  const start = `${String(number).padStart(3)} ${printElapsed(first.atMs).padStart(9)}  `;
   const margin = page.narrow ? '    ' : ' '.repeat(lead + width + 1);
   const room = page.wide ? Infinity : page.columns - margin.length;
   const tails = packed(rowTail(row, document, room, page), room);
@@ -192,7 +194,7 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
 const patienceMs = 100;
 
 function waited({ waitedMs }: QueryDocument, before: string): string {
-  return waitedMs === null ? '' : `${before}${ms(waitedMs)}`;
+  return waitedMs === null ? '' : `${before}${printElapsed(waitedMs)}`;
 }
 
 function stepsBefore(document: TraceDocument, from: number, to: number, page: Page): string[] {
@@ -208,18 +210,18 @@ function footer(document: TraceDocument, page: Page): string[] {
   const asked = count(totals.queries, 'query', 'queries');
   const sum =
     totals.queries === 0
-      ? `no query was sent, ${ms(totals.elapsedMs)}`
-      : `${asked} for ${count(totals.names, 'name', 'different names')}, from ${count(totals.ports, 'source port', 'source ports')}, ${ms(totals.elapsedMs)}`;
+      ? `no query was sent, ${printElapsed(totals.elapsedMs)}`
+      : `${asked} for ${count(totals.names, 'name', 'different names')}, from ${count(totals.ports, 'source port', 'source ports')}, ${printElapsed(totals.elapsedMs)}`;
   lines.push(...wrap(sum, 'TOTAL     ', page));
   if (results.length > 1) {
     const each = results
-      .map((result) => `${result.ok ? '✓' : '✗'} ${ms(result.elapsedMs)}`)
+      .map((result) => `${result.ok ? '✓' : '✗'} ${printElapsed(result.elapsedMs)}`)
       .join('   ');
     lines.push(...wrap(each, 'LOOKUPS   ', page));
   }
   cheaper.forEach((one, index) => {
     const better = one.ok ? (one.same ? '' : ' (finds other addresses!)') : ' (fails!)';
-    const cost = `${count(one.queries, 'query', 'queries')}, ${ms(one.elapsedMs)}${better}`;
+    const cost = `${count(one.queries, 'query', 'queries')}, ${printElapsed(one.elapsedMs)}${better}`;
     lines.push(
       ...wrap(
         `${one.change}${one.name === document.name ? '' : `: ${one.name}`} → ${paint.good(cost)}`,

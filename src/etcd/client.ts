@@ -1,3 +1,4 @@
+import { printSpan } from '../base/elapsed.ts';
 import type { Clock } from '../base/clock.ts';
 import { dial, isSecure, printEndpoint, type Endpoint, type TlsFiles } from './endpoint.ts';
 import { GrpcConnection } from '../net/grpc/grpc-connection.ts';
@@ -225,7 +226,7 @@ export class EtcdClient {
       });
       const timer = clock.after(CALL_MS, () => {
         stream.cancel();
-        const text = `${authority}: no reply in ${CALL_MS / 1000} s`;
+        const text = `${authority}: no reply in ${printSpan(CALL_MS)}`;
         reject(new EtcdFailure('silent', text));
       });
       stream.write(request, true);

@@ -2,6 +2,7 @@
  * Reports of checkers, taken and refused as Kuberhealthy does: version 2 at `/externalCheckStatus`, version 3 at `/check`. Its clients have one
  * try: they mean to have more, but have sent the body with the first. So what cannot be written down now is held until it can be.
  */
+import { printSpan } from '../base/elapsed.ts';
 import { sleep, type Clock } from '../base/clock.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { isObject } from '../kube/api/json-object.ts';
@@ -183,7 +184,7 @@ export class ReportIntake {
   #lateness(check: CheckObject): ReportAnswer | null {
     if (this.#parts.watch.sinceBegun(check) < check.timeoutMs) return null;
     return check.version === 3
-      ? refused(410, `the run ended ${check.timeoutMs / 1000} s after it began`)
+      ? refused(410, `the run ended ${printSpan(check.timeoutMs)} after it began`)
       : refused(400, 'the run has timed out');
   }
 }

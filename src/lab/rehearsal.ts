@@ -2,6 +2,7 @@
  * A rollout of the DNS Deployment, rehearsed: what it loses follows from a few times, and is first calculated, query by query in virtual
  * time, and then played in a lab. A new pod comes before an old one goes (maxSurge: 1), one after the other.
  */
+import { printSpan } from '../base/elapsed.ts';
 import { seededRandom } from '../base/random.ts';
 import { forgetConnections } from './conntrack.ts';
 import { clientPod, usualCorefile, usualObjects } from './defaults.ts';
@@ -85,11 +86,11 @@ export function predictLoss(times: RolloutTimes): Prediction {
   const { propagationMs, lameduckMs, pods, rate, entriesStay, ports, conntrackMs } = times;
   const { endMs } = timeline(times);
   const darkMs = Math.max(0, propagationMs - lameduckMs);
-  const window = `${rate}/s × ${darkMs / 1000} s that a pod is gone and still has rules, ÷ ${pods + 1} pods, × ${pods}`;
+  const window = `${rate}/s × ${printSpan(darkMs)} that a pod is gone and still has rules, ÷ ${pods + 1} pods, × ${pods}`;
   const comesAgainMs = (ports / rate) * 1000;
   const sticks = entriesStay && comesAgainMs < conntrackMs;
   const stuck = sticks
-    ? `; and each port that led to a pod that has gone comes again after ${comesAgainMs / 1000} s, before the kernel forgets it (${conntrackMs / 1000} s)`
+    ? `; and each port that led to a pod that has gone comes again after ${printSpan(comesAgainMs)}, before the kernel forgets it (${printSpan(conntrackMs)})`
     : '';
   return {
     sent: Math.round((rate * endMs) / 1000),
@@ -144,8 +145,8 @@ export function rehearsal(times: RolloutTimes): Story {
     source: 'ndots rollout rehearse',
     preconditions: [
       `${times.pods} DNS pods; a new one comes before an old one goes`,
-      `${seconds(times.readyMs)} until a new pod is ready, ${seconds(times.propagationMs)} from a change of the endpoints until all nodes have new rules`,
-      `${times.ports} source ports take turns; the kernel keeps a connection for ${seconds(times.conntrackMs)}${times.entriesStay ? ', and nobody takes out those to a pod that has gone' : ''}`,
+      `${printSpan(times.readyMs)} until a new pod is ready, ${printSpan(times.propagationMs)} from a change of the endpoints until all nodes have new rules`,
+      `${times.ports} source ports take turns; the kernel keeps a connection for ${printSpan(times.conntrackMs)}${times.entriesStay ? ', and nobody takes out those to a pod that has gone' : ''}`,
     ],
     trigger: 'all pods are replaced, one after the other',
     needs: [{ program: 'conntrack' }],
@@ -164,7 +165,7 @@ export function rehearsal(times: RolloutTimes): Story {
 }
 
 function titleOf({ lameduckMs }: RolloutTimes): string {
-  return lameduckMs === 0 ? 'without lameduck' : `lameduck ${seconds(lameduckMs)}`;
+  return lameduckMs === 0 ? 'without lameduck' : `lameduck ${printSpan(lameduckMs)}`;
 }
 
 /** A rollout that is to lose nothing is a cure. */
@@ -260,8 +261,4 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
           ]),
     ],
   };
-}
-
-function seconds(ms: number): string {
-  return `${ms / 1000} s`;
 }

@@ -1,4 +1,5 @@
 /** Metrics of another process over HTTP, as Prometheus fetches them. */
+import { printSpan } from '../base/elapsed.ts';
 import { Scrape } from './read-exposition.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
@@ -33,7 +34,7 @@ export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
     const { name, message, cause } = error as Error;
     const text =
       name === 'TimeoutError'
-        ? `nothing in ${waitMs / 1000} s`
+        ? `nothing in ${printSpan(waitMs)}`
         : cause instanceof Error
           ? whyFailed(cause)
           : message;

@@ -1,6 +1,7 @@
 /** Single exchanges with other name servers: notifications, transfers, checks. Queries of clients go by `Upstream`. */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
+import { printSpan } from '../base/elapsed.ts';
 import { isIP, printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { exchangeError, type Operation } from './exchange-failure.ts';
@@ -143,11 +144,11 @@ export async function askStream(
   signal.addEventListener('abort', stop, { once: true });
   const limit = setTimeout(() => {
     const what = operation === 'dial' ? 'no connection to' : 'no end of the reply from';
-    socket.destroy(new ExchangeError('timeout', `${what} ${where} in ${totalMs / 1000} s`));
+    socket.destroy(new ExchangeError('timeout', `${what} ${where} in ${printSpan(totalMs)}`));
   }, totalMs);
   socket.setTimeout(idleMs, () =>
     socket.destroy(
-      new ExchangeError('timeout', `nothing came from ${where} for ${idleMs / 1000} s`),
+      new ExchangeError('timeout', `nothing came from ${where} for ${printSpan(idleMs)}`),
     ),
   );
   for (const message of messages) {

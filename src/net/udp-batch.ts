@@ -8,12 +8,11 @@ import { ADDRESS_AT, NAME_SIZE, NAME_SLOT, readPort } from '../linux/socket-addr
 import { inheritSocket, UdpSocket } from '../linux/udp-socket.ts';
 import type { Query } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
-import { Intake } from './intake.ts';
 import { SOCKET_BUFFER } from './limits.ts';
-import type { ListenerCounters } from './listener-counters.ts';
-import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
-import { Pending, type Outlet } from './outlet.ts';
-import { ProxiedDatagrams } from './proxied-datagrams.ts';
+import type { Listener, ListenerParts } from './listener.ts';
+import type { Outlet } from './outlet.ts';
+import type { ProxiedDatagrams } from './proxied-datagrams.ts';
+import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from './ends.ts';
 
 /** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
@@ -39,49 +38,23 @@ export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
  * Per query nothing is allocated: its client's address stays in the receive slab as bytes, and the reply is written into the
  * send slab.
  */
-class BatchedUdpListener implements Listener, Outlet<WayBack> {
-  readonly endpoint: Endpoint;
-  readonly counters: ListenerCounters;
-  readonly pending: Pending = new Pending();
-  readonly full = false;
-  readonly #parts: ListenerParts;
-  readonly #intake: Intake;
-  readonly #family: 4 | 6;
+class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack> {
   readonly #locals: LocalNames;
   #loop: PacketLoop | null = null;
   #receiving!: ReceiveBatch;
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: Watch | null = null;
-  #port: number;
   /** Lost datagrams that are counted already. */
   #lost = 0;
   #lookForLost: Timer | null = null;
   /** The datagram that is being taken: its place in the batch. */
   #present = 0;
   readonly #spare: WayBack[] = [];
-  /** null: nobody looks for headers of proxies. */
-  #proxied: ProxiedDatagrams | null = null;
 
   constructor(parts: ListenerParts) {
-    const { endpoint, terms } = parts;
-    this.#parts = parts;
-    this.endpoint = endpoint;
-    this.#port = endpoint.port;
-    this.#family = endpoint.address.includes(':') ? 6 : 4;
-    this.#locals = new LocalNames(this.#family, bareAddress(endpoint.address));
-    this.counters = parts.counters('udp');
-    this.#intake = new Intake({
-      ...parts,
-      proto: 'udp',
-      counters: this.counters,
-      limits: terms.limits,
-    });
-    this.adopt(terms);
-  }
-
-  get port(): number {
-    return this.#port;
+    super(parts);
+    this.#locals = new LocalNames(this.family, bareAddress(parts.endpoint.address));
   }
 
   async open(): Promise<void> {
@@ -89,7 +62,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     let socket: UdpSocket | null = null;
     try {
       const options = {
-        family: this.#family,
+        family: this.family,
         reusePort: true,
         packetInfo: address === '0.0.0.0' || address === '::',
         buffer: SOCKET_BUFFER,
@@ -99,7 +72,6 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
         socket = new UdpSocket(options);
         socket.bind(address, port);
       }
-      this.#port = socket.port;
       this.#lost = socket.lost;
     } catch (error) {
       socket?.close();
@@ -110,27 +82,19 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     this.#receiving = this.#loop.receiving;
     this.#sending = this.#loop.sending;
     this.#watch = this.#loop.watch(socket.fd, this.#drain);
-    this.pending.closed = false;
-  }
-
-  adopt({ limits, proxy }: ListenerTerms): void {
-    this.#intake.adopt(limits);
-    if (proxy === null) this.#proxied = null;
-    else if (this.#proxied === null)
-      this.#proxied = new ProxiedDatagrams(proxy, this.counters, this.#parts.clock);
-    else this.#proxied.adopt(proxy);
+    this.opened(socket.port);
   }
 
   async close(graceMs: number): Promise<void> {
     const socket = this.#socket;
     if (socket === null) return;
     this.#refuseNew(socket);
-    const { clock } = this.#parts;
+    const { clock } = this.parts;
     const end = clock.now() + graceMs;
     while (this.#drain() && clock.now() < end)
       await new Promise((resolve) => setImmediate(resolve));
-    await this.#intake.quiet(Math.max(0, end - clock.now()));
-    this.#intake.drop(this);
+    await this.intake.quiet(Math.max(0, end - clock.now()));
+    this.intake.drop(this);
     this.#lookForLost?.cancel();
     this.#countLost();
     this.#watch?.close();
@@ -148,7 +112,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     try {
       const { address } = this.endpoint;
       const self = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
-      socket.connect(self, this.#port);
+      socket.connect(self, this.port);
     } catch {
       // No loopback: then what comes until the end of the grace is served.
     }
@@ -159,25 +123,25 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     const socket = this.#socket;
     if (socket === null) return false;
     const receiving = this.#receiving;
-    const intake = this.#intake;
+    const intake = this.intake;
     for (let round = 0; round < ROUNDS; round++) {
       const count = receiving.receive(socket.fd);
       if (count <= 0) return false;
-      const now = this.#parts.clock.now();
+      const now = this.parts.clock.now();
       for (let i = 0; i < count; i++) {
         let start = i * receiving.slot;
-        receiving.forReply(i, this.#family);
+        receiving.forReply(i, this.family);
         this.#present = i;
         const end = start + receiving.length(i);
-        if (this.#proxied !== null) {
-          if (!this.#takeHeader(this.#proxied, start, end)) continue;
-          ({ start } = this.#proxied);
+        if (this.proxied !== null) {
+          if (!this.#takeHeader(this.proxied, start, end)) continue;
+          ({ start } = this.proxied);
         }
         intake.take(this, receiving.slab, start, end, now, !receiving.isCut(i));
       }
       this.flush();
       if (count < BATCH) return false;
-      this.#lookForLost ??= this.#parts.clock.after(LOST_MS, this.#countLost);
+      this.#lookForLost ??= this.parts.clock.after(LOST_MS, this.#countLost);
     }
     return true;
   };
@@ -185,7 +149,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
   /** @returns whether there is a message behind the proxy's header, or without one */
   #takeHeader(proxied: ProxiedDatagrams, start: number, end: number): boolean {
     const receiving = this.#receiving;
-    const family = this.#family;
+    const family = this.family;
     const nameAt = this.#present * NAME_SLOT;
     const addressAt = nameAt + ADDRESS_AT[family];
     const { names, slab } = receiving;
@@ -204,7 +168,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
 
   identify(query: Query): void {
     const receiving = this.#receiving;
-    const family = this.#family;
+    const family = this.family;
     const nameAt = this.#present * NAME_SLOT;
     query.proto = 'udp';
     query.family = family;
@@ -213,8 +177,8 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     query.peerPort = readPort(receiving.names, nameAt);
     const localAt = receiving.localAt(this.#present, family);
     query.local = this.#locals.print(receiving.controls, localAt);
-    query.localPort = this.#port;
-    this.#proxied?.identify(query);
+    query.localPort = this.port;
+    this.proxied?.identify(query);
   }
 
   get out(): Uint8Array {
@@ -233,7 +197,7 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     if (way === null) {
       this.#sending.addReply(length, this.#receiving, this.#present);
     } else {
-      const size = NAME_SIZE[this.#family];
+      const size = NAME_SIZE[this.family];
       this.#sending.addTo(length, way.name, size, way.control, way.controlLength);
       this.keepSilent(way);
     }
@@ -249,10 +213,6 @@ class BatchedUdpListener implements Listener, Outlet<WayBack> {
     receiving.copyWayBack(this.#present, way.name, way.control);
     way.controlLength = receiving.controlLength(this.#present);
     return way;
-  }
-
-  hold(): void {
-    // How much all queries that wait may take is the intake's to bound.
   }
 
   flush(): void {

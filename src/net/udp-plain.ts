@@ -5,11 +5,9 @@ import { parseAddress } from '../base/ip.ts';
 import { DATAGRAM_MAX } from '../linux/packet-loop.ts';
 import type { Query } from '../wire/query.ts';
 import { bindProblem } from './bind-problem.ts';
-import { Intake } from './intake.ts';
-import type { ListenerCounters } from './listener-counters.ts';
-import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
-import { Pending, type Outlet } from './outlet.ts';
-import { ProxiedDatagrams } from './proxied-datagrams.ts';
+import type { Listener, ListenerParts } from './listener.ts';
+import type { Outlet } from './outlet.ts';
+import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from './ends.ts';
 import { canReusePort } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
@@ -26,53 +24,23 @@ export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
   return new PlainUdpListener(parts);
 }
 
-class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
-  readonly endpoint: Endpoint;
-  readonly counters: ListenerCounters;
-  readonly pending: Pending = new Pending();
-  readonly full = false;
+class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInfo> {
   readonly out: Uint8Array = arena;
   readonly at = 0;
-  readonly #parts: ListenerParts;
-  readonly #intake: Intake;
-  readonly #family: 4 | 6;
   readonly #peers = new Map<string, Uint8Array>();
   #socket: Socket | null = null;
-  #port: number;
   #local = '';
   /** Who sent the datagram that is being taken. */
   #present: RemoteInfo | null = null;
-  /** null: nobody looks for headers of proxies. */
-  #proxied: ProxiedDatagrams | null = null;
-
-  constructor(parts: ListenerParts) {
-    const { endpoint, terms } = parts;
-    this.#parts = parts;
-    this.endpoint = endpoint;
-    this.#port = endpoint.port;
-    this.#family = endpoint.address.includes(':') ? 6 : 4;
-    this.counters = parts.counters('udp');
-    this.#intake = new Intake({
-      ...parts,
-      proto: 'udp',
-      counters: this.counters,
-      limits: terms.limits,
-    });
-    this.adopt(terms);
-  }
-
-  get port(): number {
-    return this.#port;
-  }
 
   async open(): Promise<void> {
     const { address, port } = this.endpoint;
     const socket = createSocket({
-      type: this.#family === 4 ? 'udp4' : 'udp6',
-      ipv6Only: this.#family === 6,
+      type: this.family === 4 ? 'udp4' : 'udp6',
+      ipv6Only: this.family === 6,
       reusePort: canReusePort,
       // Addresses are never names here: nothing to look up, so a send needs no detour.
-      lookup: (host, _, done) => done(null, host, this.#family),
+      lookup: (host, _, done) => done(null, host, this.family),
     });
     try {
       await new Promise<void>((resolve, reject) => {
@@ -86,20 +54,11 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
       socket.close();
       throw await bindProblem(error, 'udp', this.endpoint);
     }
-    this.#port = socket.address().port;
     this.#local = bareAddress(socket.address().address);
-    socket.on('error', (error) => this.#parts.log.error(`udp listener: ${whyFailed(error)}`));
+    socket.on('error', (error) => this.parts.log.error(`udp listener: ${whyFailed(error)}`));
     socket.on('message', this.#onMessage);
     this.#socket = socket;
-    this.pending.closed = false;
-  }
-
-  adopt({ limits, proxy }: ListenerTerms): void {
-    this.#intake.adopt(limits);
-    if (proxy === null) this.#proxied = null;
-    else if (this.#proxied === null)
-      this.#proxied = new ProxiedDatagrams(proxy, this.counters, this.#parts.clock);
-    else this.#proxied.adopt(proxy);
+    this.opened(socket.address().port);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -107,9 +66,9 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
     if (socket === null) return;
     // One more turn for what the system has already handed over, and one for what the last reply's handlers have sent.
     await new Promise((resolve) => setImmediate(resolve));
-    await this.#intake.quiet(graceMs);
+    await this.intake.quiet(graceMs);
     await new Promise((resolve) => setImmediate(resolve));
-    this.#intake.drop(this);
+    this.intake.drop(this);
     this.#socket = null;
     await new Promise<void>((resolve) => socket.close(resolve));
   }
@@ -117,26 +76,26 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
   #onMessage = (bytes: Buffer, from: RemoteInfo): void => {
     this.#present = from;
     const whole = bytes.length <= DATAGRAM_MAX;
-    const proxied = this.#proxied;
+    const proxied = this.proxied;
     const { length } = bytes;
     if (proxied !== null) {
       const peer = this.#peer(from.address);
-      if (!proxied.take(bytes, 0, length, peer, 0, this.#family, from.port)) return;
+      if (!proxied.take(bytes, 0, length, peer, 0, this.family, from.port)) return;
     }
     const start = proxied === null ? 0 : proxied.start;
-    this.#intake.take(this, bytes, start, length, this.#parts.clock.now(), whole);
+    this.intake.take(this, bytes, start, length, this.parts.clock.now(), whole);
   };
 
   identify(query: Query): void {
     const { address, port } = this.#present!;
     query.proto = 'udp';
-    query.family = this.#family;
+    query.family = this.family;
     query.peer = this.#peer(address);
     query.peerAt = 0;
     query.peerPort = port;
     query.local = this.#local;
-    query.localPort = this.#port;
-    this.#proxied?.identify(query);
+    query.localPort = this.port;
+    this.proxied?.identify(query);
   }
 
   wayBack(): RemoteInfo {
@@ -156,10 +115,6 @@ class PlainUdpListener implements Listener, Outlet<RemoteInfo> {
 
   keepSilent(): void {
     // A datagram needs no answer.
-  }
-
-  hold(): void {
-    // How much all queries that wait may take is the intake's to bound.
   }
 
   flush(): void {

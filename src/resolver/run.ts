@@ -2,6 +2,7 @@
  * One traced lookup from beginning to end: opens the model on the given network, lets it look up, and ends it when the
  * overall time is up. The result is what `report.ts` turns into a document.
  */
+import { printSpan } from '../base/elapsed.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
@@ -82,7 +83,7 @@ function gaveUp(limitMs: number): Found {
     failure: {
       code: 'ENDED',
       number: null,
-      text: `still waiting after ${limitMs / 1000} s: the trace was ended (--timeout)`,
+      text: `still waiting after ${printSpan(limitMs)}: the trace was ended (--timeout)`,
     },
   };
 }

@@ -2,6 +2,7 @@
  * A program in a pod that runs already: an ephemeral container, in the pod's network and with its resolv.conf, whose output is followed until
  * it ends.
  */
+import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../api/client.ts';
@@ -111,7 +112,7 @@ async function started(run: EphemeralRun): Promise<JsonObject> {
         code: 'not-started',
         text:
           reason === ''
-            ? `the kubelet has not started ${container.image} in pod ${pod} in ${startMs / 1000} s`
+            ? `the kubelet has not started ${container.image} in pod ${pod} in ${printSpan(startMs)}`
             : `${container.image} does not start in pod ${pod}: ${reason}`,
         hint: message === '' ? undefined : message,
         remedy: /Image/.test(reason)

@@ -1,4 +1,5 @@
 /** A DNS pod ends before the nodes know of it: queries are lost, as many as the delay and the rate say. */
+import { printSpan } from '../../base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { withEndpoints } from '../endpoints.ts';
@@ -43,7 +44,7 @@ export const rollout: Story = {
   source: 'Kubernetes DNS horror stories (Datadog); kubernetes issue 129617',
   preconditions: [
     'two DNS pods, and half of all queries for each',
-    `${DELAY_MS / 1000} s from the end of a pod until the rules of all nodes are new`,
+    `${printSpan(DELAY_MS)} from the end of a pod until the rules of all nodes are new`,
   ],
   trigger: `one of the pods gets SIGTERM while ${RATE} queries a second come`,
   needs: [],
@@ -67,7 +68,7 @@ export const rollout: Story = {
     return [
       act('flaw', 'no lameduck: the server ends at once', [
         within(
-          `queries that are lost (predicted: ${RATE}/s × ${DELAY_MS / 1000} s ÷ 2 = ${predicted})`,
+          `queries that are lost (predicted: ${RATE}/s × ${printSpan(DELAY_MS)} ÷ 2 = ${predicted})`,
           [predicted * 0.4, predicted * 1.8],
           flaw.sent - flaw.answered,
         ),

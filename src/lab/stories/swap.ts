@@ -1,4 +1,5 @@
 /** The image of the cluster's DNS is changed under load, and changed back: all at once it costs queries, pod by pod none. */
+import { printSpan } from '../../base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { withEndpoints } from '../endpoints.ts';
@@ -47,7 +48,7 @@ export const swap: Story = {
   source: 'the move of a cluster from CoreDNS to ndots',
   preconditions: [
     'two DNS pods, and half of all queries for each',
-    `${TIMES.propagationMs / 1000} s until the rules of all nodes are new`,
+    `${printSpan(TIMES.propagationMs)} until the rules of all nodes are new`,
   ],
   trigger: `the image is changed while ${RATE} queries a second come`,
   needs: [],

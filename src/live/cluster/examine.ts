@@ -1,4 +1,5 @@
 /** Finds the facts: reads the objects, lints what they configure, measures the DNS pods, and asks them. */
+import { printSpan } from '../../base/elapsed.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
 import { child, text, type JsonObject } from '../../kube/api/json-object.ts';
@@ -107,7 +108,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const subject = configuration?.subject ?? null;
   const domain = parts.domain ?? (subject === null ? null : domainIn(subject)) ?? 'cluster.local';
 
-  progress(`measuring for ${parts.forMs / 1000} s`);
+  progress(`measuring for ${printSpan(parts.forMs)}`);
   const kernel = kernelCounters();
   const measurement = await measure(firstOf(pods.servers, REPLICAS_MAX, 'DNS pods', lacking), {
     client,

@@ -1,4 +1,5 @@
 /** Objects of a cluster, as its API server lists them; what may not be read is a part of the result. */
+import { printSpan } from '../../base/elapsed.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
 import type { JsonObject } from '../../kube/api/json-object.ts';
@@ -92,7 +93,7 @@ export function whole(item: JsonObject): Kept {
 function failureOf(error: unknown, { plural }: Wanted, signal: AbortSignal): ApiFailure {
   if (error instanceof ApiFailure) return error;
   if (signal.aborted || (error as Error).name !== 'TimeoutError') throw error;
-  const text = `"list ${plural}" took more than ${LIST_MS / 1000} s`;
+  const text = `"list ${plural}" took more than ${printSpan(LIST_MS)}`;
   return new ApiFailure({ kind: 'silent', text });
 }
 

@@ -8,7 +8,7 @@ import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import type { SigningKey } from '../../net/tsig.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
-import type { PackedZone } from '../../zone/packed-zone.ts';
+import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
 import { primarySerial, transferIn, type Transferred } from '../../zone/transfer-in.ts';
 import type { ZoneMetrics } from '../../zone/zone-reloader.ts';
@@ -124,7 +124,7 @@ export class FollowedZone {
 
   /** This is the version that takes memory from now on. */
   #hold(packed: PackedZone | null): void {
-    const bytes = packed === null ? 0 : packedSize(packed);
+    const bytes = bytesOf(packed);
     this.#parts.memory.serve(bytes - this.#held);
     this.#held = bytes;
   }
@@ -291,11 +291,4 @@ export class FollowedZone {
       Math.min(Math.max(1, view.getUint32(end - back)), 2_000_000);
     return { refresh: time(16), retry: time(12), expire: time(8) };
   }
-}
-
-/** Bytes that a zone takes while it is served. */
-function packedSize(packed: PackedZone): number {
-  let bytes = 0;
-  for (const part of Object.values(packed)) if (ArrayBuffer.isView(part)) bytes += part.byteLength;
-  return bytes;
 }

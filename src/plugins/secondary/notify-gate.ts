@@ -19,9 +19,9 @@ interface Zone {
   timer: Timer | null;
   /** Who has notified since the zone was looked at; null: nobody. */
   again: string | null;
-  /** Lines of this minute, and notifications that have none. */
+  /** Lines of this minute, and dropped notifications that have none. */
   lines: number;
-  unsaid: number;
+  unlogged: number;
 }
 
 /**
@@ -58,15 +58,15 @@ export class NotifyGate {
     const { log } = this.#parts;
     const one = this.#of(zone);
     if (one.lines >= DROPPED_LINES) {
-      one.unsaid++;
+      one.unlogged++;
       return;
     }
     log(`Dropping notify from ${from} for ${zone}`);
     if (one.lines++ > 0) return;
     this.#after(MINUTE_MS, () => {
-      if (one.unsaid > 0) log(`Dropping notify for ${zone}: ${one.unsaid} more`);
+      if (one.unlogged > 0) log(`Dropping notify for ${zone}: ${one.unlogged} more`);
       one.lines = 0;
-      one.unsaid = 0;
+      one.unlogged = 0;
     });
   }
 
@@ -77,7 +77,7 @@ export class NotifyGate {
   #of(zone: string): Zone {
     let one = this.#zones.get(zone);
     if (one === undefined)
-      this.#zones.set(zone, (one = { timer: null, again: null, lines: 0, unsaid: 0 }));
+      this.#zones.set(zone, (one = { timer: null, again: null, lines: 0, unlogged: 0 }));
     return one;
   }
 

@@ -57,7 +57,11 @@ export class ZoneMemory implements Kept {
     while (this.#used + bytes > this.#most) {
       const largest = this.#largest(by);
       this.leave(largest);
-      largest.giveUp(new NoRoom(`there is no room for it: all zones have ${this.#most} bytes`));
+      largest.giveUp(
+        new NoRoom(
+          `there is no room for it: all zones together have ${this.#most} bytes (max_size)`,
+        ),
+      );
       if (largest === by) return;
     }
     by.claimed += bytes;

@@ -1,6 +1,7 @@
 /** Reports of checks to Kuberhealthy, versions 2 and 3: one POST, and what its refusals mean. */
 import type { Problem } from '../../base/problem.ts';
 import { request } from 'node:http';
+import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { CheckResult } from '../round.ts';
@@ -131,7 +132,7 @@ function post(
         ...(id !== '' && { 'kh-run-uuid': id }),
       },
     });
-    sent.setTimeout(REPLY_MS, () => sent.destroy(new Error(`no reply in ${REPLY_MS / 1000} s`)));
+    sent.setTimeout(REPLY_MS, () => sent.destroy(new Error(`no reply in ${printSpan(REPLY_MS)}`)));
     sent.on('error', reject);
     sent.on('response', (response) => {
       let told = '';

@@ -1,0 +1,13 @@
+/** Times as people read them: those that were measured, and those that were set. Go's syntax, for Corefiles and logs, is in `duration.ts`. */
+
+/** A measured time in milliseconds, to about three digits: `0.4 ms`, `20 ms`, `2.50 s`, `12.3 s`. */
+export function printElapsed(ms: number): string {
+  if (ms >= 9995) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms >= 999.5) return `${(ms / 1000).toFixed(2)} s`;
+  return `${ms < 10 ? ms.toFixed(1).replace(/\.0$/, '') : ms.toFixed(0)} ms`;
+}
+
+/** A limit or a period in milliseconds, as seconds and to its last digit: `5 s`, `0.25 s`. */
+export function printSpan(ms: number): string {
+  return `${ms / 1000} s`;
+}

@@ -1,0 +1,59 @@
+/** What the UDP listeners share, however their datagrams are moved. */
+import { Intake } from './intake.ts';
+import type { ListenerCounters } from './listener-counters.ts';
+import type { Endpoint, ListenerParts, ListenerTerms } from './listener.ts';
+import { Pending } from './outlet.ts';
+import { ProxiedDatagrams } from './proxied-datagrams.ts';
+
+/** An endpoint with its intake, and with what looks for headers of proxies. */
+export abstract class UdpListener {
+  readonly endpoint: Endpoint;
+  readonly counters: ListenerCounters;
+  readonly pending: Pending = new Pending();
+  readonly full = false;
+  protected readonly parts: ListenerParts;
+  protected readonly intake: Intake;
+  protected readonly family: 4 | 6;
+  /** null: nobody looks for headers of proxies. */
+  protected proxied: ProxiedDatagrams | null = null;
+  #port: number;
+
+  constructor(parts: ListenerParts) {
+    const { endpoint, terms } = parts;
+    this.parts = parts;
+    this.endpoint = endpoint;
+    this.#port = endpoint.port;
+    this.family = endpoint.address.includes(':') ? 6 : 4;
+    this.counters = parts.counters('udp');
+    this.intake = new Intake({
+      ...parts,
+      proto: 'udp',
+      counters: this.counters,
+      limits: terms.limits,
+    });
+    this.adopt(terms);
+  }
+
+  /** That of the endpoint, or the one that the system chose. */
+  get port(): number {
+    return this.#port;
+  }
+
+  adopt({ limits, proxy }: ListenerTerms): void {
+    this.intake.adopt(limits);
+    if (proxy === null) this.proxied = null;
+    else if (this.proxied === null)
+      this.proxied = new ProxiedDatagrams(proxy, this.counters, this.parts.clock);
+    else this.proxied.adopt(proxy);
+  }
+
+  hold(): void {
+    // How much all queries that wait may take is the intake's to bound.
+  }
+
+  /** A socket is bound to the port: queries may come. */
+  protected opened(port: number): void {
+    this.#port = port;
+    this.pending.closed = false;
+  }
+}
