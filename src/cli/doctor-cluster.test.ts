@@ -40,6 +40,34 @@ describe('ndots doctor cluster', () => {
     assert.ok(found.not.length >= 28, String(found.not.length));
   });
 
+  test('a cluster whose services have IPv6 addresses alone is asked for AAAA over TCP and with EDNS', async () => {
+    const closed = { tcp: 'closed' } as const;
+    for (const servers of [{}, { [REPLICAS[0]!]: closed }]) {
+      await using cluster = await LivingCluster.start({
+        servers,
+        objects(objects) {
+          const own = objects
+            .get('services')
+            ?.find(({ metadata }) => metadata.name === 'kubernetes');
+          const addresses = { clusterIP: 'fd00::1', clusterIPs: ['fd00::1'] };
+          Object.assign(own?.['spec'] as object, addresses);
+        },
+      });
+      const { findings, not, unknown } = await cluster.examine();
+      const found = Object.keys(servers).length > 0 ? ['ND3011'] : [];
+      assert.deepEqual(
+        findings.map(({ code }) => code),
+        found,
+        JSON.stringify(unknown),
+      );
+      const reasons = not.map(({ reason }) => reason).join('\n');
+      if (found.length === 0) {
+        assert.match(reasons, /answer over TCP/);
+        assert.match(reasons, /replies of all sizes come/);
+      }
+    }
+  });
+
   for (const [what, { code, slow = false, ...fault }] of Object.entries(clusterFaults)) {
     if (slow) continue;
     test(`${what}: ${code}`, async () => {

@@ -73,6 +73,14 @@ Why: ndots lint --explain CF03
     );
   });
 
+  test('which variable has no value here, where a word is refused that is nothing for want of it', async () => {
+    const text = looping.replace('127.0.0.1', '{$NDOTS_TEST_NONE}');
+    const path = join(files({ Corefile: text }), 'Corefile');
+    const { out } = await run(path, '--only', 'CF43');
+    assert.match(out, /not an IP address or file: ""/);
+    assert.match(out, /\n +Here, environment variable NDOTS_TEST_NONE is not set: nothing takes/);
+  });
+
   test('SARIF that fits its schema, with fingerprints that a moved line keeps', async () => {
     const schema = JSON.parse(readFileSync('test/schemas/sarif-2.1.0.json', 'utf8')) as JsonSchema;
     const path = join(files({ Corefile: looping }), 'Corefile');

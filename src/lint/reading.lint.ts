@@ -30,14 +30,26 @@ const rulesByProblem: Readonly<Record<string, string>> = {
 /** What another rule says better, or what only the machine that serves can know. */
 const silent: ReadonlySet<string> = new Set(['environment-unset', 'environment-endless']);
 
-function told({ message, place, hint, remedy, code }: Problem, corefile: LintedCorefile): Told {
+function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefile): Told {
   const at = place ?? { file: corefile.tree.file, line: 1, column: 1 };
-  // The place has a line of its own in every report.
-  const text = message.replace(
+  const unset = corefile.warnings.find(
+    (each) =>
+      each.code === 'environment-unset' &&
+      each.place?.file === at.file &&
+      each.place.line === at.line &&
+      each.place.column === at.column,
+  );
+  // A word that is nothing for want of a value is refused for another reason than it seems.
+  const why = unset === undefined ? hint : `Here, ${plain(unset.message)}.`;
+  return { at, text: plain(message), hint: why, remedy };
+}
+
+/** The place has a line of its own in every report. */
+function plain(message: string): string {
+  return message.replace(
     /^(plugin\/[\w]+: )?.*? - (?:Error during parsing|Syntax error): /s,
     (_all, plugin: string | undefined) => plugin ?? '',
   );
-  return { at, text: code === 'zone-repeated' ? text : text, hint, remedy };
 }
 
 /** A rule made of problems that reading finds. */

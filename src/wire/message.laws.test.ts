@@ -18,6 +18,18 @@ describe('laws of messages', () => {
     );
   });
 
+  test('a message that cannot be written leaves nothing of itself in those after it', () => {
+    fc.assert(
+      fc.property(any.message, (message) => {
+        const before = writeMessage(message);
+        const name = `${'a'.repeat(64)}.`;
+        const bad = { ...message, question: [...message.question, { name, type: 1, class: 1 }] };
+        assert.throws(() => writeMessage(bad));
+        assert.deepEqual(writeMessage(message), before);
+      }),
+    );
+  });
+
   test('a message without compression reads back exactly', () => {
     fc.assert(
       fc.property(any.message, (message) => {

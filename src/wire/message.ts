@@ -117,13 +117,16 @@ export function readData(from: Reader, type: number, length: number): object {
   return data;
 }
 
+/** For messages that nobody has a writer for: making one takes longer than writing a hundred messages with it. */
+let shared: MessageWriter | null = null;
+
 /**
  * The bytes of a message; names are compressed where that is allowed.
  * @throws MessageFull, NameError, RangeError for what has no wire form
  */
 export function writeMessage(
   message: Message,
-  to: MessageWriter = new MessageWriter(),
+  to: MessageWriter = (shared ??= new MessageWriter()),
 ): Uint8Array {
   const { edns, rcode } = message;
   if (rcode > (edns === null ? FLAG.RCODE : 0xfff))

@@ -64,6 +64,8 @@ export interface Answers {
 
 /** Before anything else: whether anybody answers from here. */
 export interface Greeting {
+  /** What was asked for: AAAA where the name has only addresses of IPv6. */
+  readonly type: number;
   readonly replicas: readonly ServerReply[];
   readonly vips: readonly ServerReply[];
 }
@@ -71,10 +73,16 @@ export interface Greeting {
 /** Asks each replica and the service for the name that every cluster has. */
 export async function greet(context: ProbeContext): Promise<Greeting> {
   const name = `kubernetes.default.svc.${context.clusterDomain}.`;
-  const ask = (servers: readonly ProbeServer[]): Promise<readonly ServerReply[]> =>
-    Promise.all(servers.map((server) => reply(context, server, name, TYPE.A)));
-  const [replicas, vips] = await Promise.all([ask(context.replicas), ask(context.vip)]);
-  return { replicas, vips };
+  const ask = async (type: number): Promise<Greeting> => {
+    const of = (servers: readonly ProbeServer[]): Promise<readonly ServerReply[]> =>
+      Promise.all(servers.map((server) => reply(context, server, name, type)));
+    const [replicas, vips] = await Promise.all([of(context.replicas), of(context.vip)]);
+    return { type, replicas, vips };
+  };
+  const first = await ask(TYPE.A);
+  const outcomes = [...first.replicas, ...first.vips].map((each) => each.outcome);
+  const isOther = outcomes.includes('NODATA') && !outcomes.includes('NOERROR');
+  return isOther ? ask(TYPE.AAAA) : first;
 }
 
 /** Asks all the rest of those who have answered. Ends early when aborted. */
@@ -127,22 +135,31 @@ export async function askCluster(
   );
   const quiet = families.some(({ aaaa }) => aaaa.asked.reply === null);
   const checks = new Map<string, CheckResult>();
-  for (const [name, check] of planned(plan, quiet)) {
+  for (const [name, check] of planned(plan, greeting.type, quiet)) {
     if (signal.aborted || servers.length === 0) break;
     checks.set(name, await runCheck(check, context, context.clock));
   }
-  return { plan, ...greeting, known, external, families, suffixes, checks };
+  const { replicas, vips } = greeting;
+  return { plan, replicas, vips, known, external, families, suffixes, checks };
 }
 
 type Planned = ReturnType<typeof planChecks>['checks'][number];
 
-/** @param quiet whether some queries are not answered at all, so that a walk would wait for long */
-function planned(plan: AskPlan, quiet: boolean): readonly (readonly [string, Planned])[] {
+/**
+ * @param type what the cluster's own name is asked for
+ * @param quiet whether some queries are not answered at all, so that a walk would wait for long
+ */
+function planned(
+  plan: AskPlan,
+  type: number,
+  quiet: boolean,
+): readonly (readonly [string, Planned])[] {
+  const asked = { type };
   const rows: (readonly [string, string, Readonly<Record<string, unknown>>])[] = [
-    ['fresh', 'vip-fresh-port', { queries: 5 }],
+    ['fresh', 'vip-fresh-port', { ...asked, queries: 5 }],
     ['pairs', 'pair-same-socket', {}],
-    ['tcp', 'tcp', {}],
-    ...[512, 1232, 4096].map((size) => [`edns-${size}`, 'edns-1232', { size }] as const),
+    ['tcp', 'tcp', asked],
+    ...[512, 1232, 4096].map((size) => [`edns-${size}`, 'edns-1232', { ...asked, size }] as const),
     ['missing', 'negative', {}],
   ];
   if (plan.large !== null) rows.push(['truncation', 'truncation-roundtrip', { name: plan.large }]);
