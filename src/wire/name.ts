@@ -160,6 +160,13 @@ export function foldName(wire: WireName): WireName {
   return wire.map((byte) => LOWER[byte]!);
 }
 
+/** Copies the uncompressed name at `from` in lower case. @returns its length */
+export function foldNameInto(bytes: Uint8Array, from: number, to: Uint8Array, at = 0): number {
+  const size = nameLength(bytes, from);
+  for (let i = 0; i < size; i++) to[at + i] = LOWER[bytes[from + i]!]!;
+  return size;
+}
+
 /** `prefix` labels put in front of `suffix`; null if the result were longer than 255 bytes. */
 export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
   const length = prefix.length - 1 + suffix.length;

@@ -1,4 +1,5 @@
 /** Replies to AXFR and IXFR. */
+import { readUint32 } from '../base/big-endian.ts';
 import { FLAG, MESSAGE_MAX, RCODE } from '../wire/iana.ts';
 import { nameLength } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
@@ -134,12 +135,7 @@ function recordEnd(bytes: Uint8Array, at: number): number {
 function writeStored(to: MessageWriter, bytes: Uint8Array, at: number): void {
   const fields = at + nameLength(bytes, at);
   const type = (bytes[fields]! << 8) | bytes[fields + 1]!;
-  const ttl =
-    ((bytes[fields + 4]! << 24) |
-      (bytes[fields + 5]! << 16) |
-      (bytes[fields + 6]! << 8) |
-      bytes[fields + 7]!) >>>
-    0;
+  const ttl = readUint32(bytes, fields + 4);
   const length = (bytes[fields + 8]! << 8) | bytes[fields + 9]!;
   const data = fields + 10;
   to.open(SECTION.answer, bytes.subarray(at, fields), type, ttl);

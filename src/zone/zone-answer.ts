@@ -1,6 +1,7 @@
 /** Answers from a zone. */
+import { readUint32 } from '../base/big-endian.ts';
 import { FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
-import { LOWER, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
+import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
 import { MessageFull, SECTION, type MessageWriter, type Section } from '../wire/writer.ts';
@@ -194,7 +195,7 @@ export class ZoneAnswers {
     writer.name(zone.data, true, at);
     writer.close();
     if (this.#dnssec) this.#signatures(SECTION.answer, this.#nameAt);
-    const length = foldInto(zone.data, at, this.#spare);
+    const length = foldNameInto(zone.data, at, this.#spare);
     this.#becomes(length, stands);
   }
 
@@ -211,7 +212,7 @@ export class ZoneAnswers {
     const target = nameLength(zone.data, at);
     if (nodeAt + target > NAME_MAX) return false;
     for (let i = 0; i < nodeAt; i++) spare[i] = this.#name[i]!;
-    foldInto(zone.data, at, spare, nodeAt);
+    foldNameInto(zone.data, at, spare, nodeAt);
     this.#open(SECTION.answer, this.#nameAt, TYPE.CNAME, ttl);
     const stands = writer.length;
     writer.name(spare);
@@ -269,7 +270,7 @@ export class ZoneAnswers {
   #negative(rcode: number): Reply {
     const zone = this.#zone;
     const at = zone.soa();
-    const minimum = readU32(zone.data, at + zone.value - 4);
+    const minimum = readUint32(zone.data, at + zone.value - 4);
     this.#apex();
     this.#set(SECTION.authority, 0, Math.min(zone.ttl, minimum));
     this.#proofs();
@@ -331,7 +332,7 @@ export class ZoneAnswers {
       at = zone.varint(at);
       const length = zone.value;
       const folded = this.#spare;
-      const size = foldInto(data, at + before, folded);
+      const size = foldNameInto(data, at + before, folded);
       at += length;
       if (suffixAt(folded, zone.origin, size) < 0) continue;
       const node = zone.nodeOf(folded, size);
@@ -432,15 +433,4 @@ function targetOffset(type: number): number {
     default:
       return -1;
   }
-}
-
-/** Copies a name in lower case. @returns its length */
-function foldInto(data: Uint8Array, from: number, to: Uint8Array, at = 0): number {
-  const size = nameLength(data, from);
-  for (let i = 0; i < size; i++) to[at + i] = LOWER[data[from + i]!]!;
-  return size;
-}
-
-function readU32(data: Uint8Array, at: number): number {
-  return ((data[at]! << 24) | (data[at + 1]! << 16) | (data[at + 2]! << 8) | data[at + 3]!) >>> 0;
 }

@@ -1,3 +1,4 @@
+import { readUint32 } from '../base/big-endian.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { Growing, GrowingBytes } from './growing.ts';
@@ -365,7 +366,7 @@ export function serialIn(data: Uint8Array): number {
     while (data[at]! > 0) at += data[at]! + 1;
     at++;
   }
-  return ((data[at]! << 24) | (data[at + 1]! << 16) | (data[at + 2]! << 8) | data[at + 3]!) >>> 0;
+  return readUint32(data, at);
 }
 
 function sharedBytes(length: number): Uint8Array {

@@ -1,3 +1,4 @@
+import { readUint32 } from '../base/big-endian.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, type WireName } from '../wire/name.ts';
 import {
@@ -173,8 +174,7 @@ export class ZoneData {
     let at = this.#setEnd;
     if (at === this.#nodeEnd) return false;
     this.type = (data[at]! << 8) | data[at + 1]!;
-    this.ttl =
-      ((data[at + 2]! << 24) | (data[at + 3]! << 16) | (data[at + 4]! << 8) | data[at + 5]!) >>> 0;
+    this.ttl = readUint32(data, at + 2);
     at = this.#list(at + 6);
     this.count = this.#listed;
     this.recordsAt = this.#listAt;

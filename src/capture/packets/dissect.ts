@@ -1,4 +1,5 @@
 /** From frames to what of them is about DNS: messages over UDP and TCP, connections, errors of the path, encrypted traffic. */
+import { readUint32 } from '../../base/big-endian.ts';
 import { Fragments } from './fragments.ts';
 import type { Frame } from './frame.ts';
 import { emptyPacket, PROTOCOL, readIpv4, readIpv6, type IpPacket } from './ip-packet.ts';
@@ -243,9 +244,7 @@ export class Dissector {
       return;
     }
     this.#events.part?.();
-    const sequence =
-      ((bytes[at + 4]! << 24) | (bytes[at + 5]! << 16) | (bytes[at + 6]! << 8) | bytes[at + 7]!) >>>
-      0;
+    const sequence = readUint32(bytes, at + 4);
     const data = at + (bytes[at + 12]! >> 4) * 4;
     const key = keyOf(packet, source, target);
     if ((flags & 0x02) !== 0) this.#streams.open(key, sequence);

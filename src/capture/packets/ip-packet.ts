@@ -1,4 +1,5 @@
 /** IPv4 and IPv6 headers (RFC 791, RFC 8200), up to what they carry. */
+import { readUint32 } from '../../base/big-endian.ts';
 
 /** Protocol numbers (IANA). */
 export const PROTOCOL: {
@@ -100,12 +101,7 @@ export function readIpv6(bytes: Uint8Array, at: number, end: number, into: IpPac
       const word = (bytes[from + 2]! << 8) | bytes[from + 3]!;
       into.offset = word & 0xfff8;
       into.more = (word & 1) !== 0;
-      into.id =
-        ((bytes[from + 4]! << 24) |
-          (bytes[from + 5]! << 16) |
-          (bytes[from + 6]! << 8) |
-          bytes[from + 7]!) >>>
-        0;
+      into.id = readUint32(bytes, from + 4);
       next = bytes[from]!;
       from += 8;
       if (into.offset > 0) break;

@@ -1,0 +1,8 @@
+/** Numbers as they stand in packets and messages: the highest byte first. */
+
+/** The number of four bytes at `at`, 0 to 2^32 - 1. The bytes must be there. */
+export function readUint32(bytes: Uint8Array, at: number): number {
+  return (
+    ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0
+  );
+}
