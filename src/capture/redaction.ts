@@ -17,6 +17,11 @@ const kept: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
+/** A label as names print it: an escape stands for one byte (RFC 1035 section 5.1). */
+const LABEL = /(?:\\(?:\d{3}|\D)|[^.\\])+/gu;
+const ESCAPE = /\\(?:\d{3}|\D)/gu;
+/** Pseudonyms that are remembered, so that no two labels have the same; of more labels only short ones may have. */
+const LABELS_MAX = 250_000;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
 /** Addresses that are the same everywhere stay as they are. */
 const plainNets = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe80::/10'].map(
@@ -35,13 +40,9 @@ export class Redaction {
     this.#key = key;
   }
 
-  /** An absolute or relative name; escapes and what is between them count as letters. */
+  /** An absolute or relative name. */
   name(text: string): string {
-    if (text === '.' || text === '') return text;
-    return text
-      .split('.')
-      .map((label) => this.#label(label))
-      .join('.');
+    return text.replace(LABEL, (label) => this.#label(label));
   }
 
   address(text: string): string {
@@ -55,7 +56,7 @@ export class Redaction {
         ? Uint8Array.of(10, hash[0]!, hash[1]!, hash[2]!)
         : Uint8Array.of(0xfd, ...hash.subarray(0, 15));
     const printed = printAddress(made);
-    this.#addresses.set(text, printed);
+    if (this.#addresses.size < LABELS_MAX) this.#addresses.set(text, printed);
     return printed;
   }
 
@@ -130,12 +131,14 @@ export class Redaction {
     if (lower === '' || kept.has(lower)) return label;
     const known = this.#labels.get(lower);
     if (known !== undefined) return known;
+    const size = lower.replace(ESCAPE, 'x').length;
     // Short labels run out of pseudonyms of their length: then longer ones are taken.
     for (let turn = 0; ; turn++) {
       const hash = this.#hash(`label ${turn} ${lower}`);
-      const length = Math.min(63, lower.length + (turn >> 5));
+      const length = Math.min(63, size + (turn >> 5));
       let made = '';
       for (let i = 0; i < length; i++) made += LETTERS[hash[i % hash.length]! & 31];
+      if (this.#labels.size >= LABELS_MAX) return made;
       if (this.#taken.has(made) || kept.has(made)) continue;
       this.#taken.add(made);
       this.#labels.set(lower, made);

@@ -230,6 +230,28 @@ describe('ndots capture', () => {
     assert.notEqual((await run(file, '--redact')).out, one.out);
   });
 
+  test('what stands where a log has its client is read as one only if it is an address', async () => {
+    const line = (client: string): string =>
+      `2026-11-22T03:07:20.5Z [INFO] ${client}:40000 - 7 "A IN www.example.com. udp 33 false 1232" NOERROR qr 60 0.25s\n`;
+    writeFileSync(
+      at('odd.log'),
+      line('10.1.2.3') + line('\u001b[31mmine') + line('[fe80::1%eth0]'),
+    );
+    const { out } = await run(at('odd.log'));
+    assert.equal(out.match(/www\.example\.com/g)?.length, 2);
+    assert.ok(!out.includes('\u001b'));
+  });
+
+  test('a log whose errors are long and full of arrows is read in no time', async () => {
+    writeFileSync(
+      at('arrows.log'),
+      `[ERROR] plugin/errors: 2 a. A: ${'->'.repeat(4050)}\n`.repeat(500),
+    );
+    const began = performance.now();
+    await run(at('arrows.log'));
+    assert.ok(performance.now() - began < 5000);
+  });
+
   test('JSON has an object a line', async () => {
     const { out } = await run(
       file,

@@ -302,6 +302,17 @@ describe('lookups', () => {
     assert.ok(lookups[0]!.endMs - lookups[0]!.startMs > 5000);
   });
 
+  test('a lookup has no more queries than a client sends: what asks on and on begins another one', () => {
+    const count = 2000;
+    const sent = Array.from({ length: count }, (_, at) => {
+      const to = `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
+      return { ms: at / 10, ends: { ...service, to }, ipId: at + 1 };
+    });
+    const { lookups } = read(sent);
+    assert.equal(lookups.flatMap(({ exchanges }) => exchanges).length, count);
+    assert.ok(lookups.every(({ exchanges }) => exchanges.length <= 512));
+  });
+
   test('two pods that look up the same name at once are two lookups', () => {
     const other = { ...service, from: '10.244.1.6' };
     const { lookups } = read([

@@ -19,6 +19,8 @@ const NEXT_MS = 250;
 const PAUSE_MS = 11_000;
 /** The shortest time after which a client repeats a query that got no reply. */
 const PATIENCE_MS = 300;
+/** Queries of one lookup: more than any client sends, with every search domain, server and attempt. */
+const EXCHANGES_MAX = 512;
 
 interface Growing {
   readonly client: string;
@@ -66,11 +68,7 @@ export class LookupGrouping {
     if (growing === undefined) growing = [];
     else this.#clients.delete(address);
     this.#clients.set(address, growing);
-    if (this.#clients.size > this.#most) {
-      const [oldest, theirs] = this.#clients.entries().next().value!;
-      for (const each of [...theirs]) this.#close(each);
-      this.#clients.delete(oldest);
-    }
+    if (this.#clients.size > this.#most) this.#makeRoom();
     const label = firstLabelHash(exchange.name);
     const home = this.#homeOf(exchange, label, growing);
     if (home === null) {
@@ -123,7 +121,7 @@ export class LookupGrouping {
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
       // What excludes most comes first: a busy client has hundreds of lookups under way, and each query is held against all of them.
-      if (each.label !== label) continue;
+      if (each.label !== label || each.exchanges.length >= EXCHANGES_MAX) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
       const fits =
@@ -154,6 +152,15 @@ export class LookupGrouping {
     each.stem = step.stem;
     this.#domains.learn(step);
     return true;
+  }
+
+  /** The clients that were silent for longest, several at once: each look for the first of a Map passes what was deleted before it. */
+  #makeRoom(): void {
+    for (const [oldest, theirs] of this.#clients) {
+      if (this.#clients.size <= this.#most * 0.95) return;
+      for (const each of [...theirs]) this.#close(each);
+      this.#clients.delete(oldest);
+    }
   }
 
   #sweep(nowMs: number): void {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import {
   back,
@@ -190,6 +192,68 @@ describe('packets', () => {
     const { messages, remarks } = dissect(packets);
     assert.equal(messages.length, 1);
     assert.ok(remarks.some((text) => text.endsWith('segments of a TCP connection are missing')));
+  });
+
+  test('what waits of streams and fragments that never become whole holds memory of a bounded size, and none of the file', () => {
+    const from = (index: number): Ends => ({
+      ...ends,
+      from: `10.1.${index >> 8}.${index & 255}`,
+    });
+    const chunk = (packet: Uint8Array): Uint8Array => {
+      // As it stands in what was read from a file at a time.
+      const read = Buffer.alloc(256 * 1024);
+      read.set(packet);
+      return read.subarray(0, packet.length);
+    };
+    const grown = (packets: () => Iterable<Uint8Array>): number => {
+      const before = process.memoryUsage().arrayBuffers;
+      let most = 0;
+      const dissector = new Dissector({ message: () => undefined }, new Remarks(), new Set([53]));
+      const frame = { ...emptyFrame(), link: LINK.RAW };
+      for (const packet of packets()) {
+        frame.number++;
+        frame.bytes = chunk(packet);
+        frame.end = packet.length;
+        dissector.take(frame);
+        if (frame.number % 100 !== 0) continue;
+        gc();
+        most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+      }
+      return most / 2 ** 20;
+    };
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc') as () => void;
+    const incomplete = Buffer.alloc(60_000, 0xff);
+    for (const packets of [
+      function* () {
+        for (let index = 0; index < 600; index++) {
+          yield tcpPacket(from(index), 0, TCP.SYN);
+          yield tcpPacket(from(index), 100, TCP.ACK, Buffer.alloc(1));
+        }
+      },
+      function* () {
+        for (let index = 0; index < 1200; index++) {
+          yield tcpPacket(from(index), 0, TCP.SYN);
+          yield tcpPacket(from(index), 1, TCP.ACK, incomplete);
+        }
+      },
+      function* () {
+        for (let index = 0; index < 1000; index++)
+          yield fragments(from(index), incomplete, 59_992, index)[0]!;
+      },
+    ]) {
+      const mebibytes = grown(packets);
+      assert.ok(mebibytes < 64, `${mebibytes} MiB`);
+    }
+  });
+
+  test('single bytes behind a gap, in any order, cost no more than what they are', () => {
+    const packets = [tcpPacket(ends, 0, TCP.SYN)];
+    for (let at = 20_000; at > 2; at--) packets.push(tcpPacket(ends, at, TCP.ACK, Buffer.alloc(1)));
+    for (let at = 1; at < 20_000; at++) packets.push(tcpPacket(ends, at, TCP.ACK, Buffer.alloc(1)));
+    const began = performance.now();
+    dissect(packets);
+    assert.ok(performance.now() - began < 5000);
   });
 
   test('SYN, SYN+ACK, RST and ICMP errors about DNS are told of', () => {

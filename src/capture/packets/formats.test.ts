@@ -154,6 +154,22 @@ describe('captures', () => {
     }
   });
 
+  test('a section describes so many interfaces and no more, and link types beyond a hundred are told of together', () => {
+    const parts: Uint8Array[] = [];
+    const writer = new PcapngWriter((bytes) => parts.push(bytes), 'test');
+    for (let link = 0; link < 300; link++)
+      writer.packet({ ...emptyFrame(), link, bytes: new Uint8Array(4), end: 4 });
+    const [section, ...blocks] = parts;
+    const all = Array.from({ length: 70_000 }, () => blocks[0]!);
+    assert.deepEqual(read(Buffer.concat([section!, ...all]), 'pcapng').remarks, [
+      'more interfaces are described than are followed ()',
+    ]);
+    const remarks = new Remarks();
+    for (let link = 0; link < 300; link++) remarks.add(`packets of link type ${link}`, 'frame 1');
+    assert.equal(remarks.list.length, 101);
+    assert.equal(remarks.list.at(-1)!.count, 200);
+  });
+
   test('a record that claims more than a packet can have ends the reading there', () => {
     const file = Buffer.from(pcapFile(1, [{ timeMs: 1, bytes: new Uint8Array(4) }]));
     file.writeUInt32LE(0x7fffffff, 24 + 8);

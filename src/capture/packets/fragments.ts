@@ -7,6 +7,10 @@ import type { Remarks } from './remarks.ts';
 const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
 const PACKET_MAX = 65_535;
 const PIECES_MAX = 128;
+/** Memory that all pieces may take; with more, the oldest packets go first. */
+const TOTAL_MAX = 8 * 1024 * 1024;
+/** What a piece takes besides its bytes. */
+const PIECE = 256;
 /** As Linux waits for the rest (net.ipv4.ipfrag_time). */
 const WAIT_MS = 30_000;
 
@@ -14,6 +18,8 @@ interface Incomplete {
   readonly sinceMs: number;
   readonly frame: number;
   readonly pieces: { readonly offset: number; readonly bytes: Uint8Array }[];
+  /** Memory that the pieces take. */
+  held: number;
   /** Bytes of the whole; -1 until the last fragment has come. */
   length: number;
 }
@@ -23,6 +29,7 @@ export class Fragments {
   readonly #incomplete = new Map<string, Incomplete>();
   readonly #remarks: Remarks;
   readonly #most: number;
+  #held = 0;
 
   constructor(remarks: Remarks, most: number = incompleteLimit.default) {
     this.#remarks = remarks;
@@ -31,28 +38,33 @@ export class Fragments {
 
   /** @param port where it was captured: what passes one interface may not pass the next. @returns true if the packet is now the whole: its bytes are then other ones, of which it may be kept no view */
   add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
-    this.#forget(timeMs);
+    this.#expire(timeMs);
     const { head, addressesAt, family, id, protocol, offset, more } = packet;
     const addresses = family === 4 ? 8 : 32;
     const key = `${port}/${id}/${protocol}/${latin1(head, addressesAt, addressesAt + addresses)}`;
     let whole = this.#incomplete.get(key);
     if (whole === undefined) {
-      whole = { sinceMs: timeMs, frame, pieces: [], length: -1 };
+      whole = { sinceMs: timeMs, frame, pieces: [], held: 0, length: -1 };
       this.#incomplete.set(key, whole);
-      if (this.#incomplete.size > this.#most) this.#drop(this.#incomplete.keys().next().value!);
+      if (this.#incomplete.size > this.#most || this.#held > TOTAL_MAX) this.#makeRoom();
     }
     const end = offset + packet.end - packet.at;
     if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX || packet.cut) {
-      this.#incomplete.delete(key);
+      this.#forget(key, whole);
       this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
       return false;
     }
     // A repeated one changes nothing.
-    if (!whole.pieces.some((piece) => piece.offset === offset))
-      whole.pieces.push({ offset, bytes: packet.bytes.slice(packet.at, packet.end) });
+    if (!whole.pieces.some((piece) => piece.offset === offset)) {
+      // A copy: a view would hold all that was read from the file with it.
+      const piece = new Uint8Array(packet.bytes.subarray(packet.at, packet.end));
+      whole.pieces.push({ offset, bytes: piece });
+      whole.held += piece.length + PIECE;
+      this.#held += piece.length + PIECE;
+    }
     if (!more) whole.length = end;
     if (whole.length < 0 || !isComplete(whole)) return false;
-    this.#incomplete.delete(key);
+    this.#forget(key, whole);
     const bytes = new Uint8Array(whole.length);
     for (const piece of whole.pieces)
       bytes.set(piece.bytes.subarray(0, Math.max(0, whole.length - piece.offset)), piece.offset);
@@ -69,17 +81,29 @@ export class Fragments {
     for (const key of [...this.#incomplete.keys()]) this.#drop(key);
   }
 
-  #forget(nowMs: number): void {
+  #expire(nowMs: number): void {
     for (const [key, { sinceMs }] of this.#incomplete) {
       if (nowMs - sinceMs < WAIT_MS) return;
       this.#drop(key);
     }
   }
 
+  #makeRoom(): void {
+    for (const key of this.#incomplete.keys()) {
+      if (this.#incomplete.size <= this.#most && this.#held <= TOTAL_MAX) return;
+      this.#drop(key);
+    }
+  }
+
   #drop(key: string): void {
-    const { frame } = this.#incomplete.get(key)!;
+    const whole = this.#incomplete.get(key)!;
+    this.#forget(key, whole);
+    this.#remarks.add(MISSING_FRAGMENT, `frame ${whole.frame}`);
+  }
+
+  #forget(key: string, { held }: Incomplete): void {
     this.#incomplete.delete(key);
-    this.#remarks.add(MISSING_FRAGMENT, `frame ${frame}`);
+    this.#held -= held;
   }
 }
 

@@ -9,6 +9,8 @@ const ORDER = 0x1a2b3c4d;
 const OPTION = { NAME: 2, RESOLUTION: 9, OFFSET: 14, DROPPED: 5 };
 /** A block longer than this is taken for damage. Name lists and keys are long, but not so long. */
 const BLOCK_MAX = 16 * 1024 * 1024;
+/** Interfaces of one section that are described; old packet blocks number no more. */
+const INTERFACES_MAX = 65_536;
 
 interface Interface {
   readonly link: number;
@@ -92,6 +94,10 @@ export class PcapngReader implements CaptureReader {
   }
 
   #interface(at: number, end: number): void {
+    if (this.#interfaces.length >= INTERFACES_MAX) {
+      this.#remarks.add('more interfaces are described than are followed');
+      return;
+    }
     const { view, bytes } = this.#queue;
     let unit = 1e-3;
     let offsetMs = 0;

@@ -8,13 +8,19 @@ export interface Remark {
   readonly first: string;
 }
 
-/** Reasons are texts of the program and never of the input, so there are few. */
+/** Reasons that are told apart. Those that name a number of the input, as a link type, may be many. */
+const REASONS_MAX = 100;
+const OTHERS = 'other reasons, which are not told of one by one';
+
+/** Counts reasons: with more than a hundred, those that come last are counted together. */
 export class Remarks {
   readonly #found = new Map<string, { count: number; first: string }>();
 
   add(text: string, first = '', count = 1): void {
     const known = this.#found.get(text);
-    if (known === undefined) this.#found.set(text, { count, first });
+    if (known === undefined && this.#found.size >= REASONS_MAX && text !== OTHERS)
+      this.add(OTHERS, first, count);
+    else if (known === undefined) this.#found.set(text, { count, first });
     else known.count += count;
   }
 

@@ -8,10 +8,12 @@ import type { Remarks } from './remarks.ts';
 
 /** Directions of connections that are followed at a time; the one that was silent for longest goes first. */
 const streamLimit: Limit = limit({ default: 8192, min: 16, max: 1_048_576 });
-/** Bytes that may wait in one direction for a segment that is missing. */
-const AHEAD_MAX = 128 * 1024;
-/** Bytes that may wait in all of them. */
+/** Memory that segments may take in one direction while they wait for one that is missing. */
+const AHEAD_MAX = 160 * 1024;
+/** Memory that may wait in all of them; with more, those that were silent for longest go first. */
 const TOTAL_MAX = 16 * 1024 * 1024;
+/** What a waiting segment takes besides its bytes. */
+const SEGMENT = 256;
 const MESSAGE_MIN = 12;
 
 const nothing = new Uint8Array(0);
@@ -21,10 +23,13 @@ interface Direction {
   next: number | null;
   /** Whether a message begins at the next byte; else a place has to be found where one does. */
   aligned: boolean;
-  /** What has come of a message that is not whole. */
+  /** What has come of a message that is not whole is `part[0, partLength)`; behind it there is room. */
   part: Uint8Array;
+  partLength: number;
   readonly ahead: Map<number, Uint8Array>;
   aheadBytes: number;
+  /** The lowest number in `ahead`, if there is any. */
+  nearest: number;
 }
 
 /** Takes the segments of all connections apart. */
@@ -77,7 +82,7 @@ export class TcpStreams {
   close(key: string, frame: number): void {
     const direction = this.#directions.get(key);
     if (direction === undefined) return;
-    if (direction.part.length > 0 || direction.aheadBytes > 0)
+    if (direction.partLength > 0 || direction.aheadBytes > 0)
       this.#remarks.add('a TCP connection ended within a message', `frame ${frame}`);
     this.#clear(direction);
     this.#directions.delete(key);
@@ -89,15 +94,25 @@ export class TcpStreams {
       // Insertion order is the order of use.
       this.#directions.delete(key);
     } else {
-      direction = { next: null, aligned: false, part: nothing, ahead: new Map(), aheadBytes: 0 };
-      if (this.#directions.size >= this.#most) {
-        const [oldest, silent] = this.#directions.entries().next().value!;
-        this.#clear(silent);
-        this.#directions.delete(oldest);
-      }
+      direction = {
+        ...{ next: null, aligned: false, part: nothing, partLength: 0 },
+        ...{ ahead: new Map(), aheadBytes: 0, nearest: 0 },
+      };
     }
+    if (this.#directions.size >= this.#most || this.#waiting > TOTAL_MAX) this.#makeRoom();
     this.#directions.set(key, direction);
     return direction;
+  }
+
+  /** Gives up those that were silent for longest, several at once: each look for the first of a Map passes what was deleted before it. */
+  #makeRoom(): void {
+    for (const [key, direction] of this.#directions) {
+      if (this.#directions.size <= this.#most * 0.95 && this.#waiting <= TOTAL_MAX * 0.95) return;
+      if (direction.partLength > 0 || direction.aheadBytes > 0)
+        this.#remarks.add('more TCP messages are incomplete at a time than are followed');
+      this.#clear(direction);
+      this.#directions.delete(key);
+    }
   }
 
   #wait(
@@ -107,33 +122,39 @@ export class TcpStreams {
     frame: number,
     give: (message: Uint8Array) => void,
   ): void {
-    if (direction.ahead.has(sequence)) return;
-    direction.ahead.set(sequence, bytes.slice());
-    direction.aheadBytes += bytes.length;
-    this.#waiting += bytes.length;
-    if (direction.aheadBytes <= AHEAD_MAX && this.#waiting <= TOTAL_MAX) return;
+    const { ahead } = direction;
+    if (ahead.has(sequence)) return;
+    if (ahead.size === 0 || difference(sequence, direction.nearest) < 0)
+      direction.nearest = sequence;
+    // A copy: a view would hold all that was read from the file with it.
+    ahead.set(sequence, new Uint8Array(bytes));
+    direction.aheadBytes += bytes.length + SEGMENT;
+    this.#waiting += bytes.length + SEGMENT;
+    if (direction.aheadBytes <= AHEAD_MAX) return;
     // What is missing will not come: go on behind the gap.
     this.#remarks.add('segments of a TCP connection are missing', `frame ${frame}`);
-    let first = sequence;
-    for (const each of direction.ahead.keys()) if (difference(each, first) < 0) first = each;
-    direction.next = first;
+    direction.next = direction.nearest;
     direction.aligned = false;
-    direction.part = nothing;
+    this.#dropPart(direction);
     this.#catchUp(direction, frame, give);
   }
 
   #catchUp(direction: Direction, frame: number, give: (message: Uint8Array) => void): void {
-    for (let found = true; found && direction.ahead.size > 0;) {
-      found = false;
-      for (const [sequence, bytes] of direction.ahead) {
+    const { ahead } = direction;
+    while (ahead.size > 0 && difference(direction.nearest, direction.next!) <= 0) {
+      let lowest: number | null = null;
+      for (const [sequence, bytes] of ahead) {
         const late = difference(sequence, direction.next!);
-        if (late > 0) continue;
-        direction.ahead.delete(sequence);
-        direction.aheadBytes -= bytes.length;
-        this.#waiting -= bytes.length;
-        found = true;
+        if (late > 0) {
+          if (lowest === null || difference(sequence, lowest) < 0) lowest = sequence;
+          continue;
+        }
+        ahead.delete(sequence);
+        direction.aheadBytes -= bytes.length + SEGMENT;
+        this.#waiting -= bytes.length + SEGMENT;
         if (-late < bytes.length) this.#take(direction, bytes.subarray(-late), frame, give);
       }
+      direction.nearest = lowest ?? 0;
     }
   }
 
@@ -151,29 +172,50 @@ export class TcpStreams {
       }
       direction.aligned = true;
     }
-    const { part } = direction;
-    const all = part.length === 0 ? bytes : Buffer.concat([part, bytes]);
+    if (direction.partLength > 0) this.#append(direction, bytes);
+    const all = direction.partLength > 0 ? direction.part.subarray(0, direction.partLength) : bytes;
     let at = 0;
     while (at + 2 <= all.length) {
       const length = (all[at]! << 8) | all[at + 1]!;
       if (length < MESSAGE_MIN) {
         this.#remarks.add('what came over TCP is no DNS', `frame ${frame}`);
         direction.aligned = false;
-        direction.part = nothing;
+        this.#dropPart(direction);
         return;
       }
       if (at + 2 + length > all.length) break;
-      give(all.slice(at + 2, at + 2 + length));
+      give(new Uint8Array(all.subarray(at + 2, at + 2 + length)));
       at += 2 + length;
     }
-    direction.part = at === all.length ? nothing : all.slice(at);
+    if (at === 0 && direction.partLength > 0) return;
+    this.#dropPart(direction);
+    if (at < all.length) this.#append(direction, all.subarray(at));
+  }
+
+  /** Takes in what has come of a message: room grows by doubling, so that single bytes cost no more than they are. */
+  #append(direction: Direction, bytes: Uint8Array): void {
+    const length = direction.partLength + bytes.length;
+    if (length > direction.part.length) {
+      const bigger = new Uint8Array(Math.max(length, 2 * direction.part.length));
+      bigger.set(direction.part.subarray(0, direction.partLength));
+      this.#waiting += bigger.length - direction.part.length;
+      direction.part = bigger;
+    }
+    direction.part.set(bytes, direction.partLength);
+    direction.partLength = length;
+  }
+
+  #dropPart(direction: Direction): void {
+    this.#waiting -= direction.part.length;
+    direction.part = nothing;
+    direction.partLength = 0;
   }
 
   #clear(direction: Direction): void {
     this.#waiting -= direction.aheadBytes;
     direction.ahead.clear();
     direction.aheadBytes = 0;
-    direction.part = nothing;
+    this.#dropPart(direction);
   }
 }
 

@@ -30,9 +30,10 @@ export interface LogEvents {
 /** What follows the client and ` - `. */
 const QUERY =
   /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
-const CLIENT = /^\[?([^\s\]]{1,60}?)\]?:(\d{1,5})$/;
+/** An address, with the zone of a link where it has one. Whatever else it may be is shown on terminals, and is no address. */
+const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
 const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
-const UPSTREAM = /->(\S+?:\d+)/;
+const UPSTREAM = /->([^\s>]{1,80}?:\d{1,5})/;
 const TIME =
   /^(?:\[pod\/\S+\] )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s/;
 /** What plugin slowlog writes of a query besides. */

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseName } from '../wire/name.ts';
+import { Redaction } from './redaction.ts';
+
+test('a pseudonym has the labels of its name and their lengths, whatever bytes they have', () => {
+  const redaction = new Redaction('k');
+  const lengths = (text: string): number[] => {
+    const found: number[] = [];
+    const wire = parseName(text);
+    for (let at = 0; wire[at] !== 0; at += wire[at]! + 1) found.push(wire[at]!);
+    return found;
+  };
+  for (const name of [
+    `${'\\027'.repeat(63)}.${'\\000'.repeat(63)}.${'\\255'.repeat(63)}.${'\\127'.repeat(61)}.`,
+    'with\\.dot.and\\\\backslash.svc.cluster.local.',
+    'plain.example.',
+    '.',
+  ]) {
+    const hidden = redaction.name(name);
+    assert.deepEqual(lengths(hidden), lengths(name), name);
+    assert.doesNotMatch(hidden, /[^a-z0-9.]/);
+    assert.equal(redaction.name(name), hidden);
+  }
+});
