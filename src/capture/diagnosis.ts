@@ -41,11 +41,28 @@ export function diagnose(
     unexplained: claims.open,
   };
   const { messages, of } = observed.cut;
+  // No message was read: these are the lines of logs.
+  if (of === 0) return withoutWay(diagnosis);
   if (messages <= CUT_SHARE * of) return diagnosis;
   // What was not read excludes nothing.
   const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
   const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
   return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
+}
+
+/** What gets lost on the way to a server or back from it (ND3…), a limit of packets, EDNS on the way, an overloaded server. */
+const ON_THE_WAY = /^ND(?:3\d{3}|4001|4009|7001)$/;
+
+/** A log has what its server answered: what it cannot show is not excluded by it. */
+function withoutWay<T extends Diagnosis>(diagnosis: T): T {
+  const reason = 'a log has only what was answered: take a capture';
+  const isSeen = ({ code }: NotFound): boolean => !ON_THE_WAY.test(code);
+  const unseen = diagnosis.excluded.filter((each) => !isSeen(each));
+  return {
+    ...diagnosis,
+    excluded: diagnosis.excluded.filter(isSeen),
+    unknown: [...unseen.map((each) => ({ ...each, reason })), ...diagnosis.unknown],
+  };
 }
 
 /** What verdicts come to, in order. */

@@ -69,6 +69,9 @@ describe('ndots doctor', () => {
     assert.equal(code, 0);
     assert.match(out, /✓ Nothing critical was found, as far as logs show: [^]*seen in a\s+capture/);
     assert.doesNotMatch(out, /Not DNS/);
+    const excluded = /It is NOT[^]*?\n\n/.exec(out)?.[0] ?? '';
+    assert.match(excluded, /SERVFAIL of servers/);
+    assert.doesNotMatch(excluded, /loss without a pattern|a network policy|server that is down/);
   });
 
   test('of more clients than are looked at one by one all queries are counted, and it is said how many were left out', async () => {
