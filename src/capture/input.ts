@@ -1,6 +1,6 @@
 /** Files and pipes of captures: opened, decompressed, and told apart by what they begin with. */
 import { createReadStream, fstatSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { errorCode } from '../base/error-code.ts';
@@ -49,30 +49,65 @@ export async function openFile(path: string, remarks: Remarks): Promise<Input> {
       remedy: 'Name the files in it.',
     });
   }
+  if (stats.isFile()) return openRegular(path, handle, stats.size, remarks);
   const stream = createReadStream('', { fd: handle, highWaterMark: CHUNK });
-  return openStream(path, stream, remarks, stats.isFile() ? stats.size : null);
+  return openStream(path, stream, remarks);
+}
+
+/** A file is read into one piece of memory over and over: each chunk is good until the next one is asked for. */
+async function openRegular(
+  name: string,
+  handle: FileHandle,
+  size: number,
+  remarks: Remarks,
+): Promise<Input> {
+  let taken = 0;
+  let closed = false;
+  async function* chunks(): AsyncIterable<Uint8Array> {
+    const room = new Uint8Array(CHUNK);
+    try {
+      while (!closed) {
+        const { bytesRead } = await handle.read(room, 0, CHUNK, null);
+        if (bytesRead === 0) return;
+        taken += bytesRead;
+        yield room.subarray(0, bytesRead);
+      }
+    } catch (error) {
+      if (!closed) remarks.add(`${name} cannot be read to its end: ${why(error)}`);
+    } finally {
+      close();
+    }
+  }
+  function close(): void {
+    if (!closed) void handle.close();
+    closed = true;
+  }
+  return { name, size, taken: () => taken, close, ...(await recognised(chunks(), name, remarks)) };
 }
 
 /** Opens what comes through a stream, as standard input does. */
-export async function openStream(
-  name: string,
-  stream: Readable,
-  remarks: Remarks,
-  size: number | null = null,
-): Promise<Input> {
+export async function openStream(name: string, stream: Readable, remarks: Remarks): Promise<Input> {
   let taken = 0;
   stream.on('data', (chunk: Buffer) => (taken += chunk.length)).pause();
-  const outer = await peek(chunksOf(stream, name, remarks));
-  const inner = compressionOf(outer.first);
-  const opened = inner === null ? outer : await peek(unpack(outer.chunks, inner, name, remarks));
   return {
     name,
-    format: formatOf(opened.first),
-    size,
-    chunks: opened.chunks,
+    size: null,
     taken: () => taken,
     close: () => stream.destroy(),
+    ...(await recognised(chunksOf(stream, name, remarks), name, remarks)),
   };
+}
+
+/** What the chunks are, decompressed. */
+async function recognised(
+  chunks: AsyncIterable<Uint8Array>,
+  name: string,
+  remarks: Remarks,
+): Promise<Pick<Input, 'format' | 'chunks'>> {
+  const outer = await peek(chunks);
+  const inner = compressionOf(outer.first);
+  const opened = inner === null ? outer : await peek(unpack(outer.chunks, inner, name, remarks));
+  return { format: formatOf(opened.first), chunks: opened.chunks };
 }
 
 interface Peeked {
@@ -87,7 +122,7 @@ async function peek(chunks: AsyncIterable<Uint8Array>): Promise<Peeked> {
   while (first.length < FIRST) {
     const next = await iterator.next();
     if (next.done === true) break;
-    first = first.length === 0 ? next.value : Buffer.concat([first, next.value]);
+    first = Buffer.concat([first, next.value]);
   }
   async function* all(): AsyncIterable<Uint8Array> {
     yield first;
@@ -132,8 +167,13 @@ function unpack(
   const unpacker =
     by === 'gzip' ? createGunzip({ chunkSize: CHUNK }) : createZstdDecompress({ chunkSize: CHUNK });
   // Errors come out of the reading side.
-  const stream = pipeline(chunks, unpacker, () => undefined);
+  const stream = pipeline(copiesOf(chunks), unpacker, () => undefined);
   return chunksOf(stream as unknown as Readable, `${name} (${by})`, remarks);
+}
+
+/** The decompressor has several of them at a time. */
+async function* copiesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  for await (const chunk of chunks) yield Buffer.from(chunk);
 }
 
 function formatOf(first: Uint8Array): Format {

@@ -61,7 +61,11 @@ interface Packets {
   readonly reading: Reading;
   readonly observed: Observations;
   readonly owners: AddressOwners;
+  /** Replaces names and addresses, if that is asked for. */
+  readonly hide: (text: string) => string;
 }
+
+const asItIs = (text: string): string => text;
 
 async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'> {
   // With a living cluster its pods are at hand anyway.
@@ -85,7 +89,9 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
       io.err('  Name servers that listen at other ports than 53 and 5353: --port PORT,…\n');
     return 'nothing';
   }
-  return { reading, observed, owners };
+  const { redactKey } = options;
+  const hide = redactKey === null ? asItIs : hiddenText(observed, new Redaction(redactKey));
+  return { reading, observed, owners, hide };
 }
 
 async function diagnosePackets(
@@ -97,8 +103,11 @@ async function diagnosePackets(
   const isThere = options.device === null && !options.files.includes('-');
   // The remarks on the capture have been printed the first time.
   const quiet = { ...io, err: () => undefined };
-  const again = async (parts: readonly Part[]): Promise<readonly Observations[]> =>
-    (await observe(options, quiet, parts, observed.domains)).observed;
+  const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
+    // The rules have had them.
+    observed.forgetDetails();
+    return (await observe(options, quiet, parts, observed.domains)).observed;
+  };
   return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
     isWanted(rule, options),
   );
@@ -115,10 +124,7 @@ function print(
 ): void {
   const who = (finding: Finding): Who =>
     packets === null ? nobody : whoOf(finding, packets.observed, packets.owners);
-  const hide =
-    options.redactKey === null || packets === null
-      ? (text: string): string => text
-      : hiddenText(packets.observed, new Redaction(options.redactKey));
+  const hide = packets?.hide ?? asItIs;
   if (options.output === 'json') {
     io.out(`${hide(json(found, packets, facts, who))}\n`);
     return;

@@ -38,6 +38,12 @@ export class BoundedMap<K, V> {
     return [...this.#values];
   }
 
+  /** Lets go of all values. */
+  clear(): void {
+    this.#values.clear();
+    this.#list.length = 0;
+  }
+
   /** In the order of their making. */
   get list(): readonly V[] {
     return this.#list;

@@ -42,6 +42,11 @@ export class Flows {
     return this.#flows.leftOut;
   }
 
+  /** Lets go of all of them. */
+  clear(): void {
+    this.#flows.clear();
+  }
+
   /** In the order of their first queries. */
   get list(): readonly FlowView[] {
     return this.#flows.list;

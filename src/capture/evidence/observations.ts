@@ -186,6 +186,16 @@ export class Observations {
     return all.filter(({ count }) => count > 0);
   }
 
+  /** Lets go of what takes most of the memory, and rules alone look at: names, sockets, lookups. Sums, servers and clients stay. */
+  forgetDetails(): void {
+    this.names.clear();
+    this.flows.clear();
+    this.replays.clear();
+    this.lines.clear();
+    this.affected.length = 0;
+    this.losses.length = 0;
+  }
+
   exchange(exchange: SeenExchange): void {
     if (exchange.ending === 'open' || exchange.ending === 'waiting') return;
     const { server, sentMs, name, type } = exchange;

@@ -35,6 +35,12 @@ export class PairMap<A, B, V> {
     return this.#list.length;
   }
 
+  /** Lets go of all values. */
+  clear(): void {
+    this.#values.clear();
+    this.#list.length = 0;
+  }
+
   /** In the order of their making. */
   get list(): readonly V[] {
     return this.#list;

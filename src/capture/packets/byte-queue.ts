@@ -2,30 +2,32 @@
 
 const nothing = new Uint8Array(0);
 
-/** Holds what a record lacks until the rest comes: never more than one record and one chunk. */
+/** Holds what a record lacks until the rest comes: never more than one record and one chunk, or twice as much. */
 export class ByteQueue {
   /** What is there is `bytes[at, bytes.length)`. */
   bytes: Uint8Array = nothing;
   view: DataView = new DataView(nothing.buffer);
   at = 0;
+  #room = nothing;
   /** Bytes that were taken before `bytes[0]`. */
   #before = 0;
 
+  /** Adds bytes, which are copied. What was in `bytes` before is overwritten. */
   push(chunk: Uint8Array): void {
-    this.#before += this.at;
-    const rest = this.bytes.subarray(this.at);
-    // The chunk may be overwritten: what is kept of it is a copy.
-    this.bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    const { bytes, at } = this;
+    const rest = bytes.length - at;
+    const length = rest + chunk.length;
+    let room = this.#room;
+    if (length > room.length) room = new Uint8Array(Math.max(length, 2 * room.length));
+    // One piece of memory for all chunks: as many pieces of their size would wait in memory for the collector.
+    if (room === this.#room) room.copyWithin(0, at, bytes.length);
+    else room.set(bytes.subarray(at));
+    room.set(chunk, rest);
+    this.#room = room;
+    this.#before += at;
     this.at = 0;
-    const { buffer, byteOffset, byteLength } = this.bytes;
-    this.view = new DataView(buffer, byteOffset, byteLength);
-  }
-
-  /** Call when all that is whole has been taken: the chunk is let go. */
-  settle(): void {
-    this.#before += this.at;
-    this.bytes = this.at === this.bytes.length ? nothing : this.bytes.slice(this.at);
-    this.at = 0;
+    this.bytes = room.subarray(0, length);
+    this.view = new DataView(room.buffer, 0, length);
   }
 
   get left(): number {

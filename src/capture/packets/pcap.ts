@@ -41,7 +41,6 @@ export class PcapReader implements CaptureReader {
     queue.push(bytes);
     if (this.#unit === 0 && queue.left >= HEADER) this.#begin();
     if (this.#unit > 0) this.#records();
-    queue.settle();
   }
 
   end(): void {

@@ -49,7 +49,6 @@ export class PcapngReader implements CaptureReader {
     const queue = this.#queue;
     queue.push(bytes);
     while (!this.#broken && this.#block());
-    queue.settle();
   }
 
   end(): void {
