@@ -329,6 +329,52 @@ export const partStories: readonly Story[] = [
       return inOrder([clients, ...astray]);
     },
   },
+  played(
+    'upstream is slow, seen where only it is asked',
+    'ND4003',
+    () =>
+      pods('go', 16, {
+        lookups: 22,
+        everyMs: 900,
+        resolvConf: 'nameserver 192.0.2.53\noptions ndots:1\n',
+        names: ['www.example.com', 'api.example.org'],
+      }),
+    within(6000, 60_000, (passing) => ({
+      ...healthy(passing),
+      tookMs: 700 + passing.random.integer(450),
+    })),
+  ),
+  played(
+    'one of three DNS pods lacks the services of a namespace, for a while, and has had them before',
+    'ND8001',
+    () => pods('glibc', 6, { names: ['db', 'queue', 'mail-out'], lookups: 24, everyMs: 500 }),
+    (passing) => {
+      const behind = `10.244.${3 + passing.random.integer(3)}.2`;
+      const isGone = behind === '10.244.3.2' && passing.atMs > 4000 && passing.atMs < 9500;
+      return isGone && passing.name.endsWith('.shop.svc.cluster.local.')
+        ? { rcode: 3, tookMs: 0.4, behind }
+        : { ...healthy(passing), behind };
+    },
+  ),
+  {
+    name: 'clean: a DNS pod is added, and the replies to two queries of thousands come past the translation',
+    code: null,
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 3000 }, (_, i) =>
+            asked(i * 9, ends(`10.244.1.${i % 7}`, 20_000 + i), `${names[i % 2]!}.`, 100 + i),
+          ),
+          ...Array.from({ length: 2 }, (_, i) => {
+            const way = ends('10.244.1.9', 41_000 + i + seed);
+            const query = udpPacket(way, dnsMessage('db.', 'A', { id: 77 + i }), 77 + i);
+            const reply = dnsMessage('db.', 'A', { id: 77 + i, reply: true });
+            const home = { ...back(way), from: '10.244.7.2' };
+            return [at(9000 + i, query), at(9001 + i, udpPacket(home, reply, 79 + i))];
+          }),
+        ]),
+      ),
+  },
   {
     name: 'a server stands still for eight seconds, and then answers all that has waited',
     code: 'ND3007',

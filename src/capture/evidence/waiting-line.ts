@@ -5,6 +5,15 @@ import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 const QUERIES_MAX = 4000;
 /** Fewer do not say enough. */
 const QUERIES_MIN = 60;
+/** What takes longer is late, and what was sent by so much later came behind it, milliseconds. */
+const LATE_MS = 150;
+const BEHIND_MS = 20;
+/** Fewer late replies do not say enough. */
+const LATE_MIN = 8;
+/** What takes a smaller share of the time did not wait at all. */
+const QUICK = 0.1;
+/** In a line hardly anything overtakes, be there several workers. */
+const OVERTAKEN_MAX = 0.3;
 
 /** How latencies go with what waits. */
 export interface Line {
@@ -18,12 +27,37 @@ export interface Line {
 
 /** The answered queries to one server. */
 export class WaitingLine {
+  #late = 0;
+  #overtaken = 0;
+  #outrun = 0;
+  /** Of the answered query that was sent last. */
+  #newest = { sentMs: -Infinity, repliedMs: Infinity };
   readonly #queries: { readonly sentMs: number; readonly repliedMs: number }[] = [];
 
   add(exchange: SeenExchange): void {
     const { sentMs, repliedMs, protocol } = exchange;
     if (protocol !== 'udp' || repliedMs === null || isLost(exchange)) return;
+    // Exchanges end in the order of their replies.
+    if (repliedMs - sentMs >= LATE_MS) {
+      this.#late++;
+      const newest = this.#newest;
+      if (newest.sentMs > sentMs + BEHIND_MS && newest.repliedMs < repliedMs) {
+        this.#overtaken++;
+        if (newest.repliedMs - newest.sentMs < QUICK * (repliedMs - sentMs)) this.#outrun++;
+      }
+    }
+    if (sentMs > this.#newest.sentMs) this.#newest = { sentMs, repliedMs };
     if (this.#queries.length < QUERIES_MAX) this.#queries.push({ sentMs, repliedMs });
+  }
+
+  /** Whether the server answers others at once while some wait: then these wait for somebody behind it, and not for its processor. */
+  get isOutrun(): boolean {
+    return this.#late >= LATE_MIN && this.#outrun > OVERTAKEN_MAX * this.#late;
+  }
+
+  /** Whether replies come in another order than queries: then none waits for those before it. */
+  get isOvertaken(): boolean {
+    return this.#late >= LATE_MIN && this.#overtaken > OVERTAKEN_MAX * this.#late;
   }
 
   /** Null: too few queries. */

@@ -4,6 +4,9 @@ import type { Observations } from '../evidence/observations.ts';
 import { serveTheSame } from './losses.ts';
 import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
 
+/** So many times NXDOMAIN are no chance, however often the server had the name before. */
+const MANY = 5;
+
 interface Difference {
   readonly view: NameView;
   readonly having: readonly string[];
@@ -20,6 +23,10 @@ export const replicasDiffer: Rule = {
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
+    // That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two pods were asked for.
+    const zones = new Set(found.map(({ view }) => parentOf(view.name)));
+    for (const { name } of observed.names.list)
+      if (zones.has(parentOf(name))) claims.names.add(name);
     return {
       code: this.code,
       title: this.title,
@@ -92,17 +99,23 @@ function differences(observed: Observations, claims: Claims): readonly Differenc
     if (!overlap || view.outcomes.found < 2 || view.outcomes.nxdomain < 2) continue;
     const servers = [...view.servers];
     const having = servers
-      .filter(([, { found: yes, nxdomain }]) => yes > 0 && nxdomain === 0)
+      .filter(([, { found: yes, nodata, nxdomain }]) => yes + nodata > 0 && nxdomain === 0)
       .map(([server]) => server);
     const lacking = servers
-      // It may have had the name before.
-      .filter(([, { found: yes, nxdomain }]) => nxdomain >= (yes === 0 ? 1 : yes / 2 + 2))
+      // It may have had the name before, and have it again.
+      .filter(
+        ([, { found: yes, nxdomain }]) => nxdomain >= (yes === 0 ? 1 : Math.min(yes / 2 + 2, MANY)),
+      )
       .map(([server]) => server)
       .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
     // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for each other.
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
   return compared ? found : null;
+}
+
+function parentOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1);
 }
 
 function isOfCluster(name: string, { domains }: Observations): boolean {

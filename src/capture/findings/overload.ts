@@ -1,5 +1,6 @@
 /** Servers that cannot keep up, by what they lose or by what waits for what. */
 import type { Observations } from '../evidence/observations.ts';
+import type { ServerView } from '../evidence/server-view.ts';
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   excluded,
@@ -63,7 +64,8 @@ export const overload: Rule = {
             server.isOutOfBreath;
       const losses = lossesTo(claims, server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
-      if (!slow || losses.length < 5 || losses.length < 0.02 * asked) continue;
+      if (!slow || answersOthers(observed, server)) continue;
+      if (losses.length < 5 || losses.length < 0.02 * asked) continue;
       claims.take(losses);
       claims.late.add(server.address);
       const rejects =
@@ -90,6 +92,17 @@ export const overload: Rule = {
   },
 };
 
+/** Whether what is late waits for somebody behind the server. */
+function answersOthers({ lines, backends }: Observations, server: ServerView): boolean {
+  const isOutrun = ({ address }: ServerView): boolean => lines.get(address)?.isOutrun ?? false;
+  if (!isOutrun(server)) return false;
+  // Of several behind one address each has a line of its own.
+  const behind = backends.list.filter(({ clients }) =>
+    [...clients].some((one) => server.clients.has(one)),
+  );
+  return behind.length === 0 || behind.some(isOutrun);
+}
+
 /** All wait for each other, and hardly anything is lost yet. */
 function waitingLine(observed: Observations, claims: Claims): Verdict | null {
   if (observed.slowLookups < 0.3 * observed.lookups) return null;
@@ -98,6 +111,7 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
     return line === null ||
       line.correlation < 0.8 ||
       line.longest < 4 ||
+      observed.lines.get(server.address)!.isOvertaken ||
       server.quantile(0.9) < SLOW_MS
       ? []
       : [{ ...line, server }];

@@ -3,6 +3,9 @@ import type { Observations } from '../evidence/observations.ts';
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, share, type Rule } from './finding.ts';
 
+/** Fewer, and of so many queries, are those that were under way while the pods behind a service changed. */
+const FEW = 5;
+const RARE = 0.001;
 /** So much is lost at an address whose replies are not translated. */
 const ALL = 0.95;
 
@@ -13,7 +16,8 @@ export const strayReplies: Rule = {
   name: 'replies from the wrong address',
   check(observed, claims) {
     const strays = [...observed.strays.filter(isLost), ...untranslated(observed)];
-    if (strays.length < 2) return excluded('replies come from the address that was asked');
+    if (strays.length < 2 || (strays.length < FEW && strays.length < RARE * observed.total.asked))
+      return excluded('replies come from the address that was asked');
     const from = [...new Set(strays.map((each) => answerer(each)!))];
     const asked = [...new Set(strays.map(({ server }) => server.address))];
     claims.take(strays);
