@@ -97,7 +97,9 @@ function answersOthers({ lines, backends }: Observations, server: ServerView): b
   const isOutrun = ({ address }: ServerView): boolean => lines.get(address)?.isOutrun ?? false;
   if (!isOutrun(server)) return false;
   // Of several behind one address each has a line of its own.
-  const behind = backends.list.filter(({ clients }) => !clients.isDisjointFrom(server.clients));
+  const behind = backends.list.filter(({ clients }) =>
+    [...clients].some((one) => server.clients.has(one)),
+  );
   return behind.length === 0 || behind.some(isOutrun);
 }
 
