@@ -113,7 +113,7 @@ export class Reading {
     }
     for await (const chunk of input.chunks) {
       reader.push(chunk);
-      if (stopped()) break;
+      if (reader.broken || stopped()) break;
     }
     reader.end();
   }

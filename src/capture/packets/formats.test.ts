@@ -170,7 +170,35 @@ describe('captures', () => {
     assert.equal(remarks.list.at(-1)!.count, 200);
   });
 
-  test('a record that claims more than a packet can have ends the reading there', () => {
+  test('behind a record that claims what cannot be, reading goes on with the next one, and says so', () => {
+    const packets = Array.from({ length: 9 }, (_, at) => ({
+      timeMs: 1_700_000_000_000 + at,
+      bytes: new Uint8Array(40).fill(at),
+      link: 1,
+    }));
+    const damaged = Buffer.from(pcapFile(1, packets));
+    damaged.writeUInt32LE(0x7fffffff, 24 + 3 * 56 + 8);
+    const blocks = Buffer.from(pcapng(packets));
+    const third = blocks.length - 6 * 72;
+    assert.equal(blocks.readUInt32LE(third + 4), 72);
+    blocks.writeUInt32LE(0x7ffffff0, third + 4);
+    for (const sizes of [[1 << 20], [7], [1, 100]]) {
+      for (const [file, kind] of [
+        [damaged, 'pcap'],
+        [blocks, 'pcapng'],
+      ] as const) {
+        const { frames, remarks } = read(file, kind, sizes);
+        assert.deepEqual(
+          frames.map(({ text }) => Number.parseInt(text.slice(0, 2), 16)),
+          [0, 1, 2, 4, 5, 6, 7, 8],
+          kind,
+        );
+        assert.match(remarks.join(), /bytes were passed over/);
+      }
+    }
+  });
+
+  test('a record that claims more than a packet can have, with none behind it, ends the reading there', () => {
     const file = Buffer.from(pcapFile(1, [{ timeMs: 1, bytes: new Uint8Array(4) }]));
     file.writeUInt32LE(0x7fffffff, 24 + 8);
     assert.deepEqual(read(file, 'pcap').remarks, [

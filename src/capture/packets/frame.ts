@@ -54,6 +54,8 @@ export function emptyFrame(): Frame {
 
 /** Takes a capture apart while it comes in. */
 export interface CaptureReader {
+  /** Whether what comes cannot be read any more, however much of it there is. */
+  readonly broken: boolean;
   /** The next bytes, of any number. They may be reused afterwards. */
   push(bytes: Uint8Array): void;
   /** No more will come: what is left over is remarked upon. */

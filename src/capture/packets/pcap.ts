@@ -8,6 +8,10 @@ const HEADER = 24;
 const RECORD = 16;
 /** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN); what claims more is no record. */
 export const PACKET_MAX = 262_144;
+/** So far behind a damaged place the next packet is looked for. */
+export const SEARCH_MAX: number = 16 * 1024 * 1024;
+/** Packets behind a damaged place are of times near the last one before it, seconds. */
+const NEAR_SECONDS = 86_400;
 
 /** Whether a file begins so. */
 export function isPcap(first: Uint8Array): boolean {
@@ -28,11 +32,17 @@ export class PcapReader implements CaptureReader {
   /** What the second half of a time counts, in milliseconds. */
   #unit = 0;
   #broken = false;
+  /** Where the damaged place begins behind which a packet is looked for; -1: there is none. */
+  #damagedAt = -1;
 
   /** @param take gets each packet */
   constructor(take: (frame: Frame) => void, remarks: Remarks) {
     this.#take = take;
     this.#remarks = remarks;
+  }
+
+  get broken(): boolean {
+    return this.#broken;
   }
 
   push(bytes: Uint8Array): void {
@@ -47,6 +57,7 @@ export class PcapReader implements CaptureReader {
     const { left, offset } = this.#queue;
     if (this.#broken) return;
     if (this.#unit === 0) this.#remarks.add('the file ends within its header');
+    else if (this.#damagedAt >= 0) this.#giveUp();
     else if (left > 0)
       this.#remarks.add('the file ends within a packet, which is left out', `byte ${offset}`);
   }
@@ -67,16 +78,14 @@ export class PcapReader implements CaptureReader {
     const frame = this.#frame;
     const little = this.#little;
     const { bytes, view } = queue;
+    if (this.#damagedAt >= 0 && !this.#findNext()) return;
     while (queue.left >= RECORD) {
       const { at } = queue;
       const length = view.getUint32(at + 8, little);
       if (length > PACKET_MAX) {
-        this.#broken = true;
-        this.#remarks.add(
-          'what should be a packet is none: the file is damaged, and the rest of it was not read',
-          `byte ${queue.offset}`,
-        );
-        return;
+        this.#damagedAt = queue.offset;
+        if (!this.#findNext()) return;
+        continue;
       }
       if (queue.left < RECORD + length) return;
       frame.number++;
@@ -89,5 +98,58 @@ export class PcapReader implements CaptureReader {
       queue.at = frame.end;
       this.#take(frame);
     }
+  }
+
+  /** Looks for two records one behind the other, as Wireshark does. @returns whether they were found: else more has to come, or it is given up */
+  #findNext(): boolean {
+    const queue = this.#queue;
+    const { view } = queue;
+    while (queue.left >= RECORD) {
+      if (queue.offset - this.#damagedAt > SEARCH_MAX) {
+        this.#giveUp();
+        return false;
+      }
+      const { at } = queue;
+      if (this.#isRecord(at)) {
+        const next = at + RECORD + view.getUint32(at + 8, this.#little);
+        if (next + RECORD > view.byteLength) return false;
+        if (this.#isRecord(next)) {
+          this.#remarks.add(
+            'what should be a packet is none: bytes were passed over up to the next one',
+            `byte ${this.#damagedAt}`,
+          );
+          this.#damagedAt = -1;
+          return true;
+        }
+      }
+      queue.at++;
+    }
+    return false;
+  }
+
+  /** Whether what stands there may be the head of a packet. */
+  #isRecord(at: number): boolean {
+    const { view } = this.#queue;
+    const little = this.#little;
+    const length = view.getUint32(at + 8, little);
+    const parts = view.getUint32(at + 4, little);
+    const seconds = view.getUint32(at, little);
+    const before = this.#frame.timeMs / 1000;
+    return (
+      length > 0 &&
+      length <= PACKET_MAX &&
+      length <= view.getUint32(at + 12, little) &&
+      view.getUint32(at + 12, little) <= PACKET_MAX &&
+      parts * this.#unit < 1000 &&
+      (this.#frame.number === 0 || Math.abs(seconds - before) < NEAR_SECONDS)
+    );
+  }
+
+  #giveUp(): void {
+    this.#broken = true;
+    this.#remarks.add(
+      'what should be a packet is none: the file is damaged, and the rest of it was not read',
+      `byte ${this.#damagedAt}`,
+    );
   }
 }

@@ -1,7 +1,7 @@
 /** pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times of any resolution. */
 import { ByteQueue } from './byte-queue.ts';
 import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
-import { PACKET_MAX } from './pcap.ts';
+import { PACKET_MAX, SEARCH_MAX } from './pcap.ts';
 import type { Remarks } from './remarks.ts';
 
 const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
@@ -37,11 +37,17 @@ export class PcapngReader implements CaptureReader {
   #interfaces: Interface[] = [];
   #ports = 0;
   #broken = false;
+  /** Where the damaged place begins behind which a block is looked for; -1: there is none. */
+  #damagedAt = -1;
 
   /** @param take gets each packet */
   constructor(take: (frame: Frame) => void, remarks: Remarks) {
     this.#take = take;
     this.#remarks = remarks;
+  }
+
+  get broken(): boolean {
+    return this.#broken;
   }
 
   push(bytes: Uint8Array): void {
@@ -52,7 +58,9 @@ export class PcapngReader implements CaptureReader {
   }
 
   end(): void {
-    if (!this.#broken && this.#queue.left > 0)
+    if (this.#broken) return;
+    if (this.#damagedAt >= 0) this.#giveUp();
+    else if (this.#queue.left > 0)
       this.#remarks.add(
         'the file ends within a block, which is left out',
         `byte ${this.#queue.offset}`,
@@ -62,6 +70,7 @@ export class PcapngReader implements CaptureReader {
   /** Takes one block. @returns false if it is not whole yet */
   #block(): boolean {
     const queue = this.#queue;
+    if (this.#damagedAt >= 0 && !this.#findNext()) return false;
     if (queue.left < 12) return false;
     const { view, at } = queue;
     const type = view.getUint32(at, this.#little);
@@ -83,13 +92,51 @@ export class PcapngReader implements CaptureReader {
     return true;
   }
 
+  /** @returns whether to go on at once */
   #damaged(): boolean {
+    this.#damagedAt = this.#queue.offset;
+    this.#queue.at += 4;
+    return true;
+  }
+
+  /**
+   * Looks for a block of packets (they begin at multiples of four) with its length at both ends. @returns whether there is one: else more
+   * has to come, or it is given up
+   */
+  #findNext(): boolean {
+    const queue = this.#queue;
+    const { view } = queue;
+    while (queue.left >= 12) {
+      if (queue.offset - this.#damagedAt > SEARCH_MAX) {
+        this.#giveUp();
+        return false;
+      }
+      const { at } = queue;
+      const type = view.getUint32(at, this.#little);
+      const length = view.getUint32(at + 4, this.#little);
+      const fits = length >= 32 && length <= PACKET_MAX && length % 4 === 0;
+      if (fits && (type === BLOCK.PACKET || type === BLOCK.OLD)) {
+        if (queue.left < length) return false;
+        if (view.getUint32(at + length - 4, this.#little) === length) {
+          this.#remarks.add(
+            'what should be a block is none: bytes were passed over up to the next packet',
+            `byte ${this.#damagedAt}`,
+          );
+          this.#damagedAt = -1;
+          return true;
+        }
+      }
+      queue.at += 4;
+    }
+    return false;
+  }
+
+  #giveUp(): void {
     this.#broken = true;
     this.#remarks.add(
       'what should be a block is none: the file is damaged, and the rest of it was not read',
-      `byte ${this.#queue.offset}`,
+      `byte ${this.#damagedAt}`,
     );
-    return false;
   }
 
   #interface(at: number, end: number): void {

@@ -40,6 +40,8 @@ const TIME =
 const SLOW = 'plugin/slowlog:';
 /** Longer lines are of no query log. */
 const LINE_MAX = 8192;
+/** Bytes of lines that are too long or not text, after which no log is expected any more. */
+const NOISE_MAX = 16 * 1024 * 1024;
 
 const flagBits: Readonly<Record<string, number>> = {
   qr: FLAG.QR,
@@ -63,13 +65,20 @@ export class QueryLogReader {
   #line = 0;
   #lastMs = 0;
   #timed = false;
+  #noise = 0;
 
   constructor(events: LogEvents, remarks: Remarks) {
     this.#events = events;
     this.#remarks = remarks;
   }
 
+  /** Whether there was so much that is no text that the rest is not read. */
+  get broken(): boolean {
+    return this.#noise > NOISE_MAX;
+  }
+
   push(bytes: Uint8Array): void {
+    if (this.broken) return;
     const text = this.#rest + Buffer.from(bytes).toString('latin1');
     let at = 0;
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', at)) {
@@ -79,6 +88,7 @@ export class QueryLogReader {
     this.#rest = text.slice(at);
     if (this.#rest.length <= LINE_MAX) return;
     this.#remarks.add('a line is too long for a log', `line ${this.#line + 1}`);
+    this.#takeNoise(this.#rest.length - LINE_MAX);
     this.#rest = this.#rest.slice(0, LINE_MAX);
   }
 
@@ -89,17 +99,28 @@ export class QueryLogReader {
 
   #take(raw: string): void {
     this.#line++;
-    if (raw.length > LINE_MAX) return;
+    if (raw.length > LINE_MAX) return this.#takeNoise(raw.length);
     const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
     if (this.#query(line)) return;
     const failure = FAILURE.exec(line);
     if (failure === null) {
+      if (isBinary(line)) this.#takeNoise(line.length);
       if (line !== '') this.#events.other(line, this.#line);
       return;
     }
     const [, name = '', type = '', text = ''] = failure;
     const upstream = UPSTREAM.exec(text)?.[1] ?? '';
     this.#events.failure({ name, type, upstream, text, line: this.#line });
+  }
+
+  #takeNoise(size: number): void {
+    const before = this.broken;
+    this.#noise += size;
+    if (this.broken && !before)
+      this.#remarks.add(
+        'more than 16 MiB are no text: the rest was not read',
+        `line ${this.#line + 1}`,
+      );
   }
 
   /** @returns false if the line is of no query */
@@ -160,4 +181,13 @@ export class QueryLogReader {
     const fraction = /\.\d{3}(\d{1,6})/.exec(stamp!)?.[1];
     return (this.#lastMs = ms + (fraction === undefined ? 0 : Number(`0.${fraction}`)));
   }
+}
+
+/** Whether there are bytes in a line that no text has. */
+function isBinary(line: string): boolean {
+  for (let at = 0; at < line.length; at++) {
+    const code = line.charCodeAt(at);
+    if (code < 7 || (code > 13 && code < 27)) return true;
+  }
+  return false;
 }
