@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { after, suite, test } from 'node:test';
+import { suite, test } from 'node:test';
+import { controlGroups } from '../../test/kit/control-groups.ts';
 import { memoryLimit } from './memory-limit.ts';
 
 const MIB = 1024 * 1024;
 
 void suite('the memory that a process may take', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-limit-'));
-  after(() => rmSync(folder, { recursive: true }));
-  let made = 0;
+  const groupFiles = controlGroups();
 
   /** What the limit is where the system shows these files. */
   function limitWith(own: string, groups: Readonly<Record<string, string>>): number {
-    const root = join(folder, String(made++));
-    for (const [name, text] of Object.entries({ ...groups, own })) {
-      mkdirSync(dirname(join(root, name)), { recursive: true });
-      writeFileSync(join(root, name), text);
-    }
-    return memoryLimit({ root, own: join(root, 'own') });
+    return memoryLimit(groupFiles(own, groups));
   }
 
   test('is that of its container, version 2, as it sees it at the top', () => {

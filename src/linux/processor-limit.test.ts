@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { after, suite, test } from 'node:test';
+import { suite, test } from 'node:test';
+import { controlGroups } from '../../test/kit/control-groups.ts';
 import { processorLimit, threadRoom } from './processor-limit.ts';
 
 void suite('the limit of processor time', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-limit-'));
-  after(() => rmSync(folder, { recursive: true }));
-  let made = 0;
+  const groupFiles = controlGroups();
 
   /** What the limit is where the system shows these files. */
   function limitWith(
@@ -16,12 +12,7 @@ void suite('the limit of processor time', () => {
     groups: Readonly<Record<string, string>>,
     read = processorLimit,
   ): number {
-    const root = join(folder, String(made++));
-    for (const [name, text] of Object.entries({ ...groups, own })) {
-      mkdirSync(dirname(join(root, name)), { recursive: true });
-      writeFileSync(join(root, name), text);
-    }
-    return read({ root, own: join(root, 'own') });
+    return read(groupFiles(own, groups));
   }
 
   test('is quota by period, version 2, as a container sees it at the top', () => {
