@@ -1,9 +1,9 @@
 /** Two bytes that depend on a name. */
+import { HASH_START, nextHash } from '../base/hash.ts';
 
 /** The same for the same name, everywhere (FNV-1a). */
 export function hashBytes(name: string): readonly [number, number] {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < name.length; at++)
-    hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193) >>> 0;
+  let hash = HASH_START;
+  for (let at = 0; at < name.length; at++) hash = nextHash(hash, name.charCodeAt(at));
   return [(hash >>> 8) & 255, hash & 255];
 }

@@ -77,7 +77,7 @@ export interface ClientView {
   /** Of these, those over TCP. */
   byTcp: number;
   /** Of these, those with EDNS. */
-  readonly edns: { asked: number };
+  withEdns: number;
   readonly recognition: Recognition;
   /** By server. */
   readonly servers: Map<string, { asked: number; lost: number }>;
@@ -312,7 +312,7 @@ export class Observations {
     if (view === null) return;
     countOutcome(view.outcomes, exchange);
     if (exchange.protocol === 'tcp') view.byTcp++;
-    if (exchange.udpSize > 0) view.edns.asked++;
+    if (exchange.udpSize > 0) view.withEdns++;
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
@@ -361,7 +361,7 @@ function newClient(address: string): ClientView {
     address,
     outcomes: noOutcomes(),
     byTcp: 0,
-    edns: { asked: 0 },
+    withEdns: 0,
     recognition: new Recognition(),
     servers: new Map(),
   };

@@ -1,4 +1,5 @@
 /** Texts of what is met again and again as bytes (names, addresses): printed once, and found by their bytes without making a key of them. */
+import { HASH_START, mixedHash, nextHash } from '../../base/hash.ts';
 
 /** Texts that are known; when there are more, all are forgotten. */
 const KNOWN_MAX = 100_000;
@@ -25,10 +26,10 @@ export class KnownTexts {
 
   /** The text of `bytes[start, end)`. */
   of(bytes: Uint8Array, start: number, end: number): string {
-    let hash = 0x811c9dc5;
-    for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193);
+    let hash = HASH_START;
+    for (let at = start; at < end; at++) hash = nextHash(hash, bytes[at]!);
     this.hash = hash;
-    const place = (hash ^ (hash >>> 15)) & (PLACES - 1);
+    const place = mixedHash(hash) & (PLACES - 1);
     const recent = this.#recent[place];
     if (recent !== undefined && isSame(recent.bytes, bytes, start, end)) return recent.text;
     const own = Buffer.from(bytes.subarray(start, end));

@@ -2,6 +2,7 @@
  * Exchanges become lookups: one call of an application, with both address families, all names of the search path and all repeats.
  * The wire does not say which exchanges belong together; names, ports and times nearly always do.
  */
+import { HASH_START, nextHash } from '../../base/hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import type { SearchDomains } from './search-walk.ts';
@@ -193,11 +194,11 @@ export class LookupGrouping {
 
 /** Of the first label, which all names of a walk have in common. */
 function firstLabelHash(name: string): number {
-  let hash = 0x811c9dc5;
+  let hash = HASH_START;
   for (let at = 0; at < name.length; at++) {
     const code = name.charCodeAt(at);
     if (code === 0x2e) break;
-    hash = Math.imul(hash ^ code, 0x01000193);
+    hash = nextHash(hash, code);
   }
   return hash;
 }

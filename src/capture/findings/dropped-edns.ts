@@ -56,8 +56,8 @@ function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations)
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));
   const asksBoth = (client: ClientView): boolean =>
-    client.edns.asked > 0 && client.edns.asked < client.outcomes.asked;
-  const users = theirs.filter(({ edns: own }) => own.asked > 0);
+    client.withEdns > 0 && client.withEdns < client.outcomes.asked;
+  const users = theirs.filter(({ withEdns }) => withEdns > 0);
   return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
 }
 
