@@ -5,10 +5,9 @@
  * lists are read by a program that is not ndots, which only shares the machine.
  */
 import { spawn } from 'node:child_process';
-import { setPriority } from 'node:os';
 import { answered } from '../test/kit/child.ts';
 import { limitedGroup } from './kit/control-group.ts';
-import { takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
+import { leaveProcessors, takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
 import {
   apiCorefile,
   apiServer,
@@ -31,8 +30,7 @@ const file = serviceQuestions(folder, services);
 
 const size = ['--services', `${services}`, '--endpoints', `${pods}`, '--pods', `${pods}`];
 const api = await apiServer(API, size);
-// It would be on another machine: what it takes it takes last.
-setPriority(api.pid, 19);
+leaveProcessors(api.pid);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -40,7 +38,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const readElsewhere: Disturbance = () => {
   const lists = ['api/v1/pods', 'api/v1/services', 'apis/discovery.k8s.io/v1/endpointslices'];
   const words = lists.flatMap((list) => ['-o', '/dev/null', `http://127.0.0.1:${API}/${list}`]);
-  const reader = spawn('curl', ['-s', ...words]);
+  const reader = spawn('chrt', ['--idle', '0', 'curl', '-s', ...words]);
   readers.push(reader.pid ?? 0);
   return () => {
     reader.kill();

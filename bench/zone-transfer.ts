@@ -8,10 +8,10 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
 import { startNamed } from '../test/kit/zone-servers.ts';
-import { takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
+import { leaveProcessors, takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
 import { compile, ndots, need, smoke, workFolder } from './kit/peers.ts';
 
-need('gcc', 'taskset', 'named', 'kdig');
+need('gcc', 'taskset', 'chrt', 'named', 'kdig');
 const folder = workFolder();
 const program = compile('pace.c', folder);
 const names = smoke ? 10_000 : 200_000;
@@ -49,6 +49,7 @@ const bind = await startNamed(
   5830,
   `zone "into.test" { type primary; file "${into}"; notify explicit; also-notify { 127.0.0.1 port 5820; }; notify-delay 0; };`,
 );
+leaveProcessors(bind.child.pid);
 const server = ndots(
   `.:5820 {\n bind 127.0.0.1\n file ${out} out.test\n secondary into.test {\n transfer from 127.0.0.1:5830\n }\n transfer {\n to *\n }\n prometheus 127.0.0.1:5821\n}`,
   folder,
@@ -66,7 +67,10 @@ function giving(zone: string, port: number, count: () => void): Disturbance {
     let stopped = false;
     let child: ChildProcess;
     const again = (): void => {
-      child = spawn('sh', ['-c', `exec kdig @127.0.0.1 -p ${port} ${zone} AXFR > /dev/null`]);
+      child = spawn('sh', [
+        '-c',
+        `exec chrt --idle 0 kdig @127.0.0.1 -p ${port} ${zone} AXFR > /dev/null`,
+      ]);
       const { pid = 0 } = child;
       clients.add(pid);
       child.once('exit', () => {

@@ -49,6 +49,11 @@ function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace>
   });
 }
 
+/** Has a process, all its threads, take only what others leave of the processors: it would be on another machine. */
+export function leaveProcessors(process: number): void {
+  spawnSync('chrt', ['--all-tasks', '--idle', '--pid', '0', String(process)]);
+}
+
 /**
  * Takes rounds until there are `count` that nobody else disturbed, at most half as many again; then those that were disturbed least.
  * @param own processes of the benchmark that run, besides this one and those of this one that have ended
