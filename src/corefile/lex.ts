@@ -197,3 +197,8 @@ export function needsQuotes(text: string): boolean {
   }
   return false;
 }
+
+/** The token of the tree: plain data, without the lexer's notes. @param text what the environment has made of its text */
+export function tokenOf({ place, quoted }: Token, text: string): Token {
+  return { text, place, quoted };
+}

@@ -1,7 +1,7 @@
 /** The problems and remarks of one reading of a Corefile. */
 import { printPlace } from '../base/problem.ts';
 import type { Place, Problem } from '../base/problem.ts';
-import { warning } from './problems.ts';
+import { parseProblem, warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 
 /** Nobody reads more; a file of garbage must not make a report of megabytes. */
@@ -22,6 +22,12 @@ export class Report {
     this.#add(this.found, problem);
   }
 
+  /** A mistake in the file itself, in CoreDNS's words. */
+  mistake(place: Place, text: string, advice: Advice): void {
+    if (!this.full) this.problem(parseProblem(place, text, advice));
+  }
+
+  /** Something that works, but probably not as meant. */
   warning(place: Place, text: string, advice: Advice): void {
     this.#add(this.remarks, warning(place, text, advice));
   }

@@ -275,6 +275,15 @@ export function fullName({ namespace, name }: Pick<CheckObject, 'namespace' | 'n
   return `${namespace}/${name}`;
 }
 
+/** What a check is found by: no two have the same. */
+export function keyOf({
+  kind,
+  namespace,
+  name,
+}: Pick<CheckObject, 'kind' | 'namespace' | 'name'>): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
 /** The containers of a pod's specification that are objects. */
 export function containersOf(spec: JsonObject, key: string): readonly JsonObject[] {
   return list(spec, key).filter(isObject);

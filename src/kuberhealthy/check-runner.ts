@@ -1,38 +1,29 @@
 /** What the leading replica does: begins runs when they are due, ends those that do not report, and clears pods away. */
-import { sleep, type Clock } from '../base/clock.ts';
+import { sleep } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
-import { bugText, type Log } from '../base/log.ts';
+import { bugText } from '../base/log.ts';
 import { printDuration } from '../base/duration.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { child, text } from '../kube/api/json-object.ts';
-import type { Report } from '../probe/kuberhealthy/report.ts';
-import type { CheckCluster } from './check-cluster.ts';
-import { reported, type RecordEvent } from './check-events.ts';
-import { fullName, isOfBefore, type CheckObject } from './check-object.ts';
+import { fullName, isOfBefore, keyOf, type CheckObject } from './check-object.ts';
 import { podOf } from './check-pod.ts';
 import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
+import { OwnRuns, type OwnRunsParts } from './own-runs.ts';
 import { PodSweeper, type Retention } from './pod-sweeper.ts';
+import { RefusedChecks } from './refused-checks.ts';
 
 /** What running checks takes. */
-export interface CheckRunnerParts {
+export interface CheckRunnerParts extends OwnRunsParts {
   readonly watch: CheckWatch;
-  readonly cluster: CheckCluster;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** What this replica is called, in states too. */
-  readonly authoritativePod: string;
   readonly retention: Retention;
-  readonly record: RecordEvent;
   /** Makes the names of runs: UUIDs. */
   readonly newRun: () => string;
   /** Where checkers report, without the path. */
   readonly reportingUrl: (signal: AbortSignal) => Promise<string>;
   /** Why a checker that ran may not have found the way to report; `''`: nothing is known against it. */
   readonly whyUnreported: () => Promise<string>;
-  /** Runs checks of ndots, written as a file of checks. Never rejects for what a person or a network may do. */
-  readonly runOwn: (content: string, check: CheckObject, signal: AbortSignal) => Promise<Report>;
 }
 
 /** What the scheduler is doing, for metrics. */
@@ -53,32 +44,24 @@ const ASKED_MS = 10_000;
 /** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
 const BUSY_MAX = 16;
 const BEGIN_MAX = 20;
-/** Checks of ndots that run at the same time: they measure times. */
-const OWN_MAX = 4;
 /** A report that is on its way at the deadline may still be taken; then the run has failed. */
 const GRACE_MS = 2000;
 /** After a failure of the API server nothing is tried for so long. */
 const REST_MS = 5000;
 /** As long as it asks for, but no longer. */
 const REST_MAX_MS = 60_000;
-/** A check that alone cannot be changed is left alone for as long as after any failure, then twice as long, and so on, up to this. */
-const REFUSED_MAX_MS = 5 * 60_000;
 
 /** Runs checks for as long as this replica leads. */
 export class CheckRunner {
   readonly #parts: CheckRunnerParts;
   readonly #failures: FailureReport;
-  readonly #refusals: FailureReport;
   readonly #busy = new Set<string>();
-  /** Runs of ndots' own checks: run → what ends it. */
-  readonly #own = new Map<string, AbortController>();
+  readonly #own: OwnRuns;
   readonly sweeper: PodSweeper;
-  /** Runs of them that are about to begin. */
-  #ownBeginning = 0;
   /** Checks that run before they are due: somebody asked for it, or their run was given up. */
   readonly #asked = new Set<string>();
-  /** Checks that the API server did not let be changed: how often in a row, and until when they are left alone. */
-  readonly #refused = new Map<string, Refusal>();
+  /** Checks that the API server did not let be changed. */
+  readonly #refused: RefusedChecks;
   /** Checks at which the last failure was found: after the rest the others have their turn first. */
   readonly #last = new Map<string, CheckObject>();
   #leads = false;
@@ -92,7 +75,8 @@ export class CheckRunner {
     this.#parts = parts;
     const { clock, log } = parts;
     this.#failures = new FailureReport({ clock, log, work: 'running checks' });
-    this.#refusals = new FailureReport({ clock, log, work: 'running single checks' });
+    this.#refused = new RefusedChecks(parts);
+    this.#own = new OwnRuns(parts, this.#failures, this.#refused);
     this.sweeper = new PodSweeper(parts);
   }
 
@@ -114,7 +98,7 @@ export class CheckRunner {
     this.#asked.clear();
     this.#refused.clear();
     this.#last.clear();
-    for (const own of this.#own.values()) own.abort();
+    this.#own.abortAll();
     await sweeping;
   }
 
@@ -160,7 +144,7 @@ export class CheckRunner {
     const { watch } = this.#parts;
     const isGone = ({ kind, namespace, name }: CheckObject): boolean =>
       watch.get(kind, namespace, name) === null;
-    for (const [key, { check }] of this.#refused) if (isGone(check)) this.#refused.delete(key);
+    this.#refused.forget(isGone);
     for (const [key, check] of this.#last) if (isGone(check)) this.#last.delete(key);
   }
 
@@ -180,7 +164,7 @@ export class CheckRunner {
     const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
     const key = keyOf(check);
     if (this.#busy.has(key) || check.isBlocked) return null;
-    if (clock.now() < (this.#refused.get(key)?.until ?? -Infinity)) return null;
+    if (this.#refused.has(check)) return null;
     if (check.isGoing) return this.#letGo;
     if (isOfBefore(check)) return this.#mayBegin(check);
     const ageMs = watch.sinceBegun(check);
@@ -201,8 +185,7 @@ export class CheckRunner {
   }
 
   #mayBegin({ ownChecks }: CheckObject): Step | null {
-    const own = this.#own.size + this.#ownBeginning;
-    return ownChecks !== null && own >= OWN_MAX ? null : this.#begin;
+    return ownChecks !== null && this.#own.isFull ? null : this.#begin;
   }
 
   async #take(check: CheckObject, step: Step, signal: AbortSignal): Promise<void> {
@@ -214,11 +197,11 @@ export class CheckRunner {
       this.#servedAt = clock.now();
       this.#failures.over();
       this.#last.delete(key);
-      if (this.#refused.delete(key) && this.#refused.size === 0) this.#refusals.over();
+      this.#refused.delete(check);
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiFailure) {
-        if (this.#isOfCheck(error)) return this.#leaveAlone(check, error);
+        if (this.#isOfCheck(error)) return this.#refused.add(check, error);
         this.#last.set(key, check);
         const restMs = Math.min(REST_MAX_MS, Math.max(REST_MS, error.retryAfterMs ?? 0));
         this.#restUntil = clock.now() + restMs;
@@ -235,16 +218,6 @@ export class CheckRunner {
     return (
       isOfObject(failure) || (failure.kind === 'server' && clock.now() - this.#servedAt < REST_MS)
     );
-  }
-
-  #leaveAlone(check: CheckObject, failure: ApiFailure): void {
-    const { clock } = this.#parts;
-    const times = (this.#refused.get(keyOf(check))?.times ?? 0) + 1;
-    const restMs = Math.min(REFUSED_MAX_MS, REST_MS * 2 ** (times - 1));
-    this.#refused.set(keyOf(check), { check, times, until: clock.now() + restMs });
-    const { kind, advice } = failure;
-    const message = `${fullName(check)}: ${failure.message}`;
-    this.#refusals.failed({ kind, advice, message }, restMs, 'the others run');
   }
 
   async #letGo(check: CheckObject, signal: AbortSignal): Promise<void> {
@@ -273,12 +246,7 @@ export class CheckRunner {
   async #begin(check: CheckObject, signal: AbortSignal): Promise<void> {
     this.#asked.delete(keyOf(check));
     if (check.ownChecks === null) return this.#beginRun(check, signal);
-    this.#ownBeginning++;
-    try {
-      await this.#beginRun(check, signal);
-    } finally {
-      this.#ownBeginning--;
-    }
+    await this.#own.begin(() => this.#beginRun(check, signal));
   }
 
   async #beginRun(check: CheckObject, signal: AbortSignal): Promise<void> {
@@ -303,7 +271,7 @@ export class CheckRunner {
       return;
     this.#numbers = { ...this.#numbers, begun: this.#numbers.begun + 1 };
     if (started.ownChecks !== null)
-      return void this.#runOwn(started, started.ownChecks, run, signal);
+      return void this.#own.run(started, started.ownChecks, run, signal);
     const begunAt = started.state.begunAt ?? clock.wall();
     const pod = podOf(started, {
       run,
@@ -326,7 +294,7 @@ export class CheckRunner {
 
   async #end(check: CheckObject, signal: AbortSignal): Promise<void> {
     const { run } = check.state;
-    this.#own.get(run)?.abort();
+    this.#own.abort(run);
     const why =
       check.ownChecks === null ? await this.#whyUnreported(check) : 'the checks did not end';
     const message = `check run ${run} exceeded timeout ${printDuration(check.timeoutMs)}${why === '' ? '' : `: ${why}`}`;
@@ -359,46 +327,6 @@ export class CheckRunner {
     );
     if (failed !== null) log.warning(`${fullName(check)}: ${error}`);
   }
-
-  async #runOwn(
-    check: CheckObject,
-    content: string,
-    run: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { cluster, clock, runOwn, authoritativePod, log, record } = this.#parts;
-    const stop = new AbortController();
-    this.#own.set(run, stop);
-    const either = AbortSignal.any([signal, stop.signal]);
-    try {
-      const { OK: ok, Errors: errors } = await runOwn(content, check, either);
-      if (either.aborted) return;
-      for (;;) {
-        try {
-          const written = await cluster.changeState(
-            check,
-            (now) =>
-              now.state.run === run && now.state.isRunning
-                ? ended(now, { ok, errors, authoritativePod }, clock.wall())
-                : null,
-            either,
-          );
-          if (written !== null) record(check, reported({ ok, errors }));
-          return;
-        } catch (error) {
-          if (!(error instanceof ApiFailure) || either.aborted) throw error;
-          // Others wait for their turn: the run is given up later.
-          if (isOfObject(error)) return this.#leaveAlone(check, error);
-          this.#failures.failed(error, REST_MS, 'states stay as they are');
-        }
-        await sleep(clock, REST_MS, either);
-      }
-    } catch (error) {
-      if (!either.aborted) log.error(`${fullName(check)}: ${bugText(error)}`);
-    } finally {
-      this.#own.delete(run);
-    }
-  }
 }
 
 /** Whether a job's pod has said how it went. One that could not be run, or said nothing in time, stays as it is, as with Kuberhealthy. */
@@ -406,17 +334,4 @@ function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');
 }
 
-/** What became of a check that the API server did not let be changed. */
-interface Refusal {
-  readonly check: CheckObject;
-  /** In a row. */
-  readonly times: number;
-  /** Until when it is left alone. */
-  readonly until: number;
-}
-
 type Step = (check: CheckObject, signal: AbortSignal) => Promise<void>;
-
-function keyOf({ kind, namespace, name }: CheckObject): string {
-  return `${kind} ${namespace}/${name}`;
-}

@@ -12,6 +12,7 @@ import { JsonStore, type JsonChange, type LeftOut } from '../kube/store/json-sto
 import { ObjectRoom } from '../kube/store/object-room.ts';
 import {
   fullName,
+  keyOf,
   readHealthCheck,
   readKhCheck,
   readKhJob,
@@ -330,12 +331,4 @@ interface Sighting {
 function namesOf(object: JsonObject): { namespace: string; name: string } {
   const metadata = child(object, 'metadata');
   return { namespace: text(metadata, 'namespace'), name: text(metadata, 'name') };
-}
-
-function keyOf({
-  kind,
-  namespace,
-  name,
-}: Pick<CheckObject, 'kind' | 'namespace' | 'name'>): string {
-  return `${kind} ${namespace}/${name}`;
 }

@@ -5,8 +5,10 @@
  * 5 s), because they are drawn by chance.
  */
 import type { Timer } from '../base/clock.ts';
-import { newId, type ModelContext } from './client.ts';
+import type { ModelContext } from './client.ts';
+import { CaresCache } from './c-ares-cache.ts';
 import {
+  caresQuery,
   plainSetup,
   statusOf,
   type CaresChannel,
@@ -17,27 +19,15 @@ import {
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
+import { CaresServers, type CaresServer } from './c-ares-servers.ts';
 import { TimeoutTimer } from './c-ares-timer.ts';
-import type { Arrival, Query, Socket } from './network.ts';
-import { sameName, type Reply } from './reply.ts';
+import { isReplyTo, type Arrival, type Query, type Socket } from './network.ts';
+import { isServerError, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
-interface Server {
-  readonly address: string;
-  readonly index: number;
-  failures: number;
-  /** When the last failure was noted. */
-  failedAt: number;
-  readonly connections: Connection[];
-  /** null = the server has shown that it knows no cookies. */
-  cookies: boolean;
-  totalMs: number;
-  answers: number;
-}
-
 interface Connection {
-  readonly server: Server;
+  readonly server: CaresServer;
   readonly tcp: boolean;
   /** null while a TCP connection is being opened. */
   socket: Socket | null;
@@ -62,32 +52,23 @@ interface Question {
   readonly end: (ended: Ended) => void;
 }
 
-/** Bounds of the adaptive time-out, and how it follows the average latency. */
-const shortestMs = 250;
-const longestMs = 5000;
-const latencyFactor = 5;
-const enoughAnswers = 3;
-/** The part of a repeated time-out that jitter takes off at most, and how finely it is drawn. */
-const mostJitter = 0.5;
-/** How finely jitter is drawn. */
-export const jitterSteps = 65_537;
 /** One in so many times, replies that come in the same moment are read one after the other. */
 const readingSteps = 4;
-/** Seconds that an answer is kept at most. */
-const longestTtl = 3600;
 
 /** How c-ares sends from 1.22 on: see the head of this file. */
 export class Channel implements CaresChannel {
   readonly #context: ModelContext;
   readonly #conf: CaresConf;
   readonly #traits: CaresTraits;
-  readonly #servers: Server[];
+  readonly #servers: CaresServers;
+  /** The newest first. */
+  readonly #connections: Connection[] = [];
   readonly #open = new Set<Question>();
   /** When something was read last, and whether all that came in this moment was read together. */
   #readAt = -Infinity;
   #together = true;
   readonly #timeouts: TimeoutTimer;
-  readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
+  readonly #cache: CaresCache;
   readonly #setup: ChannelSetup;
 
   constructor(
@@ -101,37 +82,20 @@ export class Channel implements CaresChannel {
     this.#traits = traits;
     this.#setup = setup;
     this.#timeouts = new TimeoutTimer(context.network.clock, setup.tickMs);
-    this.#servers = conf.servers.map((address, index) => ({
-      address,
-      index,
-      failures: 0,
-      failedAt: 0,
-      connections: [],
-      cookies: traits.cookies,
-      totalMs: 0,
-      answers: 0,
-    }));
+    this.#cache = new CaresCache(context.network.clock);
+    this.#servers = new CaresServers(context, conf, traits);
   }
 
   query(name: string, type: string, why: string): Pending {
-    const cached = this.#cache.get(`${name.toLowerCase()} ${type}`);
-    if (cached !== undefined && cached.until > this.#context.network.clock.now()) {
+    const reply = this.#cache.get(name, type);
+    if (reply !== null) {
       this.#context.trace.step(
         `c-ares has the answer for ${name} ${type} in its cache: no query is sent`,
       );
-      const { reply } = cached;
       const done = Promise.resolve({ status: statusOf(reply), reply });
       return { done, cached: true, stopRetrying: () => {} };
     }
-    const taken = new Set([...this.#open].map((question) => question.query.id));
-    const query: Query = {
-      id: newId(this.#context.random, taken),
-      name,
-      type,
-      edns: null,
-      ad: false,
-      why,
-    };
+    const query = caresQuery(this.#context, this.#open, { name, type, why });
     let made: Question | null = null;
     const done = new Promise<Ended>((resolve) => {
       made = {
@@ -159,34 +123,20 @@ export class Channel implements CaresChannel {
     };
   }
 
-  /** The server with the fewest failures in a row; among equals the one that failed longest ago, or the first. */
-  #best(): Server | undefined {
-    const { oldestFailureFirst } = this.#traits;
-    const sorted = [...this.#servers].sort(
-      (one, other) =>
-        one.failures - other.failures ||
-        (oldestFailureFirst ? one.failedAt - other.failedAt : 0) ||
-        one.index - other.index,
-    );
-    if (!this.#conf.rotate) return sorted[0];
-    const equal = sorted.filter((server) => server.failures === sorted[0]?.failures);
-    return equal[this.#context.random.integer(equal.length)];
-  }
-
-  #send(question: Question, wanted: Server | null): void {
-    const server = wanted ?? this.#best();
+  #send(question: Question, wanted: CaresServer | null): void {
+    const server = wanted ?? this.#servers.best();
     if (server === undefined)
       return this.#finish(question, { status: 'ECONNREFUSED', reply: null });
     const connection = this.#connectionFor(server, question.tcp);
     if (connection === null) {
-      this.#blame(server);
+      this.#servers.blame(server);
       return this.#retry(question, 'ECONNREFUSED', null);
     }
     this.#dress(question, server);
     if (connection.socket === null) connection.waiting.push(question);
     else if (typeof connection.socket.send(question.query, server.address) === 'string') {
       if (this.#traits.breaksOnSend) this.#break(connection, 'ECONNREFUSED');
-      else this.#blame(server);
+      else this.#servers.blame(server);
       return this.#retry(question, 'ECONNREFUSED', null);
     }
     const { clock } = this.#context.network;
@@ -194,11 +144,11 @@ export class Channel implements CaresChannel {
     connection.questions.add(question);
     question.sentAt = clock.now();
     question.timer?.cancel();
-    const waitMs = this.#timeoutMs(question, server);
+    const waitMs = this.#servers.timeoutMs(server, question.tries);
     question.timer = this.#timeouts.after(waitMs, () => {
       // Closed before, this one waits for the next round.
       if (!this.#traits.closesLast) this.rest();
-      if (this.#traits.countsSilence) this.#blame(server);
+      if (this.#traits.countsSilence) this.#servers.blame(server);
       if (this.#traits.newSocket === 'timeout') connection.retired = true;
       this.#retry(question, 'ETIMEOUT', null);
       if (this.#traits.closesLast) this.#sweepLater();
@@ -206,7 +156,7 @@ export class Channel implements CaresChannel {
   }
 
   /** OPT with a cookie, as long as the server has not answered without one; no cookie over TCP. */
-  #dress(question: Question, server: Server): void {
+  #dress(question: Question, server: CaresServer): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
     const edns = question.edns
       ? { size: this.#traits.ednsSize, cookie: question.cookieSent }
@@ -215,23 +165,8 @@ export class Channel implements CaresChannel {
     question.query = { ...question.query, edns, why: `${question.why}${again}` };
   }
 
-  /** Five times the average latency once it is known; doubled each time round the servers, less up to half of that. */
-  #timeoutMs(question: Question, server: Server): number {
-    const measured =
-      this.#traits.adapts && server.answers >= enoughAnswers
-        ? Math.trunc(server.totalMs / server.answers) * latencyFactor
-        : 0;
-    const hintMs = measured === 0 ? this.#conf.timeoutMs : measured;
-    const base = this.#traits.adapts ? Math.min(longestMs, Math.max(shortestMs, hintMs)) : hintMs;
-    const rounds = Math.trunc(question.tries / this.#servers.length);
-    if (rounds === 0) return base;
-    const grown = base * 2 ** rounds;
-    const jitter = (this.#context.random.integer(jitterSteps) / (jitterSteps - 1)) * mostJitter;
-    return Math.max(base, Math.trunc(grown - grown * jitter));
-  }
-
-  #connectionFor(server: Server, tcp: boolean): Connection | null {
-    const known = server.connections.find((connection) => connection.tcp === tcp);
+  #connectionFor(server: CaresServer, tcp: boolean): Connection | null {
+    const known = this.#connections.find((one) => one.server === server && one.tcp === tcp);
     const spoilt = this.#traits.newSocket === 'failure' && server.failures > 0;
     if (known !== undefined && (tcp || !(known.retired || spoilt))) return known;
     const connection: Connection = {
@@ -248,7 +183,7 @@ export class Channel implements CaresChannel {
       connection.socket = socket;
       socket.watch(() => this.#read(connection));
     } else this.#connect(connection);
-    server.connections.unshift(connection);
+    this.#connections.unshift(connection);
     return connection;
   }
 
@@ -287,10 +222,7 @@ export class Channel implements CaresChannel {
   #answer(connection: Connection, arrival: Arrival & { kind: 'reply' }): void {
     const { reply, exchange } = arrival;
     const { server } = connection;
-    const question = [...this.#open].find(
-      ({ query }) =>
-        query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name),
-    );
+    const question = [...this.#open].find(({ query }) => isReplyTo(reply, query));
     if (question === undefined) return;
     const { defersRetries } = this.#traits;
     if (question.cookieSent) server.cookies = false;
@@ -306,10 +238,8 @@ export class Channel implements CaresChannel {
       question.tcp = true;
       return this.#later(defersRetries, () => this.#send(question, null));
     }
-    const refused =
-      reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
-    if (refused && !this.#setup.finalErrors) {
-      this.#blame(server);
+    if (isServerError(reply) && !this.#setup.finalErrors) {
+      this.#servers.blame(server);
       note(
         exchange,
         `${reply.rcode}: c-ares remembers the failure and tries the best server again. ${cite('cares-retry')}`,
@@ -317,26 +247,12 @@ export class Channel implements CaresChannel {
       const status = statusOf(reply);
       return this.#retry(question, status, reply);
     }
-    server.failures = 0;
-    server.failedAt = 0;
-    const tookMs = Math.max(1, Math.trunc(this.#context.network.clock.now() - question.sentAt));
+    this.#servers.forgive(server);
     if (reply.rcode === 'NOERROR' || reply.rcode === 'NXDOMAIN') {
-      server.totalMs += tookMs;
-      server.answers++;
-      this.#keep(reply);
+      this.#servers.answered(server, question.sentAt);
+      if (this.#setup.caching && this.#traits.caches) this.#cache.put(reply);
     }
     this.#finish(question, { status: statusOf(reply), reply });
-  }
-
-  #keep(reply: Reply): void {
-    if (!this.#setup.caching || !this.#traits.caches || reply.truncated) return;
-    const ttls = reply.answer.map((record) => record.ttl);
-    if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);
-    const ttl =
-      reply.rcode === 'NXDOMAIN' ? (reply.negativeTtl ?? 0) : Math.min(longestTtl, ...ttls);
-    if (ttl <= 0) return;
-    const until = this.#context.network.clock.now() + ttl * 1000;
-    this.#cache.set(`${reply.name.toLowerCase()} ${reply.type}`, { reply, until });
   }
 
   #retry(question: Question, status: CaresStatus, reply: Reply | null): void {
@@ -345,7 +261,7 @@ export class Channel implements CaresChannel {
     const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;
     question.failure = known ? status : (question.failure ?? 'ETIMEOUT');
     question.tries++;
-    if (question.tries < this.#servers.length * this.#conf.attempts && !question.noRetries) {
+    if (question.tries < this.#servers.count * this.#conf.attempts && !question.noRetries) {
       const deferred = reply !== null && this.#traits.defersRetries;
       return this.#later(deferred, () => this.#send(question, null));
     }
@@ -369,19 +285,14 @@ export class Channel implements CaresChannel {
     question.connection = null;
   }
 
-  #blame(server: Server): void {
-    server.failures++;
-    server.failedAt = this.#context.network.clock.now();
-  }
-
   /** A broken connection: its questions are sent again elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
     const { blamesFirst } = this.#traits;
-    if (blamesFirst) this.#blame(connection.server);
+    if (blamesFirst) this.#servers.blame(connection.server);
     const questions = [...connection.questions];
     this.#close(connection);
     for (const question of questions) this.#retry(question, status, null);
-    if (!blamesFirst) this.#blame(connection.server);
+    if (!blamesFirst) this.#servers.blame(connection.server);
   }
 
   #finish(question: Question, ended: Ended): void {
@@ -397,17 +308,14 @@ export class Channel implements CaresChannel {
   }
 
   rest(): void {
-    for (const server of this.#servers) {
-      for (const connection of [...server.connections]) {
-        if (connection.questions.size === 0) this.#close(connection);
-      }
+    for (const connection of [...this.#connections]) {
+      if (connection.questions.size === 0) this.#close(connection);
     }
   }
 
   #close(connection: Connection): void {
     connection.socket?.close();
-    const { connections } = connection.server;
-    const at = connections.indexOf(connection);
-    if (at >= 0) connections.splice(at, 1);
+    const at = this.#connections.indexOf(connection);
+    if (at >= 0) this.#connections.splice(at, 1);
   }
 }

@@ -3,8 +3,9 @@
  * servers; an error reply moves to the next server at once; nothing is remembered.
  */
 import type { Timer } from '../base/clock.ts';
-import { newId, type ModelContext } from './client.ts';
+import type { ModelContext } from './client.ts';
 import {
+  caresQuery,
   plainSetup,
   statusOf,
   type CaresChannel,
@@ -16,8 +17,8 @@ import {
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import { TimeoutTimer } from './c-ares-timer.ts';
-import type { Arrival, Query, Socket } from './network.ts';
-import { sameName } from './reply.ts';
+import { isReplyTo, type Arrival, type Query, type Socket } from './network.ts';
+import { isServerError } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
@@ -79,15 +80,7 @@ export class OldChannel implements CaresChannel {
   }
 
   query(name: string, type: string, why: string): Pending {
-    const taken = new Set([...this.#open].map((question) => question.query.id));
-    const query = {
-      id: newId(this.#context.random, taken),
-      name,
-      type,
-      edns: null,
-      ad: false,
-      why,
-    };
+    const query = caresQuery(this.#context, this.#open, { name, type, why });
     let made: Question | null = null;
     const done = new Promise<Ended>((resolve) => {
       const question: Question = {
@@ -182,10 +175,7 @@ export class OldChannel implements CaresChannel {
 
   #answer(server: Server, socket: Socket, arrival: Arrival & { kind: 'reply' }): void {
     const { reply, exchange } = arrival;
-    const question = [...this.#open].find(
-      ({ query: sent }) =>
-        sent.id === reply.id && sent.type === reply.type && sameName(sent.name, reply.name),
-    );
+    const question = [...this.#open].find(({ query }) => isReplyTo(reply, query));
     if (question === undefined) return;
     if (socket.protocol === 'udp' && (reply.truncated || reply.size > packetBytes)) {
       if (question.tcp) return;
@@ -199,9 +189,7 @@ export class OldChannel implements CaresChannel {
       this.#send(question);
       return;
     }
-    const refused =
-      reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
-    if (refused && !this.#setup.finalErrors) {
+    if (isServerError(reply) && !this.#setup.finalErrors) {
       note(
         exchange,
         `${reply.rcode}: c-ares tries the next server, or again. ${cite('cares-retry')}`,

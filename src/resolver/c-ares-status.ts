@@ -1,6 +1,7 @@
 /** How a query of c-ares ends, and what its two ways of sending have in common. */
-import { failed, found, type Found } from './client.ts';
+import { failed, found, newId, type Found, type ModelContext } from './client.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
+import type { Query } from './network.ts';
 import { hasCname, sameName, type Reply } from './reply.ts';
 
 /** Why a query ended. */
@@ -77,6 +78,16 @@ export interface CaresChannel {
   query(name: string, type: string, why: string): Pending;
   /** The lookup is over: sockets that nobody needs are closed. */
   rest(): void;
+}
+
+/** A query as c-ares makes it; its id is that of none under way. */
+export function caresQuery(
+  { random }: ModelContext,
+  open: Iterable<{ readonly query: Query }>,
+  question: Pick<Query, 'name' | 'type' | 'why'>,
+): Query {
+  const taken = new Set(Array.from(open, ({ query }) => query.id));
+  return { ...question, id: newId(random, taken), edns: null, ad: false };
 }
 
 /** The end of a lookup with this status, as ares_strerror words it. */

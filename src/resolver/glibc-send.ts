@@ -3,8 +3,8 @@
  * connected socket; a second attempt at every server; after half an answer the slower, serial modes, which the
  * process then keeps; TCP, for both, as soon as one reply is truncated.
  */
-import type { Fault, Query, Socket, SentQuery } from './network.ts';
-import { sameName, type Reply } from './reply.ts';
+import { isReplyTo, type Fault, type Query, type Socket, type SentQuery } from './network.ts';
+import { isServerError, type Reply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 import type { ModelContext } from './client.ts';
@@ -308,15 +308,8 @@ class Round {
   }
 
   #find(reply: Reply): Query | undefined {
-    return this.#queries.find(
-      (query) =>
-        query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name),
-    );
+    return this.#queries.find((query) => isReplyTo(reply, query));
   }
-}
-
-function isServerError(reply: Reply): boolean {
-  return reply.rcode === 'SERVFAIL' || reply.rcode === 'NOTIMP' || reply.rcode === 'REFUSED';
 }
 
 /** NOERROR without any record, neither authoritative nor from a recursive server: taken for a lame referral. */

@@ -3,7 +3,7 @@
  * from a script, in virtual time) and the live one in cli/, with real sockets. Nothing here knows a resolver.
  */
 import type { Clock } from '../base/clock.ts';
-import type { Reply } from './reply.ts';
+import { sameName, type Reply } from './reply.ts';
 
 /** What a query travels by. */
 export type Protocol = 'udp' | 'tcp';
@@ -27,6 +27,11 @@ export interface Query {
   readonly why: string;
   /** Sent on the client's behalf by something between it and the server. */
   readonly relayed?: boolean;
+}
+
+/** Whether a reply is to this query: its id, its type, its name in whatever case. */
+export function isReplyTo(reply: Reply, query: Query): boolean {
+  return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
 /** One query as a model sent it, and what became of it there; `lookups.ts` makes an exchange of it. */

@@ -57,6 +57,11 @@ export function hasCname(reply: Reply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
+/** Whether the server says that it cannot answer, whoever asks: for most clients the next server's turn. */
+export function isServerError({ rcode }: Reply): boolean {
+  return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
+}
+
 /** One or two words for the answer: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname`, `TC`. */
 export function labelOf(reply: Reply): string {
   if (reply.label !== undefined) return reply.label;

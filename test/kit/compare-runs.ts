@@ -4,7 +4,7 @@
  */
 import { parseAddress, printAddress } from '../../src/base/ip.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
-import { jitterSteps } from '../../src/resolver/c-ares-channel.ts';
+import { jitterSteps } from '../../src/resolver/c-ares-servers.ts';
 import type { SentQuery } from '../../src/resolver/network.ts';
 import type { Labelled, MeasuredQuery, MeasuredResult, ModelRun, Run } from './measured.ts';
 

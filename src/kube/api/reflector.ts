@@ -1,12 +1,13 @@
+/** Lists and watches of the Kubernetes API, and what keeps a store equal to them. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
-import { Backoff } from '../../base/backoff.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
 import { asObject, child, isObject, text, type JsonObject } from './json-object.ts';
 import type { Form, WatchedResource } from './resources.ts';
 import { isBehind, presentVersion } from './resource-version.ts';
+import { ListWatchState } from './list-watch-state.ts';
 import { LineReader, ListReader, MalformedStream, type JsonStream } from './json-stream.ts';
 import { roundedDuration, FailureReport } from '../../base/failure-report.ts';
 
@@ -46,34 +47,18 @@ export interface ReflectorParts<T, C> {
  */
 export class Reflector<T, C> {
   readonly #parts: ReflectorParts<T, C>;
-  readonly #backoff: Backoff;
-  /** Of lists that no watch could begin from. */
-  readonly #relisting: Backoff;
+  readonly #state: ListWatchState;
   readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
-  #form = 0;
-  /** From where to watch on; null = a list is due. */
-  #version: string | null = null;
-  #listedBefore = false;
-  /** The last watch broke off before its time. */
-  #interrupted = false;
-  #listedAt = -Infinity;
   #lastGoodAt: number | null = null;
   /** Bookmarks have come, so a quiet connection is a dead one. */
   #bookmarks = false;
-  #streaming = true;
-  /** Streaming was given up for an error that may be the server's only for now: a list will tell. */
-  #doubted = false;
-  #pages = true;
-  #watchFailures = 0;
-  #garbledLists = 0;
   #out: C[] = [];
 
   constructor(parts: ReflectorParts<T, C>) {
     this.#parts = parts;
-    this.#backoff = new Backoff(parts.clock, parts.random);
-    this.#relisting = new Backoff(parts.clock, parts.random);
+    this.#state = new ListWatchState(parts.clock, parts.random, parts.resource.forms.length);
     this.#failures = new FailureReport({
       log: parts.log,
       clock: parts.clock,
@@ -94,8 +79,9 @@ export class Reflector<T, C> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        if (this.#version !== null) await this.#watch(this.#version);
-        else if (this.#streaming && (await this.#parts.canStream())) await this.#streamList();
+        const { version, streaming } = this.#state;
+        if (version !== null) await this.#watch(version);
+        else if (streaming && (await this.#parts.canStream())) await this.#streamList();
         else await this.#list();
       } catch (error) {
         if (signal.aborted) break;
@@ -114,8 +100,8 @@ export class Reflector<T, C> {
     const form = this.#currentForm();
     // The first list may come from the server's cache, which spares its database when a whole cluster restarts;
     // later ones must be current, or a lagging server would take us back in time.
-    const version: Record<string, string> = this.#listedBefore ? {} : { resourceVersion: '0' };
-    const pages: Record<string, string> = this.#pages ? { limit: String(PAGE_ITEMS) } : {};
+    const version: Record<string, string> = this.#state.hasListed ? {} : { resourceVersion: '0' };
+    const pages: Record<string, string> = this.#state.pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
     store.beginList();
     const begun = this.#parts.clock.now();
@@ -158,11 +144,11 @@ export class Reflector<T, C> {
       },
       true,
     );
-    if (this.#version === null) throw new MalformedStream('the initial events ended early');
+    if (this.#state.version === null) throw new MalformedStream('the initial events ended early');
   }
 
   async #watch(version: string): Promise<void> {
-    if (this.#interrupted) await this.#compareVersions(version);
+    if (this.#state.interrupted) await this.#compareVersions(version);
     await this.#follow({ resourceVersion: version }, false);
   }
 
@@ -197,9 +183,8 @@ export class Reflector<T, C> {
     const lines = new LineReader((line) => {
       events++;
       const done = this.#event(form, asObject(line), filling);
-      this.#backoff.succeed();
-      this.#watchFailures = 0;
-      if (this.#listedBefore) this.#lastGoodAt = clock.now();
+      this.#state.progressed();
+      if (this.#state.hasListed) this.#lastGoodAt = clock.now();
       if (done) filling = false;
     });
     await client.stream({
@@ -226,7 +211,7 @@ export class Reflector<T, C> {
       },
     });
     const lastedMs = clock.now() - started;
-    this.#interrupted = lastedMs < seconds * 1000;
+    this.#state.interrupted = lastedMs < seconds * 1000;
     if (events === 0 && lastedMs < SHORT_WATCH_MS) {
       throw new ApiFailure({
         kind: 'network',
@@ -268,10 +253,10 @@ export class Reflector<T, C> {
         throw new MalformedStream(`an event of type '${type}'`);
     }
     const version = text(metadata, 'resourceVersion');
-    if (!filling && type === 'BOOKMARK' && isBehind(version, this.#version ?? ''))
-      throw this.#wentBack(version, this.#version!);
+    if (!filling && type === 'BOOKMARK' && isBehind(version, this.#state.version ?? ''))
+      throw this.#wentBack(version, this.#state.version!);
     // Within the initial events versions come in no order: nothing to continue from yet.
-    if (!filling && version !== '') this.#version = version;
+    if (!filling && version !== '') this.#state.version = version;
     return false;
   }
 
@@ -288,13 +273,7 @@ export class Reflector<T, C> {
     const { store, log } = this.#parts;
     store.endList(this.#out);
     this.#flush();
-    this.#version = version;
-    this.#listedBefore = true;
-    this.#listedAt = this.#parts.clock.now();
-    this.#interrupted = false;
-    this.#pages = true;
-    this.#doubted = false;
-    this.#backoff.succeed();
+    this.#state.listed(version);
     log.debug(`listed ${store.size} ${this.#currentForm().name}, ${store.bytes >> 10} KiB`);
     this.#good();
     this.#parts.listed();
@@ -316,7 +295,7 @@ export class Reflector<T, C> {
       });
     }
     // A fault of our own must not end the watch: it is told in full, and a fresh list starts over.
-    this.#version = null;
+    this.#state.version = null;
     log.error(bugText(error));
     return new ApiFailure({
       kind: 'malformed',
@@ -325,85 +304,24 @@ export class Reflector<T, C> {
     });
   }
 
-  /** A list that this server does not know of: whether there is another way to ask for it. */
-  #tryOtherwise(failure: ApiFailure): boolean {
-    // 500 is what a server says whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13).
-    if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
-      this.#streaming = false;
-      this.#doubted = failure.kind !== 'invalid';
-      return true;
-    }
-    if (failure.kind === 'missing' && this.#form + 1 < this.#parts.resource.forms.length) {
-      this.#form++;
-      return true;
-    }
-    return false;
-  }
-
-  /** Decides how to go on; returns how long to wait first, milliseconds. */
+  /** Tells of a failure what is worth telling. @returns how long to wait before the next try, milliseconds */
   #afterFailure(failure: ApiFailure): number {
-    const { clock } = this.#parts;
-    const watching = this.#version !== null;
-    this.#interrupted ||= watching;
-    if (!watching && this.#tryOtherwise(failure)) return 0;
-    const first = this.#backoff.failures === 0;
-    const backoffMs = this.#backoff.fail();
-    switch (failure.kind) {
-      case 'gone':
-        // Pages that outlived their list: the next one goes without. A watch too old: a list is due.
-        if (!watching) this.#pages = !this.#pages;
-        this.#version = null;
-        this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}; listing again`);
-        return Math.max(first ? 0 : backoffMs, watching ? this.#relistMs() : 0);
-      case 'future':
-        // A database restored from a backup: its versions are behind ours, and only a list tells what it holds.
-        this.#version = null;
-        if (watching && first) return this.#relistMs();
+    const { clock, log } = this.#parts;
+    const { as, waitMs } = this.#state.fail(failure);
+    switch (as) {
+      case 'detour':
+        return waitMs;
+      case 'relist':
+        log.debug(`${this.#task('watch')}: ${failure.message}; listing again`);
+        return waitMs;
+      case 'dropped':
+        log.debug(`${this.#task('watch')}: ${failure.message}`);
         break;
-      case 'invalid':
-        this.#version = null;
-        break;
-      case 'missing':
-        // A form that was served is not any more: the server was upgraded, and has a better one.
-        this.#version = null;
-        this.#form = 0;
-        if (watching && first) return this.#relistMs();
-        break;
-      case 'unauthorized':
-        // Fresh credentials may be all it takes.
-        if (first) return 0;
-        break;
-      default:
-        // Lists do not work either, so it was not the streaming.
-        if (!watching && this.#doubted) {
-          this.#doubted = false;
-          this.#streaming = true;
-        }
-        // A proxy in between may not let streaming lists through.
-        if (!watching && garbled(failure) && ++this.#garbledLists >= 3) this.#streaming = false;
-        // The version itself may be what the server chokes on (a database restored from a backup).
-        if (watching && ++this.#watchFailures >= 5) {
-          this.#version = null;
-          this.#watchFailures = 0;
-        }
-    }
-    const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
-    // A dropped watch that is taken up again at once is everyday life.
-    if (watching && first && failure.kind === 'network') {
-      this.#parts.log.debug(`${this.#task('watch')}: ${failure.message}`);
-    } else {
-      this.#failures.failed(failure, waitMs, keptText(this.#lastGoodAt, clock.now()));
+      case 'failure':
+        this.#failures.failed(failure, waitMs, keptText(this.#lastGoodAt, clock.now()));
     }
     this.#parts.failed(failure);
     return waitMs;
-  }
-
-  /** How long to wait before a list when the one before was of no use for long, milliseconds. */
-  #relistMs(): number {
-    if (this.#parts.clock.now() - this.#listedAt >= USEFUL_LIST_MS) this.#relisting.succeed();
-    const first = this.#relisting.failures === 0;
-    const waitMs = this.#relisting.fail();
-    return first ? 0 : waitMs;
   }
 
   /**
@@ -445,11 +363,11 @@ export class Reflector<T, C> {
 
   /** What is known is served meanwhile. A server that cut the last try short may not bear a slow reader. */
   get #unhurried(): boolean {
-    return this.#listedBefore && this.#backoff.failures === 0;
+    return this.#state.hasListed && this.#state.isHealthy;
   }
 
   #currentForm(): Form<T> {
-    return this.#parts.resource.forms[this.#form]!;
+    return this.#parts.resource.forms[this.#state.form]!;
   }
 
   #task(verb: 'list' | 'watch'): string {
@@ -457,16 +375,12 @@ export class Reflector<T, C> {
   }
 }
 
-/** What a proxy in between says by mistake must not keep us away for hours. */
-const RETRY_AFTER_MAX_MS = 60_000;
 /** client-go's page size; a page of pods is about 2 MiB on the wire. */
 const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
 /** A watch lasts one to two times this, so that the watches of many clients end apart. */
 const WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;
-/** A list from which a watch went on for so long was worth making: the next one is made at once. */
-const USEFUL_LIST_MS = 60_000;
 /** An API server gives a list up after 60 s. */
 const LIST_ANSWER_MS = 70_000;
 const LIST_SILENCE_MS = 60_000;
@@ -475,10 +389,6 @@ const LIST_MS = 15 * 60_000;
 /** Bookmarks come about once a minute. */
 const BOOKMARK_SILENCE_MS = 150_000;
 const initialEventsEnd = 'k8s.io/initial-events-end';
-
-function garbled(failure: ApiFailure): boolean {
-  return failure.kind === 'malformed' || failure.kind === 'silent';
-}
 
 function keptText(lastGoodAt: number | null, now: number): string {
   if (lastGoodAt === null) return 'nothing is known of them yet';

@@ -1,11 +1,9 @@
 /** A whole server as its control thread sees it: starting, taking Corefiles, ending. */
 import type { Clock } from '../../base/clock.ts';
-import { bugText, type Log } from '../../base/log.ts';
+import { bugText } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
-import { Problem, Problems, problemsIn } from '../../base/problem.ts';
+import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
-import type { ParseOutput } from '../../corefile/parse.ts';
-import type { Syntax } from '../../corefile/syntax.ts';
 import {
   allowForTermination,
   endProcessWithin,
@@ -16,7 +14,6 @@ import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { Endpoint } from '../../net/listener.ts';
 import { Channels } from './channels.ts';
-import { bindConfiguration, namesIn, type Configuration } from '../contract/configuration.ts';
 import {
   buildControl,
   undo,
@@ -24,37 +21,26 @@ import {
   type ControlParts,
 } from './control-generation.ts';
 import type { Kept } from '../contract/control-context.ts';
-import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
-import { httpShare, withinDescriptors } from './descriptor-shares.ts';
+import type { EndpointPlan } from '../contract/endpoints.ts';
+import { httpShare } from './descriptor-shares.ts';
 import { httpConnectionLimit, HttpListeners } from './http-listeners.ts';
-import type { Plugin } from '../contract/plugin.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { planCorefile, type CorefileParts } from './plan-corefile.ts';
 import type { Program } from '../contract/protocol.ts';
 import { within } from './time-limit.ts';
 import type { WorkerPort } from './worker-link.ts';
 import { Workers, type ThreadTimes } from './workers.ts';
 
 /** What a server is made of. */
-export interface ServerParts {
-  /** The plugins of these directives, in chain order; all there are if no names are given. */
-  readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
+export interface ServerParts extends CorefileParts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /**
-   * Reads and parses the Corefile as it is now. Syntaxes make for better hints.
-   * @throws Problem if it cannot be read
-   */
-  readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
-  /** Base of relative paths: the Corefile's folder. */
-  readonly folder: string;
   /**
    * Finds out whether somebody else holds an address, which opening it would not show (SO_REUSEPORT).
    * @throws Problem
    */
   readonly probe?: (endpoint: Endpoint) => Promise<void>;
-  /** How many workers answer, at least one, by the Corefile that the server starts with. */
-  readonly workers: (configuration: Configuration) => number;
   readonly spawn: (id: number, workers: number) => WorkerPort;
   /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
   readonly hangMs?: number;
@@ -62,8 +48,6 @@ export interface ServerParts {
   readonly httpConnections?: number;
   /** Other processes may serve HTTP at the same addresses meanwhile: one that takes over, say. */
   readonly sharesHttp?: boolean;
-  /** Descriptors that the process may open; without it no limit is known. */
-  readonly descriptors?: number;
   /** Something that ends the process (`loop`): the text is logged already. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
@@ -104,10 +88,8 @@ export class Server {
   #generation = 0;
   #ending = false;
   #debugging = false;
-  /** The start or the reload under way. */
-  #taking: Promise<unknown> | null = null;
-  /** The one reload that follows it, when asked for meanwhile. */
-  #next: Promise<boolean> | null = null;
+  /** The start, reloads, workers that are replaced. */
+  readonly #taking = new OneAtATime();
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -131,7 +113,7 @@ export class Server {
       collection: this.#collection,
       channels: this.#channels,
       program: () => this.#serving?.program ?? null,
-      alone: (take) => this.#afterTaking(take),
+      alone: (take) => this.#taking.after(take),
     });
     this.#control = {
       clock: parts.clock,
@@ -163,7 +145,7 @@ export class Server {
 
   /** Serves when it resolves. @throws Problems; nothing is left open then */
   start(): Promise<void> {
-    return this.#alone(() => this.#startNow());
+    return this.#taking.run(() => this.#startNow());
   }
 
   async #startNow(): Promise<void> {
@@ -216,27 +198,7 @@ export class Server {
    * being taken, it waits and takes it once more: the file may have changed after it was read.
    */
   reload(): Promise<boolean> {
-    if (this.#taking === null) return this.#alone(() => this.#reloadNow());
-    const again = (): Promise<boolean> => {
-      this.#next = null;
-      return this.reload();
-    };
-    this.#next ??= this.#taking.then(again, again);
-    return this.#next;
-  }
-
-  #alone<T>(take: () => Promise<T>): Promise<T> {
-    const taking = take().finally(() => {
-      this.#taking = null;
-    });
-    this.#taking = taking;
-    return taking;
-  }
-
-  /** Waits for the Corefile that is being taken, if one is, then keeps others out. */
-  async #afterTaking(take: () => Promise<void>): Promise<void> {
-    while (this.#taking !== null) await this.#taking.catch(() => undefined);
-    await this.#alone(take);
+    return this.#taking.once(() => this.#reloadNow());
   }
 
   async #reloadNow(): Promise<boolean> {
@@ -281,22 +243,8 @@ export class Server {
 
   /** Builds the Corefile's configuration beside the present one, then puts it in its place. */
   async #take(): Promise<void> {
-    const { plugins, parsed } = await this.#read();
-    const { corefile, problems, warnings } = parsed;
-    const configuration = bindConfiguration(corefile, plugins);
-    const { endpoints: planned, problems: clashes } = planEndpoints(
-      configuration.blocks,
-      this.#parts.folder,
-    );
-    const all = [...problems, ...configuration.problems, ...clashes];
-    if (corefile.blocks.length === 0 && this.endpoints.length > 0) all.push(nothingToServe());
-    const remarks = [...warnings, ...configuration.warnings];
-    if (all.length > 0) throw new Problems(all, remarks);
-    for (const warning of remarks) this.#parts.log.warning(warning.print());
-    const workers = this.#parts.workers(configuration);
-    const { descriptors = Infinity } = this.#parts;
-    const { endpoints, warning } = withinDescriptors(planned, workers, descriptors);
-    if (warning !== null) this.#parts.log.warning(warning);
+    const planned = await planCorefile(this.#parts, this.endpoints.length === 0);
+    const { corefile, configuration, endpoints, workers } = planned;
     if (this.#serving === null) this.#workers.start(workers);
     const generation = ++this.#generation;
     const { folder } = this.#parts;
@@ -366,17 +314,6 @@ export class Server {
     return endpoints.filter(({ server, port }) => port !== 0 && !open.has(server));
   }
 
-  /** The Corefile and the plugins that it names; all plugins if something is wrong, since the hints know more then. */
-  async #read(): Promise<{ plugins: readonly Plugin[]; parsed: ParseOutput }> {
-    const { load, plugins: loadPlugins } = this.#parts;
-    const parsed = load([]);
-    if (parsed.problems.length === 0) {
-      return { parsed, plugins: await loadPlugins(namesIn(parsed.corefile)) };
-    }
-    const plugins = await loadPlugins();
-    return { plugins, parsed: load(plugins.map(({ syntax }) => syntax)) };
-  }
-
   /** Closes what outlived reloads but is asked for no longer. */
   async #release(control: ControlGeneration | null): Promise<void> {
     const { clock, log } = this.#parts;
@@ -412,7 +349,8 @@ export class Server {
     this.#ending = true;
     const { clock, termination } = this.#parts;
     if (termination !== undefined && !staying) endProcessWithin(this.#endsWithinMs);
-    if (this.#taking !== null) await within(clock, TAKING_MS, this.#taking);
+    const { running } = this.#taking;
+    if (running !== null) await within(clock, TAKING_MS, running);
     let inTime = true;
     for (const { run, lastsMs } of this.#serving?.control.shutdowns ?? []) {
       const done = await within(clock, lastsMs + TAKING_MS, attempt(run));
@@ -453,14 +391,4 @@ export class Server {
 /** What throws at once fails like what rejects. */
 async function attempt(run: () => Maybe<void>): Promise<void> {
   await run();
-}
-
-/** A file that is being written anew is empty for a moment: that is no wish to serve nothing. */
-function nothingToServe(): Problem {
-  return new Problem({
-    code: 'nothing-to-serve',
-    text: 'The Corefile holds no server block',
-    hint: 'It may have been read while it was written.',
-    remedy: 'Write it beside and rename it, then load it again; to serve nothing, end the server.',
-  });
 }

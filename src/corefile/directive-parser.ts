@@ -1,0 +1,181 @@
+/** The lines between the braces of a Corefile's blocks: directives and their properties. */
+import type { TokenStream } from './expand.ts';
+import { tokenOf, type RawToken } from './lex.ts';
+import type { DirectiveNames } from './names.ts';
+import { syntaxProblem } from './problems.ts';
+import type { Report } from './report.ts';
+import type { Directive, Property, Token } from './tree.ts';
+
+/** Deeper braces than anybody writes. */
+const DEPTH_MAX = 64;
+
+/** Reads directives, one after the other; whoever reads the blocks around them shares the stream. */
+export class DirectiveParser {
+  readonly #stream: TokenStream;
+  readonly #names: DirectiveNames;
+  readonly #report: Report;
+  readonly #substitute: (token: RawToken) => string;
+  /** Braces that close further left than they should: where a } is probably missing. */
+  #suspect: Token | null = null;
+  /** The file has ended inside braces, and that is reported. */
+  #ended = false;
+
+  /** @param substitute the text of a word with the values of the environment in it */
+  constructor(
+    stream: TokenStream,
+    names: DirectiveNames,
+    report: Report,
+    substitute: (token: RawToken) => string,
+  ) {
+    this.#stream = stream;
+    this.#names = names;
+    this.#report = report;
+    this.#substitute = substitute;
+  }
+
+  /**
+   * The directive whose name is the next word, with all that belongs to it.
+   * @param braces whether the server block has some
+   * @returns null, with a problem: there is none of that name
+   */
+  directive(braces: boolean): Directive | null {
+    const stream = this.#stream;
+    const token = stream.take();
+    const at = tokenOf(token, this.#substitute(token));
+    const name = this.#names.today(at, braces);
+    const args = this.#args();
+    const block = this.#braces(at, 0);
+    const stray = stream.peekOnLine();
+    if (stray?.text === '}') {
+      this.#report.mistake(stray.place, "Unexpected '}' because no matching opening brace", {
+        code: 'corefile-brace',
+        remedy: 'Put the } on a line of its own.',
+      });
+    } else if (stray !== null) this.#afterBrace(stray);
+    return name === null ? null : { name, at, args, block };
+  }
+
+  /** The words up to the end of the line or the next brace. */
+  #args(): readonly Token[] {
+    const args: Token[] = [];
+    for (;;) {
+      const token = this.#stream.peekOnLine();
+      if (token === null || token.text === '{' || token.text === '}') return args;
+      this.#stream.take();
+      const word = tokenOf(token, this.#substitute(token));
+      if (!word.quoted && /^[\w.:[\]-]+,$/.test(word.text)) this.#comma(word);
+      args.push(word);
+    }
+  }
+
+  /** People who separate words by commas get words that end with one. */
+  #comma({ text, place }: Token): void {
+    this.#report.warning(place, `the comma is a part of the word '${text}'`, {
+      code: 'word-comma',
+      hint: 'The words of a line are separated by blanks alone.',
+    });
+  }
+
+  /** What stands in braces behind the words of a line; null if no brace opens. */
+  #braces(owner: Token, depth: number): readonly Property[] | null {
+    const stream = this.#stream;
+    const open = stream.peek();
+    if (open === null || open.text !== '{') return null;
+    if (stream.atLineStart()) {
+      const text = `Wrong argument count or unexpected line ending after '${stream.last.text}'`;
+      this.#report.mistake(stream.last.place, text, {
+        code: 'corefile-brace',
+        hint: `The { of '${owner.text}' stands on a line of its own.`,
+        remedy: 'Put the { at the end of the line before it.',
+      });
+    }
+    stream.take();
+    return this.#inside(open, owner, depth);
+  }
+
+  #inside(open: RawToken, owner: Token, depth: number): readonly Property[] {
+    if (depth === DEPTH_MAX) {
+      this.#report.mistake(open.place, `braces nested more than ${DEPTH_MAX} deep`, {
+        code: 'corefile-depth',
+      });
+      this.#skipBraces();
+      return [];
+    }
+    const stream = this.#stream;
+    const lines: Property[] = [];
+    for (let token = stream.peek(); token !== null; token = stream.peek()) {
+      if (token.text === '}') {
+        this.#closing(token, open, owner, lines.at(-1));
+        return lines;
+      }
+      if (token.text === 'import' && stream.atLineStart()) stream.import(this.#substitute);
+      else lines.push(this.#line(stream.take(), depth));
+    }
+    this.unclosed(open, false);
+    return lines;
+  }
+
+  #line(token: RawToken, depth: number): Property {
+    const name = tokenOf(token, this.#substitute(token));
+    if (token.text === '{') {
+      this.#report.mistake(token.place, "unknown property '{'", {
+        code: 'corefile-brace',
+        remedy: 'Put the { at the end of the line before it.',
+      });
+      return { name, args: [], block: this.#inside(token, name, depth + 1) };
+    }
+    return { name, args: this.#args(), block: this.#braces(name, depth + 1) };
+  }
+
+  #closing(brace: RawToken, open: RawToken, owner: Token, last: Property | undefined): void {
+    // The words before it on the line would take it for one more argument.
+    if (last !== undefined && last.block === null && !this.#stream.atLineStart()) {
+      this.#report.mistake(
+        brace.place,
+        "Wrong argument count or unexpected line ending after '}'",
+        {
+          code: 'corefile-brace',
+          remedy: 'Put the } on a line of its own.',
+        },
+      );
+    }
+    const left = brace.place.column < owner.place.column && brace.place.file === owner.place.file;
+    if (brace.first && left && open.place.line < brace.place.line) this.#suspect ??= owner;
+    this.#stream.take();
+  }
+
+  #skipBraces(): void {
+    let depth = 1;
+    for (let token = this.#stream.peek(); token !== null; token = this.#stream.peek()) {
+      this.#stream.take();
+      if (token.text === '{') depth++;
+      if (token.text === '}' && --depth === 0) return;
+    }
+  }
+
+  #afterBrace(token: RawToken): void {
+    this.#report.mistake(token.place, "Wrong argument count or unexpected line ending after '}'", {
+      code: 'corefile-brace',
+      remedy: `Put '${token.text}' on a new line.`,
+    });
+    this.#stream.skipLine();
+  }
+
+  /** The file ended inside braces; what lies around them is not reported again. */
+  unclosed(open: RawToken, ofBlock: boolean): void {
+    const { last, cut } = this.#stream;
+    if (cut || this.#ended) return;
+    this.#ended = true;
+    const suspect = this.#suspect;
+    const { file, line } = (suspect ?? open).place;
+    const advice = {
+      code: 'corefile-end',
+      hint:
+        suspect === null
+          ? `The { at ${file}:${line} is never closed.`
+          : `Most likely the } of '${suspect.text}' at ${file}:${line} is missing.`,
+    };
+    if (ofBlock) this.#report.problem(syntaxProblem(last.place, last.text, '}', advice));
+    else this.#report.mistake(last.place, 'Unexpected EOF', advice);
+  }
+}

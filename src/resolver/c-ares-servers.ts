@@ -1,0 +1,108 @@
+/** What c-ares remembers of its servers since 1.22: which failed how often, and how fast they answered. */
+import type { ModelContext } from './client.ts';
+import type { CaresConf } from './c-ares-conf.ts';
+import type { CaresTraits } from './c-ares-releases.ts';
+
+/** One server, and what is remembered of it. */
+export interface CaresServer {
+  readonly address: string;
+  readonly index: number;
+  /** In a row. */
+  failures: number;
+  /** When the last failure was noted. */
+  failedAt: number;
+  /** false: the server has shown that it knows no cookies. */
+  cookies: boolean;
+  /** Milliseconds that its answers took, and how many there were. */
+  totalMs: number;
+  answers: number;
+}
+
+/** Bounds of the adaptive time-out, and how it follows the average latency. */
+const shortestMs = 250;
+const longestMs = 5000;
+const latencyFactor = 5;
+const enoughAnswers = 3;
+/** The part of a repeated time-out that jitter takes off at most. */
+const mostJitter = 0.5;
+/** How finely jitter is drawn. */
+export const jitterSteps = 65_537;
+
+/** The servers of one resolv.conf. */
+export class CaresServers {
+  readonly #context: ModelContext;
+  readonly #conf: CaresConf;
+  readonly #traits: CaresTraits;
+  readonly #servers: readonly CaresServer[];
+
+  constructor(context: ModelContext, conf: CaresConf, traits: CaresTraits) {
+    this.#context = context;
+    this.#conf = conf;
+    this.#traits = traits;
+    this.#servers = conf.servers.map((address, index) => ({
+      address,
+      index,
+      failures: 0,
+      failedAt: 0,
+      cookies: traits.cookies,
+      totalMs: 0,
+      answers: 0,
+    }));
+  }
+
+  get count(): number {
+    return this.#servers.length;
+  }
+
+  /** The server with the fewest failures in a row; among equals the one that failed longest ago, or the first. */
+  best(): CaresServer | undefined {
+    const { oldestFailureFirst } = this.#traits;
+    const sorted = [...this.#servers].sort(
+      (one, other) =>
+        one.failures - other.failures ||
+        (oldestFailureFirst ? one.failedAt - other.failedAt : 0) ||
+        one.index - other.index,
+    );
+    if (!this.#conf.rotate) return sorted[0];
+    const equal = sorted.filter((server) => server.failures === sorted[0]?.failures);
+    return equal[this.#context.random.integer(equal.length)];
+  }
+
+  /** One more failure of a server. */
+  blame(server: CaresServer): void {
+    server.failures++;
+    server.failedAt = this.#context.network.clock.now();
+  }
+
+  /** Nothing stands against a server any more. */
+  forgive(server: CaresServer): void {
+    server.failures = 0;
+    server.failedAt = 0;
+  }
+
+  /** A server has answered what was sent to it at this time of the network's clock. */
+  answered(server: CaresServer, sentAt: number): void {
+    server.totalMs += Math.max(1, Math.trunc(this.#context.network.clock.now() - sentAt));
+    server.answers++;
+  }
+
+  /**
+   * How long a server is waited for, milliseconds: five times its average latency once that is known; doubled each time round
+   * the servers, less up to half of that.
+   * @param tries how often the question has been sent before
+   */
+  timeoutMs(server: CaresServer, tries: number): number {
+    const { adapts } = this.#traits;
+    const measured =
+      adapts && server.answers >= enoughAnswers
+        ? Math.trunc(server.totalMs / server.answers) * latencyFactor
+        : 0;
+    const hintMs = measured === 0 ? this.#conf.timeoutMs : measured;
+    const base = adapts ? Math.min(longestMs, Math.max(shortestMs, hintMs)) : hintMs;
+    const rounds = Math.trunc(tries / this.count);
+    if (rounds === 0) return base;
+    const grown = base * 2 ** rounds;
+    const jitter = (this.#context.random.integer(jitterSteps) / (jitterSteps - 1)) * mostJitter;
+    return Math.max(base, Math.trunc(grown - grown * jitter));
+  }
+}

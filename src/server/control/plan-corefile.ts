@@ -1,0 +1,83 @@
+/** From the text of a Corefile to what is to be served. */
+import type { Log } from '../../base/log.ts';
+import { Problem, Problems } from '../../base/problem.ts';
+import type { ParseOutput } from '../../corefile/parse.ts';
+import type { Syntax } from '../../corefile/syntax.ts';
+import type { Corefile } from '../../corefile/tree.ts';
+import { bindConfiguration, namesIn, type Configuration } from '../contract/configuration.ts';
+import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
+import type { Plugin } from '../contract/plugin.ts';
+import { withinDescriptors } from './descriptor-shares.ts';
+
+/** What reading a Corefile takes. */
+export interface CorefileParts {
+  /** The plugins of these directives, in chain order; all there are if no names are given. */
+  readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
+  /**
+   * Reads and parses the Corefile as it is now. Syntaxes make for better hints.
+   * @throws Problem if it cannot be read
+   */
+  readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
+  /** Base of relative paths: the Corefile's folder. */
+  readonly folder: string;
+  readonly log: Log;
+  /** How many workers answer, at least one, by the Corefile that the server starts with. */
+  readonly workers: (configuration: Configuration) => number;
+  /** Descriptors that the process may open; without it no limit is known. */
+  readonly descriptors?: number;
+}
+
+/** A Corefile in which nothing is wrong. */
+export interface PlannedCorefile {
+  readonly corefile: Corefile;
+  readonly configuration: Configuration;
+  readonly endpoints: readonly EndpointPlan[];
+  readonly workers: number;
+}
+
+/**
+ * Reads the Corefile as it is now; its warnings are logged.
+ * @param mayBeEmpty whether it may have no server block: not while something is served, since a file that is being written has none
+ * @throws Problems, with all that is wrong with it; Problem if it cannot be read
+ */
+export async function planCorefile(
+  parts: CorefileParts,
+  mayBeEmpty: boolean,
+): Promise<PlannedCorefile> {
+  const { folder, log, descriptors = Infinity } = parts;
+  const { plugins, parsed } = await read(parts);
+  const { corefile } = parsed;
+  const configuration = bindConfiguration(corefile, plugins);
+  const planned = planEndpoints(configuration.blocks, folder);
+  const problems = [...parsed.problems, ...configuration.problems, ...planned.problems];
+  if (corefile.blocks.length === 0 && !mayBeEmpty) problems.push(nothingToServe());
+  const warnings = [...parsed.warnings, ...configuration.warnings];
+  if (problems.length > 0) throw new Problems(problems, warnings);
+  for (const warning of warnings) log.warning(warning.print());
+  const workers = parts.workers(configuration);
+  const { endpoints, warning } = withinDescriptors(planned.endpoints, workers, descriptors);
+  if (warning !== null) log.warning(warning);
+  return { corefile, configuration, endpoints, workers };
+}
+
+/** The Corefile and the plugins that it names; all plugins if something is wrong, since the hints know more then. */
+async function read({
+  load,
+  plugins: loadPlugins,
+}: CorefileParts): Promise<{ plugins: readonly Plugin[]; parsed: ParseOutput }> {
+  const parsed = load([]);
+  if (parsed.problems.length === 0)
+    return { parsed, plugins: await loadPlugins(namesIn(parsed.corefile)) };
+  const plugins = await loadPlugins();
+  return { plugins, parsed: load(plugins.map(({ syntax }) => syntax)) };
+}
+
+/** A file that is being written anew is empty for a moment: that is no wish to serve nothing. */
+function nothingToServe(): Problem {
+  return new Problem({
+    code: 'nothing-to-serve',
+    text: 'The Corefile holds no server block',
+    hint: 'It may have been read while it was written.',
+    remedy: 'Write it beside and rename it, then load it again; to serve nothing, end the server.',
+  });
+}
