@@ -1,6 +1,6 @@
 /** The flows of a capture: each is one port of a client and one server. */
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
-import { FlowView } from './flow-view.ts';
+import { flowRows, FlowView } from './flow-view.ts';
 import { PairMap } from './pair-map.ts';
 
 const PORTS = 65_536;
@@ -12,7 +12,8 @@ export class Flows {
   readonly #servers = new Map<string, number>();
   readonly #most: number;
   #present: SeenExchange | null = null;
-  readonly #make = (): FlowView => new FlowView(this.#present!);
+  #rows = flowRows();
+  readonly #make = (): FlowView => new FlowView(this.#present!, this.#rows);
 
   /** @param most more are counted and not looked at one by one */
   constructor(most: number) {
@@ -45,6 +46,7 @@ export class Flows {
   /** Lets go of all of them. */
   clear(): void {
     this.#flows.clear();
+    this.#rows = flowRows();
   }
 
   /** In the order of their first queries. */

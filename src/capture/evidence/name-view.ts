@@ -1,4 +1,4 @@
-/** One name and type: who answered what, when, and with which addresses. */
+/** One name and type: who answered what, when, and with which addresses. What is counted stands in rows that all names share. */
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { readMessage } from '../../wire/message.ts';
 import { printData } from '../../wire/print.ts';
@@ -6,7 +6,8 @@ import { ReadError } from '../../wire/reader.ts';
 import { Records } from '../../wire/records.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { bytesOf, isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
-import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { NumberRows } from './number-rows.ts';
+import { outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
 
 const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
@@ -26,135 +27,305 @@ export interface NegativeTtl {
 /** Errors in a row: NXDOMAIN, SERVFAIL, REFUSED. */
 export interface Denial {
   readonly fromMs: number;
-  toMs: number;
-  count: number;
+  readonly toMs: number;
+  readonly count: number;
 }
 
 /** Negative answers in a row, after the name had been found. */
-export interface Absence {
-  readonly fromMs: number;
-  toMs: number;
-  count: number;
+export interface Absence extends Denial {
   /** The last time before it that the name was found. */
   readonly foundMs: number;
 }
 
-// Most names have neither: what is empty is shared.
-const none: ReadonlySet<string> = new Set();
-const noNumbers: number[] = [];
-const noServers: string[] = [];
+// Places in the row of a name. Its outcomes come first, in `outcomeOrder`.
+const SOCKETS = outcomeOrder.length;
+const LONGEST = SOCKETS + 1;
+const QUICK_FAILURES = SOCKETS + 2;
+/** Port of the query before. */
+const PORT = SOCKETS + 3;
+/** Rows of lists, counted from 1; 0: the list is empty. And how long the lists are. */
+const SERVERS = SOCKETS + 4;
+const SERVER_COUNT = SOCKETS + 5;
+const ANSWERED = SOCKETS + 6;
+const ANSWERED_COUNT = SOCKETS + 7;
+const TTLS = SOCKETS + 8;
+const TTL_COUNT = SOCKETS + 9;
+/** Streaks: how many answers the present and the longest one have; 0: there is none. */
+const DENIED_NOW = SOCKETS + 10;
+const DENIED = SOCKETS + 11;
+const ABSENT_NOW = SOCKETS + 12;
+const ABSENT = SOCKETS + 13;
+const COUNTS = SOCKETS + 14;
+
+const FIRST_FOUND = 0;
+const LAST_FOUND = 1;
+const FIRST_NEGATIVE = 2;
+const LAST_NEGATIVE = 3;
+/** From when to when each streak is, and for those of absence when the name was found before. */
+const DENIED_NOW_TIMES = 4;
+const DENIED_TIMES = 6;
+const ABSENT_NOW_TIMES = 8;
+const ABSENT_TIMES = 11;
+const TIMES = 14;
+
+/** Places in the row of a list: the row before (counted from 1), the server, and what is listed. */
+const NEXT = 0;
+const SERVER = 1;
+const LISTED = 2;
+
+/** What the views of names share: their rows, those of the lists that they have, and the servers' addresses. */
+export class NameRows {
+  readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
+  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 0);
+  readonly answered: NumberRows = new NumberRows(LISTED, 1);
+  readonly ttls: NumberRows = new NumberRows(LISTED + 1, 1);
+  readonly #addresses: string[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  /** The number of a server, made on first use. */
+  numberOf(address: string): number {
+    let number = this.#numbers.get(address);
+    if (number === undefined) {
+      number = this.#addresses.length;
+      this.#addresses.push(address);
+      this.#numbers.set(address, number);
+    }
+    return number;
+  }
+
+  addressOf(number: number): string {
+    return this.#addresses[number]!;
+  }
+
+  /** -1: no name has been asked there. */
+  knownNumberOf(address: string): number {
+    return this.#numbers.get(address) ?? -1;
+  }
+}
+
+const none: readonly string[] = [];
 
 /** What is counted of one name and type. */
 export class NameView {
   readonly name: string;
   readonly type: number;
-  readonly outcomes: Outcomes = noOutcomes();
-  /** How often the socket that asks is another than the one before. */
-  sockets: number = 0;
-  /** By server; of those behind a service, where they can be seen. */
-  readonly servers: Map<string, Outcomes> = new Map();
-  /** By the address that was asked: when the last query was sent that was answered, and not with a failure; milliseconds since 1970. */
-  readonly answeredMs: Map<string, number> = new Map();
   /** Of the first answers. */
-  addresses: ReadonlySet<string> = none;
-  firstFoundMs: number = Infinity;
-  lastFoundMs: number = -Infinity;
-  firstNegativeMs: number = Infinity;
-  lastNegativeMs: number = -Infinity;
-  /** The longest time for which the name was gone; null: it never was. */
-  absence: Absence | null = null;
-  /** Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as many as fit into no packet. */
-  longest: number = 0;
-  /** SERVFAIL that came from a cache, by the look of it. */
-  quickFailures: number = 0;
-
-  /** The longest row of errors; null: there was none. */
-  denial: Denial | null = null;
-  #denied: Denial | null = null;
-  #absent: Absence | null = null;
+  addresses: readonly string[] = none;
+  readonly #rows: NameRows;
+  readonly #row: number;
   #client = '';
-  #port = 0;
-  // Many names have sixteen of them: beside each other they take a third of what as many objects do.
-  #ttlTimes = noNumbers;
-  #ttls = noNumbers;
-  #ttlServers = noServers;
 
-  constructor(name: string, type: number) {
+  constructor(name: string, type: number, rows: NameRows) {
     this.name = name;
     this.type = type;
+    this.#rows = rows;
+    const { names } = rows;
+    const row = names.add();
+    this.#row = row;
+    names.setTime(row, FIRST_FOUND, Infinity);
+    names.setTime(row, LAST_FOUND, -Infinity);
+    names.setTime(row, FIRST_NEGATIVE, Infinity);
+    names.setTime(row, LAST_NEGATIVE, -Infinity);
+  }
+
+  get outcomes(): Outcomes {
+    return outcomesIn(this.#rows.names, this.#row, 0);
+  }
+
+  /** How often the socket that asks is another than the one before. */
+  get sockets(): number {
+    return this.#rows.names.count(this.#row, SOCKETS);
+  }
+
+  /** Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as many as fit into no packet. */
+  get longest(): number {
+    return this.#rows.names.count(this.#row, LONGEST);
+  }
+
+  /** SERVFAIL that came from a cache, by the look of it. */
+  get quickFailures(): number {
+    return this.#rows.names.count(this.#row, QUICK_FAILURES);
+  }
+
+  get firstFoundMs(): number {
+    return this.#rows.names.time(this.#row, FIRST_FOUND);
+  }
+
+  get lastFoundMs(): number {
+    return this.#rows.names.time(this.#row, LAST_FOUND);
+  }
+
+  get firstNegativeMs(): number {
+    return this.#rows.names.time(this.#row, FIRST_NEGATIVE);
+  }
+
+  get lastNegativeMs(): number {
+    return this.#rows.names.time(this.#row, LAST_NEGATIVE);
+  }
+
+  /** By server; of those behind a service, where they can be seen. */
+  get servers(): ServerOutcomes {
+    return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
+  }
+
+  /** By the address that was asked: when the last query was sent that was answered, and not with a failure; milliseconds since 1970. */
+  get answeredMs(): ReadonlyMap<string, number> {
+    const { names, answered } = this.#rows;
+    const found: (readonly [string, number])[] = [];
+    for (let at = names.count(this.#row, ANSWERED); at > 0; at = answered.count(at - 1, NEXT))
+      found.push([
+        this.#rows.addressOf(answered.count(at - 1, SERVER)),
+        answered.time(at - 1, 0),
+      ] as const);
+    return new Map(found.toReversed());
+  }
+
+  /** How many TTLs of negative answers are known. */
+  get negativeTtlCount(): number {
+    return this.#rows.names.count(this.#row, TTL_COUNT);
   }
 
   /** TTLs of negative answers, in the order in which they came: the first ones. */
   get negativeTtls(): readonly NegativeTtl[] {
-    return this.#ttls.map((ttl, at) => ({
-      ms: this.#ttlTimes[at]!,
-      ttl,
-      server: this.#ttlServers[at]!,
-    }));
+    const { names, ttls } = this.#rows;
+    const found: NegativeTtl[] = [];
+    for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
+      found.push({
+        ms: ttls.time(at - 1, 0),
+        ttl: ttls.count(at - 1, LISTED),
+        server: this.#rows.addressOf(ttls.count(at - 1, SERVER)),
+      });
+    return found.toReversed();
+  }
+
+  /** The longest row of errors; null: there was none. */
+  get denial(): Denial | null {
+    const { names } = this.#rows;
+    const count = names.count(this.#row, DENIED);
+    if (count === 0) return null;
+    const fromMs = names.time(this.#row, DENIED_TIMES);
+    return { fromMs, toMs: names.time(this.#row, DENIED_TIMES + 1), count };
+  }
+
+  /** The longest time for which the name was gone; null: it never was. */
+  get absence(): Absence | null {
+    const { names } = this.#rows;
+    const count = names.count(this.#row, ABSENT);
+    if (count === 0) return null;
+    const [fromMs, toMs, foundMs] = [0, 1, 2].map((at) =>
+      names.time(this.#row, ABSENT_TIMES + at),
+    ) as [number, number, number];
+    return { fromMs, toMs, foundMs, count };
   }
 
   add(exchange: SeenExchange): void {
-    countOutcome(this.outcomes, exchange);
+    const { names } = this.#rows;
+    const row = this.#row;
+    const outcome = outcomeOf(exchange);
+    countIn(names, row, 0, outcome);
     const { client } = exchange;
-    if (client.port !== this.#port || client.address !== this.#client) this.sockets++;
-    this.#port = client.port;
+    if (client.port !== names.count(row, PORT) || client.address !== this.#client)
+      names.increment(row, SOCKETS);
+    names.setCount(row, PORT, client.port);
     this.#client = client.address;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
-    let own = this.servers.get(server);
-    if (own === undefined && this.servers.size < SERVERS_MAX) {
-      own = noOutcomes();
-      this.servers.set(server, own);
-    }
-    if (own !== undefined) countOutcome(own, exchange);
-    this.longest = Math.max(this.longest, bytesOf(exchange));
+    this.#countServer(server, outcome);
+    names.setCount(row, LONGEST, Math.max(names.count(row, LONGEST), bytesOf(exchange)));
     if (isLost(exchange)) return;
     const { repliedMs, rcode, answers } = exchange;
     const at = repliedMs ?? exchange.sentMs;
-    if (rcode === RCODE.NOERROR) this.#denied = null;
-    else this.#denies(at);
-    const { address } = exchange.server;
-    if (
-      rcode !== RCODE.SERVFAIL &&
-      (this.answeredMs.size < SERVERS_MAX || this.answeredMs.has(address))
-    )
-      this.answeredMs.set(address, Math.max(exchange.sentMs, this.answeredMs.get(address) ?? 0));
+    if (rcode === RCODE.NOERROR) names.setCount(row, DENIED_NOW, 0);
+    else this.#streak(at, DENIED_NOW, DENIED, DENIED_NOW_TIMES, DENIED_TIMES, 2);
+    if (rcode !== RCODE.SERVFAIL) this.#answered(exchange.server.address, exchange.sentMs);
     const isThere = answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0;
     if (rcode === RCODE.NOERROR && isThere) {
-      this.#absent = null;
-      this.firstFoundMs = Math.min(this.firstFoundMs, at);
-      this.lastFoundMs = Math.max(this.lastFoundMs, at);
-      if (this.addresses.size < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
+      names.setCount(row, ABSENT_NOW, 0);
+      names.setTime(row, FIRST_FOUND, Math.min(this.firstFoundMs, at));
+      names.setTime(row, LAST_FOUND, Math.max(this.lastFoundMs, at));
+      if (this.addresses.length < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
     } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
       if (this.outcomes.found > 0) this.#gone(at);
-      this.firstNegativeMs = Math.min(this.firstNegativeMs, at);
-      this.lastNegativeMs = Math.max(this.lastNegativeMs, at);
-      if (rcode === RCODE.NXDOMAIN && this.#ttls.length < TTLS_MAX) this.#ttl(exchange, server);
+      names.setTime(row, FIRST_NEGATIVE, Math.min(this.firstNegativeMs, at));
+      names.setTime(row, LAST_NEGATIVE, Math.max(this.lastNegativeMs, at));
+      if (rcode === RCODE.NXDOMAIN && this.negativeTtlCount < TTLS_MAX) this.#ttl(exchange, server);
     } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
-      this.quickFailures++;
+      names.increment(row, QUICK_FAILURES);
   }
 
-  #denies(atMs: number): void {
-    const now = (this.#denied ??= { fromMs: atMs, toMs: atMs, count: 0 });
-    now.toMs = Math.max(now.toMs, atMs);
-    now.count++;
-    if (this.denial === null || now.count >= this.denial.count) this.denial = now;
+  #countServer(address: string, outcome: number): void {
+    const { names, servers } = this.#rows;
+    const number = this.#rows.numberOf(address);
+    const first = names.count(this.#row, SERVERS);
+    for (let at = first; at > 0; at = servers.count(at - 1, NEXT))
+      if (servers.count(at - 1, SERVER) === number) {
+        countIn(servers, at - 1, LISTED, outcome);
+        return;
+      }
+    if (names.count(this.#row, SERVER_COUNT) >= SERVERS_MAX) return;
+    countIn(servers, this.#listed(servers, SERVERS, SERVER_COUNT, number), LISTED, outcome);
+  }
+
+  #answered(address: string, sentMs: number): void {
+    const { names, answered } = this.#rows;
+    const number = this.#rows.numberOf(address);
+    const first = names.count(this.#row, ANSWERED);
+    for (let at = first; at > 0; at = answered.count(at - 1, NEXT))
+      if (answered.count(at - 1, SERVER) === number) {
+        answered.setTime(at - 1, 0, Math.max(sentMs, answered.time(at - 1, 0)));
+        return;
+      }
+    if (names.count(this.#row, ANSWERED_COUNT) < SERVERS_MAX)
+      answered.setTime(this.#listed(answered, ANSWERED, ANSWERED_COUNT, number), 0, sentMs);
+  }
+
+  /** A new row in front of a list. @returns its number */
+  #listed(rows: NumberRows, list: number, length: number, server: number): number {
+    const { names } = this.#rows;
+    const made = rows.add();
+    rows.setCount(made, NEXT, names.count(this.#row, list));
+    rows.setCount(made, SERVER, server);
+    names.setCount(this.#row, list, made + 1);
+    names.increment(this.#row, length);
+    return made;
+  }
+
+  /** One more in the present streak, which is the longest one if none was longer. @param times that are remembered of a streak */
+  #streak(
+    atMs: number,
+    now: number,
+    longest: number,
+    nowTimes: number,
+    longestTimes: number,
+    times: number,
+  ): void {
+    const { names } = this.#rows;
+    const row = this.#row;
+    const count = names.count(row, now) + 1;
+    names.setCount(row, now, count);
+    if (count === 1) names.setTime(row, nowTimes, atMs);
+    const toMs = count === 1 ? atMs : Math.max(names.time(row, nowTimes + 1), atMs);
+    names.setTime(row, nowTimes + 1, toMs);
+    if (count < names.count(row, longest)) return;
+    names.setCount(row, longest, count);
+    for (let at = 0; at < times; at++)
+      names.setTime(row, longestTimes + at, names.time(row, nowTimes + at));
   }
 
   #gone(atMs: number): void {
-    const now = (this.#absent ??= {
-      ...{ fromMs: atMs, toMs: atMs, count: 0, foundMs: this.lastFoundMs },
-    });
-    now.toMs = Math.max(now.toMs, atMs);
-    now.count++;
-    if (this.absence === null || now.count >= this.absence.count) this.absence = now;
+    const { names } = this.#rows;
+    if (names.count(this.#row, ABSENT_NOW) === 0)
+      names.setTime(this.#row, ABSENT_NOW_TIMES + 2, this.lastFoundMs);
+    this.#streak(atMs, ABSENT_NOW, ABSENT, ABSENT_NOW_TIMES, ABSENT_TIMES, 3);
   }
 
   #read({ reply, type }: SeenExchange): void {
     if (type !== TYPE.A && type !== TYPE.AAAA) return;
     try {
+      const found = new Set(this.addresses);
       for (const record of readMessage(reply!).answer)
-        if (record.type === type && this.addresses.size < ADDRESSES_MAX)
-          this.addresses = new Set([...this.addresses, printData(record.type, record.data)]);
+        if (record.type === type && found.size < ADDRESSES_MAX)
+          found.add(printData(record.type, record.data));
+      this.addresses = [...found];
     } catch (error) {
       if (!(error instanceof ReadError)) throw error;
     }
@@ -163,12 +334,80 @@ export class NameView {
   #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
     const ttl = negativeTtlOf(reply!);
     if (ttl < 0) return;
-    const before = this.#ttlServers.lastIndexOf(server);
-    if (this.#ttls[before] === ttl && repliedMs! - this.#ttlTimes[before]! < SAME_TTL_MS) return;
-    this.#ttlTimes = [...this.#ttlTimes, repliedMs!];
-    this.#ttls = [...this.#ttls, ttl];
-    this.#ttlServers = [...this.#ttlServers, server];
+    const { names, ttls } = this.#rows;
+    const number = this.#rows.numberOf(server);
+    let at = names.count(this.#row, TTLS);
+    while (at > 0 && ttls.count(at - 1, SERVER) !== number) at = ttls.count(at - 1, NEXT);
+    const isSame = at > 0 && ttls.count(at - 1, LISTED) === ttl;
+    if (isSame && repliedMs! - ttls.time(at - 1, 0) < SAME_TTL_MS) return;
+    const made = this.#listed(ttls, TTLS, TTL_COUNT, number);
+    ttls.setCount(made, LISTED, ttl);
+    ttls.setTime(made, 0, repliedMs!);
   }
+}
+
+/** What became of the queries for one name, by server: read from the rows when it is asked for. */
+export class ServerOutcomes implements Iterable<readonly [server: string, Outcomes]> {
+  readonly #rows: NameRows;
+  /** Of the last one, counted from 1. */
+  readonly #last: number;
+
+  constructor(rows: NameRows, last: number) {
+    this.#rows = rows;
+    this.#last = last;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (let at = this.#last; at > 0; at = this.#rows.servers.count(at - 1, NEXT)) size++;
+    return size;
+  }
+
+  has(server: string): boolean {
+    return this.#find(server) > 0;
+  }
+
+  get(server: string): Outcomes | undefined {
+    const at = this.#find(server);
+    return at === 0 ? undefined : outcomesIn(this.#rows.servers, at - 1, LISTED);
+  }
+
+  /** In the order in which they were first asked. */
+  [Symbol.iterator](): Iterator<readonly [server: string, Outcomes]> {
+    const { servers } = this.#rows;
+    const found: (readonly [string, Outcomes])[] = [];
+    for (let at = this.#last; at > 0; at = servers.count(at - 1, NEXT))
+      found.push([
+        this.#rows.addressOf(servers.count(at - 1, SERVER)),
+        outcomesIn(servers, at - 1, LISTED),
+      ] as const);
+    return found.toReversed()[Symbol.iterator]();
+  }
+
+  #find(server: string): number {
+    const { servers } = this.#rows;
+    const number = this.#rows.knownNumberOf(server);
+    let at = this.#last;
+    while (at > 0 && servers.count(at - 1, SERVER) !== number) at = servers.count(at - 1, NEXT);
+    return at;
+  }
+}
+
+function countIn(rows: NumberRows, row: number, from: number, outcome: number): void {
+  rows.increment(row, from);
+  if (outcome > 0) rows.increment(row, from + outcome);
+}
+
+function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
+  return {
+    asked: rows.count(row, from),
+    lost: rows.count(row, from + 1),
+    found: rows.count(row, from + 2),
+    nodata: rows.count(row, from + 3),
+    nxdomain: rows.count(row, from + 4),
+    servfail: rows.count(row, from + 5),
+    refused: rows.count(row, from + 6),
+  };
 }
 
 const records = new Records();

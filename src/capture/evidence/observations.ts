@@ -20,12 +20,11 @@ import { BoundedMap } from './bounded-map.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { Flows } from './flows.ts';
-import { NameView } from './name-view.ts';
+import { Names } from './names.ts';
 import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
-import { PairMap } from './pair-map.ts';
 import { QuestionCase } from './question-case.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
@@ -117,7 +116,7 @@ export class Observations {
   readonly flows: Flows = new Flows(MOST.flows);
   readonly newSockets: NewSockets = new NewSockets();
   /** By name and type. */
-  readonly names: PairMap<string, number, NameView> = new PairMap(MOST.names);
+  readonly names: Names = new Names(MOST.names);
   readonly losses: SeenExchange[] = [];
   /** SERVFAIL and REFUSED. */
   readonly failed: Moment[] = [];
@@ -221,7 +220,7 @@ export class Observations {
         flow.add(exchange);
       }
     }
-    if (name !== '') this.names.at(name, type, newName)?.add(exchange);
+    if (name !== '') this.names.at(name, type)?.add(exchange);
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
       this.slow.push({ sentMs, client: exchange.client });
@@ -354,7 +353,6 @@ export class Observations {
 const newServer = (address: string): ServerView => new ServerView(address);
 const newReplay = (): BucketReplay => new BucketReplay();
 const newLine = (): WaitingLine => new WaitingLine();
-const newName = (name: string, type: number): NameView => new NameView(name, type);
 
 function newClient(address: string): ClientView {
   return {

@@ -19,17 +19,57 @@ export function noOutcomes(): Outcomes {
   return { asked: 0, lost: 0, found: 0, nodata: 0, nxdomain: 0, servfail: 0, refused: 0 };
 }
 
+/** The counts of `Outcomes` in order: what became of an exchange is a place in it. */
+export const outcomeOrder: readonly (keyof Outcomes)[] = [
+  'asked',
+  'lost',
+  'found',
+  'nodata',
+  'nxdomain',
+  'servfail',
+  'refused',
+];
+
+/** The place in `outcomeOrder`; 0: nothing that is counted besides that it was asked. */
+export function outcomeOf(exchange: SeenExchange): number {
+  if (isLost(exchange)) return 1;
+  switch (exchange.rcode) {
+    case RCODE.NOERROR:
+      // What is truncated is there, and does not fit.
+      return exchange.answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0 ? 2 : 3;
+    case RCODE.NXDOMAIN:
+      return 4;
+    case RCODE.SERVFAIL:
+      return 5;
+    case RCODE.REFUSED:
+      return 6;
+    default:
+      return 0;
+  }
+}
+
 /** Counts one. */
 export function countOutcome(into: Outcomes, exchange: SeenExchange): void {
   into.asked++;
-  if (isLost(exchange)) into.lost++;
-  else if (exchange.rcode === RCODE.NXDOMAIN) into.nxdomain++;
-  else if (exchange.rcode === RCODE.SERVFAIL) into.servfail++;
-  else if (exchange.rcode === RCODE.REFUSED) into.refused++;
-  else if (exchange.rcode === RCODE.NOERROR) {
-    // What is truncated is there, and does not fit.
-    if (exchange.answers > 0 || (exchange.replyFlags & FLAG.TC) !== 0) into.found++;
-    else into.nodata++;
+  switch (outcomeOf(exchange)) {
+    case 1:
+      into.lost++;
+      break;
+    case 2:
+      into.found++;
+      break;
+    case 3:
+      into.nodata++;
+      break;
+    case 4:
+      into.nxdomain++;
+      break;
+    case 5:
+      into.servfail++;
+      break;
+    case 6:
+      into.refused++;
+      break;
   }
 }
 

@@ -1,0 +1,45 @@
+/** The names of a capture, by name and type, with a limit. */
+import { NameRows, NameView } from './name-view.ts';
+import { PairMap } from './pair-map.ts';
+
+/** Views of names, made on first use. */
+export class Names {
+  /** By type first: a capture has few of them, so that there are few tables. */
+  readonly #views: PairMap<number, string, NameView>;
+  #rows = new NameRows();
+  readonly #make = (type: number, name: string): NameView => new NameView(name, type, this.#rows);
+
+  /** @param most more are counted and not looked at one by one */
+  constructor(most: number) {
+    this.#views = new PairMap(most);
+  }
+
+  /** Null once there are too many. */
+  at(name: string, type: number): NameView | null {
+    return this.#views.at(type, name, this.#make);
+  }
+
+  get(name: string, type: number): NameView | undefined {
+    return this.#views.get(type, name);
+  }
+
+  get size(): number {
+    return this.#views.size;
+  }
+
+  /** Queries for names that had no place. */
+  get leftOut(): number {
+    return this.#views.leftOut;
+  }
+
+  /** Lets go of all of them. */
+  clear(): void {
+    this.#views.clear();
+    this.#rows = new NameRows();
+  }
+
+  /** In the order of their making. */
+  get list(): readonly NameView[] {
+    return this.#views.list;
+  }
+}
