@@ -25,11 +25,11 @@ export class Epoll {
     noteDescriptor(this.fd);
   }
 
-  /** Reports the descriptor for as long as it is readable, or has an error. @throws SystemError */
-  add(fd: number): void {
+  /** Reports the descriptor, as `number`, for as long as it is readable, or has an error. @throws SystemError */
+  add(fd: number, number: number): void {
     const { words, address } = this.#events;
     words[0] = EPOLLIN;
-    words[EVENT.DATA / 4] = fd;
+    words[EVENT.DATA / 4] = number;
     words[EVENT.DATA / 4 + 1] = 0;
     if (libc().epollControl(this.fd, CTL_ADD, fd, address) < 0) {
       throw new SystemError('epoll_ctl', libc().errno());
@@ -41,7 +41,7 @@ export class Epoll {
     libc().epollControl(this.fd, CTL_DEL, fd, this.#events.address);
   }
 
-  /** Looks without waiting. @returns how many are readable; `ready` names them, until the next look */
+  /** Looks without waiting. @returns how many are readable; `ready` gives their numbers, until the next look */
   look(): number {
     return libc().epollWait(this.fd, this.#events.address, EVENTS, 0);
   }

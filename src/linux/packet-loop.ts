@@ -25,6 +25,12 @@ export interface Watch {
   close(): void;
 }
 
+/** A socket that is watched. */
+interface Watched {
+  readonly fd: number;
+  readonly drain: Drain;
+}
+
 /**
  * The one place of a thread where sockets wait for datagrams. The event loop watches one descriptor, an epoll of all of them,
  * and looks in its check phase; what has come is taken with recvmmsg, in the memory that all sockets of the thread share. A
@@ -38,11 +44,16 @@ export class PacketLoop {
   readonly sending: SendBatch = new SendBatch(SEND_SLAB);
   readonly #epoll = new Epoll();
   readonly #wakeup: Wakeup;
-  readonly #drains = new Map<number, Drain>();
+  /** What is watched, by the number that epoll has for it; numbers of closed ones are given again. */
+  readonly #watched: (Watched | null)[] = [];
+  readonly #free: number[] = [];
+  #count = 0;
   /** Watches that keep the event loop alive. */
   #holding = 0;
   #immediate: NodeJS.Immediate | null = null;
+  /** What is to be done at the end of the turn, and the array of the turn before. */
   #closing: (() => void)[] = [];
+  #closed: (() => void)[] = [];
   #draining = false;
 
   constructor() {
@@ -53,8 +64,12 @@ export class PacketLoop {
 
   /** Calls `drain` whenever the socket has datagrams, until closed. @throws SystemError */
   watch(fd: number, drain: Drain): Watch {
-    this.#epoll.add(fd);
-    this.#drains.set(fd, drain);
+    const number = this.#free.at(-1) ?? this.#watched.length;
+    this.#epoll.add(fd, number);
+    this.#free.pop();
+    const watched = { fd, drain };
+    this.#watched[number] = watched;
+    this.#count++;
     let held = false;
     const hold = (wanted: boolean): void => {
       if (held === wanted) return;
@@ -68,15 +83,18 @@ export class PacketLoop {
       ref: () => hold(true),
       unref: () => hold(false),
       close: () => {
-        if (!this.#drains.delete(fd)) return;
+        if (this.#watched[number] !== watched) return;
+        this.#watched[number] = null;
+        this.#free.push(number);
+        this.#count--;
         hold(false);
         this.#epoll.remove(fd);
-        if (this.#drains.size === 0) forget(this);
+        if (this.idle) forget(this);
       },
     };
   }
 
-  /** Runs `job` when the drain, or outside of one the turn of JavaScript, is over: what was gathered leaves together. */
+  /** Runs `job` when all that has come in this look is served, or outside of one at the end of the turn: what was gathered leaves together. */
   whenTurnEnds(job: () => void): void {
     if (this.#closing.push(job) === 1 && !this.#draining) process.nextTick(this.#closeTurn);
   }
@@ -90,37 +108,38 @@ export class PacketLoop {
     this.#arm();
     if (!this.#wakeup.take()) return;
     const ready = this.#epoll.look();
-    // A drain may close another socket of the same look: that one is no longer in the map.
-    for (let i = 0; i < ready; i++) {
-      const drain = this.#drains.get(this.#epoll.ready(i));
-      if (drain === undefined) continue;
-      this.#draining = true;
-      try {
-        drain();
-      } finally {
-        this.#draining = false;
-      }
+    this.#draining = true;
+    try {
+      // A drain may close another socket of the same look: its place is empty, or another's, who finds nothing.
+      for (let i = 0; i < ready; i++) this.#watched[this.#epoll.ready(i)]?.drain();
+    } finally {
+      this.#draining = false;
       this.#closeTurn();
     }
   };
 
   #closeTurn = (): void => {
     const jobs = this.#closing;
-    if (jobs.length === 0) return;
-    this.#closing = [];
-    for (const job of jobs) job();
+    this.#closing = this.#closed;
+    this.#closed = jobs;
+    try {
+      for (const job of jobs) job();
+    } finally {
+      jobs.length = 0;
+    }
   };
 
   /** Watches nothing any more; whoever still has a socket may close it as ever. */
   stop(): void {
-    for (const fd of this.#drains.keys()) this.#epoll.remove(fd);
-    this.#drains.clear();
+    for (const watched of this.#watched) if (watched !== null) this.#epoll.remove(watched.fd);
+    this.#watched.fill(null);
+    this.#count = 0;
     forget(this);
   }
 
   /** Whether no socket is left. */
   get idle(): boolean {
-    return this.#drains.size === 0;
+    return this.#count === 0;
   }
 
   /** Gives everything back. */

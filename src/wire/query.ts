@@ -57,8 +57,6 @@ export class Query {
   class = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
-  /** The question's name in lower case, wire form; only the first `nameLength` bytes are of this query. */
-  folded: Uint8Array = empty;
   /** 30-bit hash of the folded name: a small integer, never boxed. */
   hash = 0;
   /** Whether the query has an OPT record, and what it says (RFC 6891). */
@@ -105,6 +103,9 @@ export class Query {
   depth = 0;
 
   #name: string | null = null;
+  /** null: it stands in `bytes`, from `#foldedAt` on. */
+  #folded: Uint8Array | null = empty;
+  #foldedAt = 0;
   #owned = false;
   #kept: Query | null = null;
 
@@ -113,7 +114,8 @@ export class Query {
    * @returns `serve` when the question is whole; otherwise what to do instead. Fields hold what could be read.
    */
   read(bytes: Uint8Array, start: number, end: number): Triage {
-    if (this.folded.length < FOLDED_SIZE) this.folded = new Uint8Array(FOLDED_SIZE);
+    if (this.#folded === null || this.#folded.length < FOLDED_SIZE)
+      this.#folded = new Uint8Array(FOLDED_SIZE);
     return this.#readMessage(bytes, start, end);
   }
 
@@ -247,6 +249,13 @@ export class Query {
     return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 
+  /** The question's name in lower case, wire form; only the first `nameLength` bytes are of this query. */
+  get folded(): Uint8Array {
+    // Of a copy it is a view, which few need: for one that is only forwarded it is never made.
+    const at = this.#foldedAt;
+    return (this.#folded ??= this.bytes.subarray(at, at + this.nameLength));
+  }
+
   /** The question's name as text: absolute, lower case, escaped. Built on first use. */
   get name(): string {
     return (this.#name ??= this.nameLength === 0 ? '.' : printName(this.folded));
@@ -260,11 +269,16 @@ export class Query {
 
   /** Whether this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII case. */
   isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
-    const { folded, nameLength } = this;
+    const { bytes: own, nameLength } = this;
     const after = at + nameLength;
     if (after + 4 > end) return false;
+    const shift = this.start + HEADER.SIZE - at;
     // Length bytes are below 64, so folding leaves them alone; a compressed name differs in its first byte.
-    for (let i = 0; i < nameLength; i++) if (LOWER[bytes[at + i]!] !== folded[i]) return false;
+    for (let i = at; i < after; i++) {
+      const byte = bytes[i]!;
+      const asked = own[i + shift]!;
+      if (byte !== asked && LOWER[byte] !== LOWER[asked]) return false;
+    }
     return (
       ((bytes[after]! << 8) | bytes[after + 1]!) === this.type &&
       ((bytes[after + 2]! << 8) | bytes[after + 3]!) === this.class
@@ -348,7 +362,8 @@ export class Query {
     copyBytes(from.folded, 0, bytes, start + size, from.nameLength);
     const shift = start - from.start;
     this.bytes = bytes;
-    this.folded = bytes.subarray(start + size, start + size + from.nameLength);
+    this.#folded = null;
+    this.#foldedAt = start + size;
     this.start = start;
     this.end = from.end + shift;
     this.id = from.id;
@@ -432,7 +447,7 @@ export class Query {
       copyBytes(this.bytes, this.optionsStart, bytes, at + 11, options);
     }
     const query = new Query();
-    query.folded = bytes.subarray(start + size, start + size + name.length);
+    query.#folded = bytes.subarray(start + size, start + size + name.length);
     const triage = query.#readMessage(bytes, start, start + size);
     if (triage !== 'serve') throw new Error(`a query built here did not read back: ${triage}`);
     query.#owned = true;

@@ -48,6 +48,13 @@ export interface TargetParts {
   readonly maxPps: number | null;
 }
 
+/** How an upstream is spoken with, and what is counted of that. */
+interface Way {
+  readonly proto: Protocol;
+  readonly transport: Upstream;
+  connections: { readonly hits: Counter; readonly misses: Counter } | null;
+}
+
 /** One upstream of a forward line: its transports, its health, its speed. */
 export class Target {
   /** `IP:port`, as metrics and messages name it. */
@@ -58,11 +65,12 @@ export class Target {
   /** Running average of the response time, ms; 0: nothing known yet. */
   latencyMs = 0;
   readonly #parts: TargetParts;
-  readonly #open = new Map<Protocol, Upstream>();
+  readonly #open = new Map<Protocol, Way>();
+  /** The one that was used last: mostly all use the same one. */
+  #recent: Way | null = null;
   /** By result code, the four bits of the header. */
   readonly #durations: (Histogram | undefined)[] = Array<Histogram | undefined>(16).fill(undefined);
   readonly #counters: UpstreamCounters;
-  readonly #connections = new Map<Protocol, { readonly hits: Counter; readonly misses: Counter }>();
   readonly #tcpRetries: Counter;
   readonly #spending: ReturnType<ForwardMetrics['budget']> | null;
   readonly #meter: Timer | null;
@@ -98,7 +106,7 @@ export class Target {
     const proto = this.#proto(stream);
     exchange.startedAt = now;
     exchange.proto = proto;
-    this.#transport(proto).start(exchange, timeoutMs, now);
+    this.#way(proto).transport.start(exchange, timeoutMs, now);
   }
 
   /** Counts a reply to the exchange; its message begins at `start`. */
@@ -114,11 +122,8 @@ export class Target {
     const tookMs = now - exchange.startedAt;
     this.#learn(tookMs);
     if (proto !== 'udp' && !reused) this.budget?.spend(TCP_PACKETS, now);
-    let connections = this.#connections.get(proto);
-    if (connections === undefined) {
-      connections = metrics.connections(this.to, protoLabels[proto]);
-      this.#connections.set(proto, connections);
-    }
+    const way = this.#way(proto);
+    const connections = (way.connections ??= metrics.connections(this.to, protoLabels[proto]));
     (reused ? connections.hits : connections.misses).add(1);
     const rcode = bytes[start + 3]! & FLAG.RCODE;
     let duration = this.#durations[rcode];
@@ -162,13 +167,21 @@ export class Target {
     return stream ? 'tcp' : 'udp';
   }
 
+  #way(proto: Protocol): Way {
+    if (this.#recent?.proto === proto) return this.#recent;
+    let way = this.#open.get(proto);
+    if (way === undefined) {
+      way = { proto, transport: this.#transport(proto), connections: null };
+      this.#open.set(proto, way);
+    }
+    return (this.#recent = way);
+  }
+
   #transport(proto: Protocol): Upstream {
-    const known = this.#open.get(proto);
-    if (known !== undefined) return known;
     const { upstream, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
       this.#parts;
     const { sourcePorts, maxConnections, burst } = this.#parts;
-    const made = network.upstream({
+    return network.upstream({
       address: {
         host: upstream.host,
         port: upstream.port,
@@ -186,8 +199,6 @@ export class Target {
       httpMethod: dohMethod,
       counters: this.#counters,
     });
-    this.#open.set(proto, made);
-    return made;
   }
 
   /** Probes the upstream until it answers, whatever the answer. One loop at a time. */
@@ -204,7 +215,7 @@ export class Target {
     for (;;) {
       this.budget?.spend(1, clock.now());
       try {
-        const transport = this.#transport(this.#proto(forceTcp));
+        const { transport } = this.#way(this.#proto(forceTcp));
         await ask(transport, query, PROBE_TIMEOUT_MS, clock.now());
         this.fails = 0;
         break;
@@ -224,8 +235,9 @@ export class Target {
   close(): void {
     this.#closed = true;
     this.#meter?.cancel();
-    for (const transport of this.#open.values()) transport.close();
+    for (const { transport } of this.#open.values()) transport.close();
     this.#open.clear();
+    this.#recent = null;
   }
 }
 

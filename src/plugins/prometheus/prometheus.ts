@@ -82,6 +82,11 @@ export const prometheus: Plugin = definePlugin({
       return reply;
     };
     const now = new Asked();
+    const spare: Asked[] = [];
+    const countLater = (reply: Reply, asked: Asked): Reply => {
+      if (spare.length < SPARE_MAX) spare.push(asked);
+      return count(reply, asked);
+    };
     return (query) => {
       const counts = meters.of(query.route);
       // Internal look-ups did not arrive: their time begins here.
@@ -91,16 +96,16 @@ export const prometheus: Plugin = definePlugin({
       const slot = slotOf(query);
       const size = query.end - query.start;
       const reply = next(query);
-      if (isLater(reply))
-        return andThen(
-          reply,
-          count,
-          new Asked().of(counts, slot, size, dnssecOk, questionEnd, begun),
-        );
-      return count(reply, now.of(counts, slot, size, dnssecOk, questionEnd, begun));
+      if (!isLater(reply))
+        return count(reply, now.of(counts, slot, size, dnssecOk, questionEnd, begun));
+      const asked = spare.pop() ?? new Asked();
+      return andThen(reply, countLater, asked.of(counts, slot, size, dnssecOk, questionEnd, begun));
     };
   },
 });
+
+/** Of queries that are counted, so many places are kept for later ones. */
+const SPARE_MAX = 1024;
 
 /** What is counted of a query besides its reply. */
 class Asked {

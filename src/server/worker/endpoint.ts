@@ -15,8 +15,8 @@ export interface ServedEndpoint {
   /** Told of queries that no block took; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
-  /** A plugin threw: counts and logs, or with `debug` ends this worker. */
-  panic(query: Query, error: unknown): void;
+  /** A plugin threw: counts and logs, or with `debug` ends this worker. @returns SERVFAIL */
+  readonly panicked: (error: unknown, query: Query) => Reply;
   /** Whether `debug` holds here. */
   readonly debug: boolean;
 }
@@ -44,9 +44,9 @@ export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   }
   try {
     const reply = served.chain(query);
-    return isLater(reply) ? orElse(reply, brokenLater, { endpoint, query: query.keep() }) : reply;
+    return isLater(reply) ? orElse(reply, endpoint.panicked, query.keep()) : reply;
   } catch (error) {
-    return broken(endpoint, query, error);
+    return endpoint.panicked(error, query);
   }
 }
 
@@ -55,18 +55,4 @@ function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
   query.route = endpoint.nowhere;
   for (const tell of endpoint.dropped) tell(query, reply);
   return reply;
-}
-
-interface Asked {
-  readonly endpoint: ServedEndpoint;
-  readonly query: Query;
-}
-
-function brokenLater(error: unknown, { endpoint, query }: Asked): Reply {
-  return broken(endpoint, query, error);
-}
-
-function broken(endpoint: ServedEndpoint, query: Query, error: unknown): Reply {
-  endpoint.panic(query, error);
-  return failure(RCODE.SERVFAIL, '');
 }

@@ -183,11 +183,14 @@ function serveEndpoint(
     // Several blocks may count; a query that none of them took is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
-    panic(query, error) {
+    panicked(error, query) {
       panics.add(1);
-      if (debug) return worker.crash(error);
-      const text = stacktrace || !(error instanceof Error) ? bugText(error) : error.message;
-      worker.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
+      if (debug) worker.crash(error);
+      else {
+        const text = stacktrace || !(error instanceof Error) ? bugText(error) : error.message;
+        worker.log.error(`Recovered from panic in server: "${server}" ${query.name} ${text}`);
+      }
+      return failure(RCODE.SERVFAIL, '');
     },
     table: new ZoneTable(
       zones.map(({ block, zone }) => ({
