@@ -1,3 +1,4 @@
+import { readUint32 } from '../base/big-endian.ts';
 import { sameInMessage } from './compressed.ts';
 import { FLAG, HEADER, OPCODE, RCODE, TYPE } from './iana.ts';
 import { Records } from './records.ts';
@@ -103,8 +104,7 @@ export function hasExpiredSignature(reply: Reply, now: number): boolean {
   for (records.of(reply); records.next();) {
     if (records.type !== TYPE.RRSIG || records.dataLength < 18) continue;
     const { bytes, dataAt: at } = records;
-    const until =
-      (bytes[at + 8]! << 24) | (bytes[at + 9]! << 16) | (bytes[at + 10]! << 8) | bytes[at + 11]!;
+    const until = readUint32(bytes, at + 8);
     // Serial number arithmetic (RFC 1982): the sign of the 32-bit difference.
     if (((until - now) | 0) < 0) return true;
   }

@@ -1,3 +1,4 @@
+import { readUint32 } from '../base/big-endian.ts';
 import { sameInMessage } from './compressed.ts';
 import { HEADER } from './iana.ts';
 import type { WireName } from './name.ts';
@@ -136,10 +137,7 @@ export class Records {
 
 /** The TTL written at `at`, seconds; a set top bit counts as 0 (RFC 2181 section 8). */
 export function readTtl(bytes: Uint8Array, at: number): number {
-  const high = bytes[at]!;
-  return high >= 0x80
-    ? 0
-    : (high << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+  return bytes[at]! >= 0x80 ? 0 : readUint32(bytes, at);
 }
 
 /** The name at `at` of a message in wire form, decompressed: an own copy. @throws ReadError */

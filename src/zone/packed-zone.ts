@@ -59,13 +59,8 @@ export function bytesOf(packed: PackedZone | null): number {
 }
 
 /** Where the hash of a child of `parent` begins; the bytes of its label follow, in lower case. */
-export function hashSeed(parent: number): number {
+export function hashBegin(parent: number): number {
   return Math.imul(parent ^ 0x811c9dc5, 0x9e3779b1);
-}
-
-/** Takes one more byte into a hash (the step of FNV-1a, 32 bits). */
-export function hashByte(hash: number, byte: number): number {
-  return Math.imul(hash ^ byte, 0x01000193);
 }
 
 /** Mixes the hash at its end, so that neighbours in a zone (`host1`, `host2`) are none in the table. */

@@ -1,21 +1,18 @@
-/** Answers from a zone. */
+/** Answers from a zone: which RRsets and proofs a reply has. */
 import { readUint32 } from '../base/big-endian.ts';
 import { FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
-import { MessageFull, SECTION, type MessageWriter, type Section } from '../wire/writer.ts';
+import { MessageFull, SECTION, type MessageWriter } from '../wire/writer.ts';
 import { Denial } from './denial.ts';
 import { NODE } from './packed-zone.ts';
-import { writeData } from './record-data.ts';
+import { RrsetWriter } from './rrset-writer.ts';
+import { NodeList, TargetAddresses } from './target-addresses.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /** Aliases of one zone that are followed one after the other. */
 const CHAIN_MAX = 10;
-/** Nothing is added to a reply of so many bytes that it could do without. */
-const ROOMY = 60_000;
-/** Names whose addresses are added. */
-const TARGETS_MAX = 64;
 const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 
@@ -32,17 +29,16 @@ export class ZoneAnswers {
   readonly #writer: MessageWriter;
   readonly #plugin: string;
   readonly #denial = new Denial();
-  readonly #targets = new Uint32Array(TARGETS_MAX);
-  #targetCount = 0;
+  readonly #sets: RrsetWriter;
+  readonly #addresses: TargetAddresses;
+  /** Aliases that have been followed. */
+  readonly #followed = new NodeList();
   /** The name that is looked for: the question's, then what aliases lead to. Lower case. */
   #name: Uint8Array = new Uint8Array(0);
   #length = 0;
-  /** Where in the message it stands; -1: nowhere that a pointer reaches. */
-  #nameAt = 0;
   #chained: Uint8Array = new Uint8Array(NAME_MAX + 1);
   #spare: Uint8Array = new Uint8Array(NAME_MAX + 1);
-  readonly #owner = new Uint8Array(NAME_MAX + 1);
-  /** What the question's last RRset was: its node and type, for additional records. */
+  /** The node of the RRset that answers the question, for additional records; -1: none does. */
   #answered = -1;
   #zone!: ZoneData;
   #dnssec = false;
@@ -50,6 +46,8 @@ export class ZoneAnswers {
   constructor(writer: MessageWriter, plugin: string) {
     this.#writer = writer;
     this.#plugin = plugin;
+    this.#sets = new RrsetWriter(writer);
+    this.#addresses = new TargetAddresses(writer, this.#sets);
   }
 
   /**
@@ -62,11 +60,12 @@ export class ZoneAnswers {
     this.#dnssec = query.dnssecOk;
     this.onward = null;
     this.#denial.begin(zone);
-    this.#targetCount = 0;
+    this.#sets.begin(zone, query.dnssecOk);
+    this.#followed.clear();
     this.#answered = -1;
     this.#name = query.folded;
     this.#length = query.nameLength;
-    this.#nameAt = HEADER.SIZE;
+    this.#sets.lookFor(this.#name, HEADER.SIZE);
     this.#writer.reply(query, FLAG.AA);
     try {
       return this.#follow(query, through);
@@ -113,7 +112,7 @@ export class ZoneAnswers {
       }
       if ((zone.flags(source) & NODE.ALIAS) !== 0 && follows(type)) {
         // A circle is an error, and told as one (RFC 1034 section 3.6.2).
-        if (!wild && this.#followed(source)) return this.#endless(query);
+        if (!wild && !this.#followed.add(source)) return this.#endless(query);
         this.#alias(source);
         if (wild && this.#dnssec)
           this.#denial.noExactName(node, this.#name, this.#length, nodeAt, nextAt);
@@ -135,13 +134,6 @@ export class ZoneAnswers {
     }
     // A long chain: what was followed of it is the answer, and who asked goes on from its end.
     return this.#positive();
-  }
-
-  /** Whether this alias has been followed already; from now on it has. */
-  #followed(node: number): boolean {
-    const before = this.#targetCount;
-    this.#addTarget(node);
-    return this.#targetCount === before;
   }
 
   #endOfLabel(node: number): number {
@@ -167,16 +159,16 @@ export class ZoneAnswers {
     const zone = this.#zone;
     if (type !== TYPE.ANY && type !== TYPE.RRSIG) {
       if (!zone.find(node, type)) return false;
-      this.#set(SECTION.answer, this.#nameAt);
+      this.#sets.write(SECTION.answer, 'name');
       this.#answered = node;
       return true;
     }
     let any = false;
     zone.sets(node);
     while (zone.next()) {
-      if (type === TYPE.RRSIG) any = this.#signatures(SECTION.answer, this.#nameAt) || any;
+      if (type === TYPE.RRSIG) any = this.#sets.signatures(SECTION.answer, 'name') || any;
       else if (zone.count > 0) {
-        this.#set(SECTION.answer, this.#nameAt);
+        this.#sets.write(SECTION.answer, 'name');
         any = true;
       }
     }
@@ -190,11 +182,11 @@ export class ZoneAnswers {
     zone.find(node, TYPE.CNAME);
     const { ttl } = zone;
     const at = zone.varint(zone.recordsAt);
-    this.#open(SECTION.answer, this.#nameAt, TYPE.CNAME, ttl);
+    this.#sets.open(SECTION.answer, 'name', TYPE.CNAME, ttl);
     const stands = writer.length;
     writer.name(zone.data, true, at);
     writer.close();
-    if (this.#dnssec) this.#signatures(SECTION.answer, this.#nameAt);
+    if (this.#dnssec) this.#sets.signatures(SECTION.answer, 'name');
     const length = foldNameInto(zone.data, at, this.#spare);
     this.#becomes(length, stands);
   }
@@ -206,14 +198,14 @@ export class ZoneAnswers {
     zone.find(node, TYPE.DNAME);
     const { ttl } = zone;
     const at = zone.varint(zone.recordsAt);
-    this.#ownerOf(node);
-    this.#set(SECTION.answer, 0);
+    this.#sets.node(node);
+    this.#sets.write(SECTION.answer, 'node');
     const spare = this.#spare;
     const target = nameLength(zone.data, at);
     if (nodeAt + target > NAME_MAX) return false;
     for (let i = 0; i < nodeAt; i++) spare[i] = this.#name[i]!;
     foldNameInto(zone.data, at, spare, nodeAt);
-    this.#open(SECTION.answer, this.#nameAt, TYPE.CNAME, ttl);
+    this.#sets.open(SECTION.answer, 'name', TYPE.CNAME, ttl);
     const stands = writer.length;
     writer.name(spare);
     writer.close();
@@ -240,7 +232,7 @@ export class ZoneAnswers {
   #swap(): void {
     this.#name = this.#spare;
     this.#length = this.#spareLength;
-    this.#nameAt = this.#spareAt;
+    this.#sets.lookFor(this.#name, this.#spareAt);
     this.#spare = this.#chained;
     this.#chained = this.#name;
   }
@@ -258,11 +250,13 @@ export class ZoneAnswers {
   #positive(servers = false): Reply {
     const zone = this.#zone;
     if (!servers && zone.find(0, TYPE.NS)) {
-      this.#apex();
-      this.#set(SECTION.authority, 0);
+      this.#sets.apex();
+      this.#sets.write(SECTION.authority, 'node');
     }
     this.#proofs();
-    if (this.#answered >= 0) this.#addTargets();
+    // Addresses below a cut are another zone's: whoever validates has no use for them.
+    if (this.#answered >= 0)
+      this.#addresses.add(zone, this.#answered, this.#sets.answeredType, !this.#dnssec);
     return this.#writer.finish(RCODE.NOERROR, this.#plugin);
   }
 
@@ -271,8 +265,8 @@ export class ZoneAnswers {
     const zone = this.#zone;
     const at = zone.soa();
     const minimum = readUint32(zone.data, at + zone.value - 4);
-    this.#apex();
-    this.#set(SECTION.authority, 0, Math.min(zone.ttl, minimum));
+    this.#sets.apex();
+    this.#sets.write(SECTION.authority, 'node', Math.min(zone.ttl, minimum));
     this.#proofs();
     return this.#writer.finish(rcode, this.#plugin);
   }
@@ -286,151 +280,28 @@ export class ZoneAnswers {
       writer.reply(query, 0);
     }
     const { nodeAt } = zone;
-    this.#ownerOf(node);
+    this.#sets.node(node);
     zone.find(node, TYPE.NS);
-    this.#set(SECTION.authority, 0, -1, false);
+    this.#sets.write(SECTION.authority, 'node', -1, false);
     if (this.#dnssec) {
-      if (zone.find(node, TYPE.DS)) this.#set(SECTION.authority, 0);
+      if (zone.find(node, TYPE.DS)) this.#sets.write(SECTION.authority, 'node');
       else this.#denial.noType(node, this.#name, this.#length, nodeAt);
     }
     this.#proofs();
-    this.#ownerOf(node);
-    zone.find(node, TYPE.NS);
-    this.#targetsIn(TYPE.NS);
-    this.#addresses(true);
+    this.#addresses.add(zone, node, TYPE.NS, true);
     return writer.finish(RCODE.NOERROR, this.#plugin);
   }
 
   #proofs(): void {
     const { nodes, count, type } = this.#denial;
     for (let i = 0; i < count; i++) {
-      this.#ownerOf(nodes[i]!);
-      if (this.#zone.find(nodes[i]!, type)) this.#set(SECTION.authority, 0);
+      this.#sets.node(nodes[i]!);
+      if (this.#zone.find(nodes[i]!, type)) this.#sets.write(SECTION.authority, 'node');
     }
-  }
-
-  /** Addresses for what the answer names. */
-  #addTargets(): void {
-    if (targetOffset(this.#answeredType) < 0) return;
-    this.#zone.find(this.#answered, this.#answeredType);
-    this.#targetsIn(this.#answeredType);
-    // Addresses below a cut are another zone's: whoever validates has no use for them.
-    this.#addresses(!this.#dnssec);
-  }
-
-  #answeredType = 0;
-
-  /** Collects the nodes that records of the present RRset name. */
-  #targetsIn(type: number): void {
-    const zone = this.#zone;
-    this.#targetCount = 0;
-    const before = targetOffset(type);
-    if (before < 0) return;
-    const { data } = zone;
-    let at = zone.recordsAt;
-    for (let left = zone.count; left > 0 && this.#targetCount < TARGETS_MAX; left--) {
-      at = zone.varint(at);
-      const length = zone.value;
-      const folded = this.#spare;
-      const size = foldNameInto(data, at + before, folded);
-      at += length;
-      if (suffixAt(folded, zone.origin, size) < 0) continue;
-      const node = zone.nodeOf(folded, size);
-      if (node >= 0) this.#addTarget(node);
-    }
-  }
-
-  #addTarget(node: number): void {
-    for (let i = 0; i < this.#targetCount; i++) if (this.#targets[i] === node) return;
-    this.#targets[this.#targetCount++] = node;
-  }
-
-  #addresses(withGlue: boolean): void {
-    const zone = this.#zone;
-    for (let i = 0; i < this.#targetCount; i++) {
-      const node = this.#targets[i]!;
-      if (!withGlue && (zone.flags(node) & (NODE.CUT | NODE.GLUE)) !== 0) continue;
-      this.#ownerOf(node);
-      for (const type of addressTypes) {
-        if (this.#writer.length > ROOMY) return;
-        if (zone.find(node, type)) this.#set(SECTION.additional, 0);
-      }
-    }
-  }
-
-  /** The apex becomes the owner. */
-  #apex(): void {
-    const { origin } = this.#zone;
-    for (let i = 0; i < origin.length; i++) this.#owner[i] = origin[i]!;
-  }
-
-  #ownerOf(node: number): void {
-    this.#zone.name(node, this.#owner);
-  }
-
-  /**
-   * Writes the present RRset of the zone.
-   * @param ownerAt where its owner stands in the message; 0: the owner is `#owner`; -1: it is the name that is looked for
-   * @param ttl instead of its own; -1: none
-   */
-  #set(section: Section, ownerAt: number, ttl = -1, signed = this.#dnssec): void {
-    const zone = this.#zone;
-    const writer = this.#writer;
-    const { data, type } = zone;
-    if (ttl < 0) ttl = zone.ttl;
-    if (section === SECTION.answer) this.#answeredType = type;
-    let at = zone.recordsAt;
-    for (let left = zone.count; left > 0; left--) {
-      at = zone.varint(at);
-      const length = zone.value;
-      this.#open(section, ownerAt, type, ttl);
-      writeData(writer, type, data, at, length);
-      writer.close();
-      at += length;
-    }
-    if (signed) this.#signatures(section, ownerAt, ttl);
-  }
-
-  /** Writes the signatures of the present RRset. @returns whether there are any */
-  #signatures(section: Section, ownerAt: number, ttl = this.#zone.ttl): boolean {
-    const zone = this.#zone;
-    const writer = this.#writer;
-    let at = zone.signaturesAt;
-    for (let left = zone.signatures; left > 0; left--) {
-      at = zone.varint(at);
-      this.#open(section, ownerAt, TYPE.RRSIG, ttl);
-      writer.bytes(zone.data, at, zone.value);
-      writer.close();
-      at += zone.value;
-    }
-    return zone.signatures > 0;
-  }
-
-  #open(section: Section, ownerAt: number, type: number, ttl: number): void {
-    if (ownerAt > 0) this.#writer.openAt(section, ownerAt, type, ttl);
-    else this.#writer.open(section, ownerAt === 0 ? this.#owner : this.#name, type, ttl);
   }
 }
-
-const addressTypes = [TYPE.A, TYPE.AAAA] as const;
 
 /** Whether a question for this type is answered by what an alias leads to. */
 function follows(type: number): boolean {
   return type !== TYPE.CNAME && type !== TYPE.ANY && type !== TYPE.RRSIG && type !== TYPE.NSEC;
-}
-
-/** Where in the data of a type the name stands whose addresses are wanted, too; -1: nowhere. */
-function targetOffset(type: number): number {
-  switch (type) {
-    case TYPE.NS:
-      return 0;
-    case TYPE.MX:
-    case TYPE.SVCB:
-    case TYPE.HTTPS:
-      return 2;
-    case TYPE.SRV:
-      return 6;
-    default:
-      return -1;
-  }
 }

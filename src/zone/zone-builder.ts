@@ -1,16 +1,9 @@
 import { readUint32 } from '../base/big-endian.ts';
+import { nextHash } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { Growing, GrowingBytes } from './growing.ts';
-import {
-  hashByte,
-  hashEnd,
-  hashSeed,
-  homeSlot,
-  NODE,
-  nodeBits,
-  type PackedZone,
-} from './packed-zone.ts';
+import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
 /** What keeps a record from being taken. */
 export type Refusal =
@@ -139,8 +132,8 @@ export class ZoneBuilder {
 
   #child(parent: number, owner: WireName, at: number): number {
     const length = owner[at]!;
-    let hash = hashSeed(parent);
-    for (let i = 1; i <= length; i++) hash = hashByte(hash, LOWER[owner[at + i]!]!);
+    let hash = hashBegin(parent);
+    for (let i = 1; i <= length; i++) hash = nextHash(hash, LOWER[owner[at + i]!]!);
     hash = hashEnd(hash);
     const size = this.#slots.length;
     let slot = homeSlot(hash, size);
@@ -338,8 +331,8 @@ function packList(to: GrowingBytes, list: readonly Uint8Array[]): void {
 }
 
 function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
-  let hash = hashSeed(parent);
-  for (let i = 1; i <= bytes[at]!; i++) hash = hashByte(hash, LOWER[bytes[at + i]!]!);
+  let hash = hashBegin(parent);
+  for (let i = 1; i <= bytes[at]!; i++) hash = nextHash(hash, LOWER[bytes[at + i]!]!);
   return hashEnd(hash);
 }
 

@@ -1,15 +1,8 @@
 import { readUint32 } from '../base/big-endian.ts';
+import { nextHash } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, type WireName } from '../wire/name.ts';
-import {
-  hashByte,
-  hashEnd,
-  hashSeed,
-  homeSlot,
-  NODE,
-  nodeBits,
-  type PackedZone,
-} from './packed-zone.ts';
+import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
 /** How a walk down the tree ended. */
 export type Found = 'exact' | 'cut' | 'dname' | 'nothing';
@@ -102,8 +95,8 @@ export class ZoneData {
   /** The child of `node` with the label (lower case) at `at`, or -1. */
   child(node: number, name: Uint8Array, at: number): number {
     const length = name[at]!;
-    let hash = hashSeed(node);
-    for (let i = at + 1, stop = at + length; i <= stop; i++) hash = hashByte(hash, name[i]!);
+    let hash = hashBegin(node);
+    for (let i = at + 1, stop = at + length; i <= stop; i++) hash = nextHash(hash, name[i]!);
     hash = hashEnd(hash);
     const slots = this.#slots;
     const tag = hash & this.#tags;

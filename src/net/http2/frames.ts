@@ -1,4 +1,5 @@
 /** Frames of HTTP/2 (RFC 9113 section 4.1): nine bytes of header, then the payload. */
+import { readUint32 } from '../../base/big-endian.ts';
 
 /** Bytes of a frame's header. */
 export const FRAME_HEADER = 9;
@@ -88,7 +89,5 @@ export function writeWord(out: Uint8Array, at: number, word: number): number {
 
 /** 32 bits without the first one, which is reserved wherever such a word stands. */
 export function readWord(bytes: Uint8Array, at: number): number {
-  return (
-    ((bytes[at]! & 0x7f) << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!
-  );
+  return readUint32(bytes, at) & 0x7fff_ffff;
 }

@@ -1,4 +1,5 @@
 /** Frames on their way from the workers to the main thread. */
+import { readUint32 } from '../../base/big-endian.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-ring.ts';
 
@@ -119,7 +120,7 @@ function wholeFrames(pieces: readonly Uint8Array[]): Chunk {
   let at = 0;
   let frames = 0;
   while (at < CHUNK && at + 4 <= all.length) {
-    const size = (all[at]! << 24) | (all[at + 1]! << 16) | (all[at + 2]! << 8) | all[at + 3]!;
+    const size = readUint32(all, at);
     if (at + 4 + size > all.length) break;
     at += 4 + size;
     frames++;

@@ -1,4 +1,5 @@
 /** Putting the table of hosts together. */
+import { readUint32 } from '../../base/big-endian.ts';
 import { hashSeed, mixedHash } from '../../base/hash.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './table.ts';
@@ -73,10 +74,8 @@ export class HostsBuilder {
   add(name: WireName, address: Uint8Array, reverse: WireName | null): boolean {
     const owner = this.#numberOf(name);
     if (owner < 0) return false;
-    if (address.length === 4) {
-      const value = (address[0]! << 24) | (address[1]! << 16) | (address[2]! << 8) | address[3]!;
-      this.#has(owner, V4, value >>> 0);
-    } else if (this.#has(owner, V6, this.#end, address)) this.#append(address);
+    if (address.length === 4) this.#has(owner, V4, readUint32(address, 0));
+    else if (this.#has(owner, V6, this.#end, address)) this.#append(address);
     if (reverse === null) return true;
     const back = this.#numberOf(reverse);
     if (back < 0) return false;

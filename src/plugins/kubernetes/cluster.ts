@@ -1,20 +1,12 @@
 /** What a worker knows of the cluster. */
 import type { Dependency } from '../../server/contract/reply-cache.ts';
-import { addressKey } from './address-key.ts';
-import { ClientTable, type NamespaceNumbers } from './client-table.ts';
+import { AddressTable } from './address-table.ts';
+import { ClientTable } from './client-table.ts';
 import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';
 import { NameTable, type Named } from './name-table.ts';
 import { EndpointReader, parsePorts, copyEncoded, type Port } from './endpoint-encoding.ts';
-import { Multimap } from './multimap.ts';
+import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
 import { OutsideTable } from './outside-table.ts';
-
-/** A namespace, or what only lends its number to services whose namespace is not known. */
-export interface NamespaceRecord extends Named {
-  readonly id: number;
-  there: boolean;
-  /** Services in it, and addresses of its pods. One that is gone keeps its number as long as there are any. */
-  members: number;
-}
 
 /** One endpoint slice, as its services hold it. Never changed, only replaced. */
 export interface SliceRecord {
@@ -68,21 +60,17 @@ export class Cluster implements Dependency {
   #at = 0;
   #clients = new ClientTable();
   #outside = new OutsideTable<ServiceRecord>();
-  #namespaces = new NameTable<NamespaceRecord>();
-  #namespaceById: (NamespaceRecord | null)[] = [];
-  #freeNamespaces: number[] = [];
+  #namespaces = new NamespaceTable();
   #services = new NameTable<ServiceRecord>();
   #imports = new NameTable<ServiceRecord>();
   #slices = new Map<string, SliceRecord>();
   /** By number, for the tables of addresses. */
   #byId: (ServiceRecord | null)[] = [];
   #freeIds: number[] = [];
-  #clusterV4 = new Multimap(1);
-  #clusterV6 = new Multimap(4);
-  #endpointV4 = new Multimap(1);
-  #endpointV6 = new Multimap(4);
+  /** From addresses to numbers of services. */
+  #clusterAddresses = new AddressTable();
+  #endpointAddresses = new AddressTable();
   readonly #reader = new EndpointReader();
-  readonly #key = new Int32Array(4);
   readonly #scratch = Buffer.allocUnsafeSlow(4096);
 
   /** Counts of what is known, for tests and metrics. */
@@ -106,12 +94,11 @@ export class Cluster implements Dependency {
 
   /** The namespace of a folded label, if it exists. */
   namespace(bytes: Uint8Array, at: number): NamespaceRecord | null {
-    const found = this.#namespaces.find(bytes, at + 1, bytes[at]!, 0);
-    return found !== null && found.there ? found : null;
+    return this.#namespaces.find(bytes, at);
   }
 
   namespaceName(id: number): string {
-    return this.#namespaceById[id]?.name ?? '';
+    return this.#namespaces.nameOf(id);
   }
 
   /** The service (or imported service) of a folded label in a namespace. */
@@ -134,7 +121,7 @@ export class Cluster implements Dependency {
 
   /** By text, for tests and tools. */
   serviceNamed(namespace: string, name: string): ServiceRecord | null {
-    const parent = this.#namespaces.get(namespace, 0);
+    const parent = this.#namespaces.get(namespace);
     return parent === null ? null : this.#services.get(name, parent.id);
   }
 
@@ -148,11 +135,10 @@ export class Cluster implements Dependency {
     length: number,
     accepts: (service: ServiceRecord) => boolean,
   ): ServiceRecord | null {
-    const table = length === 4 ? this.#clusterV4 : this.#clusterV6;
-    const key = addressKey(address, at, length, this.#key);
+    const table = this.#clusterAddresses;
     let found: ServiceRecord | null = null;
-    for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
-      const service = this.#byId[table.value(slot)]!;
+    for (let id = table.first(address, at, length); id >= 0; id = table.next()) {
+      const service = this.#byId[id]!;
       if (service === null || !accepts(service)) continue;
       if (found === null || precedes(service, found)) found = service;
     }
@@ -161,11 +147,10 @@ export class Cluster implements Dependency {
 
   /** Every service with a ready endpoint at this address, each once, whether or not the service itself exists. */
   servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
-    const table = length === 4 ? this.#endpointV4 : this.#endpointV6;
-    const key = addressKey(address, at, length, this.#key);
+    const table = this.#endpointAddresses;
     const found: ServiceRecord[] = [];
-    for (let slot = table.find(key, 0); slot >= 0; slot = table.findNext(key, 0, slot)) {
-      const service = this.#byId[table.value(slot)]!;
+    for (let id = table.first(address, at, length); id >= 0; id = table.next()) {
+      const service = this.#byId[id]!;
       if (service !== null && !found.includes(service)) found.push(service);
     }
     return found;
@@ -177,7 +162,8 @@ export class Cluster implements Dependency {
     let imported = false;
     switch (fact.about) {
       case 'namespace':
-        changed = this.#applyNamespace(fact.name, fact.there);
+        changed = this.#namespaces.set(fact.name, fact.there);
+        if (changed) this.epoch++;
         break;
       case 'service':
         changed = this.#applyService(fact, this.#services);
@@ -191,7 +177,7 @@ export class Cluster implements Dependency {
         imported = fact.imported !== '' && fact.service === '';
         break;
       case 'address':
-        changed = this.#clients.apply(fact, this.#numbers);
+        changed = this.#clients.apply(fact, this.#namespaces.numbers);
         break;
       case 'time':
         this.#at = fact.at;
@@ -219,17 +205,13 @@ export class Cluster implements Dependency {
     this.#clients = other.#clients;
     this.#outside = other.#outside;
     this.#namespaces = other.#namespaces;
-    this.#namespaceById = other.#namespaceById;
-    this.#freeNamespaces = other.#freeNamespaces;
     this.#services = other.#services;
     this.#imports = other.#imports;
     this.#slices = other.#slices;
     this.#byId = other.#byId;
     this.#freeIds = other.#freeIds;
-    this.#clusterV4 = other.#clusterV4;
-    this.#clusterV6 = other.#clusterV6;
-    this.#endpointV4 = other.#endpointV4;
-    this.#endpointV6 = other.#endpointV6;
+    this.#clusterAddresses = other.#clusterAddresses;
+    this.#endpointAddresses = other.#endpointAddresses;
     this.#at = other.#at;
     this.serial = other.serial;
     this.importedSerial = other.importedSerial;
@@ -238,52 +220,11 @@ export class Cluster implements Dependency {
     this.epoch++;
   }
 
-  /** The numbers of namespaces, for the table of clients. */
-  readonly #numbers: NamespaceNumbers = {
-    of: (namespace) => this.#namespace(namespace).id,
-    hold: (id) => void this.#namespaceById[id]!.members++,
-    release: (id) => this.#leave(this.#namespaceById[id]!),
-  };
-
   /** The first listing is complete, or was completed before this worker joined. */
   #complete(): void {
     if (this.synced) return;
     this.synced = true;
     this.epoch++;
-  }
-
-  #applyNamespace(name: string, there: boolean): boolean {
-    if (!there && this.#namespaces.get(name, 0) === null) return false;
-    const record = this.#namespace(name);
-    if (record.there === there) return false;
-    record.there = there;
-    this.epoch++;
-    this.#forgetNamespaceIfEmpty(record);
-    return true;
-  }
-
-  /** One member less. */
-  #leave(namespace: NamespaceRecord): void {
-    namespace.members--;
-    this.#forgetNamespaceIfEmpty(namespace);
-  }
-
-  #forgetNamespaceIfEmpty(namespace: NamespaceRecord): void {
-    if (namespace.there || namespace.members > 0) return;
-    this.#namespaces.remove(namespace);
-    this.#namespaceById[namespace.id] = null;
-    this.#freeNamespaces.push(namespace.id);
-  }
-
-  #namespace(name: string): NamespaceRecord {
-    const known = this.#namespaces.get(name, 0);
-    if (known !== null) return known;
-    // Number 0 is the parent of namespaces themselves.
-    const id = this.#freeNamespaces.pop() ?? Math.max(1, this.#namespaceById.length);
-    const record: NamespaceRecord = { name, parent: 0, id, there: false, members: 0 };
-    this.#namespaceById[id] = record;
-    this.#namespaces.add(record);
-    return record;
   }
 
   #applyService(
@@ -322,7 +263,7 @@ export class Cluster implements Dependency {
     { namespace, name }: { namespace: string; name: string },
     table: NameTable<ServiceRecord>,
   ): boolean {
-    const parent = this.#namespaces.get(namespace, 0);
+    const parent = this.#namespaces.get(namespace);
     const service = parent === null ? null : table.get(name, parent.id);
     if (service === null || service.form === null) return false;
     if (table === this.#services) {
@@ -339,7 +280,7 @@ export class Cluster implements Dependency {
   }
 
   #service(namespace: string, name: string, table: NameTable<ServiceRecord>): ServiceRecord {
-    const parent = this.#namespace(namespace);
+    const parent = this.#namespaces.make(namespace);
     const known = table.get(name, parent.id);
     if (known !== null) return known;
     const id = this.#freeIds.pop() ?? this.#byId.length;
@@ -357,7 +298,7 @@ export class Cluster implements Dependency {
     };
     this.#byId[id] = service;
     table.add(service);
-    parent.members++;
+    this.#namespaces.numbers.hold(parent.id);
     return service;
   }
 
@@ -366,7 +307,7 @@ export class Cluster implements Dependency {
     table.remove(service);
     this.#byId[service.id] = null;
     this.#freeIds.push(service.id);
-    this.#leave(service.namespace);
+    this.#namespaces.numbers.release(service.namespace.id);
   }
 
   #applySlice(fact: SliceFact): boolean {
@@ -423,11 +364,9 @@ export class Cluster implements Dependency {
     const reader = this.#reader.over(slice.endpoints);
     while (reader.next()) {
       if (reader.named) continue;
-      const length = reader.addressLength;
-      const key = addressKey(reader.bytes, reader.addressAt, length, this.#key);
-      const table = length === 4 ? this.#endpointV4 : this.#endpointV6;
-      if (add) table.add(key, 0, id);
-      else table.remove(key, 0, id);
+      const { bytes, addressAt, addressLength } = reader;
+      if (add) this.#endpointAddresses.add(bytes, addressAt, addressLength, id);
+      else this.#endpointAddresses.remove(bytes, addressAt, addressLength, id);
     }
   }
 
@@ -436,10 +375,8 @@ export class Cluster implements Dependency {
     const end = copyEncoded(service.addresses, scratch);
     for (let at = 0; at < end;) {
       const length = scratch[at]!;
-      const key = addressKey(scratch, at + 1, length, this.#key);
-      const table = length === 4 ? this.#clusterV4 : this.#clusterV6;
-      if (add) table.add(key, 0, service.id);
-      else table.remove(key, 0, service.id);
+      if (add) this.#clusterAddresses.add(scratch, at + 1, length, service.id);
+      else this.#clusterAddresses.remove(scratch, at + 1, length, service.id);
       at += 1 + length;
     }
   }

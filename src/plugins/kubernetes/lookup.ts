@@ -2,7 +2,8 @@
 import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { WireName } from '../../wire/name.ts';
-import type { Cluster, NamespaceRecord, ServiceRecord, SliceRecord } from './cluster.ts';
+import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
+import type { NamespaceRecord } from './namespace-table.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
 import { EndpointReader, labelledAddress, type Port } from './endpoint-encoding.ts';
 import { ReverseReader } from './reverse-name.ts';

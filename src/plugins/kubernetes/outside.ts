@@ -1,7 +1,8 @@
 /** Services as they are reached from outside, for `k8s_external`. */
 import type { OutsideEntry, OutsideService, OutsideServices } from '../../server/contract/ports.ts';
 import { ROOT, type WireName } from '../../wire/name.ts';
-import type { Cluster, NamespaceRecord, ServiceRecord } from './cluster.ts';
+import type { Cluster, ServiceRecord } from './cluster.ts';
+import type { NamespaceRecord } from './namespace-table.ts';
 import { EndpointReader, type Port } from './endpoint-encoding.ts';
 import { fits } from './name.ts';
 import type { Outside } from './outside-table.ts';

@@ -1,4 +1,5 @@
 /** Writing the addresses and SRV records of services, endpoints and pods. */
+import { readUint32 } from '../../base/big-endian.ts';
 import { TYPE } from '../../wire/iana.ts';
 import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';
@@ -69,9 +70,7 @@ const written = new Set<number | string>();
 
 /** An IPv4 address as a small number, an IPv6 one as a string of its bytes. */
 function keyOf(bytes: Uint8Array, at: number, length: number): number | string {
-  if (length === 4) {
-    return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
-  }
+  if (length === 4) return readUint32(bytes, at) | 0;
   return Buffer.from(bytes.buffer, bytes.byteOffset + at, length).toString('latin1');
 }
 

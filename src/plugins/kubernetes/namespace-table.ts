@@ -1,0 +1,78 @@
+/** The namespaces of a cluster, by name and by number. */
+import type { NamespaceNumbers } from './client-table.ts';
+import { NameTable, type Named } from './name-table.ts';
+
+/** A namespace, or what only lends its number to services whose namespace is not known. */
+export interface NamespaceRecord extends Named {
+  readonly id: number;
+  there: boolean;
+  /** Services in it, and addresses of its pods. One that is gone keeps its number as long as there are any. */
+  members: number;
+}
+
+/** The namespaces that are there, and those that something still counts for. */
+export class NamespaceTable {
+  readonly #byName = new NameTable<NamespaceRecord>();
+  readonly #byId: (NamespaceRecord | null)[] = [];
+  readonly #free: number[] = [];
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** The numbers of namespaces, for what holds them. */
+  readonly numbers: NamespaceNumbers = {
+    of: (namespace) => this.make(namespace).id,
+    hold: (id) => void this.#byId[id]!.members++,
+    release: (id) => {
+      const namespace = this.#byId[id]!;
+      namespace.members--;
+      this.#forgetIfEmpty(namespace);
+    },
+  };
+
+  /** The namespace of a folded label, if it is there. */
+  find(bytes: Uint8Array, at: number): NamespaceRecord | null {
+    const found = this.#byName.find(bytes, at + 1, bytes[at]!, 0);
+    return found !== null && found.there ? found : null;
+  }
+
+  /** The namespace of that name, whether or not it is there. */
+  get(name: string): NamespaceRecord | null {
+    return this.#byName.get(name, 0);
+  }
+
+  /** The name that belongs to a number; `''`: none. */
+  nameOf(id: number): string {
+    return this.#byId[id]?.name ?? '';
+  }
+
+  /** The namespace of that name, which gets a number if it has none. */
+  make(name: string): NamespaceRecord {
+    const known = this.get(name);
+    if (known !== null) return known;
+    // Number 0 is the parent of namespaces themselves.
+    const id = this.#free.pop() ?? Math.max(1, this.#byId.length);
+    const record: NamespaceRecord = { name, parent: 0, id, there: false, members: 0 };
+    this.#byId[id] = record;
+    this.#byName.add(record);
+    return record;
+  }
+
+  /** It has come or gone. @returns whether that is news */
+  set(name: string, there: boolean): boolean {
+    if (!there && this.get(name) === null) return false;
+    const record = this.make(name);
+    if (record.there === there) return false;
+    record.there = there;
+    this.#forgetIfEmpty(record);
+    return true;
+  }
+
+  #forgetIfEmpty(namespace: NamespaceRecord): void {
+    if (namespace.there || namespace.members > 0) return;
+    this.#byName.remove(namespace);
+    this.#byId[namespace.id] = null;
+    this.#free.push(namespace.id);
+  }
+}
