@@ -7,7 +7,7 @@ export function clientNamespacesOf(cluster: Cluster, known: boolean): ClientName
   return {
     known,
     of({ peer, peerAt, family }) {
-      const client = known ? cluster.clients.client(peer, peerAt, family === 4 ? 4 : 16) : 0;
+      const client = known ? cluster.clients.ownClient(peer, peerAt, family === 4 ? 4 : 16) : 0;
       return client === 0 ? '' : cluster.namespaceName(client);
     },
     pod(address) {

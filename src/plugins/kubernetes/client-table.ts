@@ -10,6 +10,7 @@ interface Special {
   readonly namespaces: readonly number[];
   /** 0: cannot be told. */
   readonly client: number;
+  readonly host: boolean;
   readonly pod: string;
   readonly labels: Readonly<Record<string, string>> | null;
 }
@@ -67,16 +68,28 @@ export class ClientTable {
   client(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
-    return (value & SPECIAL) === 0 ? value >> 2 : this.#specials[value >> 2]!.client;
+    return (value & SPECIAL) === 0 ? value >> NUMBER : this.#specials[value >> NUMBER]!.client;
+  }
+
+  /**
+   * The same where the address is a pod's alone. A node's is not, even if all its pods on the host network are of one namespace: node caches,
+   * masqueraded pods and whoever has got onto the node send from there.
+   */
+  ownClient(address: Uint8Array, at: number, length: number): number {
+    const value = this.#find(address, at, length);
+    if (value < 0) return 0;
+    if ((value & SPECIAL) === 0) return (value & HOST) === 0 ? value >> NUMBER : 0;
+    const { host, client } = this.#specials[value >> NUMBER]!;
+    return host ? 0 : client;
   }
 
   /** How many live pods in this namespace have this as their first address. */
   pods(address: Uint8Array, at: number, length: number, namespace: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
-    if ((value & SPECIAL) === 0) return value === ((namespace << 2) | FIRST) ? 1 : 0;
+    if ((value & SPECIAL) === 0) return (value & ~HOST) === ((namespace << NUMBER) | FIRST) ? 1 : 0;
     let count = 0;
-    for (const one of this.#specials[value >> 2]!.namespaces) if (one === namespace) count++;
+    for (const one of this.#specials[value >> NUMBER]!.namespaces) if (one === namespace) count++;
     return count;
   }
 
@@ -88,7 +101,7 @@ export class ClientTable {
   ): { readonly pod: string; readonly labels: Readonly<Record<string, string>> | null } | null {
     const value = this.#find(address, at, length);
     if (value < 0 || (value & SPECIAL) === 0) return null;
-    const special = this.#specials[value >> 2]!;
+    const special = this.#specials[value >> NUMBER]!;
     return special.pod === '' ? null : special;
   }
 
@@ -99,29 +112,33 @@ export class ClientTable {
   }
 
   /** The value of an address that takes an object. */
-  #special({ namespaces, client, pod, labels }: AddressFact, numbers: NamespaceNumbers): number {
+  #special(
+    { namespaces, client, host, pod, labels }: AddressFact,
+    numbers: NamespaceNumbers,
+  ): number {
     const special: Special = {
       namespaces: namespaces.map((name) => numbers.of(name)),
       client: client === '' ? 0 : numbers.of(client),
+      host: host === true,
       pod: pod ?? '',
       labels: labels ?? null,
     };
     const index = this.#free.pop() ?? this.#specials.length;
     this.#specials[index] = special;
-    return (index << 2) | SPECIAL;
+    return (index << NUMBER) | SPECIAL;
   }
 
   #release(value: number, numbers: NamespaceNumbers): void {
     this.#each(value, numbers.release);
     if ((value & SPECIAL) === 0) return;
-    this.#specials[value >> 2] = null;
-    this.#free.push(value >> 2);
+    this.#specials[value >> NUMBER] = null;
+    this.#free.push(value >> NUMBER);
   }
 
   /** Calls `run` for each namespace that a value names, as often as it stands there. */
   #each(value: number, run: (id: number) => void): void {
-    if ((value & SPECIAL) === 0) return run(value >> 2);
-    const { namespaces, client } = this.#specials[value >> 2]!;
+    if ((value & SPECIAL) === 0) return run(value >> NUMBER);
+    const { namespaces, client } = this.#specials[value >> NUMBER]!;
     for (const id of namespaces) run(id);
     if (client !== 0) run(client);
   }
@@ -130,10 +147,16 @@ export class ClientTable {
 /** Lowest bits of a value: the rest is the number of a namespace, or the place among the special ones. */
 const FIRST = 1;
 const SPECIAL = 2;
+const HOST = 4;
+const NUMBER = 3;
 
 /** The value of an address of which only one namespace is known; -1 for others. */
-function plainValue({ namespaces, client, pod }: AddressFact, numbers: NamespaceNumbers): number {
+function plainValue(
+  { namespaces, client, host, pod }: AddressFact,
+  numbers: NamespaceNumbers,
+): number {
   if (pod !== undefined || client === '' || namespaces.length > 1) return -1;
   if (namespaces.length === 1 && namespaces[0] !== client) return -1;
-  return (numbers.of(client) << 2) | (namespaces.length === 1 ? FIRST : 0);
+  const flags = (namespaces.length === 1 ? FIRST : 0) | (host === true ? HOST : 0);
+  return (numbers.of(client) << NUMBER) | flags;
 }

@@ -77,6 +77,8 @@ export interface AddressFact {
   readonly namespaces: readonly string[];
   /** The namespace of whoever sends from this address, or empty when that cannot be told. */
   readonly client: string;
+  /** It is a node's address: pods on the host network have it, and whatever else sends from that node. */
+  readonly host?: true;
   /** Name and labels of the one pod that sends from here; only where metadata or top wants them. */
   readonly pod?: string;
   readonly labels?: Readonly<Record<string, string>>;

@@ -57,6 +57,13 @@ class Watcher {
     return [...this.#numbers].find(([, id]) => id === number)?.[0] ?? null;
   }
 
+  /** The same where the address is a pod's alone. */
+  own(text: string): string | null {
+    const address = parseAddress(text)!;
+    const number = this.clients.ownClient(address, 0, address.length);
+    return [...this.#numbers].find(([, id]) => id === number)?.[0] ?? null;
+  }
+
   has(text: string, namespace: string): boolean {
     const address = parseAddress(text)!;
     return this.clients.pods(address, 0, address.length, this.#numbers.get(namespace) ?? -1) > 0;
@@ -123,6 +130,23 @@ describe('who sends from an address', () => {
     assert.equal(watcher.client('192.0.2.7'), null);
     watcher.remove('exporter.monitoring');
     assert.equal(watcher.client('192.0.2.7'), 'kube-system');
+  });
+
+  test('is no pod’s alone where a pod on the host network has the address, also beside others', () => {
+    for (const named of [false, true]) {
+      const watcher = new Watcher(named).put(
+        pod('proxy.kube-system', '192.0.2.7', { hostNetwork: true }),
+      );
+      assert.deepEqual(
+        [watcher.client('192.0.2.7'), watcher.own('192.0.2.7')],
+        ['kube-system', null],
+      );
+      assert.ok(watcher.has('192.0.2.7', 'kube-system'));
+      watcher.put(pod('web.kube-system', '192.0.2.7'));
+      assert.equal(watcher.own('192.0.2.7'), null);
+      watcher.remove('proxy.kube-system');
+      assert.equal(watcher.own('192.0.2.7'), 'kube-system');
+    }
   });
 
   test('is known by each address of a dual-stack pod, but only the first one verifies a name', () => {

@@ -141,6 +141,7 @@ export class PodTable {
       address: encodeAddress(address),
       namespaces: first.map((entry) => this.#namespaceNames[this.#namespaces[entry]!]!),
       client,
+      ...(senders.some((entry) => (flags(entry) & HOST_NETWORK) !== 0) ? { host: true } : {}),
     };
     const named = senders.length === 1 ? this.#names[senders[0]!] : null;
     if (!named) return fact;

@@ -54,6 +54,13 @@ const objects = [
       spec: { containers: [] },
       status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] },
     })),
+  {
+    ...meta,
+    kind: 'Pod',
+    metadata: { name: 'proxy', namespace: 'kube-system' },
+    spec: { hostNetwork: true, containers: [] },
+    status: { phase: 'Running', podIP: '192.0.2.5', podIPs: [{ ip: '192.0.2.5' }] },
+  },
 ];
 writeFileSync(
   join(folder, 'objects.json'),
@@ -109,6 +116,15 @@ describe('visibility', () => {
     );
     assert.match(world.metrics(), /ndots_visibility_top_namespaces\{namespace="team-a"\} 2\n/);
     assert.match(world.metrics(), /ndots_visibility_top_namespaces\{namespace="@unknown"\} 1\n/);
+    await world.close();
+  });
+
+  test('a node is nobody, whichever namespace its pods on the host network are of: tenants ask from there, too', async () => {
+    const world = await serve(tenants);
+    for (const question of ['web.team-b.svc.cluster.local. A', '2.0.96.10.in-addr.arpa. PTR']) {
+      const reply = await world.ask(question, from('192.0.2.5'));
+      assert.deepEqual([reply.rcode, reply.answer.length], [RCODE.NXDOMAIN, 0]);
+    }
     await world.close();
   });
 
