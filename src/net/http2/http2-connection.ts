@@ -4,26 +4,16 @@ import type { Socket } from 'node:net';
 import { ClientConnection, written } from '../client-connection.ts';
 import type { StreamHost } from '../stream-listener.ts';
 import { arena } from '../write-reply.ts';
-import { FrameReader } from './frame-reader.ts';
-import {
-  ERROR,
-  FLAG,
-  FRAME,
-  FRAME_HEADER,
-  readWord,
-  WINDOW,
-  writeFrameHeader,
-  writeWord,
-} from './frames.ts';
-import { HeaderBlock } from './header-block.ts';
+import type { FrameReader } from './frame-reader.ts';
+import { ERROR, FLAG, FRAME, FRAME_HEADER, WINDOW, writeFrameHeader, writeWord } from './frames.ts';
 import { BODY_PREFIX_MAX, type Http2Service } from './http2-service.ts';
 import { Http2Stream } from './http2-stream.ts';
 import { ParkedReplies } from './parked-replies.ts';
 import { PacedWriter } from './paced-writer.ts';
 import { FIELDS_MAX } from './reply-fields.ts';
 import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
-import { RequestHeader } from './request-header.ts';
-import { readSettings, SETTINGS_SIZE, writeSettings } from './server-settings.ts';
+import { ServerInput, type ServerInputHost } from './server-input.ts';
+import { SETTINGS_SIZE, writeSettings } from './server-settings.ts';
 
 /** Before a reply's message there is room for all that comes before it: HEADERS, the header of DATA, the body's beginning. */
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
@@ -41,24 +31,18 @@ const REFUSED_MAX = 64;
  * A GET that need not wait makes no object. Replies leave as clients ask: who sends several requests in one TLS record gets
  * several replies in one; who sends one at a time gets one at a time, since some (dnsperf) take no more than one from each.
  */
-export class Http2Connection extends ClientConnection {
+export class Http2Connection extends ClientConnection implements ServerInputHost {
   readonly #service: Http2Service;
-  readonly #header = new RequestHeader();
+  readonly #input = new ServerInput(this);
   readonly #streams = new Map<number, Http2Stream>();
-  readonly #reader = new FrameReader();
-  readonly #block = new HeaderBlock();
   readonly #parked = new ParkedReplies();
   readonly #bodies: RequestBodies;
   readonly #writer: PacedWriter;
   readonly #refused: number[] = [];
-  /** The highest stream that the client has opened. */
-  #last = 0;
   /** The request that is being taken. */
   #present = 0;
   #presentStream: Http2Stream | null = null;
   #now = 0;
-  /** The client's settings have come. */
-  #introduced = false;
   /** Requests in the present chunk. */
   #requests = 0;
 
@@ -67,9 +51,9 @@ export class Http2Connection extends ClientConnection {
     this.#service = service;
     this.#writer = new PacedWriter(socket, (one) => host.gather(one), this.#left);
     this.#writer.grouped = service.grouped;
-    writeSettings(arena, this.#begin(SETTINGS_SIZE, FRAME.SETTINGS, 0, 0), host.limits.streams);
+    writeSettings(arena, this.beginFrame(SETTINGS_SIZE, FRAME.SETTINGS, 0, 0), host.limits.streams);
     this.#bodies = new RequestBodies(service.bodyMax, (id, bytes) => {
-      writeWord(arena, this.#begin(4, FRAME.WINDOW_UPDATE, 0, id), bytes);
+      writeWord(arena, this.beginFrame(4, FRAME.WINDOW_UPDATE, 0, id), bytes);
     });
     this.write();
   }
@@ -77,13 +61,7 @@ export class Http2Connection extends ClientConnection {
   protected get heldBeside(): number {
     // Those that are awaited are bounded by the intake; the others are open because the client leaves them so.
     const left = Math.max(0, this.#streams.size - this.pending.awaited);
-    return (
-      this.#reader.held +
-      this.#block.held +
-      this.#bodies.held +
-      this.#parked.bytes +
-      left * STREAM_SIZE
-    );
+    return this.#input.held + this.#bodies.held + this.#parked.bytes + left * STREAM_SIZE;
   }
 
   protected get stuck(): boolean {
@@ -103,8 +81,7 @@ export class Http2Connection extends ClientConnection {
     for (const stream of this.#streams.values()) {
       if (!stream.asked || stream.reply !== null) this.#forget(stream);
     }
-    this.#reader.stop();
-    this.#block.stop();
+    this.#input.stop();
   }
 
   protected override end(): void {
@@ -115,86 +92,39 @@ export class Http2Connection extends ClientConnection {
   // What comes
 
   protected consume(chunk: Buffer, now: number): number {
-    const reader = this.#reader;
+    const input = this.#input;
     this.#now = now;
     this.#requests = 0;
     let at = 0;
     while (at < chunk.length && !this.stopped()) {
-      at += reader.read(chunk, at);
-      if (reader.error !== null) this.#fail(reader.error);
-      else if (reader.whole) this.#take(reader);
+      at += input.read(chunk, at);
+      if (!input.whole) continue;
+      this.count();
+      input.take();
     }
-    reader.release();
-    this.#block.release();
+    input.release();
     return at;
   }
 
-  #take(frame: FrameReader): void {
-    this.count();
-    const { type, id } = frame;
-    if (!this.#introduced) {
-      if (type !== FRAME.SETTINGS || (frame.flags & FLAG.ACK) !== 0) {
-        return this.#fail(ERROR.PROTOCOL_ERROR);
-      }
-      this.#introduced = true;
-    }
-    const { open } = this.#block;
-    if (open === 0 ? type === FRAME.CONTINUATION : type !== FRAME.CONTINUATION || id !== open) {
-      return this.#fail(ERROR.PROTOCOL_ERROR);
-    }
-    switch (type) {
-      case FRAME.DATA:
-        return this.#takeData(frame);
-      case FRAME.HEADERS:
-        if ((id & 1) === 0) return this.#fail(ERROR.PROTOCOL_ERROR);
-        return this.#takeBlock(this.#block.begin(frame), id);
-      case FRAME.CONTINUATION:
-        return this.#takeBlock(this.#block.goOn(frame), id);
-      case FRAME.SETTINGS:
-        return this.#takeSettings(frame);
-      case FRAME.WINDOW_UPDATE:
-        return this.#takeWindow(frame);
-      case FRAME.PING:
-        return this.#takePing(frame);
-      case FRAME.RST_STREAM:
-        return this.#takeReset(frame);
-      case FRAME.PRIORITY:
-        return this.#takePriority(frame);
-      case FRAME.GOAWAY:
-        // The client opens no more streams; it will end the connection itself.
-        return id === 0 ? undefined : this.#fail(ERROR.PROTOCOL_ERROR);
-      case FRAME.PUSH_PROMISE:
-        return this.#fail(ERROR.PROTOCOL_ERROR);
-      default:
-      // Frames that nobody knows here mean nothing (section 4.1).
-    }
-  }
-
-  /** A header block has come in part or whole. It is read in any case: the ones that follow build on it. */
-  #takeBlock(whole: boolean, id: number): void {
-    const { bytes, start, end, endsStream, error } = this.#block;
-    if (error !== null) return this.#fail(error);
-    if (!whole) return;
-    const trailing = id <= this.#last;
-    const verdict = this.#header.read(bytes, start, end, trailing);
-    if (verdict === 'broken') return this.#fail(ERROR.COMPRESSION_ERROR);
-    if (trailing) return this.#takeTrailers(verdict === 'trailers' && endsStream, id);
-    this.#last = id;
-    if (verdict === 'malformed') return this.#reset(id, ERROR.PROTOCOL_ERROR);
+  onRequest(id: number, tooLarge: boolean, whole: boolean): void {
     if (this.ended || this.#streams.size >= this.host.limits.streams) {
       return this.#reset(id, ERROR.REFUSED_STREAM);
     }
     if (++this.#requests > 1) this.#writer.grouped = true;
-    if (verdict === 'too-large') this.#refuse(id, this.#service.refusals.fields, endsStream);
-    else this.#request(id, endsStream);
+    if (tooLarge) this.#refuse(id, this.#service.refusals.fields, whole);
+    else this.#request(id, whole);
   }
 
-  #takeTrailers(proper: boolean, id: number): void {
+  onMalformed(id: number): void {
+    this.#reset(id, ERROR.PROTOCOL_ERROR);
+  }
+
+  onTrailers(id: number, proper: boolean): void {
     const stream = this.#streams.get(id);
     if (stream === undefined) {
-      if (!this.#refused.includes(id)) this.#fail(ERROR.STREAM_CLOSED);
+      if (!this.#refused.includes(id)) this.onViolation(ERROR.STREAM_CLOSED);
     } else if (stream.asked) {
-      this.#fail(ERROR.STREAM_CLOSED);
+      this.onViolation(ERROR.STREAM_CLOSED);
     } else if (proper) {
       this.#takeBody(stream, this.#bodies.finish(stream));
     } else {
@@ -203,16 +133,16 @@ export class Http2Connection extends ClientConnection {
   }
 
   #request(id: number, whole: boolean): void {
-    const { contentLength } = this.#header;
+    const { header } = this.#input;
     const { bodyMax, refusals } = this.#service;
-    const verdict = this.#service.judge(this.#header);
+    const verdict = this.#service.judge(header);
     if (typeof verdict === 'number') {
       this.#refuse(id, verdict, whole);
     } else if (verdict === 'message') {
       const { message, length } = this.#service;
       if (whole) this.#serve(id, null, message, 0, length);
       else this.#awaitBody(id, message.slice(0, length));
-    } else if (whole || contentLength > bodyMax) {
+    } else if (whole || header.contentLength > bodyMax) {
       this.#refuse(id, refusals.body, whole);
     } else {
       this.#awaitBody(id, null);
@@ -221,20 +151,19 @@ export class Http2Connection extends ClientConnection {
 
   /** @param question what a GET asks, whose body means nothing but has to end */
   #awaitBody(id: number, question: Uint8Array | null): void {
-    const stream = this.#open(id, this.#header.contentLength);
+    const stream = this.#open(id, this.#input.header.contentLength);
     stream.question = question;
     this.host.wheel.set(stream, this.host.limits.readTimeoutMs);
   }
 
-  #takeData(frame: FrameReader): void {
+  onData(frame: FrameReader): void {
     const { start, end, id } = frame;
-    if (id === 0 || id > this.#last) return this.#fail(ERROR.PROTOCOL_ERROR);
-    if (!this.#bodies.count(end - start)) return this.#fail(ERROR.FLOW_CONTROL_ERROR);
+    if (!this.#bodies.count(end - start)) return this.onViolation(ERROR.FLOW_CONTROL_ERROR);
     const stream = this.#streams.get(id);
     if (stream !== undefined && !stream.asked) {
       this.#takeBody(stream, this.#bodies.take(stream, frame));
     } else if (!this.#refused.includes(id)) {
-      this.#fail(ERROR.STREAM_CLOSED);
+      this.onViolation(ERROR.STREAM_CLOSED);
     }
   }
 
@@ -252,7 +181,7 @@ export class Http2Connection extends ClientConnection {
       case 'reset':
         return this.#reset(stream.id, error);
       case 'fail':
-        return this.#fail(error);
+        return this.onViolation(error);
     }
   }
 
@@ -278,54 +207,35 @@ export class Http2Connection extends ClientConnection {
     this.host.intake.take(this, bytes, start, end, this.#now);
   }
 
-  #takeSettings({ bytes, start, end, flags, id }: FrameReader): void {
-    if (id !== 0) return this.#fail(ERROR.PROTOCOL_ERROR);
-    const size = end - start;
-    if ((flags & FLAG.ACK) !== 0 ? size !== 0 : size % 6 !== 0) {
-      return this.#fail(ERROR.FRAME_SIZE_ERROR);
-    }
-    if ((flags & FLAG.ACK) !== 0) return;
-    const settings = readSettings(bytes, start, end);
-    if (settings.error !== null) return this.#fail(settings.error);
-    const window = settings.streamWindow ?? this.#parked.streamWindow;
+  onSettings(streamWindow: number | null): void {
     // Once for all of a frame: it may name the window thousands of times, and each open stream has one.
-    if (!this.#parked.restart(window, this.#streams.values()))
-      return this.#fail(ERROR.FLOW_CONTROL_ERROR);
-    this.#begin(0, FRAME.SETTINGS, FLAG.ACK, 0);
+    if (!this.#parked.restart(streamWindow ?? this.#parked.streamWindow, this.#streams.values()))
+      return this.onViolation(ERROR.FLOW_CONTROL_ERROR);
+    this.beginFrame(0, FRAME.SETTINGS, FLAG.ACK, 0);
     this.#sendParked();
   }
 
-  #takeWindow({ bytes, start, end, id }: FrameReader): void {
-    if (end - start !== 4) return this.#fail(ERROR.FRAME_SIZE_ERROR);
-    if (id > this.#last) return this.#fail(ERROR.PROTOCOL_ERROR);
+  onWindow(id: number, more: number): void {
     const stream = this.#streams.get(id) ?? null;
     if (id !== 0 && stream === null) return;
-    const more = readWord(bytes, start);
     const error = more === 0 ? ERROR.PROTOCOL_ERROR : ERROR.FLOW_CONTROL_ERROR;
     if (more > 0 && this.#parked.grant(stream, more)) this.#sendParked();
-    else if (stream === null) this.#fail(error);
+    else if (stream === null) this.onViolation(error);
     else this.#reset(id, error);
   }
 
-  #takePing({ bytes, start, end, flags, id }: FrameReader): void {
-    if (id !== 0) return this.#fail(ERROR.PROTOCOL_ERROR);
-    if (end - start !== 8) return this.#fail(ERROR.FRAME_SIZE_ERROR);
-    if ((flags & FLAG.ACK) !== 0) return;
-    bytes.copy(arena, this.#begin(8, FRAME.PING, FLAG.ACK, 0), start, end);
-  }
-
-  #takeReset({ start, end, id }: FrameReader): void {
-    if (end - start !== 4) return this.#fail(ERROR.FRAME_SIZE_ERROR);
-    if (id === 0 || id > this.#last) return this.#fail(ERROR.PROTOCOL_ERROR);
+  onReset(id: number): void {
     // A reply that is awaited goes on counting until it comes: resetting streams buys no room for more of them.
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
   }
 
-  #takePriority({ bytes, start, end, id }: FrameReader): void {
-    if (id === 0) return this.#fail(ERROR.PROTOCOL_ERROR);
-    if (end - start !== 5) return this.#sendReset(id, ERROR.FRAME_SIZE_ERROR);
-    if (readWord(bytes, start) === id) this.#sendReset(id, ERROR.PROTOCOL_ERROR);
+  onViolation(error: number): void {
+    this.#goAway(error);
+    this.write();
+    this.host.intake.drop(this);
+    this.stopInput(true);
+    this.end();
   }
 
   // What leaves
@@ -454,7 +364,7 @@ export class Http2Connection extends ClientConnection {
 
   #sendParked(): void {
     const begin = (length: number, last: boolean, id: number): number =>
-      this.#begin(length, FRAME.DATA, last ? this.#lastFlag : 0, id);
+      this.beginFrame(length, FRAME.DATA, last ? this.#lastFlag : 0, id);
     const ended = ({ id }: Http2Stream): void => {
       this.#endReply(id);
       this.#streams.delete(id);
@@ -472,7 +382,7 @@ export class Http2Connection extends ClientConnection {
     const { trailers } = this.#service;
     if (trailers === null) return;
     const flags = FLAG.END_HEADERS | FLAG.END_STREAM;
-    const at = this.#begin(trailers.length, FRAME.HEADERS, flags, id);
+    const at = this.beginFrame(trailers.length, FRAME.HEADERS, flags, id);
     for (let i = 0; i < trailers.length; i++) arena[at + i] = trailers[i]!;
   }
 
@@ -485,24 +395,18 @@ export class Http2Connection extends ClientConnection {
   }
 
   #sendReset(id: number, error: number): void {
-    writeWord(arena, this.#begin(4, FRAME.RST_STREAM, 0, id), error);
+    writeWord(arena, this.beginFrame(4, FRAME.RST_STREAM, 0, id), error);
   }
 
   #goAway(error: number): void {
-    writeWord(arena, writeWord(arena, this.#begin(8, FRAME.GOAWAY, 0, 0), this.#last), error);
+    writeWord(
+      arena,
+      writeWord(arena, this.beginFrame(8, FRAME.GOAWAY, 0, 0), this.#input.last),
+      error,
+    );
   }
 
-  /** The client does not keep to the protocol: that is the end of the connection. */
-  #fail(error: number): void {
-    this.#goAway(error);
-    this.write();
-    this.host.intake.drop(this);
-    this.stopInput(true);
-    this.end();
-  }
-
-  /** Begins a frame. @returns where its payload is to be written */
-  #begin(length: number, type: number, flags: number, id: number): number {
+  beginFrame(length: number, type: number, flags: number, id: number): number {
     this.reserve(length + FRAME_HEADER);
     const at = writeFrameHeader(arena, this.written, length, type, flags, id);
     this.written = at + length;

@@ -6,7 +6,7 @@ import { isBefore } from '../../lint/version.ts';
 const bypassed: Rule = blockRule({
   code: 'CF27',
   severity: 'warning',
-  summary: 'acl that other plugins lead around, in older releases of CoreDNS',
+  summary: 'acl that other plugins let queries get past, in older releases of CoreDNS',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     const [directive] = block.directives('acl');
@@ -15,7 +15,7 @@ const bypassed: Rule = blockRule({
     const by = (plugin: string, mended: string, hint: string): void =>
       tell({
         at: directive.at,
-        text: `${plugin} leads around acl in ${label}`,
+        text: `${plugin} lets queries get past acl in ${label}`,
         hint,
         remedy: `Upgrade to ${mended}, or do without ${plugin} in this block.`,
       });

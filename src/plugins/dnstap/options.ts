@@ -52,7 +52,7 @@ function isFull(line: Line): boolean {
   const found = line.take();
   if (found.text === 'full') return true;
   return line.refuse(`unknown word ${JSON.stringify(found.text)}`, found.place, {
-    hint: "Behind the socket stands 'full' or nothing.",
+    hint: "Only 'full' may follow the socket.",
   });
 }
 
@@ -62,7 +62,7 @@ function multiple(line: Line, name: string, most: number, unit: string): number 
   const given = JSON.stringify(found.text);
   if (number instanceof Wrong)
     return line.refuse(`dnstap: invalid ${name} ${given}: ${number.text}`, found.place, {
-      hint: 'Behind the socket stand full and two numbers at most; identity, version and extra are properties in { }.',
+      hint: 'Only full and two numbers may follow the socket; identity, version and extra are properties in { }.',
     });
   if (number >= 1 && number <= most) return number;
   const range = `between 1 and ${most} (${unit}): ${number}`;

@@ -298,7 +298,7 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
     if (to === undefined) continue;
     tell({
       at: to,
-      text: `nothing would notice that ${to.text} leads back here: the block has no loop`,
+      text: `a forwarding loop through ${to.text} would not be noticed: the block has no loop`,
       hint: 'Without loop a forwarding loop does not end the server at its start: it eats its memory, and then that of the node.',
       remedy: 'Add loop; if the server then ends, it is resolv.conf that has to be mended.',
       fix: { kind: 'above', token: directive.at, text: 'loop' },

@@ -275,10 +275,10 @@ export async function undo(
     try {
       await stop();
     } catch (error) {
-      log.error(`a control part ends with a bug: ${bugText(error)}`);
+      log.error(`a plugin fails while it ends, because of a bug: ${bugText(error)}`);
     }
   });
   if (await within(clock, STOP_MS, Promise.all(ended))) return true;
-  log.error('a control part of a configuration that no longer serves does not end');
+  log.error('a plugin of a configuration that no longer serves does not end');
   return false;
 }

@@ -325,7 +325,7 @@ export class Server {
         END_MS,
         attempt(() => kept.close()),
       );
-      if (!closed) log.error(`${key} does not end`);
+      if (!closed) log.error(`what is kept over reloads as ${key} does not end`);
       this.#channels.drop((id) => id === key);
     }
   }
@@ -383,7 +383,7 @@ export class Server {
       await this.#http.close();
     };
     const ended = await within(clock, Math.max(500, until - clock.now()), rest());
-    if (!ended) log.error('a control part does not end: the process is ended all the same');
+    if (!ended) log.error('a plugin does not end: the process ends all the same');
     return workersEnded && ended && undone;
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import { listenerCounters, type CountersOf } from '../../net/listener-counters.ts';
 import type { Listener, ListenerTerms, Serve } from '../../net/listener.ts';
@@ -262,7 +263,7 @@ export class DataPlane {
     try {
       adopt();
     } catch (error) {
-      this.#parts.log.error(`the listener goes on as before: ${String(error)}`);
+      this.#parts.log.error(`a listener keeps its certificate and settings, since the new ones are of no use: ${whyFailed(error)}`);
     }
   }
 

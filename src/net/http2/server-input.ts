@@ -1,0 +1,178 @@
+/** What comes to an HTTP/2 server on one connection (RFC 9113), whatever is asked over it. */
+import { arena } from '../write-reply.ts';
+import { FrameReader } from './frame-reader.ts';
+import { ERROR, FLAG, FRAME, readWord, writeWord } from './frames.ts';
+import { HeaderBlock } from './header-block.ts';
+import { RequestHeader } from './request-header.ts';
+import { readSettings } from './server-settings.ts';
+
+/** Who is told. Bytes are lent: they are others' when the call returns. */
+export interface ServerInputHost {
+  /** A request's header is whole: `header`, of use unless it is `tooLarge`. @param ends whether no body follows */
+  onRequest(stream: number, tooLarge: boolean, ends: boolean): void;
+  /** A request's header is against the rules of HTTP: that is the end of its stream. */
+  onMalformed(stream: number): void;
+  /** A header block behind a request. @param proper whether it is trailers, which end the request */
+  onTrailers(stream: number, proper: boolean): void;
+  /** A piece of a body, of a stream that has been opened. */
+  onData(frame: FrameReader): void;
+  onReset(stream: number): void;
+  /** The client has other settings. @param streamWindow bytes that may be sent on a stream to begin with; null: as before */
+  onSettings(streamWindow: number | null): void;
+  /** The client takes more bytes. @param stream 0: in all */
+  onWindow(stream: number, more: number): void;
+  /** The client does not keep to the protocol: that is the end of the connection. */
+  onViolation(error: number): void;
+  /** Begins a frame in the arena. @returns where its payload is to be written */
+  beginFrame(length: number, type: number, flags: number, stream: number): number;
+}
+
+/** Reads frames, checks what can be checked without their streams, and answers those that want nothing but an answer. */
+export class ServerInput {
+  /** The header of the request that the host is told of. */
+  readonly header: RequestHeader = new RequestHeader();
+  /** The highest stream that the client has opened. */
+  last = 0;
+  readonly #host: ServerInputHost;
+  readonly #reader = new FrameReader();
+  readonly #block = new HeaderBlock();
+  /** The client's settings have come. */
+  #introduced = false;
+
+  constructor(host: ServerInputHost) {
+    this.#host = host;
+  }
+
+  /** Memory kept for what is not whole. */
+  get held(): number {
+    return this.#reader.held + this.#block.held;
+  }
+
+  /** Whether the last `read` has completed a frame, which is to be taken. */
+  get whole(): boolean {
+    return this.#reader.whole && this.#reader.error === null;
+  }
+
+  /** Reads on from `at`, at most to the end of one frame. @returns bytes read: at least one */
+  read(chunk: Buffer, at: number): number {
+    const reader = this.#reader;
+    const size = reader.read(chunk, at);
+    if (reader.error !== null) this.#host.onViolation(reader.error);
+    return size;
+  }
+
+  /** Lets go of all that has been read: nobody looks at its bytes any more. */
+  release(): void {
+    this.#reader.release();
+    this.#block.release();
+  }
+
+  /** Gives up what is not whole. */
+  stop(): void {
+    this.#reader.stop();
+    this.#block.stop();
+  }
+
+  /** Takes the frame that is whole. */
+  take(): void {
+    const frame = this.#reader;
+    const host = this.#host;
+    const { type, id } = frame;
+    if (!this.#introduced) {
+      if (type !== FRAME.SETTINGS || (frame.flags & FLAG.ACK) !== 0) {
+        return host.onViolation(ERROR.PROTOCOL_ERROR);
+      }
+      this.#introduced = true;
+    }
+    const { open } = this.#block;
+    if (open === 0 ? type === FRAME.CONTINUATION : type !== FRAME.CONTINUATION || id !== open) {
+      return host.onViolation(ERROR.PROTOCOL_ERROR);
+    }
+    switch (type) {
+      case FRAME.DATA:
+        if (id === 0 || id > this.last) return host.onViolation(ERROR.PROTOCOL_ERROR);
+        return host.onData(frame);
+      case FRAME.HEADERS:
+        if ((id & 1) === 0) return host.onViolation(ERROR.PROTOCOL_ERROR);
+        return this.#takeBlock(this.#block.begin(frame), id);
+      case FRAME.CONTINUATION:
+        return this.#takeBlock(this.#block.goOn(frame), id);
+      case FRAME.SETTINGS:
+        return this.#takeSettings(frame);
+      case FRAME.WINDOW_UPDATE:
+        return this.#takeWindow(frame);
+      case FRAME.PING:
+        return this.#takePing(frame);
+      case FRAME.RST_STREAM:
+        return this.#takeReset(frame);
+      case FRAME.PRIORITY:
+        return this.#takePriority(frame);
+      case FRAME.GOAWAY:
+        // The client opens no more streams; it will end the connection itself.
+        return id === 0 ? undefined : host.onViolation(ERROR.PROTOCOL_ERROR);
+      case FRAME.PUSH_PROMISE:
+        return host.onViolation(ERROR.PROTOCOL_ERROR);
+      default:
+      // Frames that nobody knows here mean nothing (section 4.1).
+    }
+  }
+
+  /** A header block has come in part or whole. It is read in any case: the ones that follow build on it. */
+  #takeBlock(whole: boolean, id: number): void {
+    const host = this.#host;
+    const { bytes, start, end, endsStream, error } = this.#block;
+    if (error !== null) return host.onViolation(error);
+    if (!whole) return;
+    const trailing = id <= this.last;
+    const verdict = this.header.read(bytes, start, end, trailing);
+    if (verdict === 'broken') return host.onViolation(ERROR.COMPRESSION_ERROR);
+    if (trailing) return host.onTrailers(id, verdict === 'trailers' && endsStream);
+    this.last = id;
+    if (verdict === 'malformed') host.onMalformed(id);
+    else host.onRequest(id, verdict === 'too-large', endsStream);
+  }
+
+  #takeSettings({ bytes, start, end, flags, id }: FrameReader): void {
+    const host = this.#host;
+    if (id !== 0) return host.onViolation(ERROR.PROTOCOL_ERROR);
+    const size = end - start;
+    if ((flags & FLAG.ACK) !== 0 ? size !== 0 : size % 6 !== 0) {
+      return host.onViolation(ERROR.FRAME_SIZE_ERROR);
+    }
+    if ((flags & FLAG.ACK) !== 0) return;
+    const { streamWindow, error } = readSettings(bytes, start, end);
+    if (error === null) host.onSettings(streamWindow);
+    else host.onViolation(error);
+  }
+
+  #takeWindow({ bytes, start, end, id }: FrameReader): void {
+    if (end - start !== 4) return this.#host.onViolation(ERROR.FRAME_SIZE_ERROR);
+    if (id > this.last) return this.#host.onViolation(ERROR.PROTOCOL_ERROR);
+    this.#host.onWindow(id, readWord(bytes, start));
+  }
+
+  #takePing({ bytes, start, end, flags, id }: FrameReader): void {
+    const host = this.#host;
+    if (id !== 0) return host.onViolation(ERROR.PROTOCOL_ERROR);
+    if (end - start !== 8) return host.onViolation(ERROR.FRAME_SIZE_ERROR);
+    if ((flags & FLAG.ACK) !== 0) return;
+    bytes.copy(arena, host.beginFrame(8, FRAME.PING, FLAG.ACK, 0), start, end);
+  }
+
+  #takeReset({ start, end, id }: FrameReader): void {
+    const host = this.#host;
+    if (end - start !== 4) return host.onViolation(ERROR.FRAME_SIZE_ERROR);
+    if (id === 0 || id > this.last) return host.onViolation(ERROR.PROTOCOL_ERROR);
+    host.onReset(id);
+  }
+
+  #takePriority({ bytes, start, end, id }: FrameReader): void {
+    if (id === 0) return this.#host.onViolation(ERROR.PROTOCOL_ERROR);
+    if (end - start !== 5) return this.#resetStream(id, ERROR.FRAME_SIZE_ERROR);
+    if (readWord(bytes, start) === id) this.#resetStream(id, ERROR.PROTOCOL_ERROR);
+  }
+
+  #resetStream(id: number, error: number): void {
+    writeWord(arena, this.#host.beginFrame(4, FRAME.RST_STREAM, 0, id), error);
+  }
+}
