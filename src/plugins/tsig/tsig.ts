@@ -168,7 +168,9 @@ function requirement(
       words.map(
         ({ text, place }) =>
           numberOf(text) ??
-          refuse(`${unknown} '${text}'`, place, { hint: 'Write the names that the RFCs use, or all, or none.' }),
+          refuse(`${unknown} '${text}'`, place, {
+            hint: 'Write the names that the RFCs use, or all, or none.',
+          }),
       ),
     );
   };

@@ -263,7 +263,9 @@ export class DataPlane {
     try {
       adopt();
     } catch (error) {
-      this.#parts.log.error(`a listener keeps its certificate and settings, since the new ones are of no use: ${whyFailed(error)}`);
+      this.#parts.log.error(
+        `a listener keeps its certificate and settings, since the new ones are of no use: ${whyFailed(error)}`,
+      );
     }
   }
 
