@@ -17,6 +17,7 @@ import { Remarks } from './packets/remarks.ts';
 import { DnstapReader } from './records/dnstap-messages.ts';
 import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
 import { SearchDomains } from './exchanges/search-walk.ts';
+import { SteadyTime } from './steady-time.ts';
 
 /** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
 export const usualPorts: readonly number[] = [53, 5353];
@@ -68,6 +69,19 @@ export class Reading {
   readonly #pairing: Pairing;
   readonly #grouping: LookupGrouping;
   readonly #second: SecondReading | null;
+  readonly #steadyFrames = new SteadyTime<Frame>(
+    (frame) => this.#frame(frame),
+    ownFrame,
+    ({ number }) => this.remarks.add(strangeTime('packet'), `frame ${number}`),
+  );
+  readonly #steadyMessages = new SteadyTime<PassingMessage>(
+    (message) => {
+      if (this.#isWanted(message.timeMs)) this.takeMessage(message);
+    },
+    // Those of dnstap are their own.
+    (message) => message,
+    ({ frame }) => this.remarks.add(strangeTime('message'), `message ${frame}`),
+  );
   #lookups = 0;
   #exchanges = 0;
   #lost = 0;
@@ -116,6 +130,8 @@ export class Reading {
       if (reader.broken || stopped()) break;
     }
     reader.end();
+    this.#steadyFrames.end();
+    this.#steadyMessages.end();
   }
 
   /** Reads an input that nothing else belongs to, and closes it. */
@@ -161,21 +177,14 @@ export class Reading {
   }
 
   #readerOf(format: Format): CaptureReader | null {
-    const take = (frame: Frame): void => {
-      if (!this.#isWanted(frame.timeMs)) return;
-      this.#time(frame.timeMs);
-      this.#dissector.take(frame);
-      this.#events.frame?.(frame);
-    };
+    const take = (frame: Frame): void => this.#steadyFrames.take(frame);
     switch (format) {
       case 'pcap':
         return new PcapReader(take, this.remarks);
       case 'pcapng':
         return new PcapngReader(take, this.remarks);
       case 'dnstap':
-        return new DnstapReader((message) => {
-          if (this.#isWanted(message.timeMs)) this.takeMessage(message);
-        }, this.remarks);
+        return new DnstapReader((message) => this.#steadyMessages.take(message), this.remarks);
       case 'text':
         return new QueryLogReader(
           {
@@ -192,6 +201,13 @@ export class Reading {
       case 'empty':
         return null;
     }
+  }
+
+  #frame(frame: Frame): void {
+    if (!this.#isWanted(frame.timeMs)) return;
+    this.#time(frame.timeMs);
+    this.#dissector.take(frame);
+    this.#events.frame?.(frame);
   }
 
   #isWanted(ms: number): boolean {
@@ -220,4 +236,14 @@ export class Reading {
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;
   }
+}
+
+function strangeTime(what: string): string {
+  return `the time of a ${what} is far from that of all around it: it was passed over`;
+}
+
+/** A frame that stays when the reader goes on. */
+function ownFrame(frame: Frame): Frame {
+  const bytes = frame.bytes.slice(frame.start, frame.end);
+  return { ...frame, bytes, start: 0, end: bytes.length };
 }

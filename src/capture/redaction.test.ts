@@ -23,3 +23,13 @@ test('a pseudonym has the labels of its name and their lengths, whatever bytes t
     assert.equal(redaction.name(name), hidden);
   }
 });
+
+test('what stands in the place of an address and is none is hidden, too', () => {
+  const redaction = new Redaction('k');
+  for (const text of ['db-7.prod', 'fe80::1%eth0', '10.0.0.1.5', '2001:db8::g'])
+    assert.match(redaction.address(text), /^fd[0-9a-f:]+$/, text);
+  assert.deepEqual(
+    ['', '127.0.0.1', '0.0.0.0'].map((text) => redaction.address(text)),
+    ['', '127.0.0.1', '0.0.0.0'],
+  );
+});

@@ -45,14 +45,16 @@ export class Redaction {
     return text.replace(LABEL, (label) => this.#label(label));
   }
 
+  /** What is no address (a log may say anything in its place) is taken for one nevertheless: somebody may be known by it. */
   address(text: string): string {
     const known = this.#addresses.get(text);
     if (known !== undefined) return known;
     const bytes = parseAddress(text);
-    if (bytes === null || plainNets.some((net) => netHolds(net, bytes))) return text;
+    if (text === '' || (bytes !== null && plainNets.some((net) => netHolds(net, bytes))))
+      return text;
     const hash = this.#hash(`address ${text}`);
     const made =
-      bytes.length === 4
+      bytes?.length === 4
         ? Uint8Array.of(10, hash[0]!, hash[1]!, hash[2]!)
         : Uint8Array.of(0xfd, ...hash.subarray(0, 15));
     const printed = printAddress(made);
@@ -65,14 +67,16 @@ export class Redaction {
   }
 
   exchange(exchange: SeenExchange): SeenExchange {
-    const { client, server, query, reply, stray } = exchange;
+    const { client, server, query, stray } = exchange;
+    const reply = exchange.reply === null ? null : this.message(exchange.reply);
     return {
       ...exchange,
       client: this.peer(client),
       server: this.peer(server),
       name: this.name(exchange.name),
       query: this.message(query),
-      reply: reply === null ? null : this.message(reply),
+      reply,
+      replyBytes: reply?.length ?? 0,
       stray: stray === null ? null : this.peer(stray),
       hops: exchange.hops.map((hop) => ({
         ...hop,

@@ -13,6 +13,7 @@ import { addressOwners, namingOf } from './capture-names.ts';
 import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
 import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
+import { readLean } from './lean-reading.ts';
 import { count, paintFor } from './page.ts';
 import { untilSignal } from './until-signal.ts';
 import { openGiven } from './named-file.ts';
@@ -77,10 +78,12 @@ class Run {
     asked.addEventListener('abort', () => this.#stop.abort(), { once: true });
     const timer = forMs === null ? null : setTimeout(() => this.#stop.abort(), forMs);
     const live = this.#options.device !== null || this.#options.dnstap !== null;
+    const atOnce = readLean();
     try {
       if (live) await this.#live();
       else await this.#files();
     } finally {
+      atOnce();
       if (timer !== null) clearTimeout(timer);
     }
     this.#reading.end();

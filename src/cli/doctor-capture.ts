@@ -15,6 +15,7 @@ import { capturePackets } from './capture-live.ts';
 import { packetsFile } from './capture-output.ts';
 import type { Io } from './command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
+import { readLean } from './lean-reading.ts';
 import { count } from './page.ts';
 import { openGiven } from './named-file.ts';
 
@@ -79,6 +80,7 @@ export async function observe(
   const interrupt = (): void => stop.abort();
   for (const signal of signals) process.once(signal, interrupt);
   let failed = 0;
+  const atOnce = readLean();
   try {
     if (options.device !== null) await live(options, options.device, reading, stop, io);
     for (const path of options.files) {
@@ -130,6 +132,7 @@ export async function observe(
       }
     }
   } finally {
+    atOnce();
     for (const signal of signals) process.removeListener(signal, interrupt);
   }
   reading.end();

@@ -3,7 +3,7 @@
  * likeliest kind (Bayes, the traits taken as independent). The shares are those of real resolvers, measured (docs/resolvers.md).
  */
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
-import { traitsOf, type Trait } from './lookup-traits.ts';
+import { traitNames, traitsOf, type Trait } from './lookup-traits.ts';
 
 /** Kinds of resolvers that are told apart. */
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
@@ -79,12 +79,15 @@ const FITTED = 0.5;
 /** Lookups of one client that are looked at: more change nothing. */
 const LOOKUPS_MAX = 64;
 
+const noCounts = new Uint8Array(0);
+const noPorts: readonly number[] = [];
+
 /** Collects traits of one client. */
 export class Recognition {
-  /** By trait: lookups that show it, and lookups that show its absence. */
-  readonly #counts = new Map<Trait, { present: number; absent: number }>();
+  /** By trait, in the order of their names: lookups that show it, and lookups that show its absence. */
+  #counts = noCounts;
   #lookups = 0;
-  #ports: ReadonlySet<number> = new Set();
+  #ports = noPorts;
 
   add(lookup: SeenLookup): void {
     if (this.#lookups >= LOOKUPS_MAX) return;
@@ -96,12 +99,12 @@ export class Recognition {
     const ports = lookup.exchanges
       .filter(({ protocol }) => protocol === 'udp')
       .map(({ client }) => client.port);
-    if (this.#ports.size > 0 && ports.length > 0)
+    if (this.#ports.length > 0 && ports.length > 0)
       this.#count(
         'the port of the lookup before',
-        ports.some((port) => this.#ports.has(port)),
+        ports.some((port) => this.#ports.includes(port)),
       );
-    this.#ports = new Set(ports);
+    this.#ports = ports;
   }
 
   /** Null: nothing was seen. */
@@ -124,10 +127,17 @@ export class Recognition {
   }
 
   #count(trait: Trait, present: boolean): void {
-    let counts = this.#counts.get(trait);
-    if (counts === undefined) this.#counts.set(trait, (counts = { present: 0, absent: 0 }));
-    if (present) counts.present++;
-    else counts.absent++;
+    // Clients are many, and of most nothing is seen that tells.
+    if (this.#counts === noCounts) this.#counts = new Uint8Array(2 * traitNames.length);
+    this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
+  }
+
+  /** Traits of which something is known. */
+  get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
+    const counts = this.#counts;
+    return traitNames
+      .map((trait, at) => [trait, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
+      .filter(([, present, absent]) => present + absent > 0);
   }
 
   /**
@@ -136,7 +146,7 @@ export class Recognition {
    */
   get #unlike(): number {
     let score = Math.log(UNKNOWN);
-    for (const { present, absent } of this.#counts.values()) {
+    for (const [, present, absent] of this.#known) {
       const all = present + absent;
       const weight = WEIGHT / (1 + (all - 1) * ALIKE);
       for (const part of [present, absent])
@@ -149,7 +159,7 @@ export class Recognition {
   /** The logarithm of how likely each of `classes` is. */
   get #scores(): readonly number[] {
     const scores = prior.map((share) => Math.log(share / 100));
-    for (const [trait, { present, absent }] of this.#counts) {
+    for (const [trait, present, absent] of this.#known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
       shares[trait].forEach((percent, index) => {
         const share = percent / 100;

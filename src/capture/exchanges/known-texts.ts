@@ -1,8 +1,9 @@
 /** Texts of what is met again and again as bytes (names, addresses): printed once, and found by their bytes without making a key of them. */
 import { HASH_START, mixedHash, nextHash } from '../../base/hash.ts';
 
-/** Texts that are known; when there are more, all are forgotten. */
-const KNOWN_MAX = 100_000;
+/** Texts that are known, and bytes that they may have together; when there are more, all are forgotten. */
+const KNOWN_MAX = 20_000;
+const BYTES_MAX = 2 * 1024 * 1024;
 /** Places at which a text is looked for first, by a hash of its bytes; a power of two. */
 const PLACES = 16_384;
 
@@ -17,11 +18,18 @@ export class KnownTexts {
   hash: number = 0;
   readonly #print: (bytes: Buffer) => string;
   readonly #recent: (Known | undefined)[] = Array.from({ length: PLACES });
-  readonly #all = new Map<string, string>();
+  /** By 30 bits of the hash; of two that are equal by chance the later one is known. */
+  readonly #all = new Map<number, Known>();
+  #bytes = 0;
 
   /** @param print what bytes read as; they are its own */
   constructor(print: (bytes: Buffer) => string) {
     this.#print = print;
+  }
+
+  /** How many are known. */
+  get size(): number {
+    return this.#all.size;
   }
 
   /** The text of `bytes[start, end)`. */
@@ -32,16 +40,25 @@ export class KnownTexts {
     const place = mixedHash(hash) & (PLACES - 1);
     const recent = this.#recent[place];
     if (recent !== undefined && isSame(recent.bytes, bytes, start, end)) return recent.text;
-    const own = Buffer.from(bytes.subarray(start, end));
-    const key = own.toString('latin1');
-    let text = this.#all.get(key);
-    if (text === undefined) {
-      if (this.#all.size >= KNOWN_MAX) this.#all.clear();
-      text = this.#print(own);
-      this.#all.set(key, text);
+    const known = this.#all.get(hash & 0x3fff_ffff);
+    if (known !== undefined && isSame(known.bytes, bytes, start, end)) {
+      this.#recent[place] = known;
+      return known.text;
     }
-    this.#recent[place] = { bytes: own, text };
-    return text;
+    this.#bytes += end - start;
+    if (this.#all.size >= KNOWN_MAX || this.#bytes > BYTES_MAX) this.#forget(end - start);
+    const own = Buffer.from(bytes.subarray(start, end));
+    const made = { bytes: own, text: this.#print(own) };
+    this.#all.set(hash & 0x3fff_ffff, made);
+    this.#recent[place] = made;
+    return made.text;
+  }
+
+  /** Forgets all, but for one that has come. */
+  #forget(bytes: number): void {
+    this.#all.clear();
+    this.#recent.fill(undefined);
+    this.#bytes = bytes;
   }
 }
 

@@ -42,7 +42,6 @@ interface Growing {
 export class LookupGrouping {
   readonly #domains: SearchDomains;
   readonly #clients = new Map<string, Growing[]>();
-  readonly #of = new Map<SeenExchange, Growing>();
   readonly #give: (lookup: SeenLookup) => void;
   readonly #most: number;
   #sweptMs = -Infinity;
@@ -86,7 +85,7 @@ export class LookupGrouping {
       };
       growing.push(made);
       if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
-      this.#of.set(exchange, made);
+      exchange.growing = made;
       return;
     }
     if (home.exchanges.at(-1)?.name !== exchange.name) home.found = false;
@@ -94,13 +93,13 @@ export class LookupGrouping {
     home.open++;
     home.lastMs = exchange.sentMs;
     if (!home.candidates.includes(exchange.name)) home.candidates.push(exchange.name);
-    this.#of.set(exchange, home);
+    exchange.growing = home;
   }
 
   ended(exchange: SeenExchange): void {
-    const home = this.#of.get(exchange);
-    if (home === undefined) return;
-    this.#of.delete(exchange);
+    const home = exchange.growing as Growing | null;
+    if (home === null) return;
+    exchange.growing = null;
     home.open--;
     const isFound = exchange.answers > 0 && exchange.rcode === RCODE.NOERROR;
     if (isFound && home.exchanges.at(-1)!.name === exchange.name) home.found = true;
@@ -168,8 +167,12 @@ export class LookupGrouping {
     if (nowMs - this.#sweptMs < 1000) return;
     this.#sweptMs = nowMs;
     for (const [client, growing] of this.#clients) {
-      for (const each of [...growing])
+      for (let at = 0; at < growing.length;) {
+        const each = growing[at]!;
+        // What is closed is taken out of the list.
         if (nowMs - each.lastMs > (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) this.#close(each);
+        else at++;
+      }
       if (growing.length === 0) this.#clients.delete(client);
     }
   }

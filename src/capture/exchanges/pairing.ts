@@ -11,10 +11,11 @@ import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
 import { HeadReader, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
+import { PairedExchange } from './paired-exchange.ts';
 import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
-const waitingLimit: Limit = limit({ default: 40_000, min: 100, max: 10_000_000 });
+const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
 /** Copies of one packet are captured within this time. */
@@ -24,6 +25,8 @@ const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
 /** How often the oldest are looked for, on the clock of the capture. */
 const EXPIRE_MS = 100;
+/** Places at which a server is looked for by a hash of its address; a power of two. */
+const SERVERS = 256;
 /** So many of the replies that pass elsewhere come back to where the query came from: otherwise that interface is not on their way. */
 const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
@@ -59,6 +62,7 @@ export class Pairing {
   readonly #most: number;
   readonly #reader = new HeadReader();
   readonly #addresses = new KnownTexts((bytes) => printAddress(bytes));
+  readonly #servers: (Peer | undefined)[] = Array.from({ length: SERVERS });
   readonly #copies = new CopiedBytes();
   /** By both ends and id. Insertion order is the order of sending. */
   readonly #waiting = new Map<string, Waiting>();
@@ -138,7 +142,8 @@ export class Pairing {
     }
     const repeated = before !== null && before.exchange.name === head.name;
     const attempt = repeated ? before.exchange.attempt + 1 : 1;
-    const exchange = this.#exchange(message, head, attempt);
+    const [client, server] = [this.#source(message), this.#server(message)];
+    const exchange = new PairedExchange(message, head, client, server, attempt, this.#copies);
     const { ipId, ttl, port } = message;
     const waiting: Waiting = { exchange, key, hopKeys: null, question, ipId, ttl, port, hop: null };
     this.#waiting.set(key, waiting);
@@ -204,8 +209,7 @@ export class Pairing {
       exchange.strandedBytes = 0;
     }
     this.#forget(waiting);
-    exchange.reply = this.#copies.copy(message.bytes, message.start, message.end);
-    fill(exchange, message, head);
+    exchange.answer(message, head, this.#copies);
     this.#finish(exchange, 'answered');
   }
 
@@ -228,34 +232,6 @@ export class Pairing {
     return true;
   }
 
-  #exchange(message: PassingMessage, head: MessageHead, attempt: number): SeenExchange {
-    return {
-      protocol: message.protocol,
-      client: this.#source(message),
-      server: this.#target(message),
-      sentMs: message.timeMs,
-      query: this.#copies.copy(message.bytes, message.start, message.end),
-      repliedMs: null,
-      reply: null,
-      name: head.name,
-      type: head.type,
-      id: head.id,
-      udpSize: head.udpSize,
-      cookie: head.cookie,
-      capitals: head.capitals,
-      queryFrame: message.frame,
-      replyFrame: 0,
-      rcode: -1,
-      replyFlags: 0,
-      answers: 0,
-      ending: 'waiting',
-      attempt,
-      hops: noHops,
-      strandedBytes: 0,
-      stray: null,
-    };
-  }
-
   #source({ head, addressesAt: at, family, sourcePort: port }: PassingMessage): Peer {
     return { address: this.#addresses.of(head, at, at + (family === 4 ? 4 : 16)), port };
   }
@@ -264,6 +240,17 @@ export class Pairing {
     const size = family === 4 ? 4 : 16;
     const at = addressesAt + size;
     return { address: this.#addresses.of(head, at, at + size), port };
+  }
+
+  /** The target of a query: servers are few, and one object stands for each as often as it is asked. */
+  #server({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
+    const size = family === 4 ? 4 : 16;
+    const at = addressesAt + size;
+    const address = this.#addresses.of(head, at, at + size);
+    const place = this.#addresses.hash & (SERVERS - 1);
+    const known = this.#servers[place];
+    if (known?.port === port && known.address === address) return known;
+    return (this.#servers[place] = { address, port });
   }
 
   /** The waiting query with this question from this port. */
@@ -339,7 +326,7 @@ export class Pairing {
 }
 
 interface Waiting {
-  readonly exchange: SeenExchange;
+  readonly exchange: PairedExchange;
   /** Of the exchange, and of its hops; null: it has none. */
   readonly key: string;
   hopKeys: string[] | null;
@@ -351,8 +338,6 @@ interface Waiting {
   /** What this entry is about; null: the exchange itself. */
   readonly hop: Hop | null;
 }
-
-const noHops: readonly Hop[] = [];
 
 /**
  * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves as it is. Of two that are equal by
@@ -392,12 +377,4 @@ function isSamePacket(
 /** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */
 function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
   return head.questions === 0 || name === '' || (head.name === name && head.type === type);
-}
-
-function fill(exchange: SeenExchange, message: PassingMessage, head: MessageHead): void {
-  exchange.repliedMs = message.timeMs;
-  exchange.replyFrame = message.frame;
-  exchange.rcode = head.flags & FLAG.RCODE;
-  exchange.replyFlags = head.flags;
-  exchange.answers = head.answers;
 }

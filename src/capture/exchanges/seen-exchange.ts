@@ -1,6 +1,7 @@
 /** A query and its reply as a capture shows them, and the lookups that they belong to. */
 import type { Exchange, Lookup, Peer } from '../../wire/exchange.ts';
 import { FLAG } from '../../wire/iana.ts';
+import type { CopiedBytes } from './copied-bytes.ts';
 
 /** The same query behind a translation of addresses: asked at a service's address, and taken to a pod. */
 export interface Hop {
@@ -19,8 +20,6 @@ export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
 /** An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so often. */
 export interface SeenExchange extends Exchange {
-  /** Moved with its bytes when it is kept. */
-  query: Uint8Array;
   readonly protocol: 'udp' | 'tcp';
   /** Absolute, lower case; empty: the capture has only the beginning of the query. */
   readonly name: string;
@@ -34,7 +33,8 @@ export interface SeenExchange extends Exchange {
   readonly queryFrame: number;
   replyFrame: number;
   repliedMs: number | null;
-  reply: Uint8Array | null;
+  /** Length of the reply; 0 without one. */
+  readonly replyBytes: number;
   /** Of the reply; -1 without one. */
   rcode: number;
   /** Second header word of the reply. */
@@ -50,6 +50,10 @@ export interface SeenExchange extends Exchange {
   strandedBytes: number;
   /** Who answered instead of the server that was asked. */
   stray: Peer | null;
+  /** The lookup that it is of, while that grows: of its grouping alone. */
+  growing: object | null;
+  /** Moves its bytes to where those stand that outlive the others; absent: they stand by themselves. */
+  moveTo?(copies: CopiedBytes): void;
 }
 
 /** A lookup of a capture. */
@@ -68,10 +72,10 @@ export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
 const PACKET_BYTES = 1400;
 
 /** Bytes of the reply, be it one that was only seen on its way; a truncated one counts as more than fits into a packet. */
-export function bytesOf({ reply, replyFlags, hops, strandedBytes }: SeenExchange): number {
+export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExchange): number {
   if ((replyFlags & FLAG.TC) !== 0) return PACKET_BYTES + 1;
   const behind = hops.length === 0 ? 0 : Math.max(...hops.map(({ replyBytes }) => replyBytes));
-  return Math.max(reply?.length ?? 0, behind, strandedBytes);
+  return Math.max(replyBytes, behind, strandedBytes);
 }
 
 /** Whether a reply of so many bytes is more than one packet. */

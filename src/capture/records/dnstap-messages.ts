@@ -1,4 +1,5 @@
 /** dnstap messages as queries and replies that passed, so that they are paired like those of packets. */
+import { oneLine } from '../../base/visible.ts';
 import { accepts, CONTROL, FrameReader, type ControlFrame } from '../../wire/frame-stream.ts';
 import { DNSTAP_CONTENT_TYPE, readDnstap, TAP, type Dnstap } from '../../wire/dnstap.ts';
 import { ReadError } from '../../wire/reader.ts';
@@ -73,7 +74,7 @@ export class DnstapReader {
       if (!accepts(control, DNSTAP_CONTENT_TYPE)) {
         this.#broken = true;
         this.#remarks.add(
-          `a stream of ${control.contentTypes.join(', ').slice(0, 60)}, not of dnstap`,
+          `a stream of ${oneLine(control.contentTypes.join(', ').slice(0, 60))}, not of dnstap`,
         );
         return;
       }

@@ -44,6 +44,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
     query,
     repliedMs: logged.repliedMs,
     reply,
+    replyBytes: reply.length,
     name: folded,
     type,
     id,
@@ -60,6 +61,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
     hops: [],
     strandedBytes: 0,
     stray: null,
+    growing: null,
   };
 }
 

@@ -1,0 +1,97 @@
+/** An exchange of packets: its messages stand among many others in shared memory, and are taken from there when somebody looks at them. */
+import type { Peer } from '../../wire/exchange.ts';
+import { FLAG } from '../../wire/iana.ts';
+import type { PassingMessage } from '../packets/dissect.ts';
+import type { CopiedBytes } from './copied-bytes.ts';
+import type { MessageHead } from './message-head.ts';
+import type { Ending, Hop, SeenExchange } from './seen-exchange.ts';
+
+const noHops: readonly Hop[] = [];
+
+/** Begins with a query; the reply comes later, if it does. */
+export class PairedExchange implements SeenExchange {
+  readonly protocol: 'udp' | 'tcp';
+  readonly client: Peer;
+  readonly server: Peer;
+  readonly sentMs: number;
+  readonly name: string;
+  readonly type: number;
+  readonly id: number;
+  readonly udpSize: number;
+  readonly cookie: boolean;
+  readonly capitals: boolean;
+  readonly queryFrame: number;
+  readonly attempt: number;
+  replyFrame: number = 0;
+  repliedMs: number | null = null;
+  replyBytes: number = 0;
+  rcode: number = -1;
+  replyFlags: number = 0;
+  answers: number = 0;
+  ending: Ending = 'waiting';
+  hops: readonly Hop[] = noHops;
+  strandedBytes: number = 0;
+  stray: Peer | null = null;
+  growing: object | null = null;
+  #querySlab: Uint8Array;
+  #queryAt: number;
+  readonly #queryBytes: number;
+  #replySlab: Uint8Array | null = null;
+  #replyAt = 0;
+
+  constructor(
+    message: PassingMessage,
+    head: MessageHead,
+    client: Peer,
+    server: Peer,
+    attempt: number,
+    copies: CopiedBytes,
+  ) {
+    this.protocol = message.protocol;
+    this.client = client;
+    this.server = server;
+    this.sentMs = message.timeMs;
+    this.name = head.name;
+    this.type = head.type;
+    this.id = head.id;
+    this.udpSize = head.udpSize;
+    this.cookie = head.cookie;
+    this.capitals = head.capitals;
+    this.queryFrame = message.frame;
+    this.attempt = attempt;
+    this.#queryAt = copies.add(message.bytes, message.start, message.end);
+    this.#querySlab = copies.slab;
+    this.#queryBytes = message.end - message.start;
+  }
+
+  get query(): Uint8Array {
+    return this.#querySlab.subarray(this.#queryAt, this.#queryAt + this.#queryBytes);
+  }
+
+  get reply(): Uint8Array | null {
+    return this.#replySlab?.subarray(this.#replyAt, this.#replyAt + this.replyBytes) ?? null;
+  }
+
+  /** Takes the reply. */
+  answer(message: PassingMessage, head: MessageHead, copies: CopiedBytes): void {
+    this.#replyAt = copies.add(message.bytes, message.start, message.end);
+    this.#replySlab = copies.slab;
+    this.replyBytes = message.end - message.start;
+    this.repliedMs = message.timeMs;
+    this.replyFrame = message.frame;
+    this.rcode = head.flags & FLAG.RCODE;
+    this.replyFlags = head.flags;
+    this.answers = head.answers;
+  }
+
+  moveTo(copies: CopiedBytes): void {
+    if (!copies.has(this.#querySlab)) {
+      const end = this.#queryAt + this.#queryBytes;
+      this.#queryAt = copies.add(this.#querySlab, this.#queryAt, end);
+      this.#querySlab = copies.slab;
+    }
+    if (this.#replySlab === null || copies.has(this.#replySlab)) return;
+    this.#replyAt = copies.add(this.#replySlab, this.#replyAt, this.#replyAt + this.replyBytes);
+    this.#replySlab = copies.slab;
+  }
+}
