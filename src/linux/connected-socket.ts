@@ -1,17 +1,20 @@
 /** UDP sockets to one peer, through the system's own calls. */
 import { ERRNO, libc, SystemError } from './libc.ts';
-import { Memory } from './memory.ts';
 import { DATAGRAM_MAX, packetLoop, type Watch } from './packet-loop.ts';
+import { ReceiveBatch } from './receive-batch.ts';
 import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import { UdpSocket } from './udp-socket.ts';
 
 const MSG_DONTWAIT = 0x40;
-const MSG_TRUNC = 0x20;
+/** Datagrams that a socket takes at a time; then the others have their turn. */
+const AT_A_TIME = 16;
 
 /** Who owns a socket. */
 export interface SocketOwner {
-  /** The datagram is `bytes[0, length)`, valid during the call only. `cut`: it was longer. */
-  onDatagram(bytes: Uint8Array, length: number, cut: boolean): void;
+  /** Datagrams that it waits for: so many are looked for at a time, and one when it waits for none. */
+  readonly waiting: number;
+  /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
+  onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
   /** The system says that something sent earlier did not arrive (an ICMP message came). */
   onError(error: SystemError): void;
   /**
@@ -23,9 +26,9 @@ export interface SocketOwner {
 }
 
 /**
- * A UDP socket that is connected to one peer. There are many of them, one per source port, and each has a datagram at a time:
- * so they are sent and received one by one, through memory that all sockets of the thread share. What is sent in one turn
- * leaves at its end.
+ * A UDP socket that is connected to one peer. There are many of them, one per source port, and each has few datagrams at a time:
+ * so these are sent one by one, and received as many as are waited for, through memory that all sockets of the thread share. What
+ * is sent in one turn leaves at its end.
  */
 export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;
@@ -102,24 +105,28 @@ export class ConnectedSocket implements QueuedSocket {
     this.#socket.close();
   }
 
-  /** Takes one datagram, or error; what else there is comes with the next turn. */
+  /** Takes what is waited for, or one error; what else there is comes with the next turn. */
   #drain = (): void => {
     const { received } = buffers();
-    const flags = MSG_DONTWAIT | MSG_TRUNC;
-    const length = libc().recv(this.#socket.fd, received.address, DATAGRAM_MAX, flags);
-    if (length >= 0) {
-      const cut = length > DATAGRAM_MAX;
-      return this.#owner.onDatagram(received.bytes, cut ? DATAGRAM_MAX : length, cut);
+    const { waiting } = this.#owner;
+    const count = received.receive(this.#socket.fd, waiting > 0 ? waiting : 1);
+    if (count < 0) {
+      if (count !== -ERRNO.EAGAIN) this.#owner.onError(new SystemError('read', -count));
+      return;
     }
-    const errno = libc().errno();
-    if (errno !== ERRNO.EAGAIN && errno !== ERRNO.EINTR)
-      this.#owner.onError(new SystemError('read', errno));
+    for (let i = 0, start = 0; i < count && this.#open; i++, start += received.slot)
+      this.#owner.onDatagram(received.slab, start, start + received.length(i), received.isCut(i));
   };
 }
 
 interface Buffers {
-  readonly received: Memory;
+  readonly received: ReceiveBatch;
   readonly sending: SendQueue;
+}
+
+/** Number of the batch that the next datagram leaves with: what is sent in one turn, 64 at most. */
+export function sendingRound(): number {
+  return buffers().sending.round;
 }
 
 let present: Buffers | null = null;
@@ -127,7 +134,7 @@ let present: Buffers | null = null;
 /** Of this thread, kept. */
 function buffers(): Buffers {
   return (present ??= {
-    received: new Memory(DATAGRAM_MAX, false),
+    received: new ReceiveBatch(DATAGRAM_MAX, { count: AT_A_TIME, senders: false }),
     sending: new SendQueue(),
   });
 }

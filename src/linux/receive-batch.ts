@@ -29,6 +29,14 @@ const MSG_TRUNC = 0x20;
 /** Where the addresses are in a received packet info, counted from the slot's start. */
 const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16, INTERFACE_6: 32 };
 
+/** What a batch has room for. */
+export interface ReceiveBatchOptions {
+  /** Datagrams; 64 where nothing is said. */
+  readonly count?: number;
+  /** Whether senders and packet infos are told (they are where nothing is said): a connected socket has only one sender. */
+  readonly senders?: boolean;
+}
+
 /**
  * Up to 64 datagrams taken over from a socket with one system call. The bytes of datagram `i` start at `i * slot` in
  * `slab`; sender and packet info lie in `names` and `controls`. All of it is valid until the next `receive`.
@@ -36,25 +44,31 @@ const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16,
 export class ReceiveBatch {
   /** Bytes from one datagram's start to the next one's. Not a power of two: else all would share a few cache lines. */
   readonly slot: number;
+  readonly #count: number;
+  readonly #senders: boolean;
   readonly #slab: Memory;
   readonly #names = new Memory(BATCH * NAME_SLOT);
   readonly #controls = new Memory(BATCH * CONTROL_SLOT);
   readonly #pieces = new Memory(BATCH * PIECE_WORDS * 4);
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
   /** Heads that the kernel may have written since they were set up. */
-  #used = BATCH;
+  #used: number;
 
   /** @param size the longest datagram that is taken whole */
-  constructor(size: number) {
+  constructor(size: number, { count = BATCH, senders = true }: ReceiveBatchOptions = {}) {
     this.slot = ((size + 63) & ~63) + 64;
-    this.#slab = new Memory(BATCH * this.slot, false);
-    for (let i = 0; i < BATCH; i++) {
+    this.#count = count;
+    this.#senders = senders;
+    this.#used = count;
+    this.#slab = new Memory(count * this.slot, false);
+    for (let i = 0; i < count; i++) {
       this.#pieces.setPointer(i * PIECE_WORDS, this.#slab.address + i * this.slot);
       this.#pieces.words[i * PIECE_WORDS + 2] = size;
       const head = i * HEAD.WORDS;
-      this.#heads.setPointer(head + HEAD.NAME, this.nameAddress(i));
       this.#heads.setPointer(head + HEAD.PIECES, this.#pieces.address + i * PIECE_WORDS * 4);
       this.#heads.words[head + HEAD.PIECE_COUNT] = 1;
+      if (!senders) continue;
+      this.#heads.setPointer(head + HEAD.NAME, this.nameAddress(i));
       this.#heads.setPointer(head + HEAD.CONTROL, this.controlAddress(i));
     }
   }
@@ -73,14 +87,11 @@ export class ReceiveBatch {
     return this.#controls.bytes;
   }
 
-  /** Takes what is there. @returns how many, or a negative error number (`-EAGAIN`: nothing) */
-  receive(fd: number): number {
-    const { words } = this.#heads;
-    for (let i = 0, head = 0; i < this.#used; i++, head += HEAD.WORDS) {
-      words[head + HEAD.NAME_LENGTH] = NAME_SLOT;
-      words[head + HEAD.CONTROL_LENGTH] = CONTROL_SLOT;
-    }
-    const count = libc().recvmmsg(fd, this.#heads.address, BATCH, MSG_DONTWAIT, 0);
+  /** Takes what is there, `most` at most. @returns how many, or a negative error number (`-EAGAIN`: nothing) */
+  receive(fd: number, most: number = this.#count): number {
+    if (this.#senders) this.#makeRoomForSenders();
+    const limit = most < this.#count ? most : this.#count;
+    const count = libc().recvmmsg(fd, this.#heads.address, limit, MSG_DONTWAIT, 0);
     if (count >= 0) {
       this.#used = count;
       return count;
@@ -89,6 +100,14 @@ export class ReceiveBatch {
     this.#used = 1;
     const errno = libc().errno();
     return errno === ERRNO.EINTR ? -ERRNO.EAGAIN : -errno;
+  }
+
+  #makeRoomForSenders(): void {
+    const { words } = this.#heads;
+    for (let i = 0, head = 0; i < this.#used; i++, head += HEAD.WORDS) {
+      words[head + HEAD.NAME_LENGTH] = NAME_SLOT;
+      words[head + HEAD.CONTROL_LENGTH] = CONTROL_SLOT;
+    }
   }
 
   /** Whether what `receive` returned means that nothing was there. */

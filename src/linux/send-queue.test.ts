@@ -12,7 +12,8 @@ function owner(): SocketOwner & { readonly told: unknown[] } {
   const told: unknown[] = [];
   return {
     told,
-    onDatagram: (bytes, length) => void told.push([...bytes.subarray(0, length)]),
+    waiting: 0,
+    onDatagram: (bytes, start, end) => void told.push([...bytes.subarray(start, end)]),
     onError: ({ code }) => void told.push(code),
     onUnsent: (mark, { code }, left) => void told.push([mark, code, left]),
   };

@@ -23,11 +23,17 @@ export class SendQueue {
   readonly #marks = new Float64Array(DATAGRAMS);
   #count = 0;
   #at = 0;
+  #round = 0;
 
   /** Makes room: what is there leaves if another datagram of this size would not fit. @returns where it is to be written */
   reserve(size: number): number {
     if (this.#count === DATAGRAMS || this.#at + size > MESSAGE_MAX) this.flush();
     return this.#at;
+  }
+
+  /** How often all were sent. */
+  get round(): number {
+    return this.#round;
   }
 
   /** Where datagrams are written. */
@@ -58,5 +64,6 @@ export class SendQueue {
     }
     this.#count = 0;
     this.#at = 0;
+    this.#round = (this.#round + 1) | 0;
   };
 }

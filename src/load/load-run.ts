@@ -147,8 +147,8 @@ class AskingPort implements UdpPortOwner {
     this.waiting++;
   }
 
-  onDatagram(bytes: Uint8Array, length: number, cut: boolean): void {
-    const id = length < 12 ? 0 : (bytes[0]! << 8) | bytes[1]!;
+  onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void {
+    const id = end - start < 12 ? 0 : (bytes[start]! << 8) | bytes[start + 1]!;
     const dueAt = this.#dueAt[id]!;
     if (dueAt === 0) {
       this.#load.late++;
@@ -164,9 +164,9 @@ class AskingPort implements UdpPortOwner {
     this.waiting--;
     const { latencies, rcodes } = this.#load;
     latencies.add(took);
-    const rcode = bytes[3]! & RCODE_MASK;
+    const rcode = bytes[start + 3]! & RCODE_MASK;
     rcodes.set(rcode, (rcodes.get(rcode) ?? 0) + 1);
-    if (cut || (bytes[2]! & 2) !== 0) this.#load.truncated++;
+    if (cut || (bytes[start + 2]! & 2) !== 0) this.#load.truncated++;
   }
 
   onError(): void {

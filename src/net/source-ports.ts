@@ -15,6 +15,9 @@ const PORT_QUERIES = 256;
 const PORT_AGE_MS = 10_000;
 /** A port on which nobody waits is looked for so often, before one with company is taken. */
 const DRAWS = 3;
+/** The first queries of a batch have ports of their own; of more, so many share one. */
+const OWN_PORTS = 16;
+const SHARED_BY = 4;
 
 /** What the source ports of an upstream are made of. */
 export interface SourcePortsParts {
@@ -23,6 +26,8 @@ export interface SourcePortsParts {
   readonly random: Random;
   readonly now: () => number;
   readonly openPort: OpenUdpPort;
+  /** Number of the batch with which a query leaves now. */
+  readonly batch: () => number;
   readonly allowance: PortAllowance;
   /** Where the queries go to, for errors: `10.0.0.1:53`. */
   readonly remote: string;
@@ -34,12 +39,19 @@ export interface SourcePortsParts {
  * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query leaves from one that is drawn at random,
  * never the one of the query before, and with an id that is drawn at random. They are opened as they are drawn, and given up
  * after a while.
+ *
+ * When many queries leave together, the later ones draw from the ports of the earlier ones, so that replies that come together
+ * are taken together. For any one query each port is still as likely as any other.
  */
 export class SourcePorts {
   readonly #parts: SourcePortsParts;
   readonly #ports: (SourcePort | null)[];
   /** The one drawn last. */
   #last = -1;
+  /** The batch under way: its number, its queries so far, and the places of the ports that these have drawn. */
+  #batch = -1;
+  #queries = 0;
+  readonly #drawn: number[] = [];
 
   constructor(parts: SourcePortsParts) {
     this.#parts = parts;
@@ -75,6 +87,8 @@ export class SourcePorts {
   #draw(now: number): SourcePort {
     const ports = this.#ports;
     const count = ports.length;
+    const shared = this.#drawShared(now);
+    if (shared !== null) return shared;
     let at = 0;
     for (let draws = 0; draws < DRAWS; draws++) {
       // Among all but the last one, each as likely as any other.
@@ -82,8 +96,9 @@ export class SourcePorts {
         this.#last < 0 || count === 1
           ? this.#parts.random.integer(count)
           : (this.#last + 1 + this.#parts.random.integer(count - 1)) % count;
-      if ((ports[at] ?? null)?.busy !== true) break;
+      if (((ports[at] ?? null)?.waiting ?? 0) === 0) break;
     }
+    this.#drawn.push(at);
     this.#last = at;
     const present = ports[at] ?? null;
     if (present?.isFit(now) === true) return present;
@@ -101,6 +116,26 @@ export class SourcePorts {
       if (other !== null) return other;
       throw error;
     }
+  }
+
+  /** One of those that the batch has drawn, but the last, when there are enough for its queries; null: a new one is to be drawn. */
+  #drawShared(now: number): SourcePort | null {
+    const batch = this.#parts.batch();
+    const drawn = this.#drawn;
+    if (batch !== this.#batch) {
+      this.#batch = batch;
+      this.#queries = 0;
+      drawn.length = 0;
+    }
+    this.#queries++;
+    const { length } = drawn;
+    if (length < OWN_PORTS || this.#queries > length * SHARED_BY) return null;
+    const first = this.#parts.random.integer(length);
+    const at = drawn[first] === this.#last ? drawn[(first + 1) % length]! : drawn[first]!;
+    const port = this.#ports[at] ?? null;
+    if (at === this.#last || port?.isFit(now) !== true) return null;
+    this.#last = at;
+    return port;
   }
 
   /** One that is open, from a random place on: what those that there are can do is shared. */
@@ -131,6 +166,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   #queries = 0;
   /** The queries that wait, the newest first; mostly there is one, or none. */
   #first: UpstreamExchange | null = null;
+  #waiting = 0;
   #retired = false;
   #open = true;
 
@@ -151,8 +187,8 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     return this.#open;
   }
 
-  get busy(): boolean {
-    return this.#first !== null;
+  get waiting(): number {
+    return this.#waiting;
   }
 
   isFit(now: number): boolean {
@@ -175,12 +211,13 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     exchange.carrier = this;
     exchange.next = this.#first;
     this.#first = exchange;
+    this.#waiting++;
   }
 
-  onDatagram(bytes: Uint8Array, length: number, cut: boolean): void {
-    const id = length >= 2 ? (bytes[0]! << 8) | bytes[1]! : -1;
+  onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void {
+    const id = end - start >= 2 ? (bytes[start]! << 8) | bytes[start + 1]! : -1;
     const exchange = this.#find(id);
-    const match = exchange === null ? 'stray' : matchReply(exchange.query, id, bytes, 0, length);
+    const match = exchange === null ? 'stray' : matchReply(exchange.query, id, bytes, start, end);
     if (exchange === null || match === 'stray') {
       this.#parts.upstream.counters.strays.add(1);
       return;
@@ -193,8 +230,8 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
       const text = `read ${where}: the question of the reply cannot be read`;
       return exchange.failed(new ExchangeError('garbled', text), now);
     }
-    const truncated = cut || (bytes[2]! & (FLAG.TC >> 8)) !== 0;
-    exchange.replied(bytes, 0, length, truncated, exchange.reused, now);
+    const truncated = cut || (bytes[start + 2]! & (FLAG.TC >> 8)) !== 0;
+    exchange.replied(bytes, start, end, truncated, exchange.reused, now);
   }
 
   onError(error: Error): void {
@@ -294,6 +331,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   }
 
   #leave(exchange: UpstreamExchange): void {
+    this.#waiting--;
     exchange.next = null;
     exchange.carrier = null;
     this.#parts.wheel.cancel(exchange);

@@ -1,6 +1,7 @@
 /** The network of this machine: upstreams over its sockets. */
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
+import { sendingRound } from '../linux/connected-socket.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { GrpcUpstream } from './grpc/grpc-upstream.ts';
 import { HttpsUpstream } from './https-upstream.ts';
@@ -40,11 +41,13 @@ export function systemNetwork({
   const batched = transport !== 'plain' && batchedUdp().available;
   const allowance = new PortAllowance(sourcePorts, onFewPorts);
   const openPort = batched ? batchedUdpPort : plainUdpPort;
+  let sent = 0;
+  const batch = batched ? sendingRound : (): number => sent++;
   return {
     upstream(upstream: UpstreamParts): Upstream {
       switch (upstream.proto) {
         case 'udp':
-          return new UdpUpstream({ upstream, clock, wheel, random, openPort, allowance });
+          return new UdpUpstream({ upstream, clock, wheel, random, openPort, batch, allowance });
         case 'tcp':
         case 'tls':
           return new StreamUpstream({ upstream, wheel, random, now });

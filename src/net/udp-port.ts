@@ -20,8 +20,10 @@ export interface UdpPort {
 
 /** Who is told what comes through a port. */
 export interface UdpPortOwner {
-  /** The datagram is `bytes[0, length)`, valid during the call only. `cut`: it was longer. */
-  onDatagram(bytes: Uint8Array, length: number, cut: boolean): void;
+  /** Replies that it waits for. */
+  readonly waiting: number;
+  /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
+  onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
   /** The system says that what was sent did not arrive, or could not be sent. */
   onError(error: Error): void;
   /**
@@ -89,7 +91,7 @@ export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   };
   socket.on('error', failed);
   socket.on('message', (bytes) => {
-    if (open) owner.onDatagram(bytes, bytes.length, false);
+    if (open) owner.onDatagram(bytes, 0, bytes.length, false);
   });
   socket.bind({ port: 0, exclusive: true, ...(source !== '' && { address: source }) }, () => {
     if (!open) return;

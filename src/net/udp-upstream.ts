@@ -17,6 +17,8 @@ export interface UdpUpstreamParts {
   readonly wheel: TimerWheel;
   readonly random: Random;
   readonly openPort: OpenUdpPort;
+  /** Number of the batch with which a query leaves now. */
+  readonly batch: () => number;
   readonly allowance: PortAllowance;
 }
 
@@ -36,7 +38,8 @@ export class UdpUpstream implements Upstream, Carrier {
   #alarmed = false;
   #closed = false;
 
-  constructor({ upstream, clock, wheel, random, openPort, allowance }: UdpUpstreamParts) {
+  constructor(parts: UdpUpstreamParts) {
+    const { upstream, clock, wheel, random, openPort, batch, allowance } = parts;
     this.parts = upstream;
     this.#clock = clock;
     this.#wheel = wheel;
@@ -47,6 +50,7 @@ export class UdpUpstream implements Upstream, Carrier {
       random,
       now: () => clock.now(),
       openPort,
+      batch,
       allowance,
       remote: printHostPort(upstream.address.host, upstream.address.port),
       ended: this.#ended,
