@@ -7,7 +7,7 @@ import { FILE_MAX } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { sendJson } from '../kube/api/get-json.ts';
-import { child, text } from '../kube/api/json-object.ts';
+import { child, text } from '../base/json-object.ts';
 import { listWhole } from '../kube/api/list.ts';
 import type { CacheOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';

@@ -1,5 +1,5 @@
 /** What servers say to commands about their caches, as far as it is what it should be: any program may listen at their address. */
-import { isObject, type JsonObject } from '../kube/api/json-object.ts';
+import { isObject, type JsonObject } from '../base/json-object.ts';
 import type { CacheReport } from '../plugins/cache/control.ts';
 
 /** The reports of an answer; null: it is none of a cache. */

@@ -7,6 +7,7 @@ import type { CheckResult } from '../probe/round.ts';
 import { roundSamples } from '../probe/samples.ts';
 import type { CheckOutput } from './check-options.ts';
 import { count, paintFor, type Paint } from './page.ts';
+import { xmlText } from './xml-text.ts';
 
 /** The results in a format. */
 export function printChecks(
@@ -93,29 +94,21 @@ function checkDocument(results: readonly CheckResult[]): unknown {
 }
 
 function asJUnit(results: readonly CheckResult[]): string {
-  const escape = (text: string): string =>
-    text
-      .replaceAll('&', '&amp;')
-      .replaceAll('<', '&lt;')
-      .replaceAll('>', '&gt;')
-      .replaceAll('"', '&quot;')
-      // eslint-disable-next-line no-control-regex -- XML has no way to write them
-      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ' ');
   const suites = results.map(({ check, observations, ranMs }) => {
     const bad = (state: CheckState): number =>
       observations.filter((each) => each.state === state).length;
     const cases = observations.map(({ target, state, text, tookMs }) => {
       const inner = {
         ok: '',
-        warning: `<system-out>${escape(text)}</system-out>`,
-        failed: `<failure message="${escape(text)}">${escape(text)}</failure>`,
-        unknown: `<error message="${escape(text)}">${escape(text)}</error>`,
+        warning: `<system-out>${xmlText(text)}</system-out>`,
+        failed: `<failure message="${xmlText(text)}">${xmlText(text)}</failure>`,
+        unknown: `<error message="${xmlText(text)}">${xmlText(text)}</error>`,
       }[state];
       const time = ((tookMs ?? 0) / 1000).toFixed(6);
-      return `    <testcase classname="${escape(check.kind.name)}" name="${escape(target)}" time="${time}">${inner}</testcase>`;
+      return `    <testcase classname="${xmlText(check.kind.name)}" name="${xmlText(target)}" time="${time}">${inner}</testcase>`;
     });
     return [
-      `  <testsuite name="${escape(check.id)}" tests="${observations.length}" failures="${bad('failed')}" errors="${bad('unknown')}" time="${(ranMs / 1000).toFixed(6)}">`,
+      `  <testsuite name="${xmlText(check.id)}" tests="${observations.length}" failures="${bad('failed')}" errors="${bad('unknown')}" time="${(ranMs / 1000).toFixed(6)}">`,
       ...cases,
       '  </testsuite>',
     ].join('\n');

@@ -4,6 +4,7 @@ import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
 import { count } from './page.ts';
 import { sarif } from './lint-sarif.ts';
+import { xmlText } from './xml-text.ts';
 
 /** How the text looks. */
 export interface TextStyle {
@@ -128,14 +129,6 @@ function github({ findings }: LintReport): string {
 }
 
 function junit({ findings, files }: LintReport): string {
-  const escape = (text: string): string =>
-    text
-      .replaceAll('&', '&amp;')
-      .replaceAll('<', '&lt;')
-      .replaceAll('>', '&gt;')
-      .replaceAll('"', '&quot;')
-      // eslint-disable-next-line no-control-regex -- XML has no way to write them
-      .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, ' ');
   const suites = [...new Set([...files, ...findings.map(({ spot }) => spot.file)])].map((file) => {
     const own = findings.filter(({ spot }) => spot.file === file);
     const cases = own.map(({ code, severity, text, spot, hint, remedy }) => {
@@ -143,14 +136,14 @@ function junit({ findings, files }: LintReport): string {
       const body = [text, hint, remedy].filter((part) => part !== null).join('\n');
       const inner =
         severity === 'note'
-          ? `<system-out>${escape(body)}</system-out>`
-          : `<failure type="${severity}" message="${escape(text)}">${escape(body)}</failure>`;
-      return `    <testcase classname="${escape(file)}" name="${escape(name)}">${inner}</testcase>`;
+          ? `<system-out>${xmlText(body)}</system-out>`
+          : `<failure type="${severity}" message="${xmlText(text)}">${xmlText(body)}</failure>`;
+      return `    <testcase classname="${xmlText(file)}" name="${xmlText(name)}">${inner}</testcase>`;
     });
     const failures = own.filter(({ severity }) => severity !== 'note').length;
-    const clean = `    <testcase classname="${escape(file)}" name="lint"/>`;
+    const clean = `    <testcase classname="${xmlText(file)}" name="lint"/>`;
     return [
-      `  <testsuite name="${escape(file)}" tests="${Math.max(1, own.length)}" failures="${failures}">`,
+      `  <testsuite name="${xmlText(file)}" tests="${Math.max(1, own.length)}" failures="${failures}">`,
       ...(cases.length === 0 ? [clean] : cases),
       '  </testsuite>',
     ].join('\n');

@@ -8,7 +8,7 @@ import { makeLog } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { FILE_MAX } from '../base/read-file.ts';
-import { asObject, textMap } from '../kube/api/json-object.ts';
+import { asObject, textMap } from '../base/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Autoscaler } from '../kube/scaling/autoscaler.ts';
 import { measuredSize, sampleOf, type Sample } from '../kube/scaling/measured.ts';

@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { makeLog, type Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { asObject } from '../kube/api/json-object.ts';
+import { asObject } from '../base/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Collection } from '../metrics/collection.ts';
 import { defaultBuckets } from '../metrics/buckets.ts';

@@ -2,7 +2,7 @@
 import type { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { child, text, type JsonObject } from '../base/json-object.ts';
 import { listWhole } from '../kube/api/list.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';

@@ -8,7 +8,7 @@ import {
   textMap,
   texts,
   type JsonObject,
-} from '../kube/api/json-object.ts';
+} from '../base/json-object.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 import {
   addressOf,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import { clusterState, manifestObjects, withColons } from './cluster-state.ts';
 import { iptablesJumps, iptablesRules } from './iptables.ts';
 import { nftablesRules } from './nftables.ts';

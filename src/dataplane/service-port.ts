@@ -1,5 +1,5 @@
 import { netHolds, parseAddress, parseNet, plainAddress, printAddress } from '../base/ip.ts';
-import { child, children, text, textMap, texts, type JsonObject } from '../kube/api/json-object.ts';
+import { child, children, text, textMap, texts, type JsonObject } from '../base/json-object.ts';
 
 /** An address family: kube-proxy makes the rules of each on its own. */
 export type Family = 'IPv4' | 'IPv6';

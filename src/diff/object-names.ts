@@ -1,5 +1,5 @@
 /** Names that the objects of a cluster have, and some that they do not have. */
-import { asObject, child, children, text, texts } from '../kube/api/json-object.ts';
+import { asObject, child, children, text, texts } from '../base/json-object.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
 import { expandZone } from '../corefile/zones.ts';
 import { TYPE } from '../wire/iana.ts';

@@ -2,7 +2,7 @@
 import { sleep, type Clock } from '../base/clock.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import type { JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import {
   createObject,
   deleteObject,

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Lead } from '../../test/kit/check-lead.ts';
-import { child, text, type JsonObject } from '../kube/api/json-object.ts';
+import { child, text, type JsonObject } from '../base/json-object.ts';
 import { EventList } from './event-list.ts';
 
 /** Bytes in use when nothing is left to be collected. */

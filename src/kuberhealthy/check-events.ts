@@ -6,7 +6,7 @@ import type { Random } from '../base/random.ts';
 import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, text } from '../kube/api/json-object.ts';
+import { child, text } from '../base/json-object.ts';
 import { createObject, patchObject, unlessMissing } from '../kube/api/one-object.ts';
 import { fullName, KINDS, type CheckObject } from './check-object.ts';
 import { apiTime } from './check-state.ts';

@@ -3,7 +3,7 @@
  * HealthCheck (`kuberhealthy.github.io/v2`, Kuberhealthy 3) with its status. What people wrote may be of any shape.
  */
 import { parseDuration } from '../base/duration.ts';
-import { child, isObject, list, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
+import { child, isObject, list, text, textMap, type JsonObject } from '../base/json-object.ts';
 
 /** The major version of Kuberhealthy whose objects and reports these are. */
 export type Version = 2 | 3;

@@ -1,5 +1,5 @@
 /** The pod of one run: what its check says, and what Kuberhealthy adds to it. */
-import { asObject, child, list, text, type JsonObject } from '../kube/api/json-object.ts';
+import { asObject, child, list, text, type JsonObject } from '../base/json-object.ts';
 import { containersOf, KINDS, type CheckObject } from './check-object.ts';
 
 /** What a pod is told of its run. */

@@ -4,7 +4,7 @@ import { FailureReport } from '../base/failure-report.ts';
 import { bugText } from '../base/log.ts';
 import { printDuration } from '../base/duration.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, text } from '../kube/api/json-object.ts';
+import { child, text } from '../base/json-object.ts';
 import { fullName, isOfBefore, keyOf, type CheckObject } from './check-object.ts';
 import { podOf } from './check-pod.ts';
 import { begun, ended, givenUp, podNotMade, timedOut } from './check-state.ts';

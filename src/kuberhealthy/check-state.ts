@@ -1,6 +1,6 @@
 /** What happens to a check’s state, and the state as the objects of each version have it. No I/O. */
 import { printDuration } from '../base/duration.ts';
-import type { JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import { BEGUN, fullName, RUNNING, type CheckObject, type CheckState } from './check-object.ts';
 import { boundedErrors } from './error-texts.ts';
 

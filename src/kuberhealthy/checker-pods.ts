@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import type { ApiClient } from '../kube/api/client.ts';
-import { Reflector, type ReflectedStore } from '../kube/api/reflector.ts';
+import { Reflector } from '../kube/api/reflector.ts';
+import type { ReflectedStore } from '../kube/store/reflected-store.ts';
 import type { Version } from './check-object.ts';
 import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
 

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { asObject, children, text } from '../kube/api/json-object.ts';
+import { asObject, children, text } from '../base/json-object.ts';
 import type { CheckWatch } from './check-watch.ts';
 
 /** One event, with the fields of Kuberhealthy 3. */

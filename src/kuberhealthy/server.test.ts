@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
-import type { JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import { readHealthCheck, readKhCheck, readKhJob, type CheckObject } from './check-object.ts';
 import type { ReportRequest } from './report-intake.ts';
 import { KuberhealthyServer } from './server.ts';

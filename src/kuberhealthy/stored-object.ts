@@ -1,5 +1,5 @@
 /** Objects of Kuberhealthy without what nothing here asks for. */
-import { child, list, type JsonObject } from '../kube/api/json-object.ts';
+import { child, list, type JsonObject } from '../base/json-object.ts';
 import { withoutManagedFields } from '../kube/store/json-store.ts';
 import { boundedErrors } from './error-texts.ts';
 

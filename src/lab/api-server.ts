@@ -3,8 +3,8 @@
  * changed here is what a cluster's controllers would have changed.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { JsonObject } from '../kube/api/json-object.ts';
-import { child, text } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
+import { child, text } from '../base/json-object.ts';
 
 /** Kinds of objects by the path below which they are listed. */
 const kinds = {

@@ -1,5 +1,5 @@
 /** Endpoints of a service that change while a story goes on. */
-import { child, children, text, textMap, texts, type JsonObject } from '../kube/api/json-object.ts';
+import { child, children, text, textMap, texts, type JsonObject } from '../base/json-object.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 
 /** `namespace/name` of the service that a slice belongs to. */

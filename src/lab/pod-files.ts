@@ -1,5 +1,5 @@
 /** The files that kubelet gives a pod: resolv.conf by dnsPolicy and dnsConfig, and hosts. */
-import { child, children, text, texts, type JsonObject } from '../kube/api/json-object.ts';
+import { child, children, text, texts, type JsonObject } from '../base/json-object.ts';
 import type { ImpliedPod } from '../kube/manifests/pods.ts';
 import { podResolvConf, type DnsPolicy, type PodDns } from '../resolver/dns-policy.ts';
 import type { OwnFiles } from './files.ts';

@@ -1,5 +1,5 @@
 /** The Corefile that the CoreDNS chart makes of its values: `servers`, and `extraConfig` before them. */
-import { child, children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { child, children, text, type JsonObject } from '../base/json-object.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
 import type { KubeObject } from './subject.ts';
 

@@ -4,7 +4,7 @@ import { readEdits } from './edits.ts';
 import type { Edit, Finding, Severity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
 import type { Gathered, GivenFile } from './gather.ts';
-import { child, text } from '../kube/api/json-object.ts';
+import { child, text } from '../base/json-object.ts';
 import { sortInputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Fix, Rule, Told } from './rule.ts';

@@ -1,5 +1,5 @@
 /** What rules of a NetworkPolicy let pass. */
-import { children, text, type JsonObject } from '../kube/api/json-object.ts';
+import { children, text, type JsonObject } from '../base/json-object.ts';
 
 /** Whether a rule of egress names port 53, so that it is meant for DNS. */
 export function namesDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {

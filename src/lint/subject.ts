@@ -4,7 +4,7 @@ import type { Positions } from '../corefile/positions.ts';
 import type { Properties } from '../corefile/properties.ts';
 import type { Occurrence, Syntax } from '../corefile/syntax.ts';
 import type { Corefile, Directive, Property, ServerBlock } from '../corefile/tree.ts';
-import type { JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import type { Target } from './target.ts';
 
 /** All that was read together. */

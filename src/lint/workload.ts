@@ -7,8 +7,22 @@ import {
   textMap,
   texts,
   type JsonObject,
-} from '../kube/api/json-object.ts';
+} from '../base/json-object.ts';
 import type { KubeObject } from './subject.ts';
+
+/** Kinds of objects that make pods by a template. */
+const makers: readonly string[] = [
+  'Deployment',
+  'DaemonSet',
+  'StatefulSet',
+  'ReplicaSet',
+  'ReplicationController',
+  'Job',
+  'CronJob',
+];
+
+/** Kinds of objects that have a pod's specification. */
+export const workloadKinds: readonly string[] = ['Pod', ...makers];
 
 /** A pod, or the template of one, and the path to its `spec`. */
 export interface PodSpec {
@@ -35,23 +49,13 @@ export function podSpecOf({ kind, value }: KubeObject): PodSpec | null {
       ? [child(child(spec, 'jobTemplate'), 'spec'), ['spec', 'jobTemplate', 'spec']]
       : [spec, ['spec']];
   const template = child(job, 'template');
-  if (!workloads.has(kind) || template['spec'] === undefined) return null;
+  if (!makers.includes(kind) || template['spec'] === undefined) return null;
   return {
     spec: child(template, 'spec'),
     path: [...path, 'template', 'spec'],
     labels: textMap(child(template, 'metadata'), 'labels'),
   };
 }
-
-const workloads: ReadonlySet<string> = new Set([
-  'Deployment',
-  'DaemonSet',
-  'StatefulSet',
-  'ReplicaSet',
-  'ReplicationController',
-  'Job',
-  'CronJob',
-]);
 
 /** The containers of an object's pods, without those that only prepare. */
 export function containersOf(object: KubeObject): readonly Container[] {

@@ -2,6 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isIP, parseHostPort } from '../base/ip.ts';
+import { isObject, type JsonObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 
@@ -23,7 +24,7 @@ export function readKubeDnsConfig(folder: string): KubeDnsConfig {
   const stubs = readKey(folder, 'stubDomains');
   const upstreams = readKey(folder, 'upstreamNameservers');
   const stubDomains = new Map<string, readonly string[]>();
-  const byName = Object.entries(asObject(stubs ?? {}, folder));
+  const byName = Object.entries(stubDomainsOf(stubs ?? {}, folder));
   for (const [domain, servers] of byName.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(domain) || domain.includes('..'))
       throw wrong(folder, 'stubDomains', `${JSON.stringify(domain)} is no domain name`);
@@ -50,9 +51,8 @@ function readKey(folder: string, key: string): unknown {
   }
 }
 
-function asObject(value: unknown, folder: string): Readonly<Record<string, unknown>> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Readonly<Record<string, unknown>>;
+function stubDomainsOf(value: unknown, folder: string): JsonObject {
+  if (isObject(value)) return value;
   throw wrong(folder, 'stubDomains', 'it is no object of domain names');
 }
 

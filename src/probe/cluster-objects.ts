@@ -2,7 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { asObject, child, children, text } from '../kube/api/json-object.ts';
+import { asObject, child, children, text } from '../base/json-object.ts';
 import { createObject, deleteObject, type ObjectRequest } from '../kube/api/one-object.ts';
 
 /** What a check may make. Rejects with an `ApiFailure`, or a `Problem` where there is no cluster. */

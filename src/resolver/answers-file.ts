@@ -3,6 +3,7 @@
  * matches server, name and type gives the answer; what no rule lists is NXDOMAIN.
  */
 import { parseAddress } from '../base/ip.ts';
+import { isObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import { absolute } from './client.ts';
 import { nxdomain, parseAnswerSpec, type AnswerSpec } from './answer-spec.ts';
@@ -136,10 +137,6 @@ function servers(value: unknown, key: string, file: string): ReadonlySet<string>
     }
   }
   return new Set(list as string[]);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function wrong(where: string, text: string, hint?: string): Problem {

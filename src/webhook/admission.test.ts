@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../kube/api/json-object.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import { BadReview, readReview, reviewPod, type Mode } from './admission.ts';
 import { annotations, type AdviceSources } from './dns-advice.ts';
 

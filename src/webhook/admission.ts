@@ -7,7 +7,7 @@ import {
   text,
   textMap,
   type JsonObject,
-} from '../kube/api/json-object.ts';
+} from '../base/json-object.ts';
 import { adviseDns, annotations, type AdviceSources, type DnsAdvice } from './dns-advice.ts';
 
 /** A review cannot be understood; the API server then does as the failure policy says. */

@@ -7,7 +7,7 @@ import {
   text,
   textMap,
   type JsonObject,
-} from '../kube/api/json-object.ts';
+} from '../base/json-object.ts';
 
 /** The annotations that ask, on a pod (in a workload's template) or on a namespace. */
 export const annotations = {

@@ -4,7 +4,7 @@ import { FailureReport } from '../base/failure-report.ts';
 import type { Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, textMap } from '../kube/api/json-object.ts';
+import { child, textMap } from '../base/json-object.ts';
 import { getObject } from '../kube/api/one-object.ts';
 
 /** A change of a namespace counts after this, milliseconds. */

@@ -9,7 +9,7 @@ import { FailureReport } from '../base/failure-report.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { asObject, child, list, text, textMap, type JsonObject } from '../kube/api/json-object.ts';
+import { asObject, child, list, text, textMap, type JsonObject } from '../base/json-object.ts';
 import { createObject, findObject, replaceObject } from '../kube/api/one-object.ts';
 
 /** What a serving certificate is made and renewed with. */

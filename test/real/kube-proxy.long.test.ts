@@ -6,7 +6,7 @@ import { iptablesJumps, iptablesRules } from '../../src/dataplane/iptables.ts';
 import { nftablesRules } from '../../src/dataplane/nftables.ts';
 import { servicePorts } from '../../src/dataplane/service-port.ts';
 import { defaultProxy, type ClusterState, type ProxyOptions } from '../../src/dataplane/traffic.ts';
-import type { JsonObject } from '../../src/kube/api/json-object.ts';
+import type { JsonObject } from '../../src/base/json-object.ts';
 import { noKubeProxy, proxyRules, type ProxiedCluster } from '../kit/kube-proxy/kube-proxy.ts';
 
 const CLUSTERS = 400;

@@ -10,7 +10,7 @@ import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
 import { namespaceOf, type Change, type Kind, type KubeObject } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
-import { asObject, text } from './json-object.ts';
+import { asObject, text } from '../../base/json-object.ts';
 import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';

@@ -7,7 +7,7 @@ import { ReplyReader, type ReplyHead } from './http1.ts';
 import { requestGate, type RequestLimits } from './request-gate.ts';
 import { Sockets, type PooledSocket } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
-import { MalformedStream, type JsonStream } from './json-stream.ts';
+import { MalformedStream, type JsonStream } from '../store/json-stream.ts';
 
 /** Requests to one API server, whose replies are consumed as they stream in. */
 export interface ApiClient {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { ReplyReader, type ReplyHead } from './http1.ts';
-import { MalformedStream } from './json-stream.ts';
+import { MalformedStream } from '../store/json-stream.ts';
 
 interface Read {
   readonly reader: ReplyReader;

@@ -1,4 +1,4 @@
-import { MalformedStream } from './json-stream.ts';
+import { MalformedStream } from '../store/json-stream.ts';
 
 /** Status and header fields of a reply; names in lower case, repeated fields joined with commas. */
 export interface ReplyHead {

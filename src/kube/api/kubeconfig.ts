@@ -11,7 +11,7 @@ import {
   text,
   texts,
   type JsonObject,
-} from './json-object.ts';
+} from '../../base/json-object.ts';
 import { parseYaml, type YamlDocument } from '../manifests/yaml-document.ts';
 
 /** One context of a kubeconfig file: where to go, and as whom. Paths are absolute. */

@@ -8,7 +8,7 @@ import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
-import { child, text, type JsonObject } from './json-object.ts';
+import { child, text, type JsonObject } from '../../base/json-object.ts';
 import { createObject, findObject, replaceObject } from './one-object.ts';
 
 /** What leading takes. */

@@ -2,7 +2,7 @@
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
-import { asObject, child, children, text, type JsonObject } from './json-object.ts';
+import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 
 /** What is listed. */
 export interface ListRequest {

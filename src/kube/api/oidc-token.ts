@@ -4,7 +4,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
 import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
-import { asObject, text, type JsonObject } from './json-object.ts';
+import { asObject, text, type JsonObject } from '../../base/json-object.ts';
 
 const LEEWAY_MS = 10_000;
 /** An issuer of tokens that has not answered for so long is away, milliseconds. */

@@ -4,25 +4,14 @@ import { bugText, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
-import { asObject, child, isObject, text, type JsonObject } from './json-object.ts';
+import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
 import type { Form, WatchedResource } from './resources.ts';
-import { isBehind, presentVersion } from './resource-version.ts';
+import { presentVersion } from './present-version.ts';
+import { isBehind } from '../store/resource-version.ts';
+import type { ReflectedStore } from '../store/reflected-store.ts';
 import { ListWatchState } from './list-watch-state.ts';
-import { LineReader, ListReader, MalformedStream, type JsonStream } from './json-stream.ts';
+import { LineReader, ListReader, MalformedStream, type JsonStream } from '../store/json-stream.ts';
 import { roundedDuration, FailureReport } from '../../base/failure-report.ts';
-
-/** Where what is watched is kept: what is in it, and what that changed. */
-export interface ReflectedStore<T, C> {
-  readonly size: number;
-  /** About what it takes. */
-  readonly bytes: number;
-  /** Keeps what one API object came to, and appends what that changed to `out`. */
-  put(namespace: string, name: string, objects: readonly T[], out: C[]): void;
-  remove(namespace: string, name: string, out: C[]): void;
-  /** A complete list begins: whatever is not put again before `endList` will be gone. */
-  beginList(): void;
-  endList(out: C[]): void;
-}
 
 /** What is watched, into what store, and who is told. */
 export interface ReflectorParts<T, C> {

@@ -9,7 +9,7 @@ import {
   text,
   textMap,
   type JsonObject,
-} from '../api/json-object.ts';
+} from '../../base/json-object.ts';
 import { isObjectName } from '../store/object-name.ts';
 import { parseSpans } from './address-range.ts';
 import type { YamlDocument } from './yaml-document.ts';

@@ -7,7 +7,7 @@ import {
   textMap,
   texts,
   type JsonObject,
-} from '../api/json-object.ts';
+} from '../../base/json-object.ts';
 import { hashOf, parseSpans, type AddressRange } from './address-range.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
 

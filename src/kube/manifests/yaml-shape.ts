@@ -2,7 +2,7 @@
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { nearest, Problem } from '../../base/problem.ts';
-import { isObject } from '../api/json-object.ts';
+import { isObject } from '../../base/json-object.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 /** Where in a document a value stands. */

@@ -8,7 +8,7 @@ import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../api/client.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { sendJson } from '../api/get-json.ts';
-import { child, children, text, type JsonObject } from '../api/json-object.ts';
+import { child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { getObject } from '../api/one-object.ts';
 
 /** What runs in the pod. */

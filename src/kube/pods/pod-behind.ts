@@ -8,7 +8,7 @@ import {
   text,
   textMap,
   type JsonObject,
-} from '../api/json-object.ts';
+} from '../../base/json-object.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import type { ResourceName } from './resource-name.ts';
 

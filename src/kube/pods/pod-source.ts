@@ -1,5 +1,5 @@
 /** Where pods and what has pods are read from: a cluster, or a folder of manifests. */
-import type { JsonObject } from '../api/json-object.ts';
+import type { JsonObject } from '../../base/json-object.ts';
 import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 
 /** Where a pod and what makes pods can be looked up, one thing at a time. */

@@ -7,7 +7,7 @@ import type { Random } from '../../base/random.ts';
 import { apiClient, userAgent, type ApiClient } from '../api/client.ts';
 import type { Connection } from '../api/connection.ts';
 import { ApiFailure } from '../api/failure.ts';
-import { child, isObject, textMap } from '../api/json-object.ts';
+import { child, isObject, textMap } from '../../base/json-object.ts';
 import {
   createObject,
   findObject,

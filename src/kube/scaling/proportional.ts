@@ -3,7 +3,7 @@
  * `ladder`): the same numbers for the same ConfigMap.
  */
 import { Problem } from '../../base/problem.ts';
-import { isObject, type JsonObject } from '../api/json-object.ts';
+import { isObject, type JsonObject } from '../../base/json-object.ts';
 
 /** How large the cluster is: all nodes and their processors, and those that pods may be put on. */
 export interface ClusterSize {

@@ -1,6 +1,6 @@
 /** What the objects of a source may take together, whatever its other end sends. */
 import type { MemoryTerms } from '../../base/memory-share.ts';
-import type { ReflectedStore } from '../api/reflector.ts';
+import type { ReflectedStore } from './reflected-store.ts';
 import type { Kind } from './objects.ts';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** API objects as they are, for those that want them whole: custom resources. Some hundreds, not hundreds of thousands. */
-import { child, text, type JsonObject } from '../api/json-object.ts';
-import type { ReflectedStore } from '../api/reflector.ts';
-import { isBehind } from '../api/resource-version.ts';
+import { child, text, type JsonObject } from '../../base/json-object.ts';
+import type { ReflectedStore } from './reflected-store.ts';
+import { isBehind } from './resource-version.ts';
 import { weightOf, type ObjectRoom } from './object-room.ts';
 
 /** An object that came, or went (`now` is null). */

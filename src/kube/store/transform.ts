@@ -24,7 +24,7 @@ import {
   textMap,
   texts,
   type JsonObject,
-} from '../api/json-object.ts';
+} from '../../base/json-object.ts';
 
 /** Which of the optional parts to keep. */
 export interface TransformOptions {

@@ -2,7 +2,7 @@
 import { nearest, Problem, Problems, type Place } from '../../base/problem.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { isObject } from '../../kube/api/json-object.ts';
+import { isObject } from '../../base/json-object.ts';
 import { parseYaml } from '../../kube/manifests/yaml-document.ts';
 import { LabCluster } from '../cluster.ts';
 import type { Act, Story } from '../story.ts';

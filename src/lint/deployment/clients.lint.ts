@@ -1,18 +1,7 @@
 /** Rules about pods that ask: dnsPolicy, dnsConfig, names of StatefulSets. */
-import { child, children, text, texts } from '../../kube/api/json-object.ts';
+import { child, children, text, texts } from '../../base/json-object.ts';
 import { objectRule, type Rule } from '../rule.ts';
-import { containersOf, podSpecOf } from '../workload.ts';
-
-const workloads = [
-  'Pod',
-  'Deployment',
-  'DaemonSet',
-  'StatefulSet',
-  'ReplicaSet',
-  'ReplicationController',
-  'Job',
-  'CronJob',
-] as const;
+import { containersOf, podSpecOf, workloadKinds } from '../workload.ts';
 
 /** YAML makes numbers of values that Kubernetes wants as text. */
 function printed(value: unknown): string {
@@ -59,7 +48,7 @@ const bounds: Rule = objectRule({
   code: 'CF45',
   severity: 'error',
   summary: 'a dnsPolicy or dnsConfig that is refused, or that resolvers cut',
-  kinds: workloads,
+  kinds: workloadKinds,
   find(object, tell) {
     const pods = podSpecOf(object);
     if (pods === null) return;
@@ -123,7 +112,7 @@ const hostNetwork: Rule = objectRule({
   code: 'CF46',
   severity: 'warning',
   summary: 'hostNetwork with dnsPolicy ClusterFirst, which then is Default',
-  kinds: workloads,
+  kinds: workloadKinds,
   find(object, tell) {
     const pods = podSpecOf(object);
     if (pods === null || pods.spec['hostNetwork'] !== true || object.namespace === 'kube-system')
@@ -143,7 +132,7 @@ const lowNdots: Rule = objectRule({
   code: 'CF47',
   severity: 'warning',
   summary: 'ndots 0 or 1 for an image with musl',
-  kinds: workloads,
+  kinds: workloadKinds,
   find(object, tell) {
     const pods = podSpecOf(object);
     if (pods === null) return;

@@ -1,5 +1,5 @@
 /** Rules about settings of kubelet, and about the resolv.conf that it hands out. */
-import { child, text, texts } from '../../kube/api/json-object.ts';
+import { child, text, texts } from '../../base/json-object.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { corefileRule, objectRule, type Rule } from '../rule.ts';
 import type { KubeObject, Subject } from '../subject.ts';

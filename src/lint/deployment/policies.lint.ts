@@ -1,5 +1,5 @@
 /** Rules about NetworkPolicies and webhooks that stand between pods and DNS. */
-import { child, children, list, text, texts, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, children, list, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { allowsDns, namesDns } from '../network-policy.ts';
 import { objectRule, type Rule } from '../rule.ts';
 

@@ -1,6 +1,6 @@
 /** Rules about probes, and about the end of a pod. */
 import { parseDuration } from '../../base/duration.ts';
-import { child, text, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, text, type JsonObject } from '../../base/json-object.ts';
 import { corefileRule, type Rule, type Tell } from '../rule.ts';
 import { lineOf, type KubeObject, type LintedCorefile, type Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';

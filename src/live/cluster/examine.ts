@@ -2,7 +2,7 @@
 import { printSpan } from '../../base/elapsed.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
-import { child, text, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
 import type { ProbeContext } from '../../probe/check.ts';

@@ -1,5 +1,5 @@
 /** The configuration of a living cluster, judged by the linter: as it lies in ConfigMaps, workloads and pods' settings. */
-import { child, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, type JsonObject } from '../../base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
 import { fileOf, type ReadList } from './objects.ts';

@@ -1,5 +1,5 @@
 /** What objects say that is a fact about DNS: nodes, autoscalers, how services are translated; and what is kept of long lists. */
-import { child, children, text, textMap, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
 import type { Autoscaler, ClusterNode } from './facts.ts';
 
 /** Of long lists what is looked at. */

@@ -2,7 +2,7 @@
 import { printSpan } from '../../base/elapsed.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
-import type { JsonObject } from '../../kube/api/json-object.ts';
+import type { JsonObject } from '../../base/json-object.ts';
 import { listAll } from '../../kube/api/list.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import { pathOf, type Wanted } from './wanted.ts';

@@ -7,7 +7,7 @@ import {
   texts,
   textMap,
   type JsonObject,
-} from '../../kube/api/json-object.ts';
+} from '../../base/json-object.ts';
 import { workloadOf } from '../../kube/pods/address-owners.ts';
 import type { KubeObject } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';

@@ -1,5 +1,5 @@
 /** Which pods NetworkPolicies keep from asking DNS, as far as that needs no knowledge of addresses. */
-import { child, children, list, text, texts, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, children, list, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { allowsDns } from '../../lint/network-policy.ts';
 import { selects } from '../../lint/workload.ts';
 import type { ClientGroup } from './pods.ts';

@@ -1,5 +1,5 @@
 /** The service that pods ask, who its EndpointSlices say is behind it, and names of the cluster whose answers are known. */
-import { child, children, text, textMap, type JsonObject } from '../../kube/api/json-object.ts';
+import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
 import { serviceAddresses } from '../../kube/pods/cluster-pods.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { endpointsIn, serviceServers, type DnsEndpoint } from '../../probe/replicas.ts';

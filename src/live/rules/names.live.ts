@@ -2,7 +2,7 @@
 import { parseAddress } from '../../base/ip.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { splitScheme } from '../../corefile/zones.ts';
-import { texts, child } from '../../kube/api/json-object.ts';
+import { texts, child } from '../../base/json-object.ts';
 import { lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { addressOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import { podSpecOf } from '../../lint/workload.ts';

@@ -1,5 +1,5 @@
 /** Rules about `kubernetes`. */
-import { child, list } from '../../kube/api/json-object.ts';
+import { child, list } from '../../base/json-object.ts';
 import { blockRule, corefileRule, type Rule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';

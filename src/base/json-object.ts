@@ -1,4 +1,6 @@
-/** An object as the API server or a manifest spells it: nothing about its shape is sure. */
+/** JSON that others have written: nothing about its shape is sure. */
+
+/** An object as it was parsed. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 const nothing: JsonObject = Object.freeze({});
