@@ -2,12 +2,12 @@
 import type { RequestOptions } from 'node:https';
 import { builtins } from '../base/builtins.ts';
 import { printHostPort } from '../base/ip.ts';
+import { child, text } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { sendJson } from '../kube/api/get-json.ts';
-import { child, text } from '../base/json-object.ts';
 import { listWhole } from '../kube/api/list.ts';
 import type { CacheOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';

@@ -1,6 +1,6 @@
 /** `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod. */
-import { Problem } from '../base/problem.ts';
 import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
+import { Problem } from '../base/problem.ts';
 import { clusterPods } from '../kube/pods/cluster-pods.ts';
 import { manifestPods } from '../kube/pods/manifest-pods.ts';
 import { podBehind } from '../kube/pods/pod-behind.ts';

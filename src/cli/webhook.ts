@@ -1,10 +1,10 @@
 /** `ndots webhook`: dnsConfig of pods by annotation, as an admission webhook or as a policy of the API server. */
 import { stringify } from 'yaml';
 import { systemClock } from '../base/clock.ts';
+import { asObject } from '../base/json-object.ts';
 import { makeLog, type Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
-import { asObject } from '../base/json-object.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Collection } from '../metrics/collection.ts';
 import { defaultBuckets } from '../metrics/buckets.ts';

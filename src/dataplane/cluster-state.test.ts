@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApiClient } from '../kube/api/client.ts';
 import { children, child, text } from '../base/json-object.ts';
+import type { ApiClient } from '../kube/api/client.ts';
 import { readManifests } from '../kube/manifests/manifest-file.ts';
 import { apiObjects, manifestsState } from './cluster-state.ts';
 

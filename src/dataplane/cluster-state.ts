@@ -1,8 +1,8 @@
 /** Services and endpoints, from a folder of manifests or from the API server, as the rules need them. */
+import { child, text, type JsonObject } from '../base/json-object.ts';
 import type { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, text, type JsonObject } from '../base/json-object.ts';
 import { listWhole } from '../kube/api/list.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';

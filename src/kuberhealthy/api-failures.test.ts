@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { Lead } from '../../test/kit/check-lead.ts';
 import { child, text, type JsonObject } from '../base/json-object.ts';
+import { Lead } from '../../test/kit/check-lead.ts';
 
 describe('an API server in trouble', () => {
   let lead: Lead;

@@ -1,8 +1,8 @@
 /** What is changed in the cluster: states of checks, their pods. Each request is one right that `deploy/check/rbac.yaml` gives. */
 import { sleep, type Clock } from '../base/clock.ts';
+import type { JsonObject } from '../base/json-object.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import type { JsonObject } from '../base/json-object.ts';
 import {
   createObject,
   deleteObject,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { Lead } from '../../test/kit/check-lead.ts';
 import { child, text, type JsonObject } from '../base/json-object.ts';
+import { Lead } from '../../test/kit/check-lead.ts';
 import { EventList } from './event-list.ts';
 
 /** Bytes in use when nothing is left to be collected. */

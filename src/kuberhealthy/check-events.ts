@@ -1,12 +1,12 @@
 /** Events of checks, for `kubectl describe`: with the reasons that Kuberhealthy 3 gives them. */
 import type { Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
+import { child, text } from '../base/json-object.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, text } from '../base/json-object.ts';
 import { createObject, patchObject, unlessMissing } from '../kube/api/one-object.ts';
 import { fullName, KINDS, type CheckObject } from './check-object.ts';
 import { apiTime } from './check-state.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { Lead } from '../../test/kit/check-lead.ts';
 import { child, text, type JsonObject } from '../base/json-object.ts';
+import { Lead } from '../../test/kit/check-lead.ts';
 import { readKhCheck } from './check-object.ts';
 
 test('a check of version 2 that names no timeout has five minutes, as Kuberhealthy 2.7.1 gives it', () => {

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { CheckApi } from '../../test/kit/check-api.ts';
 import { Lead } from '../../test/kit/check-lead.ts';
 import { sleep } from '../base/clock.ts';
-import { VirtualClock } from '../base/virtual-clock.ts';
 import { child, text, type JsonObject } from '../base/json-object.ts';
+import { VirtualClock } from '../base/virtual-clock.ts';
 import type { CheckRunnerParts } from './check-runner.ts';
 import type { ReportAnswer } from './report-intake.ts';
 

@@ -1,11 +1,11 @@
 /** The checks of a cluster as they are now: its KuberhealthyChecks with their states, and its HealthChecks, listed and watched. */
 import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
+import { child, children, text, type JsonObject } from '../base/json-object.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, children, text, type JsonObject } from '../base/json-object.ts';
 import { findObject } from '../kube/api/one-object.ts';
 import { Reflector } from '../kube/api/reflector.ts';
 import { JsonStore, type JsonChange, type LeftOut } from '../kube/store/json-store.ts';

@@ -1,9 +1,9 @@
 /** The events of a check as `/api/events` shows them. Anybody may ask for them: the API server is asked once in a while. */
 import type { Clock } from '../base/clock.ts';
+import { asObject, children, text } from '../base/json-object.ts';
 import { Recent } from '../base/recent.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { asObject, children, text } from '../base/json-object.ts';
 import type { CheckWatch } from './check-watch.ts';
 
 /** One event, with the fields of Kuberhealthy 3. */

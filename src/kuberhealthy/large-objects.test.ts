@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { Lead } from '../../test/kit/check-lead.ts';
 import { child, type JsonObject } from '../base/json-object.ts';
+import { Lead } from '../../test/kit/check-lead.ts';
 
 const MIB = 1024 * 1024;
 

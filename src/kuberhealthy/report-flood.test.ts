@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Lead } from '../../test/kit/check-lead.ts';
 import { CheckApi } from '../../test/kit/check-api.ts';
-import type { VirtualClock } from '../base/virtual-clock.ts';
 import { child, text, type JsonObject } from '../base/json-object.ts';
+import type { VirtualClock } from '../base/virtual-clock.ts';
 import type { ReportAnswer } from './report-intake.ts';
 
 describe('reports in numbers', () => {

@@ -4,8 +4,8 @@
  */
 import { printSpan } from '../base/elapsed.ts';
 import { sleep, type Clock } from '../base/clock.ts';
-import { ApiFailure } from '../kube/api/failure.ts';
 import { isObject } from '../base/json-object.ts';
+import { ApiFailure } from '../kube/api/failure.ts';
 import type { CheckCluster } from './check-cluster.ts';
 import { reported, type RecordEvent } from './check-events.ts';
 import { fullName, type CheckObject, type Version } from './check-object.ts';

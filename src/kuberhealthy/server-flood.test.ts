@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Lead } from '../../test/kit/check-lead.ts';
-import { makeLog } from '../base/log.ts';
 import { child, text, type JsonObject } from '../base/json-object.ts';
+import { makeLog } from '../base/log.ts';
 import { KuberhealthyServer } from './server.ts';
 
 describe('a flood of reports over HTTP', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { Lead } from '../../test/kit/check-lead.ts';
 import type { JsonObject } from '../base/json-object.ts';
+import { Lead } from '../../test/kit/check-lead.ts';
 
 describe('objects that the API server does not let be changed', () => {
   let lead: Lead;

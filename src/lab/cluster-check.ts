@@ -1,7 +1,7 @@
 /** What is wrong with a cluster file for a lab, though it is a good manifest: addresses that stand twice, names that are taken, nobody who serves DNS. */
+import { child, text, texts } from '../base/json-object.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { manifestsState } from '../dataplane/cluster-state.ts';
-import { child, text, texts } from '../base/json-object.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
 import { impliedNodes, type ImpliedPod } from '../kube/manifests/pods.ts';
 import { endpointAddresses } from './endpoints.ts';

@@ -1,7 +1,7 @@
 /** A small cluster of network namespaces: nodes, pods with the files that kubelet gives them, services by kube-proxy's rules, a DNS server. */
+import { child, text, type JsonObject } from '../base/json-object.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import { manifestObjects, type ProxyObjects } from '../dataplane/cluster-state.ts';
-import { child, text, type JsonObject } from '../base/json-object.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
 import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';

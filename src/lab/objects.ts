@@ -1,6 +1,6 @@
 /** Kubernetes objects of a story, from the text in which it states them. */
-import { manifestsState, type ProxyObjects } from '../dataplane/cluster-state.ts';
 import type { JsonObject } from '../base/json-object.ts';
+import { manifestsState, type ProxyObjects } from '../dataplane/cluster-state.ts';
 import { readManifests } from '../kube/manifests/manifest-file.ts';
 
 /** The objects of a YAML text, with what a cluster's controllers would add to them. Throws a `Problem`. */

@@ -1,7 +1,7 @@
 /** Labs that stand until they are taken down: where they are written down, and how to tell them from processes that came later. */
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Problem } from '../base/problem.ts';
 import { isObject } from '../base/json-object.ts';
+import { Problem } from '../base/problem.ts';
 import type { LabPod } from './plan.ts';
 
 /** A pod of a lab that stands, as another process needs it. */

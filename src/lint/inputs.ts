@@ -1,7 +1,7 @@
 /** From files to what they hold: texts of Corefiles, what they import, Kubernetes objects, settings of resolvers. */
 import { basename } from 'node:path';
-import { Problem, type Place } from '../base/problem.ts';
 import { asObject, child, children, isObject, text as textAt } from '../base/json-object.ts';
+import { Problem, type Place } from '../base/problem.ts';
 import {
   isTemplate,
   parseYaml,

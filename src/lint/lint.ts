@@ -1,10 +1,10 @@
 /** The linter: reads what it was given, asks every rule, and leaves out what people have said not to tell. */
+import { child, text } from '../base/json-object.ts';
 import { nearest, type Place, type Problem } from '../base/problem.ts';
 import { readEdits } from './edits.ts';
 import type { Edit, Finding, Severity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
 import type { Gathered, GivenFile } from './gather.ts';
-import { child, text } from '../base/json-object.ts';
 import { sortInputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Fix, Rule, Told } from './rule.ts';

@@ -1,10 +1,10 @@
 /** What the rules look at: Corefiles that were understood as far as they go, Kubernetes objects, and what they are for. */
+import type { JsonObject } from '../base/json-object.ts';
 import type { Place, Problem } from '../base/problem.ts';
 import type { Positions } from '../corefile/positions.ts';
 import type { Properties } from '../corefile/properties.ts';
 import type { Occurrence, Syntax } from '../corefile/syntax.ts';
 import type { Corefile, Directive, Property, ServerBlock } from '../corefile/tree.ts';
-import type { JsonObject } from '../base/json-object.ts';
 import type { Target } from './target.ts';
 
 /** All that was read together. */

@@ -1,6 +1,6 @@
 /** The file of checks: YAML to checks that can be run. Whatever a person may have mistyped is told with its place. */
-import { nearest, Problem, Problems } from '../base/problem.ts';
 import { isObject, type JsonObject } from '../base/json-object.ts';
+import { nearest, Problem, Problems } from '../base/problem.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import {
   anything,

@@ -1,8 +1,8 @@
 /** Objects of the cluster that checks make for a while: a service and its endpoints, marked, so that what a crash left behind is found. */
 import type { Clock } from '../base/clock.ts';
+import { asObject, child, children, text } from '../base/json-object.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { asObject, child, children, text } from '../base/json-object.ts';
 import { createObject, deleteObject, type ObjectRequest } from '../kube/api/one-object.ts';
 
 /** What a check may make. Rejects with an `ApiFailure`, or a `Problem` where there is no cluster. */

@@ -1,9 +1,9 @@
 /** Where the replicas of a DNS service are: its EndpointSlices, or its Endpoints for those who may read no others. */
+import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
 import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
 import { uniqueServers } from './asking.ts';
 import type { ProbeServer } from './network.ts';

@@ -1,10 +1,10 @@
 /** Annotations of namespaces, asked for one at a time and remembered for a short while. */
 import type { Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
+import { child, textMap } from '../base/json-object.ts';
 import type { Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { child, textMap } from '../base/json-object.ts';
 import { getObject } from '../kube/api/one-object.ts';
 
 /** A change of a namespace counts after this, milliseconds. */

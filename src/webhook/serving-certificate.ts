@@ -6,10 +6,10 @@ import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../base/clock.ts';
 import { Authority, type Identity } from '../base/certificates.ts';
 import { FailureReport } from '../base/failure-report.ts';
+import { asObject, child, list, text, textMap, type JsonObject } from '../base/json-object.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import { asObject, child, list, text, textMap, type JsonObject } from '../base/json-object.ts';
 import { createObject, findObject, replaceObject } from '../kube/api/one-object.ts';
 
 /** What a serving certificate is made and renewed with. */

@@ -1,7 +1,7 @@
 /** Answers about a cluster, as text to be compared. */
+import { asObject } from '../../src/base/json-object.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import type { KubeObject } from '../../src/kube/store/objects.ts';
-import { asObject } from '../../src/base/json-object.ts';
 import type { Resource } from '../../src/kube/api/resources.ts';
 import type { Source } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import type { JsonObject } from '../../src/base/json-object.ts';
 import { endpointsOf } from '../../src/dataplane/endpoints.ts';
 import { iptablesJumps, iptablesRules } from '../../src/dataplane/iptables.ts';
 import { nftablesRules } from '../../src/dataplane/nftables.ts';
 import { servicePorts } from '../../src/dataplane/service-port.ts';
 import { defaultProxy, type ClusterState, type ProxyOptions } from '../../src/dataplane/traffic.ts';
-import type { JsonObject } from '../../src/base/json-object.ts';
 import { noKubeProxy, proxyRules, type ProxiedCluster } from '../kit/kube-proxy/kube-proxy.ts';
 
 const CLUSTERS = 400;

@@ -10,7 +10,6 @@ import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
 import { namespaceOf, type Change, type Kind, type KubeObject } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
-import { asObject, text } from '../../base/json-object.ts';
 import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
 import { ObjectStore } from '../store/object-store.ts';
@@ -19,6 +18,7 @@ import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { WorkShare } from './work-share.ts';
 import type { Source, SourceEvents, Wanted } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
+import { asObject, text } from '../../base/json-object.ts';
 
 /** Which API server, what of it, and how to go about it. */
 export interface ApiServerParts {

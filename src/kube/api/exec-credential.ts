@@ -1,8 +1,8 @@
 import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
+import { asObject, child, text } from '../../base/json-object.ts';
 import { ApiFailure } from './failure.ts';
 import type { ExecSettings } from './kubeconfig.ts';
-import { asObject, child, text } from '../../base/json-object.ts';
 
 /** What an exec plugin printed (client.authentication.k8s.io, `ExecCredential.status`). */
 export interface ExecCredential {

@@ -1,5 +1,5 @@
-import { whyFailed } from '../../base/why-failed.ts';
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
+import { whyFailed } from '../../base/why-failed.ts';
 
 /** Why the API server gave no answer, or not the one asked for; decides what is done next. */
 export type FailureKind =

@@ -1,7 +1,4 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { whyFailed } from '../../base/why-failed.ts';
-import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
-import { nearest, Problem } from '../../base/problem.ts';
 import {
   asObject,
   child,
@@ -12,6 +9,9 @@ import {
   texts,
   type JsonObject,
 } from '../../base/json-object.ts';
+import { whyFailed } from '../../base/why-failed.ts';
+import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
+import { nearest, Problem } from '../../base/problem.ts';
 import { parseYaml, type YamlDocument } from '../manifests/yaml-document.ts';
 
 /** One context of a kubeconfig file: where to go, and as whom. Paths are absolute. */

@@ -4,11 +4,11 @@
  */
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
+import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
-import { child, text, type JsonObject } from '../../base/json-object.ts';
 import { createObject, findObject, replaceObject } from './one-object.ts';
 
 /** What leading takes. */

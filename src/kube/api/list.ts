@@ -1,8 +1,8 @@
 /** A list of objects, page by page: of one page at a time there is memory. */
+import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
-import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 
 /** What is listed. */
 export interface ListRequest {

@@ -2,9 +2,9 @@
 import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
+import { asObject, text, type JsonObject } from '../../base/json-object.ts';
 import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
-import { asObject, text, type JsonObject } from '../../base/json-object.ts';
 
 const LEEWAY_MS = 10_000;
 /** An issuer of tokens that has not answered for so long is away, milliseconds. */

@@ -1,8 +1,8 @@
 /** One object of the Kubernetes API: read, created, replaced, patched, deleted. */
+import { asObject, type JsonObject } from '../../base/json-object.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson, sendJson, type JsonRequest } from './get-json.ts';
-import { asObject, type JsonObject } from '../../base/json-object.ts';
 
 /** Which object, and how long its server may take. All that follows rejects with an `ApiFailure`, or when aborted. */
 export type ObjectRequest = Omit<JsonRequest, 'query' | 'headers' | 'bytesMax'>;

@@ -1,17 +1,17 @@
 /** Lists and watches of the Kubernetes API, and what keeps a store equal to them. */
 import { sleep, type Clock } from '../../base/clock.ts';
+import { FailureReport, roundedDuration } from '../../base/failure-report.ts';
+import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
+import { LineReader, ListReader, MalformedStream, type JsonStream } from '../store/json-stream.ts';
+import type { ReflectedStore } from '../store/reflected-store.ts';
+import { isBehind } from '../store/resource-version.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
-import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
-import type { Form, WatchedResource } from './resources.ts';
-import { presentVersion } from './present-version.ts';
-import { isBehind } from '../store/resource-version.ts';
-import type { ReflectedStore } from '../store/reflected-store.ts';
 import { ListWatchState } from './list-watch-state.ts';
-import { LineReader, ListReader, MalformedStream, type JsonStream } from '../store/json-stream.ts';
-import { roundedDuration, FailureReport } from '../../base/failure-report.ts';
+import { presentVersion } from './present-version.ts';
+import type { Form, WatchedResource } from './resources.ts';
 
 /** What is watched, into what store, and who is told. */
 export interface ReflectorParts<T, C> {

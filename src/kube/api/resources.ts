@@ -1,6 +1,6 @@
+import type { JsonObject } from '../../base/json-object.ts';
 import type { Kind, KubeObject } from '../store/objects.ts';
 import type { Wanted } from '../store/source.ts';
-import type { JsonObject } from '../../base/json-object.ts';
 import {
   importedServiceLabel,
   transformEndpoints,

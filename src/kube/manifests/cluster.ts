@@ -1,6 +1,6 @@
+import { child } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
-import { child } from '../../base/json-object.ts';
 import type { Wanted } from '../store/source.ts';
 import {
   serviceNameLabel,

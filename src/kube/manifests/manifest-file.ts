@@ -1,7 +1,7 @@
 /** The objects of one manifest file that say something about DNS. */
+import { isObject, list, text, type JsonObject } from '../../base/json-object.ts';
 import { printBytes } from '../../base/limits.ts';
 import { nearest, Problem } from '../../base/problem.ts';
-import { isObject, list, text, type JsonObject } from '../../base/json-object.ts';
 import { describe, ObjectCheck, shapes, type Manifest, type ManifestKind } from './manifest.ts';
 import {
   isTemplate,

@@ -1,6 +1,5 @@
 /** One object of a manifest file: what DNS depends on, and what is wrong with it. */
 import { isIP, plainAddress } from '../../base/ip.ts';
-import { nearest, Problem, type Place } from '../../base/problem.ts';
 import {
   child,
   children,
@@ -10,6 +9,7 @@ import {
   textMap,
   type JsonObject,
 } from '../../base/json-object.ts';
+import { nearest, Problem, type Place } from '../../base/problem.ts';
 import { isObjectName } from '../store/object-name.ts';
 import { parseSpans } from './address-range.ts';
 import type { YamlDocument } from './yaml-document.ts';

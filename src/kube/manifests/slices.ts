@@ -1,5 +1,5 @@
-import type { Endpoint, EndpointSlice, ServicePort } from '../store/objects.ts';
 import { child, children, text, textMap, texts, type JsonObject } from '../../base/json-object.ts';
+import type { Endpoint, EndpointSlice, ServicePort } from '../store/objects.ts';
 import type { Manifest } from './manifest.ts';
 import { suffix, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';

@@ -1,8 +1,8 @@
 /** What may stand where in a file of YAML: each shape reads one value, and tells what is wrong with it at the place where it stands. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
-import { nearest, Problem } from '../../base/problem.ts';
 import { isObject } from '../../base/json-object.ts';
+import { nearest, Problem } from '../../base/problem.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 /** Where in a document a value stands. */

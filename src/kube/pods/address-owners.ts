@@ -1,11 +1,11 @@
 /** Who has which address: pods with what made them, and services. For people who read captures. */
 import { systemClock } from '../../base/clock.ts';
 import { plainAddress } from '../../base/ip.ts';
+import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
 import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
-import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { listWhole } from '../api/list.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
 import { serviceAddresses } from './cluster-pods.ts';

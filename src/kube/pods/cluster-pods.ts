@@ -1,10 +1,10 @@
 /** Pods and what has pods, from the cluster that kubectl would talk to. */
 import { systemClock } from '../../base/clock.ts';
+import { asObject, child, children, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { getJson } from '../api/get-json.ts';
-import { asObject, child, children, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { listWhole } from '../api/list.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';

@@ -4,11 +4,11 @@
  */
 import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
+import { child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../api/client.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { sendJson } from '../api/get-json.ts';
-import { child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { getObject } from '../api/one-object.ts';
 
 /** What runs in the pod. */

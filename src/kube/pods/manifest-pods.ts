@@ -1,6 +1,6 @@
 /** Pods and what has pods, from a folder of manifests, or one file. */
-import type { Problem } from '../../base/problem.ts';
 import { child, type JsonObject } from '../../base/json-object.ts';
+import type { Problem } from '../../base/problem.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import { parseSelector } from '../manifests/selector.ts';

@@ -1,5 +1,4 @@
 /** The pod that a person means by `deploy/web` or `svc/web`: a running one if there is one, else what it would be made from. */
-import { Problem } from '../../base/problem.ts';
 import {
   asObject,
   child,
@@ -9,6 +8,7 @@ import {
   textMap,
   type JsonObject,
 } from '../../base/json-object.ts';
+import { Problem } from '../../base/problem.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import type { ResourceName } from './resource-name.ts';
 

@@ -1,13 +1,13 @@
 /** Keeps the replicas of workloads in proportion to the cluster, as cluster-proportional-autoscaler does. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
+import { child, isObject, textMap } from '../../base/json-object.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import { apiClient, userAgent, type ApiClient } from '../api/client.ts';
 import type { Connection } from '../api/connection.ts';
 import { ApiFailure } from '../api/failure.ts';
-import { child, isObject, textMap } from '../../base/json-object.ts';
 import {
   createObject,
   findObject,

@@ -2,8 +2,8 @@
  * Replicas by the size of the cluster, as cluster-proportional-autoscaler reckons them from the ConfigMap it is given (`linear`,
  * `ladder`): the same numbers for the same ConfigMap.
  */
-import { Problem } from '../../base/problem.ts';
 import { isObject, type JsonObject } from '../../base/json-object.ts';
+import { Problem } from '../../base/problem.ts';
 
 /** How large the cluster is: all nodes and their processors, and those that pods may be put on. */
 export interface ClusterSize {

@@ -4,6 +4,16 @@
  * never an error.
  */
 import { isIP, plainAddress } from '../../base/ip.ts';
+import {
+  asObject,
+  child,
+  children,
+  list,
+  text,
+  textMap,
+  texts,
+  type JsonObject,
+} from '../../base/json-object.ts';
 import type {
   Endpoint,
   EndpointSlice,
@@ -15,16 +25,6 @@ import type {
   ServicePort,
   ServiceType,
 } from './objects.ts';
-import {
-  asObject,
-  child,
-  children,
-  list,
-  text,
-  textMap,
-  texts,
-  type JsonObject,
-} from '../../base/json-object.ts';
 
 /** Which of the optional parts to keep. */
 export interface TransformOptions {

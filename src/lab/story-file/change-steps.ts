@@ -1,6 +1,6 @@
 /** Steps that change the cluster: its DNS pods, its objects, its API server, its node caches, and what the internet answers. */
-import { Problem } from '../../base/problem.ts';
 import { child, text as textOf, type JsonObject } from '../../base/json-object.ts';
+import { Problem } from '../../base/problem.ts';
 import { readManifests } from '../../kube/manifests/manifest-file.ts';
 import { parseAnswers, type Script } from '../../resolver/answers-file.ts';
 import { usualNodeCorefile } from '../defaults.ts';

@@ -1,10 +1,10 @@
 /** The cluster of a story file: objects, DNS pods, clients, what nodes and the internet say. */
 import { ManifestFolder } from '../../kube/manifests/folder.ts';
-import { isObject } from '../../base/json-object.ts';
 import type { Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../kube/manifests/manifest-file.ts';
 import type { Manifest } from '../../kube/manifests/manifest.ts';
 import type { ImpliedPod } from '../../kube/manifests/pods.ts';
+import { isObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 import { podsOf } from '../cluster.ts';
 import { checkCluster } from '../cluster-check.ts';

@@ -1,6 +1,6 @@
 /** What is expected behind the steps of an act: a result, or what is made of several, and what it has to be. */
-import { nearest } from '../../base/problem.ts';
 import { isObject } from '../../base/json-object.ts';
+import { nearest } from '../../base/problem.ts';
 import { judges, words, type Claim } from './judges.ts';
 import type { Fact } from '../story.ts';
 import { BadExpression, parseExpression, type Expression, type Results } from './expression.ts';

@@ -1,6 +1,6 @@
 /** Steps as they stand in a story: a list of mappings with one key each, the kind of the step, and perhaps `as`, its name. */
-import { nearest } from '../../base/problem.ts';
 import { isObject } from '../../base/json-object.ts';
+import { nearest } from '../../base/problem.ts';
 import type { Results } from './expression.ts';
 import { mapping, type Path, type Shape } from '../../kube/manifests/yaml-shape.ts';
 import type { StoryReading } from './story-reading.ts';

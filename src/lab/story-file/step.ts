@@ -1,6 +1,6 @@
 /** What a step of a story is: its keys, its results, and what it does. */
-import type { PacketRow } from '../capture.ts';
 import type { JsonObject } from '../../base/json-object.ts';
+import type { PacketRow } from '../capture.ts';
 import type { LabCluster } from '../cluster.ts';
 import type { Undo } from '../faults.ts';
 import type { Stage } from '../story.ts';

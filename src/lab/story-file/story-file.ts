@@ -1,8 +1,8 @@
 /** A story that a person has written: YAML to a story that is played like all others. Whatever is mistyped is told with its place. */
+import { isObject } from '../../base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../base/problem.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { isObject } from '../../base/json-object.ts';
 import { parseYaml } from '../../kube/manifests/yaml-document.ts';
 import { LabCluster } from '../cluster.ts';
 import type { Act, Story } from '../story.ts';

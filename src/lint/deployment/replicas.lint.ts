@@ -1,6 +1,6 @@
 /** Rules about how many servers there are, where, and with what; and about who owns the Corefile. */
-import { nearest } from '../../base/problem.ts';
 import { asObject, child, children, text, textMap } from '../../base/json-object.ts';
+import { nearest } from '../../base/problem.ts';
 import { corefileRule, objectRule, type Rule } from '../rule.ts';
 import { dnsServerIn, podSpecOf, selects } from '../workload.ts';
 

@@ -1,8 +1,8 @@
 /** Finds the facts: reads the objects, lints what they configure, measures the DNS pods, and asks them. */
 import { printSpan } from '../../base/elapsed.ts';
+import { child, text, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
-import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
 import type { ProbeContext } from '../../probe/check.ts';

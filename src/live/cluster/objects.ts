@@ -1,8 +1,8 @@
 /** Objects of a cluster, as its API server lists them; what may not be read is a part of the result. */
 import { printSpan } from '../../base/elapsed.ts';
+import type { JsonObject } from '../../base/json-object.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
-import type { JsonObject } from '../../base/json-object.ts';
 import { listAll } from '../../kube/api/list.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import { pathOf, type Wanted } from './wanted.ts';

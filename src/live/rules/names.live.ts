@@ -1,8 +1,8 @@
 /** Rules about names in a configuration: certificates that must have them, hosts that must be there, search domains that must not answer. */
 import { parseAddress } from '../../base/ip.ts';
+import { texts, child } from '../../base/json-object.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { splitScheme } from '../../corefile/zones.ts';
-import { texts, child } from '../../base/json-object.ts';
 import { lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { addressOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import { podSpecOf } from '../../lint/workload.ts';

@@ -1,7 +1,7 @@
 /** Rules about `forward`. */
+import { child, text, texts } from '../../base/json-object.ts';
 import type { Directive } from '../../corefile/tree.ts';
 import { expandZone } from '../../corefile/zones.ts';
-import { child, text, texts } from '../../base/json-object.ts';
 import { blockRule, corefileRule, type Rule, type Tell } from '../../lint/rule.ts';
 import { isWithin, lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
