@@ -37,6 +37,15 @@ function imports(file: string): readonly string[] {
 
 const isTest = (file: string): boolean => file.endsWith('.test.ts');
 const running = sources.filter((file) => !isTest(file));
+/** What stands around the program: what tests and benchmarks share, and chores. */
+const around = new Map(
+  globSync(['test/kit/**/*.ts', 'bench/kit/*.ts', 'tools/**/*.ts'])
+    .filter((file) => !isTest(file))
+    .toSorted()
+    .map((file) => [file, readFileSync(file, 'utf8')]),
+);
+/** Everything that people read to find out how something is used. */
+const described = [...running.map((file) => [file, texts.get(file)!] as const), ...around];
 const facts = new Map(running.map((file) => [file, sourceFacts(texts.get(file)!)]));
 
 /** Functions of `process` that load native code. */
@@ -200,6 +209,29 @@ describe('the house', () => {
     assert.deepEqual(found, []);
   });
 
+  test('of two folders of a room one may import the other, however far round, never both', () => {
+    const below = new Map<string, Set<string>>();
+    for (const file of running) {
+      for (const path of imports(file)) {
+        const [from, to] = [dirname(file), dirname(normalize(join(dirname(file), path)))];
+        // What stands in the room itself may gather what its folders have, and they may build on it.
+        const apart = [from, to].every((folder) => folder.split('/').length > 2);
+        if (!apart || from === to || room(`${from}/`) !== room(`${to}/`)) continue;
+        below.set(from, (below.get(from) ?? new Set()).add(to));
+      }
+    }
+    const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+      [...(below.get(from) ?? [])].some((next) => {
+        if (next === to) return true;
+        if (seen.has(next)) return false;
+        return reaches(next, to, seen.add(next));
+      });
+    assert.deepEqual(
+      [...below.keys()].filter((folder) => reaches(folder, folder)),
+      [],
+    );
+  });
+
   test('only linux loads native code, by whatever way', () => {
     const exempt = ['src/linux/koffi.ts', 'src/server/worker/worker-thread.ts'];
     const found = [...facts]
@@ -273,15 +305,15 @@ describe('the house', () => {
   });
 
   test('every exported item says what it is', () => {
-    const found = running.flatMap((file) =>
-      withoutDocstring(texts.get(file)!).map((item) => `${file}:${item}`),
+    const found = described.flatMap(([file, text]) =>
+      withoutDocstring(text).map((item) => `${file}:${item}`),
     );
     assert.deepEqual(found, []);
   });
 
   test('every file says at its head what it is about', () => {
     assert.deepEqual(
-      running.filter((file) => !hasHeadLine(texts.get(file)!)),
+      described.filter(([, text]) => !hasHeadLine(text)).map(([file]) => file),
       [],
     );
   });

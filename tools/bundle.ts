@@ -1,3 +1,4 @@
+/** Bundles the program: one file for each place where it or a thread of it begins. */
 import { relative, resolve } from 'node:path';
 import { rolldown, type OutputChunk, type Plugin } from 'rolldown';
 

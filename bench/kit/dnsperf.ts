@@ -17,6 +17,7 @@ export interface Load {
   readonly rcodes: string;
 }
 
+/** What dnsperf is told. `file` holds its questions; `outstanding` queries wait at a time. */
 export interface LoadOptions {
   readonly port: number;
   readonly file: string;

@@ -8,6 +8,7 @@ import type { Spread } from './dnsperf.ts';
 /** What a figure should be. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number };
 
+/** One figure of a benchmark. */
 export interface Figure {
   /** The same in every run: later ones are found by it. */
   readonly name: string;

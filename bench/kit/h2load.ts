@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { question, type Child } from '../../test/kit/child.ts';
 import type { Load } from './dnsperf.ts';
 
+/** What h2load is told. `folder` is where it finds the body of its requests. */
 export interface HttpLoadOptions {
   readonly port: number;
   readonly folder: string;

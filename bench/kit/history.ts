@@ -1,3 +1,4 @@
+/** What benchmarks have measured before: a line a run, kept in the repository. */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg, release } from 'node:os';

@@ -8,9 +8,11 @@ import type { Load } from './dnsperf.ts';
 import { testCertificate, testKey } from '../../test/kit/certificate.ts';
 import { printed, start, type Child } from '../../test/kit/child.ts';
 
+/** Whether benchmarks only show that they run: what they print is no measurement then. */
 export const smoke: boolean = process.env['BENCH_SMOKE'] === '1';
 /** Seconds of one run under load. */
 export const runSeconds: number = smoke ? 1 : 6;
+/** How often a run is repeated, of which the median counts. */
 export const rounds: number = smoke ? 1 : 3;
 
 /** A folder that goes when the benchmark ends. */
@@ -20,6 +22,7 @@ export function workFolder(): string {
   return folder;
 }
 
+/** Whether a program is installed. */
 export function has(program: string): boolean {
   return (
     spawnSync('sh', ['-c', `command -v ${program} || ls /usr/sbin/${program}`], { stdio: 'ignore' })
@@ -35,6 +38,7 @@ export function need(...programs: readonly string[]): void {
   process.exit(0);
 }
 
+/** The first line that a program says with a flag such as `-v`. */
 export function versionOf(program: string, flag: string): string {
   const { stdout, stderr } = spawnSync(program, [flag], { encoding: 'utf8' });
   return `${stdout}${stderr}`.split('\n')[0]!.trim();
@@ -306,6 +310,7 @@ export function apiCorefile(
 `;
 }
 
+/** What came of queries that were sent at a given rate, and how long their replies took. */
 export interface Pace {
   readonly sent: number;
   readonly received: number;
@@ -347,6 +352,7 @@ export function printLoads(middle: Readonly<Record<string, Load>>): void {
   }
 }
 
+/** A ratio with two decimals. */
 export function ratio(a: number, b: number): string {
   return (a / b).toFixed(2);
 }

@@ -20,6 +20,7 @@ bxGXIbrnZl0=
 -----END CERTIFICATE-----
 `;
 
+/** The certificate's private key, PEM. */
 export const testKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgbXXmQ/lb4naW4GPW
 IBkRCaD2ecDOUOlotNSbWl6j7cqhRANCAATpFSgH7Vd3x8HBBuY4LVYsKD7DYn5T

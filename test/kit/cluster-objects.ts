@@ -14,6 +14,7 @@ function port(text: string): { name?: string; port: number; protocol: string } {
   };
 }
 
+/** A namespace that is active. */
 export function namespaceObject(name: string): KubeJson {
   return {
     metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
@@ -66,6 +67,7 @@ export function sliceObject(
   };
 }
 
+/** A pod with this address. */
 export function podObject(
   namespace: string,
   name: string,
@@ -105,6 +107,7 @@ export const everyCluster: ClusterObjects = {
   ],
 };
 
+/** The objects of several clusters as those of one. */
 export function joinObjects(...clusters: readonly ClusterObjects[]): ClusterObjects {
   const joined: Record<string, KubeJson[]> = {};
   for (const cluster of clusters) {

@@ -22,6 +22,7 @@ export const PLACE = {
   upstream: '10.0.2.3',
 } as const;
 
+/** What is in the cluster, and on the node. */
 export interface ClusterParts {
   /** Besides the services `kubernetes` and `kube-dns`. */
   readonly objects?: ClusterObjects;

@@ -11,6 +11,7 @@ import { ApiServer } from './apiserver/server.ts';
 import type { KubeJson } from './apiserver/store.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
+/** What the server begins with. `tokens` are those that it accepts. */
 export interface ClusterServerSettings {
   readonly address: string;
   readonly port: number;
@@ -19,6 +20,7 @@ export interface ClusterServerSettings {
   readonly objects: ClusterObjects;
 }
 
+/** What it is told while it runs. */
 export type ClusterCommand =
   | { readonly put: string; readonly object: KubeJson }
   | { readonly delete: string; readonly namespace: string; readonly name: string }

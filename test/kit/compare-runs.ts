@@ -34,6 +34,7 @@ const startMs = 120;
 /** Where retries are jittered, a run without an end is compared as far as chance has not mixed it. */
 const sureQueries = 4;
 
+/** What may differ between two runs of one client. */
 export interface Tolerance {
   /** The order of queries that were sent together is left to chance. */
   readonly anyOrder: boolean;

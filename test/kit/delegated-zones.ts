@@ -65,11 +65,13 @@ const below: Speak = ({ name, type }) => {
   return { rcode: 3, authoritative: true, authority: [soa('example.test.')] };
 };
 
+/** The servers while they run. `port` is that of all of them. */
 export interface DelegatedZones {
   readonly port: number;
   close(): void;
 }
 
+/** Starts the servers. */
 export async function serveDelegatedZones(): Promise<DelegatedZones> {
   const sockets: Socket[] = [];
   const serve = async (address: string, port: number, speak: Speak): Promise<number> => {

@@ -35,6 +35,7 @@ export function corednsPath(): string | null {
   return spawnSync(path, ['-version']).status === 0 ? path : null;
 }
 
+/** An etcd that runs. */
 export interface EtcdProcess {
   /** `http://127.0.0.1:PORT`. */
   readonly endpoint: string;
@@ -52,6 +53,7 @@ export interface EtcdProcess {
   stop(): Promise<void>;
 }
 
+/** How etcd is started, and what its client says of itself. */
 export interface EtcdOptions {
   /** Files: etcd then speaks TLS, and asks for client certificates if there is a `ca`. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca?: string };

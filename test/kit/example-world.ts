@@ -42,6 +42,7 @@ function answer(host: string, protocol: 'udp' | 'tcp', asked: ProbeQuestion): As
   return answered(asked, RCODE.NXDOMAIN);
 }
 
+/** The network in which examples are linted. */
 export const exampleWorld: LiveWorld = {
   asking: {
     network: {

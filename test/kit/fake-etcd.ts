@@ -1,3 +1,4 @@
+/** An etcd in memory that does what a test says. */
 import { EtcdFailure } from '../../src/etcd/etcd-failure.ts';
 import type { EtcdClient, WatchCall } from '../../src/etcd/client.ts';
 import type { GrpcStream } from '../../src/net/grpc/grpc-stream.ts';

@@ -13,6 +13,7 @@ export type Expected =
   | 'silence'
   | 'whatever';
 
+/** One packet, and what a server may make of it. */
 export interface HostilePacket {
   readonly what: string;
   readonly bytes: Buffer;

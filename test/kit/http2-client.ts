@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { testCertificate } from './certificate.ts';
 
+/** A frame (RFC 9113 section 4.1). `id` is its stream. */
 export interface Frame {
   readonly type: number;
   readonly flags: number;
@@ -53,6 +54,7 @@ export function requestFields(
   ];
 }
 
+/** What a client says first (RFC 9113 section 3.4). */
 export const preface: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /** A client of HTTP/2 that sends what it is told and shows what comes, frame by frame and record by record. */

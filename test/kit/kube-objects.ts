@@ -9,6 +9,7 @@ import type {
 
 /** Kubernetes objects as a source gives them, for tests, by short names: `service('web.shop', '10.0.0.1')`. */
 
+/** A namespace. */
 export const namespace = (name: string): Namespace => ({ kind: 'Namespace', name });
 
 function place(text: string): { name: string; namespace: string } {
@@ -18,6 +19,7 @@ function place(text: string): { name: string; namespace: string } {
 
 const http = { name: 'http', protocol: 'TCP', port: 80 };
 
+/** A service, `NAME.NAMESPACE`, with these cluster addresses. */
 export function service(
   at: string,
   ips: string | readonly string[],
@@ -36,10 +38,12 @@ export function service(
   };
 }
 
+/** A service of type ExternalName. */
 export function external(at: string, externalName: string): Service {
   return service(at, [], { type: 'ExternalName', externalName, ports: [] });
 }
 
+/** An endpoint that is ready. */
 export function endpoint(address: string, more: Partial<Endpoint> = {}): Endpoint {
   return {
     addresses: [address],
@@ -71,6 +75,7 @@ export function slice(
   };
 }
 
+/** A pod, `NAME.NAMESPACE`, that runs. */
 export function pod(at: string, ips: string | readonly string[], more: Partial<Pod> = {}): Pod {
   return {
     kind: 'Pod',

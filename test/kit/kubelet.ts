@@ -30,6 +30,7 @@ interface Running {
   readonly ended: Promise<number>;
 }
 
+/** Which pod is looked after, and how its containers are started. */
 export interface KubeletParts {
   readonly cluster: Cluster;
   readonly namespace: string;

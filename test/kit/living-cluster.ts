@@ -18,8 +18,11 @@ import { makeWorld, type World } from './world.ts';
 const PORT = 10_053;
 const UPSTREAM_PORT = 10_054;
 const METRICS_PORT = 19_153;
+/** Address of the DNS service. */
 export const VIP = '127.96.0.10';
+/** Addresses of the DNS pods. */
 export const REPLICAS: readonly string[] = ['127.44.0.5', '127.44.1.5'];
+/** Addresses of what they forward to. */
 export const UPSTREAMS: readonly string[] = ['127.53.0.2', '127.53.0.3'];
 
 /** Like kubeadm's, and what the linter asks for besides. */

@@ -9,6 +9,7 @@ import type { Protocol } from '../../src/resolver/network.ts';
 import { typeName } from '../../src/wire/iana.ts';
 import { readMessage } from '../../src/wire/message.ts';
 
+/** A server that answers on 127.0.0.1, over UDP and TCP. */
 export interface LocalAnswers {
   readonly port: number;
   /** `udp www.example.com. A`, in the order in which they came. */
@@ -16,6 +17,7 @@ export interface LocalAnswers {
   close(): Promise<void>;
 }
 
+/** Starts a server that answers as an answers file says, which is given as it was parsed. */
 export async function serveAnswers(file: object): Promise<LocalAnswers> {
   const script = parseAnswers(file, 'test');
   const counts: RuleCounts = new Map();

@@ -12,6 +12,7 @@ import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
 import type { SentQuery } from '../../src/resolver/network.ts';
 import { Trace } from '../../src/resolver/trace.ts';
 
+/** What was set up for the clients: the name that they look up, their files, and what the network does. */
 export interface Scenario {
   readonly id: string;
   readonly title: string;
@@ -29,6 +30,7 @@ export interface Scenario {
   readonly zone: Readonly<Record<string, string | readonly string[]>>;
 }
 
+/** How a lookup ended: `ms` after it began, with the exit status `rc`. */
 export interface MeasuredResult {
   readonly ms: number;
   readonly rc?: number;
@@ -50,6 +52,7 @@ export type MeasuredQuery = readonly [
   string,
 ];
 
+/** One client's run. `seq` is the order of its queries in short. */
 export interface Run {
   readonly client: string;
   readonly result: readonly MeasuredResult[];
@@ -58,6 +61,7 @@ export interface Run {
   readonly debug?: readonly string[];
 }
 
+/** A scenario with the runs of all clients. */
 export interface Measured {
   readonly scenario: Scenario;
   readonly runs: readonly Run[];
@@ -65,6 +69,7 @@ export interface Measured {
 
 const folder = new URL('../resolvers/measured/', import.meta.url);
 
+/** All that was measured, in the order of the scenarios. */
 export function readMeasured(): Measured[] {
   return readdirSync(folder)
     .filter((file) => /^\d+[a-z]?\.json$/.test(file))
@@ -199,6 +204,7 @@ export async function runFor(
 
 const oneShot = new Set(['getent-ahosts', 'getent-hosts', 'curl', 'nslookup', 'busybox']);
 
+/** What the model of a client did in a scenario. */
 export interface ModelRun {
   /** How many lookups were asked for. */
   readonly planned: number;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
+/** How a program ended, and what it printed. `code` is null: a signal ended it. */
 export interface Ran {
   readonly code: number | null;
   readonly out: string;

@@ -13,6 +13,7 @@ export interface Captured {
   readonly port?: number;
 }
 
+/** The two ends of a packet. */
 export interface Ends {
   readonly from: string;
   readonly fromPort: number;
@@ -100,6 +101,7 @@ export function udp({ fromPort, toPort }: Ends, payload: Uint8Array): Uint8Array
   ]);
 }
 
+/** A UDP datagram as an IP packet. */
 export function udpPacket(ends: Ends, payload: Uint8Array, id = 0, ttl = 64): Uint8Array {
   return ip(ends, 17, udp(ends, payload), { id, ttl });
 }
@@ -116,6 +118,7 @@ export function fragments(ends: Ends, payload: Uint8Array, size: number, id: num
   return found;
 }
 
+/** Flags of TCP. */
 export const TCP = { FIN: 1, SYN: 2, RST: 4, PSH: 8, ACK: 16 } as const;
 
 /** A TCP segment as an IP packet. */
@@ -153,6 +156,7 @@ export function icmpError(
   return ip({ from, to }, from.includes(':') ? 58 : 1, body);
 }
 
+/** The way back. */
 export function back({ from, fromPort, to, toPort }: Ends): Ends {
   return { from: to, fromPort: toPort, to: from, toPort: fromPort };
 }

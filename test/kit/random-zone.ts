@@ -1,3 +1,4 @@
+/** Zones that are drawn at random. */
 import type { Random } from '../../src/base/random.ts';
 
 /** A zone as text and questions about it. */

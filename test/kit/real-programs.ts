@@ -6,6 +6,7 @@ import { findClient } from '../../src/resolver/clients.ts';
 import { realClient } from '../../src/lab/real-clients.ts';
 import { cannotIsolate, nodeClient } from './real-resolver.ts';
 
+/** A program that looks names up by one real resolver. */
 export interface RealProgram {
   readonly label: string;
   /** The model of its release. */
@@ -38,10 +39,12 @@ function labelled(
   return { label, client: findClient(label), command, reason: reason ?? '' };
 }
 
+/** This machine's glibc. */
 export function realGlibc(): Promise<RealProgram> {
   return made('glibc', /^glibc (\d+\.\d+)/.exec(output('getconf', 'GNU_LIBC_VERSION'))?.[1]);
 }
 
+/** This machine's musl. */
 export function realMusl(): Promise<RealProgram> {
   // The loader prints its version when it is run.
   const [loader] = /ld-musl-\S+\.so\.1/.exec(readFileSync('/proc/self/maps', 'utf8')) ?? [];
@@ -49,6 +52,7 @@ export function realMusl(): Promise<RealProgram> {
   return made('musl', /Version (\d+\.\d+\.\d+)/.exec(output(path))?.[1]);
 }
 
+/** This machine's Go, with its own resolver. */
 export function realGo(): Promise<RealProgram> {
   return made('go', /go(\d+\.\d+)/.exec(output('go', 'version'))?.[1]);
 }

@@ -65,6 +65,7 @@ export interface Surroundings {
   readonly answers: object;
 }
 
+/** What a scenario sets up, as a program here needs it. */
 export function surroundingsOf(scenario: Scenario): Surroundings {
   return {
     name: scenario.name,

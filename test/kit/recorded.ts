@@ -20,6 +20,7 @@ import {
   type ModelRun,
 } from './measured.ts';
 
+/** What one client did. */
 export interface RecordedRun {
   /** As `--client` takes it. */
   readonly client: string;
@@ -33,6 +34,7 @@ export interface RecordedRun {
   readonly queries: readonly MeasuredQuery[];
 }
 
+/** What was set up, and what clients did in it. */
 export interface Recorded {
   readonly id: string;
   readonly name: string;
@@ -49,6 +51,7 @@ export interface Recorded {
   readonly runs: readonly RecordedRun[];
 }
 
+/** All recordings. */
 export function readRecorded(): Recorded[] {
   const file = new URL('../resolvers/recorded.json', import.meta.url);
   return JSON.parse(readFileSync(file, 'utf8')) as Recorded[];

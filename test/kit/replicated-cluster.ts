@@ -93,6 +93,7 @@ export function replicateHere(
   };
 }
 
+/** The parts that a cluster's objects go through. */
 export interface ReplicatedCluster {
   readonly source: StaticSource;
   readonly publisher: ClusterPublisher;

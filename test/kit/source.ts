@@ -9,6 +9,7 @@ export interface SourceFacts {
   readonly globals: readonly Use[];
 }
 
+/** A module, or native code, that a source loads. */
 export interface Load {
   /** What is loaded; null: only known when it runs. */
   readonly module: string | null;
@@ -17,6 +18,7 @@ export interface Load {
   readonly line: number;
 }
 
+/** A name that a source uses and does not define. */
 export interface Use {
   readonly name: string;
   readonly line: number;

@@ -19,6 +19,7 @@ export interface Story {
   packets(seed: number): Promise<readonly Captured[]>;
 }
 
+/** What pods look up. */
 export const names: readonly string[] = [
   'www.example.com',
   'api.example.org',
@@ -59,12 +60,14 @@ export function pods(
   }));
 }
 
+/** Eleven pods with three resolvers. */
 export const everybody = (lookups = 6): StoryClient[] => [
   ...pods('glibc', 5, { lookups }),
   ...pods('musl', 3, { lookups, from: 40 }),
   ...pods('go', 3, { lookups, from: 80 }),
 ];
 
+/** A pod's resolv.conf with a search domain of the company behind those of the cluster. */
 export const corpResolvConf =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local corp.example\noptions ndots:5\n';
 
@@ -86,6 +89,7 @@ export const played = (
 export const some = (passing: Passing, share: number): boolean =>
   passing.random.integer(1000) < share * 1000;
 
+/** A packet, so many milliseconds after the story begins. */
 export const at = (ms: number, bytes: Uint8Array): Captured => ({
   timeMs: STORY_START + ms,
   bytes,
@@ -127,6 +131,7 @@ export function asked(
   return [query, at(atMs + tookMs, udpPacket(back(ends), reply, ((id + 1) % 0xfffe) + 1))];
 }
 
+/** From a client to a DNS server. */
 export const ends = (client: string, port: number, server = '10.96.0.10'): Ends => ({
   from: client,
   fromPort: port,
@@ -134,5 +139,6 @@ export const ends = (client: string, port: number, server = '10.96.0.10'): Ends 
   toPort: 53,
 });
 
+/** Packets by their times. */
 export const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
   packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);

@@ -92,6 +92,7 @@ export interface StoryClient {
 /** Where a story begins. */
 export const STORY_START: number = Date.UTC(2026, 10, 22, 3, 7, 0);
 
+/** The resolv.conf of a pod in the namespace `shop`. */
 export const podResolvConf: string =
   'nameserver 10.96.0.10\nsearch shop.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n';
 

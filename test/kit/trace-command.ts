@@ -3,6 +3,7 @@ import { failure, type Command, type Io } from '../../src/cli/command.ts';
 import { trace } from '../../src/cli/trace.ts';
 import type { TraceDocument } from '../../src/resolver/report.ts';
 
+/** How a command ended, and what it printed. */
 export interface Ran {
   readonly code: number;
   readonly out: string;
@@ -15,6 +16,7 @@ export interface Terminal {
   readonly columns?: number;
 }
 
+/** Runs `ndots trace` with these words. */
 export function runTrace(
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},

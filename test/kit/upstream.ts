@@ -57,6 +57,7 @@ export interface Answer {
   readonly reused?: boolean;
 }
 
+/** A network without sockets, and what can be seen of it. */
 export interface ScriptedNetwork extends Network {
   /** Everything that was sent, in order. */
   readonly asked: readonly Asked[];
@@ -70,6 +71,7 @@ export interface ReadableCounters extends UpstreamCounters {
   readonly counts: Record<'timeouts' | 'strays' | 'paced' | 'rejects' | 'sockets', number>;
 }
 
+/** Counters that begin at nothing. */
 export function readableCounters(): ReadableCounters {
   const counts = { timeouts: 0, strays: 0, paced: 0, rejects: 0, sockets: 0 };
   const counter = (name: keyof typeof counts) => ({

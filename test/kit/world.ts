@@ -15,6 +15,7 @@ import { parseName } from '../../src/wire/name.ts';
 import { printMessage } from '../../src/wire/print.ts';
 import type { Proto } from '../../src/wire/query.ts';
 
+/** What a server may find beside its Corefile. */
 export interface WorldParts {
   /** Files that the Corefile may import, by path. Plugins that read files get them from `folder`. */
   readonly files?: Readonly<Record<string, string>>;
@@ -27,6 +28,7 @@ export interface WorldParts {
   readonly seed?: number;
 }
 
+/** How a query differs from a plain one over UDP. */
 export interface AskOptions {
   readonly proto?: Proto;
   /** Client address, default 10.244.0.9. */
@@ -76,6 +78,7 @@ const noNetwork: Network = {
   },
 };
 
+/** Starts a server with this Corefile, in virtual time. */
 export async function makeWorld(corefile: string, parts: WorldParts = {}): Promise<World> {
   const clock = parts.clock ?? new VirtualClock();
   const random = seededRandom(parts.seed ?? 1);

@@ -4,6 +4,7 @@ import { createSocket } from 'node:dgram';
 import { join } from 'node:path';
 import { printed, start, type Child } from './child.ts';
 
+/** A server that runs. */
 export interface ZoneServer {
   readonly child: Child;
   readonly port: number;

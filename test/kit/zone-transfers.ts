@@ -11,16 +11,19 @@ import { readMessage, writeMessage } from '../../src/wire/message.ts';
 import { printed, start } from './child.ts';
 import { UdpClient } from './zone-servers.ts';
 
+/** Whether a program is installed. */
 export const has = (program: string): boolean =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 const program = join(import.meta.dirname, '../../bin/ndots');
 
+/** A folder that goes when the test ends. */
 export function scratch(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-transfers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
+/** Starts ndots with this Corefile until the test ends. @returns what gives all that it has printed */
 export async function ndots(
   t: TestContext,
   folder: string,
@@ -37,6 +40,7 @@ export async function ndots(
   return () => child.output();
 }
 
+/** A query, in wire form. */
 export const question = (name: string, type: number, edns = true): Uint8Array =>
   writeMessage({
     id: 77,
@@ -62,6 +66,7 @@ export async function serialAt(port: number): Promise<number | null> {
   }
 }
 
+/** Waits until the zone at a port has this serial. @throws what is wrong, with `output`, after half a minute */
 export async function until(
   what: string,
   port: number,

@@ -26,6 +26,7 @@ export type Fault =
   /** Answer 200 with a body that is no JSON. */
   | { readonly kind: 'garbage' };
 
+/** Which requests meet a fault. */
 export interface FaultRule {
   /** Plural of the resource, e.g. `services`, or `version`; absent = all. */
   readonly resource?: string;
@@ -35,6 +36,7 @@ export interface FaultRule {
   readonly fault: Fault;
 }
 
+/** What a request does, as RBAC calls it. */
 export type Verb = 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete';
 
 /** The faults in force, first come first served. */

@@ -3,6 +3,7 @@ import type { ApiServer } from './server.ts';
 import { namespace } from './server.ts';
 import type { KubeJson } from './store.ts';
 
+/** How large a cluster is made. */
 export interface Population {
   readonly services: number;
   /** Spread evenly over the services. */
@@ -47,6 +48,7 @@ function podIp(pod: number): string {
   return `10.${128 + (pod >> 16)}.${(pod >> 8) & 255}.${pod & 255}`;
 }
 
+/** The service of that number. */
 export function service(index: number, padding = ''): KubeJson {
   return {
     metadata: {
@@ -66,6 +68,7 @@ export function service(index: number, padding = ''): KubeJson {
   };
 }
 
+/** The endpoint slice of the service of that number: `count` pods from the one numbered `firstPod` on. */
 export function slice(index: number, firstPod: number, count: number, padding = ''): KubeJson {
   return {
     metadata: {
@@ -94,6 +97,7 @@ export function slice(index: number, firstPod: number, count: number, padding = 
   };
 }
 
+/** The pod of that number, where each service has `perService` of them. */
 export function pod(index: number, perService: number, padding = ''): KubeJson {
   const service = Math.floor(index / perService);
   return {

@@ -9,6 +9,7 @@ export interface ServedResource {
   readonly shortNames: readonly string[];
 }
 
+/** All of them. */
 export const servedResources: readonly ServedResource[] = [
   served('', 'v1', 'namespaces', 'Namespace', false, ['ns']),
   served('', 'v1', 'nodes', 'Node', false, ['no']),
@@ -50,6 +51,7 @@ function served(
   return { group, version, plural, singular: kind.toLowerCase(), kind, namespaced, shortNames };
 }
 
+/** `apps/v1`; the core API has its version alone: `v1`. */
 export function groupVersion(resource: { group: string; version: string }): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }

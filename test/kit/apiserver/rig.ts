@@ -73,6 +73,7 @@ export interface Rig {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What differs from a server that does nothing wrong and a source that wants everything. */
 export interface RigOptions {
   readonly server?: Omit<ApiServerOptions, 'clock'>;
   readonly wanted?: Partial<Wanted>;
@@ -82,6 +83,7 @@ export interface RigOptions {
   readonly debugging?: boolean;
 }
 
+/** Starts the server, and the source that watches it, in virtual time. */
 export async function makeRig(options: RigOptions = {}): Promise<Rig> {
   const clock = new VirtualClock();
   const server = await ApiServer.start({ ...options.server, clock });

@@ -21,6 +21,7 @@ import { serve, Store, type Backup, type KubeJson } from './store.ts';
 import { Watch } from './watches.ts';
 import { create, existing, patch, remove, update } from './writes.ts';
 
+/** How the server differs from the one that Kubernetes has. */
 export interface ApiServerOptions {
   readonly clock?: Clock;
   /** Minor version the server says it has; streaming lists work from 27 on unless switched off. Default 33. */
@@ -375,6 +376,7 @@ interface Target {
   readonly name: string;
 }
 
+/** A namespace that is active. */
 export function namespace(name: string): KubeJson {
   return {
     metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },

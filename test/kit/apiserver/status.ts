@@ -26,6 +26,7 @@ const reasons: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
+/** The Status of a refusal; its reason is the usual one of the HTTP code unless it is given. */
 export function failureStatus(
   code: number,
   message: string,

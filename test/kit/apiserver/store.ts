@@ -25,6 +25,7 @@ export interface Stored {
   readonly body: string;
 }
 
+/** One change of an object. `before` is null: it was made; `after` is null: it was deleted. */
 export interface StoreEvent {
   readonly resource: string;
   readonly revision: number;
@@ -178,6 +179,7 @@ export function serveDeleted(one: Stored, revision: number, version: string, kin
   return serve(stored({ ...one.object, metadata }, revision), version, kind);
 }
 
+/** Whether a request is about an object. */
 export type Matches = (object: KubeJson) => boolean;
 
 /** Label and field selectors of a request; throws an `Error` whose message goes to the client. */

@@ -11,6 +11,7 @@ import {
   type Stored,
 } from './store.ts';
 
+/** What one watch is of, and where its events go. */
 export interface WatchParts {
   readonly store: Store;
   readonly clock: Clock;

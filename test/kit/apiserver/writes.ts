@@ -12,6 +12,7 @@ export interface WriteTarget {
 
 let generated = 0;
 
+/** Makes an object. @throws Refusal */
 export function create({ store, resource, namespace }: WriteTarget, body: unknown): Stored {
   const object = checked(resource, namespace, body);
   const { metadata } = object;
@@ -38,6 +39,7 @@ export function create({ store, resource, namespace }: WriteTarget, body: unknow
   return store.put(storageName(resource), defaulted(store, resource, object));
 }
 
+/** Replaces an object, if the version that the body names is the present one. @throws Refusal */
 export function update(target: WriteTarget, name: string, body: unknown): Stored {
   const { store, resource, namespace } = target;
   const before = existing(target, name);
@@ -62,6 +64,7 @@ export function patch(target: WriteTarget, name: string, type: string, body: unk
   return target.store.put(storageName(target.resource), merged);
 }
 
+/** Deletes an object, and with a namespace all that is in it. @throws Refusal */
 export function remove(target: WriteTarget, name: string): Stored {
   const { store, resource, namespace } = target;
   const before = existing(target, name);
@@ -92,6 +95,7 @@ function removeContents(store: Store, namespace: string): void {
   }
 }
 
+/** The object of that name. @throws Refusal: there is none */
 export function existing({ store, resource, namespace }: WriteTarget, name: string): Stored {
   const found = store.get(storageName(resource), resource.namespaced ? namespace : '', name);
   if (found === null) throw notFound(resource.plural, name, resource.group);

@@ -12,6 +12,7 @@ const packages = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
 } as const;
 
+/** The programs, by their names. */
 export type ClusterProgram = keyof typeof packages;
 
 /** Where the programs are. */
