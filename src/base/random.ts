@@ -12,15 +12,16 @@ let used = pool.length;
 /** From the operating system's generator: fit for ids and ports that an attacker must not guess. */
 export const secureRandom: Random = {
   integer(below) {
-    // Rejection keeps every value equally likely: what lies above the last whole multiple is drawn again.
-    const limit = 0x1_0000_0000 - (0x1_0000_0000 % below);
+    // Rejection keeps every value equally likely: as many words as 2^32 has above its last whole multiple are drawn again. In
+    // 32-bit integers, for which a remainder is one instruction.
+    const excess = (-below >>> 0) % below;
     for (;;) {
       if (used === pool.length) {
         if (!fillFromDevice(pool)) builtins.crypto().randomFillSync(pool);
         used = 0;
       }
       const word = pool[used++]!;
-      if (word < limit) return word % below;
+      if (word >= excess) return word % below;
     }
   },
 };

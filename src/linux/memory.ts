@@ -27,8 +27,10 @@ export class Memory {
 
   /** Writes a pointer (8 bytes) at word `index`. */
   setPointer(index: number, address: number): void {
-    this.words[index] = address % 0x1_0000_0000;
-    this.words[index + 1] = Math.floor(address / 0x1_0000_0000);
+    // Not by a remainder: of numbers that are no 32-bit integers it is a call of fmod(3).
+    const high = Math.floor(address / 0x1_0000_0000);
+    this.words[index] = address - high * 0x1_0000_0000;
+    this.words[index + 1] = high;
   }
 
   /** Gives the memory back. Views of it have length 0 from then on, so late readers find nothing rather than others' data. */

@@ -32,7 +32,7 @@ export interface SourcePortsParts {
   /** Where the queries go to, for errors: `10.0.0.1:53`. */
   readonly remote: string;
   /** An exchange is over, by a reply, an error, or (true) because its time was. */
-  readonly ended: (exchange: UpstreamExchange, timedOut: boolean) => void;
+  readonly ended: (exchange: UpstreamExchange, timedOut: boolean, now: number) => void;
 }
 
 /**
@@ -223,9 +223,9 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
       return;
     }
     const where = match === 'garbled' ? this.#where : '';
-    this.#remove(exchange);
-    this.#parts.ended(exchange, false);
     const now = this.#parts.now();
+    this.#remove(exchange);
+    this.#parts.ended(exchange, false, now);
     if (match === 'garbled') {
       const text = `read ${where}: the question of the reply cannot be read`;
       return exchange.failed(new ExchangeError('garbled', text), now);
@@ -250,8 +250,9 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
       for (const each of told) {
         if (each.carrier !== this) continue;
         this.#remove(each);
-        this.#parts.ended(each, false);
-        each.failed(failed, this.#parts.now());
+        const now = this.#parts.now();
+        this.#parts.ended(each, false, now);
+        each.failed(failed, now);
       }
     });
   }
@@ -260,8 +261,9 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     const where = this.#where;
     this.#remove(exchange);
     this.#parts.upstream.counters.timeouts.add(1);
-    this.#parts.ended(exchange, true);
-    exchange.failed(timeoutError('read', where), this.#parts.now());
+    const now = this.#parts.now();
+    this.#parts.ended(exchange, true, now);
+    exchange.failed(timeoutError('read', where), now);
   }
 
   /** Takes no more queries; closes when the last one has ended. */
@@ -309,8 +311,9 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     while (exchange !== null) {
       const next: UpstreamExchange | null = exchange.next;
       this.#leave(exchange);
-      this.#parts.ended(exchange, false);
-      exchange.failed(error, this.#parts.now());
+      const now = this.#parts.now();
+      this.#parts.ended(exchange, false, now);
+      exchange.failed(error, now);
       exchange = next;
     }
     if (this.#retired && this.#first === null) this.#shut();

@@ -22,7 +22,9 @@ class Slot extends Timed {
   override expire(): void {}
 }
 
+/** A power of two: which slot a tick has is seen without a division. */
 const SLOTS = 256;
+const LAST_SLOT: number = SLOTS - 1;
 
 /**
  * Many deadlines, one alarm: setting and cancelling cost a few stores, whatever the number. A deadline is met late by up to
@@ -54,7 +56,7 @@ export class TimerWheel {
     if (item.nextTimed !== null) unlink(item);
     else if (this.#count++ === 0) this.#done = Math.floor(now / this.#tickMs);
     item.dueTick = Math.max(tick, this.#done + 1);
-    const slot = this.#slots[item.dueTick % SLOTS]!;
+    const slot = this.#slots[item.dueTick & LAST_SLOT]!;
     item.nextTimed = slot;
     item.previousTimed = slot.previousTimed;
     slot.previousTimed!.nextTimed = item;
@@ -81,7 +83,8 @@ export class TimerWheel {
     // After a long stop each slot needs to be looked at once only.
     const first = Math.max(this.#done + 1, now - SLOTS + 1);
     this.#done = now;
-    for (let tick = first; tick <= now; tick++) this.#expireSlot(this.#slots[tick % SLOTS]!, now);
+    for (let tick = first; tick <= now; tick++)
+      this.#expireSlot(this.#slots[tick & LAST_SLOT]!, now);
     if (this.#count > 0) this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
   };
 

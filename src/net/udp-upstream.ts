@@ -116,14 +116,13 @@ export class UdpUpstream implements Upstream, Carrier {
     this.#ports.send(exchange, now);
   }
 
-  #ended = (exchange: UpstreamExchange, timedOut: boolean): void => {
+  #ended = (exchange: UpstreamExchange, timedOut: boolean, now: number): void => {
     this.#pacing.ended(exchange.mark, !timedOut);
-    if (this.#first !== null) this.#drain();
+    if (this.#first !== null) this.#drain(now);
   };
 
   /** Lets go of what pacing held back, as far as it may leave now. */
-  #drain(): void {
-    const now = this.#clock.now();
+  #drain(now: number): void {
     for (let held = this.#first; held !== null && this.#pacing.admits(now); held = this.#first) {
       this.#release(held);
       this.#send(held, now);
@@ -136,7 +135,7 @@ export class UdpUpstream implements Upstream, Carrier {
     this.#alarmed = true;
     this.#clock.after(this.#pacing.epochMs, () => {
       this.#alarmed = false;
-      this.#drain();
+      this.#drain(this.#clock.now());
       if (this.#first !== null) this.#drainLater();
     });
   }
