@@ -18,6 +18,7 @@ ns IN A 192.0.2.53
 www IN A 192.0.2.1
 child IN NS ns.child
 ns.child IN A 192.0.2.54
+*.wild IN A 192.0.2.2
 `;
 
 /** Replies to one burst: whole, cut, missing. */
@@ -64,6 +65,8 @@ const bursts: Readonly<Record<string, readonly (readonly [string, number])[]>> =
   answers: many(45, () => 'www.example.org.', 1),
   'no data': many(45, () => 'www.example.org.', 28),
   'invented names': many(45, (i) => `random-${i}.example.org.`, 1),
+  'names of a wildcard': many(45, (i) => `name-${i}.wild.example.org.`, 1),
+  'no data of a wildcard': many(45, (i) => `name-${i}.wild.example.org.`, 28),
   referrals: many(45, (i) => `host-${i}.child.example.org.`, 1),
   refusals: many(45, (i) => `host-${i}.example.net.`, 1),
 };

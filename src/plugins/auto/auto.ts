@@ -10,6 +10,7 @@ import { duration } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
@@ -86,6 +87,7 @@ export const auto: Plugin = definePlugin({
       () => new ZoneReplica(context.clock),
     );
     context.offer(transferSources, zoneTransfers(replica));
+    context.offer(wildcardNames, wildcardsOf(replica.zones));
     const within = new ZoneMatch(origins);
     const { writer, ask, last } = context;
     const link = zoneLink({

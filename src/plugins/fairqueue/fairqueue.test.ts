@@ -109,6 +109,24 @@ describe('fairqueue', () => {
     await world.close();
   });
 
+  test('a network with any number of addresses has not all places: others get in, and the metric names it', async () => {
+    for (const [address, network] of [
+      [(i: number) => `10.5.5.${i & 255}`, '10\\.5\\.5\\.0/24'],
+      [(i: number) => `2001:db8:0:7::${i.toString(16)}`, '2001:db8:0:7::/64'],
+    ] as const) {
+      const world = await serve('concurrent 64');
+      for (let i = 0; i < 300; i++) await flood(world, address(i), 1);
+      for (const client of ['10.0.0.2', '10.0.1.3', '2001:db8::1'])
+        assert.equal(await flood(world, client, 1), 0, client);
+      await world.clock.advance(10_000);
+      assert.match(
+        world.metrics(),
+        new RegExp(`ndots_fairqueue_top_clients\\{client="${network}"`),
+      );
+      await world.close();
+    }
+  });
+
   test('what memory answers is answered, whoever asks and however many wait', async () => {
     const world = await serve('concurrent 8', 'cache');
     await world.ask('known.example.org. A', { client: '10.0.0.1' });

@@ -37,6 +37,14 @@ const syntax = directive({
       help: 'who shares: addresses, or the namespaces of pods (which takes `pods verified` in kubernetes; others by their address)',
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),
+    network4: setting('ipv4_network', integer('LENGTH', { min: 1, max: 32 }), {
+      default: 24,
+      help: 'bits of an IPv4 address that make a network, which has a bound of its own',
+    }),
+    network6: setting('ipv6_network', integer('LENGTH', { min: 1, max: 128 }), {
+      default: 64,
+      help: 'bits of an IPv6 address that make a network, which has a bound of its own',
+    }),
     reportOnly: flag('report_only', { help: 'refuses nobody: only counts who would be' }),
   },
 });
@@ -46,7 +54,10 @@ const NAMESPACE = 'namespace/';
 const UNWATCHED = 'pods are not watched';
 
 const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
-  { code: EDE.OTHER, text: 'too many queries of this client wait for their replies' },
+  {
+    code: EDE.OTHER,
+    text: 'too many queries of this client, or of its network, wait for their replies',
+  },
 ]);
 
 /** Lets a client with many waiting queries have only such further ones as can be answered at once. */
@@ -73,6 +84,7 @@ class FairQueue {
   readonly #next: Next;
   readonly #shares: Shares;
   readonly #client: ClientPrefix;
+  readonly #network: ClientPrefix;
   readonly #waiting: Gauge;
   readonly #clients: Gauge;
   readonly #refused;
@@ -85,6 +97,7 @@ class FairQueue {
     this.#next = next;
     this.#shares = new Shares(options.concurrent);
     this.#client = new ClientPrefix(options.bits4, options.bits6);
+    this.#network = new ClientPrefix(options.network4, options.network6);
     this.#waiting = metrics
       .gauge('ndots_fairqueue_waiting', 'Queries that wait for their replies.', [])
       .with();
@@ -93,7 +106,7 @@ class FairQueue {
       .with();
     const refusals = metrics.counter(
       'ndots_fairqueue_refused_total',
-      'Queries that would have had to wait while too many of the same client did.',
+      'Queries that would have had to wait while too many of the same client, or network, did.',
       ['server', 'view'],
     );
     this.#refused = perRoute(({ server, view }) => refusals.with(server, view));
@@ -117,19 +130,24 @@ class FairQueue {
   readonly link: Next = (query) => {
     // What is asked on the way to a reply waits as a part of it.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
-    if (this.#shares.crowded && query.mayWait && !this.#shares.admits(this.#nameOf(query))) {
-      if (!this.#options.reportOnly) return this.#answerNow(query);
-      this.#count(query);
+    const offender = this.#shares.crowded && query.mayWait ? this.#offenderOf(query) : '';
+    if (offender !== '') {
+      if (!this.#options.reportOnly) return this.#answerNow(query, offender);
+      this.#count(query, offender);
     }
     const reply = this.#next(query);
     if (!isLater(reply)) return reply;
-    const share = this.#shares.enter(this.#nameOf(query));
+    const namespace = this.#namespaceOf(query);
+    const share =
+      namespace === ''
+        ? this.#shares.enter(addressOf(this.#client, query), addressOf(this.#network, query))
+        : this.#shares.enter(namespace, '');
     this.#show();
     return orElse(andThen(reply, this.#over, share) as typeof reply, this.#failed, share);
   };
 
   /** Takes whatever answer there is without waiting. */
-  #answerNow(query: Query): Reply {
+  #answerNow(query: Query, offender: string): Reply {
     query.mayWait = false;
     const reply = this.#next(query);
     query.mayWait = true;
@@ -137,7 +155,7 @@ class FairQueue {
       // A link that waits all the same: nobody waits for it.
       whenSettled(reply, ignore, ignore, null);
     } else if (reply.errors !== overloaded.errors) return reply;
-    this.#count(query);
+    this.#count(query, offender);
     return refused;
   }
 
@@ -158,18 +176,31 @@ class FairQueue {
     this.#clients.set(this.#shares.clients);
   }
 
-  #count(query: Query): void {
+  #count(query: Query, offender: string): void {
     this.#refused(query.route).add(1);
-    const key = Buffer.from(this.#nameOf(query), 'latin1');
+    const key = Buffer.from(offender, 'latin1');
     this.#offenders.add(key, 0, key.length);
   }
 
-  #nameOf(query: Query): string {
-    const namespace = this.#namespaces?.of(query) ?? '';
-    if (namespace !== '') return NAMESPACE + namespace;
-    const { bytes, length } = this.#client.read(query);
-    return this.#client.print(bytes.subarray(0, length));
+  /** Who has too much waiting for this query to wait, too; empty: nobody. */
+  #offenderOf(query: Query): string {
+    const namespace = this.#namespaceOf(query);
+    if (namespace !== '') return this.#shares.judge(namespace, '') === 'admitted' ? '' : namespace;
+    const client = addressOf(this.#client, query);
+    const network = addressOf(this.#network, query);
+    const found = this.#shares.judge(client, network);
+    return found === 'admitted' ? '' : found === 'client' ? client : network;
   }
+
+  #namespaceOf(query: Query): string {
+    const namespace = this.#namespaces?.of(query) ?? '';
+    return namespace === '' ? '' : NAMESPACE + namespace;
+  }
+}
+
+function addressOf(prefix: ClientPrefix, query: Query): string {
+  const { bytes, length } = prefix.read(query);
+  return prefix.print(bytes.subarray(0, length));
 }
 
 function ignore(): void {}

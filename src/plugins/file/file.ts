@@ -8,6 +8,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
@@ -103,6 +104,7 @@ export const file: Plugin = definePlugin({
     const sources = sourcesOf(options, (name) => context.path(name));
     const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
     context.offer(transferSources, zoneTransfers(replica));
+    context.offer(wildcardNames, wildcardsOf(replica.zones));
     const through = options.flatMap((one) => one.fallthrough ?? []);
     return zoneLink({
       plugin: 'file',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { parseAddress } from '../../base/ip.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import { printMessage } from '../../wire/print.ts';
@@ -152,9 +153,50 @@ describe('leakguard', () => {
     await world.close();
   });
 
+  test('reverse names of every private address of IPv6, and those beside them', async () => {
+    const { world, network } = await serve();
+    const stays = async (address: string): Promise<boolean> => {
+      const before = network.asked.length;
+      const digits = Buffer.from(parseAddress(address)!).toString('hex');
+      await world.ask(`${digits.split('').toReversed().join('.').toUpperCase()}.IP6.arpa. PTR`);
+      return network.asked.length === before;
+    };
+    for (const address of [
+      'fc00::1',
+      'fcff::1',
+      'fdff::1',
+      'fe80::1',
+      'febf::1',
+      'fec0::1',
+      'feff::1',
+      '::',
+      '::1',
+      '::ffff:10.0.0.1',
+      '64:ff9b:1::1',
+      '2001:db8::1',
+      '3fff::1',
+    ])
+      assert.ok(await stays(address), address);
+    for (const address of ['fbff::1', 'fe7f::1', 'ff02::1', '64:ff9b::1', '::2', '2600::1'])
+      assert.ok(!(await stays(address)), address);
+    await world.close();
+  });
+
+  test('names of the cluster that were cut short', async () => {
+    const { world, network } = await serve();
+    for (const question of ['backend.shop.svc. A', '10-0-0-1.shop.pod. AAAA', 'SHOP.SVC. SRV'])
+      assert.equal((await world.ask(question)).rcode, RCODE.NXDOMAIN, question);
+    assert.deepEqual(network.asked, []);
+    await world.close();
+    const excepted = await serve('leakguard {\n except svc\n }');
+    await excepted.world.ask('backend.shop.svc. A');
+    assert.equal(excepted.network.asked.length, 1);
+    await excepted.world.close();
+  });
+
   test('property: an address has a reverse name that stays here exactly if it is private', async () => {
     const zones = localZones([], new Set(['special_name'])).map(({ origin }) => printName(origin));
-    const isPrivate = ([a, b, c, d]: readonly number[]): boolean =>
+    const isPrivate = ([a, b, c]: readonly number[]): boolean =>
       a === 10 ||
       a === 0 ||
       a === 127 ||
@@ -165,13 +207,15 @@ describe('leakguard', () => {
       (a === 192 && b === 0 && c === 2) ||
       (a === 198 && b === 51 && c === 100) ||
       (a === 203 && b === 0 && c === 113) ||
-      [a, b, c, d].every((byte) => byte === 255);
+      (a === 198 && (b === 18 || b === 19)) ||
+      a! >= 240;
     const byte = fc.oneof(
       fc.constantFrom(
         0,
         2,
         10,
         16,
+        18,
         31,
         32,
         51,
@@ -187,6 +231,8 @@ describe('leakguard', () => {
         192,
         198,
         203,
+        239,
+        240,
         254,
         255,
       ),

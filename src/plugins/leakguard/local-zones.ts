@@ -12,7 +12,11 @@ export interface LocalZone extends OfZone {
   readonly registered: boolean;
 }
 
-/** Of addresses that mean nothing outside: RFC 6303 section 4, RFC 7793 (shared address space), RFC 9637 (documentation). */
+/**
+ * Of addresses that mean nothing outside: RFC 6303 section 4, RFC 7793 (shared address space), RFC 9637 (documentation), and what else the
+ * registries of special-purpose addresses (RFC 6890) call not globally reachable and clusters use: 198.18/15, 240/4, all of fc00::/7 and
+ * fec0::/10, the prefix of local translation (RFC 8215), IPv4 written as IPv6.
+ */
 const privateReverse: readonly string[] = [
   '10.in-addr.arpa.',
   ...numbered(16, 31).map((number) => `${number}.172.in-addr.arpa.`),
@@ -24,17 +28,22 @@ const privateReverse: readonly string[] = [
   '2.0.192.in-addr.arpa.',
   '100.51.198.in-addr.arpa.',
   '113.0.203.in-addr.arpa.',
-  '255.255.255.255.in-addr.arpa.',
+  '18.198.in-addr.arpa.',
+  '19.198.in-addr.arpa.',
+  ...numbered(240, 255).map((number) => `${number}.in-addr.arpa.`),
   `${'0.'.repeat(32)}ip6.arpa.`,
   `1.${'0.'.repeat(31)}ip6.arpa.`,
+  `f.f.f.f.${'0.'.repeat(20)}ip6.arpa.`,
+  '1.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa.',
+  'c.f.ip6.arpa.',
   'd.f.ip6.arpa.',
-  '8.e.f.ip6.arpa.',
-  '9.e.f.ip6.arpa.',
-  'a.e.f.ip6.arpa.',
-  'b.e.f.ip6.arpa.',
+  ...numbered(8, 15).map((number) => `${number.toString(16)}.e.f.ip6.arpa.`),
   '8.b.d.0.1.0.0.2.ip6.arpa.',
   '0.f.f.f.3.ip6.arpa.',
 ];
+
+/** No such top-level domains: a name of the cluster that somebody cut short (`backend.shop.svc`) ends so when no search path completes it. */
+const cutShort: readonly string[] = ['svc.', 'pod.'];
 
 /** RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462 (resolver.arpa), 9476 (alt). */
 const specialNames: readonly string[] = [
@@ -63,6 +72,7 @@ export function localZones(clusters: readonly string[], allowed: ReadonlySet<Rea
       : texts.map((text) => ({ origin: foldName(parseName(text)), reason, registered }));
   return [
     ...zones(clusters, 'cluster', false),
+    ...zones(cutShort, 'cluster', true),
     ...zones(privateReverse, 'private_reverse', true),
     ...zones(specialNames, 'special_name', true),
   ];

@@ -10,6 +10,8 @@ import type { Reply } from '../../wire/reply.ts';
 const ANSWERS_MAX = 8;
 /** Larger answers are not kept. */
 const REPLY_MAX = 8 * 1024;
+/** Names that are looked at to make room for one answer. */
+const LOOKED_MAX = 64;
 
 /** One good answer. */
 export interface GoodAnswer {
@@ -48,6 +50,8 @@ export class KnownGood {
   /** Held answers of names that others have pushed out of the sketch, by name; no more names than the sketch has. */
   readonly #homeless = new Map<string, readonly GoodAnswer[]>();
   readonly #records = new Records();
+  /** The name that was looked at last for room. */
+  #hand = 0;
 
   constructor(parts: KnownGoodParts) {
     this.#parts = parts;
@@ -64,7 +68,7 @@ export class KnownGood {
     const names = this.#names;
     const slot = names.add(query.folded, 0, query.nameLength);
     if (names.replaced) this.#drop(slot, query);
-    if (names.count(slot) - names.error(slot) < this.#parts.asked || reply.size > REPLY_MAX) return;
+    if (this.#answered(slot) < this.#parts.asked || reply.size > REPLY_MAX) return;
     const variant = variantOf(query);
     const others = this.#of(slot).filter((each) => {
       const same = each.type === query.type && each.variant === variant;
@@ -72,9 +76,11 @@ export class KnownGood {
       return !same;
     });
     this.#answers[slot] = others;
-    if (others.length >= ANSWERS_MAX || this.bytes + reply.size > this.#parts.bytes) return;
+    if (others.length >= ANSWERS_MAX || !this.#makeRoom(slot, reply.size)) return;
     this.bytes += reply.size;
     const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
+    // Nobody vouches for it while the upstream denies it: who wants to know looks at the signatures.
+    kept.bytes[3]! &= ~FLAG.AD;
     const name = nameKey(query);
     this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
   }
@@ -148,6 +154,32 @@ export class KnownGood {
   #forget(answer: GoodAnswer): void {
     this.bytes -= answer.reply.size;
     if (answer.since >= 0) this.held--;
+  }
+
+  /**
+   * Lets go of answers that are worth less than one of `size` bytes of the name in `slot`, until that fits: how often a name was answered, for each
+   * byte. Whoever asks for large answers to fill the memory gets out what he put in. What is held stays.
+   */
+  #makeRoom(slot: number, size: number): boolean {
+    const { bytes } = this.#parts;
+    const worth = this.#answered(slot) / size;
+    for (let looked = 0; looked < LOOKED_MAX && this.bytes + size > bytes; looked++) {
+      this.#hand = (this.#hand + 1) % this.#names.size;
+      const answers = this.#of(this.#hand);
+      if (answers.length === 0 || this.#hand === slot) continue;
+      const answered = this.#answered(this.#hand);
+      this.#answers[this.#hand] = answers.filter((each) => {
+        const stays = each.since >= 0 || answered / each.reply.size >= worth;
+        if (!stays) this.#forget(each);
+        return stays;
+      });
+    }
+    return this.bytes + size <= bytes;
+  }
+
+  /** How often the name was answered at least. */
+  #answered(slot: number): number {
+    return this.#names.count(slot) - this.#names.error(slot);
   }
 
   #ttlsOf(reply: Reply): Uint16Array {

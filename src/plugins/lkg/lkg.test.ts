@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { printMessage } from '../../wire/print.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../../../test/kit/upstream.ts';
 import { freePorts } from '../../../test/kit/serve-process.ts';
@@ -125,6 +125,59 @@ describe('lkg', () => {
       await clock.advance(55_000);
     }
     assert.equal(await told('www.example.org. A'), 'nothing');
+    await world.close();
+  });
+
+  test('NXDOMAIN begins the time of all types: nobody prolongs a name by asking for one after the other', async () => {
+    const { world, clock, says, popular, told } = await scene();
+    await popular('www.example.org. A');
+    await popular('www.example.org. TXT');
+    says(() => nxdomain);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+    await clock.advance(590_000);
+    assert.equal(await told('www.example.org. TXT'), 'answer EDE 3');
+    await clock.advance(20_000);
+    for (const type of ['TXT', 'A', 'MX'])
+      assert.equal(await told(`www.example.org. ${type}`), 'NXDOMAIN', type);
+    await world.close();
+  });
+
+  test('NXDOMAIN without SOA, and that of an alias’s target, are denials', async () => {
+    for (const denial of [
+      { rcode: 'NXDOMAIN' },
+      { rcode: 'NXDOMAIN', answer: ['@ 60 CNAME gone.example.net.'], authority: [soa] },
+    ] satisfies readonly Answer[]) {
+      const { world, says, popular, told } = await scene();
+      await popular('www.example.org. A');
+      says(() => denial);
+      assert.equal(await told('www.example.org. A'), 'answer EDE 3');
+      await world.close();
+    }
+  });
+
+  test('nobody vouches for an answer that is kept: it has no AD', async () => {
+    const { world, says } = await scene();
+    says(() => ({ answer: ['@ 60 A 192.0.2.1'], flags: FLAG.AD }));
+    for (let i = 0; i < 3; i++) await world.ask('www.example.org. A', { dnssecOk: true });
+    const live = await world.ask('www.example.org. A', { dnssecOk: true });
+    says(() => nxdomain);
+    const held = await world.ask('www.example.org. A', { dnssecOk: true });
+    assert.deepEqual([live.flags & FLAG.AD, held.flags & FLAG.AD], [FLAG.AD, 0]);
+    assert.equal(held.answer.length, 1);
+    await world.close();
+  });
+
+  test('large answers that somebody asked for do not keep out those of names that many ask for', async () => {
+    const { world, says, popular, told } = await scene('max_bytes 64KiB');
+    const text = `@ 60 TXT ${Array.from({ length: 30 }, () => `"${'x'.repeat(250)}"`).join(' ')}`;
+    says(({ type }) => ({ answer: [type === TYPE.TXT ? text : '@ 60 A 192.0.2.1'] }));
+    for (let i = 0; i < 20; i++)
+      for (let n = 0; n < 3; n++) await world.ask(`n${i}.example.net. TXT`, { proto: 'tcp' });
+    await popular('www.example.org. A');
+    for (let i = 0; i < 20; i++)
+      for (let n = 0; n < 3; n++) await world.ask(`m${i}.example.net. TXT`, { proto: 'tcp' });
+    says(() => nxdomain);
+    assert.equal(await told('www.example.org. A'), 'answer EDE 3');
     await world.close();
   });
 
@@ -348,18 +401,15 @@ describe('lkg', () => {
             last.set(key, { denied: -1 });
             continue;
           }
-          const known = last.get(key);
-          if (known !== undefined && known.denied < 0) known.denied = now;
-          const holds = known !== undefined && now - known.denied < 600_000;
-          if (holds) assert.equal(found, 'answer EDE 3');
-          else {
-            assert.notEqual(found, 'answer EDE 3');
-            last.delete(key);
+          // Existence is the name's: a denial is of all its types.
+          for (const [other, state] of [...last]) {
+            if (!other.startsWith(name)) continue;
+            if (state.denied < 0) state.denied = now;
+            if (now - state.denied >= 600_000) last.delete(other);
           }
-          // Existence is the name's: the denial begins for its other answers, too.
-          for (const [other, state] of last)
-            if (found === 'nothing EDE 3' && other.startsWith(name) && state.denied < 0)
-              state.denied = now;
+          const exists = [...last.keys()].some((other) => other.startsWith(name));
+          const expected = last.has(key) ? 'answer EDE 3' : exists ? 'nothing EDE 3' : 'NXDOMAIN';
+          assert.equal(found, expected);
         }
         await world.close();
       }),

@@ -173,7 +173,8 @@ class Guard {
       case 'empty':
         return this.#denied(reply, query);
       default:
-        return reply;
+        // Behind an alias, or without SOA, it is no less believed by clients.
+        return reply.rcode === RCODE.NXDOMAIN ? this.#denied(reply, query) : reply;
     }
   };
 
@@ -196,17 +197,16 @@ class Guard {
     if (answers.length === 0) return reply;
     const now = this.#context.clock.now();
     const answer = KnownGood.among(answers, query);
-    if (answer === null) {
-      // There may be nothing of this type; but as long as another one is kept the name exists.
-      if (reply.rcode !== RCODE.NXDOMAIN) return reply;
-      let exists = false;
-      for (const other of answers) if (this.#holds(other, query, reply, now)) exists = true;
-      return exists ? this.#count(noData(reply), query) : reply;
-    }
-    if (query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds())) return reply;
-    return this.#holds(answer, query, reply, now)
-      ? this.#count(answer.reply.with({ ttl: TTL_SECONDS, errors: kept }), query)
-      : reply;
+    if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
+      return reply;
+    // NXDOMAIN denies all types: the time of all begins with it, and ends, whichever are asked for.
+    const denied = reply.rcode === RCODE.NXDOMAIN ? answers : answer === null ? [] : [answer];
+    const held = denied.filter((each) => this.#holds(each, query, reply, now));
+    if (held.length === 0) return reply;
+    // There may be nothing of this type; but as long as another one is kept the name exists.
+    return answer === null || !held.includes(answer)
+      ? this.#count(noData(reply), query)
+      : this.#count(answer.reply.with({ ttl: TTL_SECONDS, errors: kept }), query);
   }
 
   /** Whether the answer is still kept; the first time it begins, and when its time is over it goes. */

@@ -1,6 +1,6 @@
 /** What kind of reply it is, and what it is counted under. */
 import { mixedHash, nextHash } from '../../base/hash.ts';
-import { classify } from '../../wire/classify.ts';
+import type { ReplyKind } from '../../wire/classify.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -13,28 +13,40 @@ export const categories = ['response', 'nodata', 'nxdomain', 'referral', 'error'
 /** One of them. */
 export type Category = (typeof categories)[number];
 
-/** The kind of a reply that is going out. */
-export function categoryOf(reply: Reply, query: Query): Category {
+/** The category of a reply that is going out. @param kind as `classify` has it */
+export function categoryOf(reply: Reply, kind: ReplyKind): Category {
   if (reply.rcode === RCODE.NXDOMAIN) return 'nxdomain';
   if (reply.rcode !== RCODE.NOERROR) return 'error';
-  const kind = classify(reply, query.type);
   if (kind === 'referral') return 'referral';
   return kind === 'nodata' || kind === 'empty' ? 'nodata' : 'response';
 }
 
 const records = new Records();
 const SECOND = 0x2545f491;
+const STAR = 0x2a;
 
 /**
  * Which account a reply belongs to, as two hashes: by name and type, by name, by zone, or by nothing but the category. Of NXDOMAIN and
- * referrals it is the zone, so that invented names below it are one account (as in BIND).
+ * referrals it is the zone, and of what a wildcard answers the wildcard, so that invented names below it are one account (as in BIND). An alias
+ * alone is the same whatever type was asked for.
  */
 export class AccountKey {
   high = 0;
   low = 0;
 
-  /** @param client a hash of who is answered */
-  read(client: number, category: number, reply: Reply, query: Query): void {
+  /**
+   * @param client a hash of who is answered
+   * @param kind as `classify` has it
+   * @param wildcard where in the query's name the one begins whose wildcard answers; -1: none does
+   */
+  read(
+    client: number,
+    category: number,
+    reply: Reply,
+    query: Query,
+    kind: ReplyKind,
+    wildcard: number,
+  ): void {
     this.#begin(client, category);
     const name = categories[category]!;
     if (name === 'error') return this.#end();
@@ -44,8 +56,9 @@ export class AccountKey {
       else this.#question(query);
       return this.#end();
     }
-    this.#question(query);
-    if (name === 'response') this.#add(query.type);
+    if (wildcard < 0) this.#question(query);
+    else this.#wildcardAt(query, wildcard);
+    if (name === 'response') this.#add(kind === 'unfinished' ? TYPE.CNAME : query.type);
     this.#end();
   }
 
@@ -62,6 +75,13 @@ export class AccountKey {
 
   #question({ folded, nameLength }: Query): void {
     for (let i = 0; i < nameLength; i++) this.#add(folded[i]!);
+  }
+
+  /** The same as of a question for `*` itself. */
+  #wildcardAt({ folded, nameLength }: Query, at: number): void {
+    this.#add(1);
+    this.#add(STAR);
+    for (let i = at; i < nameLength; i++) this.#add(folded[i]!);
   }
 
   /** A name of a message that was checked: pointers lead backwards. */

@@ -100,6 +100,36 @@ describe('rrl', () => {
     await world.close();
   });
 
+  test('an alias alone is one account, whatever types are asked for', async () => {
+    const world = await makeWorld(
+      `. {
+ rrl {
+  responses-per-second 1
+  slip-ratio 0
+ }
+ template IN ANY example.org {
+  answer "{{ .Name }} 300 IN CNAME elsewhere.example.net."
+ }
+}`,
+    );
+    let sent = 0;
+    for (let type = 1000; type < 1010; type++)
+      if ((await world.tryAsk(`www.example.org. TYPE${type}`)) !== null) sent++;
+    assert.equal(sent, 1);
+    await world.close();
+  });
+
+  test('refusals of names that no server block has count as others do, those over TCP do not', async () => {
+    const world = await makeWorld(
+      'example.org {\n prometheus 127.0.0.1:0\n rrl {\n errors-per-second 2\n exempt-clients 192.0.2.0/24\n }\n whoami\n}',
+    );
+    assert.equal(await fates(world, 6, 'www.example.net. A'), '..----');
+    assert.equal(await fates(world, 3, 'www.example.net. A', { proto: 'tcp' }), '...');
+    assert.equal(await fates(world, 3, 'www.example.net. A', { client: '192.0.2.1' }), '...');
+    assert.match(world.metrics(), /ndots_rrl_dropped_total\{category="error"[^}]*\} 4\n/);
+    await world.close();
+  });
+
   test('each name and type has its own account; the case of letters makes none', async () => {
     const world = await worldWith('responses-per-second 1', 'slip-ratio 0');
     assert.equal(await fates(world, 1, 'www.example.org. A'), '.');

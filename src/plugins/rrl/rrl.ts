@@ -13,9 +13,11 @@ import {
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
+import { classify } from '../../wire/classify.ts';
 import { EDE, FLAG, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
+import { wildcardNames, type WildcardOf } from '../../zone/wildcard-names.ts';
 import { Accounts } from './accounts.ts';
 import { AccountKey, categories, categoryOf, type Category } from './category.ts';
 import { syntax, type RrlOptions } from './options.ts';
@@ -50,6 +52,7 @@ class Rrl {
   readonly #limits: boolean;
   readonly #counted;
   readonly #offenders: TopKeys;
+  #wildcards: readonly WildcardOf[] = [];
   #limited = 0;
 
   constructor(options: RrlOptions, context: WorkerContext, next: Next) {
@@ -103,6 +106,11 @@ class Rrl {
       );
       this.#limited = 0;
     });
+    context.onStart(() => {
+      this.#wildcards = context.find(wildcardNames);
+    });
+    // Refusals of names that nobody serves here are reflected as well as others.
+    if (all) context.judgeDropped(this.#judgeDropped);
     context.onStop(() => {
       told.cancel();
       shown.cancel();
@@ -136,7 +144,8 @@ class Rrl {
 
   readonly #judge = (reply: Reply, query: Query): Reply => {
     if (reply === silence) return reply;
-    const name = categoryOf(reply, query);
+    const kind = classify(reply, query.type);
+    const name = categoryOf(reply, kind);
     const category = categories.indexOf(name);
     const rate = this.#rates[category]!;
     const client = this.#client.read(query).hash;
@@ -151,7 +160,7 @@ class Rrl {
       }
     }
     if (rate === 0) return reply;
-    key.read(client, category, reply, query);
+    key.read(client, category, reply, query, kind, this.#wildcardOf(query));
     if (accounts.spend(key.high, key.low, rate, now)) return reply;
     // A failure has no records that could be left out, and over TCP it would be the same.
     const slips = name !== 'error' && accounts.slips(this.#options.slip);
@@ -159,6 +168,19 @@ class Rrl {
     if (this.#options.reportOnly) return reply;
     return slips ? this.#truncated(query) : silence;
   };
+
+  readonly #judgeDropped = (query: Query, reply: Reply): Reply =>
+    query.proto !== 'udp' || (this.#exempt !== null && this.#isExempt(query))
+      ? reply
+      : this.#judge(reply, query);
+
+  #wildcardOf(query: Query): number {
+    for (const wildcard of this.#wildcards) {
+      const at = wildcard(query);
+      if (at >= 0) return at;
+    }
+    return -1;
+  }
 
   #truncated(query: Query): Reply {
     const { writer } = this.#context;

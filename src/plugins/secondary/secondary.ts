@@ -21,6 +21,7 @@ import { failure } from '../../wire/reply.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../../zone/tsig-key.ts';
 import { isServer, parseServer } from '../../zone/server-address.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames, wildcardsOf } from '../../zone/wildcard-names.ts';
 import type { PackedZone } from '../../zone/packed-zone.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
@@ -185,6 +186,7 @@ export const secondary: Plugin = definePlugin({
     const sources = sourcesOf(options);
     const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
     context.offer(transferSources, zoneTransfers(replica));
+    context.offer(wildcardNames, wildcardsOf(replica.zones));
     const through = options.flatMap((one) => one.fallthrough ?? []);
     const refused = failure(RCODE.REFUSED, 'secondary');
     // Zones that catalogs name have the primaries of these.

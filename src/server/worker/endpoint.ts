@@ -15,6 +15,8 @@ export interface ServedEndpoint {
   /** Told of queries that no block took; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
+  /** Decides whether what is said to such queries is sent; null: it is. */
+  readonly judge: ((query: Query, reply: Reply) => Reply) | null;
   /** A plugin threw: counts and logs, or with `debug` ends this worker. @returns SERVFAIL */
   readonly panicked: (error: unknown, query: Query) => Reply;
   /** Whether `debug` holds here. */
@@ -51,8 +53,9 @@ export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
 }
 
 function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
-  const reply = failure(rcode, '');
   query.route = endpoint.nowhere;
+  const refused = failure(rcode, '');
+  const reply = endpoint.judge === null ? refused : endpoint.judge(query, refused);
   for (const tell of endpoint.dropped) tell(query, reply);
   return reply;
 }

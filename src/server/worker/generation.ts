@@ -103,6 +103,7 @@ interface BuiltBlock {
   readonly chain: Next | null;
   readonly filters: readonly ((query: Query) => boolean)[];
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
+  readonly judges: readonly ((query: Query, reply: Reply) => Reply)[];
 }
 
 function buildBlock(
@@ -117,9 +118,10 @@ function buildBlock(
   const offers = new Map<Port<unknown>, unknown[]>();
   const filters: ((query: Query) => boolean)[] = [];
   const dropped: ((query: Query, reply: Reply) => void)[] = [];
+  const judges: ((query: Query, reply: Reply) => Reply)[] = [];
   const names = new Set(instances.map(({ plugin }) => plugin.name));
   const last = instances.findLast(({ plugin }) => isLink(plugin));
-  if (instances.length === 0) return { chain: null, filters, dropped };
+  if (instances.length === 0) return { chain: null, filters, dropped, judges };
   const lastName = last?.plugin.name ?? instances.at(-1)!.plugin.name;
   let next: Next = () =>
     failure(RCODE.SERVFAIL, lastName, new Error(`plugin/${lastName}: no next plugin found`));
@@ -151,6 +153,7 @@ function buildBlock(
       last: plugin === last?.plugin,
       path: (file) => resolve(worker.folder, plan.root, file),
       onDropped: (run) => dropped.push(run),
+      judgeDropped: (judge) => judges.push(judge),
       filter: (accepts) => filters.push(accepts),
       onStart: (run) => starts.push(run),
       onStop: (run) => stops.push(run),
@@ -160,7 +163,7 @@ function buildBlock(
     next = plugin.setup(options, context, next);
     if (plan.recorded && isLink(plugin)) next = recorded(plugin.name, next);
   }
-  return { chain: next, filters, dropped };
+  return { chain: next, filters, dropped, judges };
 }
 
 function serveEndpoint(
@@ -183,6 +186,7 @@ function serveEndpoint(
     // Several blocks may count; a query that none of them took is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
+    judge: here.flatMap((block) => built[block]!.judges)[0] ?? null,
     panicked(error, query) {
       panics.add(1);
       if (debug) worker.crash(error);
