@@ -101,6 +101,7 @@ export async function diagnoseWithParts(
   const settled = new Set<Trouble>();
   for (const [at, { trouble, part }] of parts.entries()) {
     if (settled.has(trouble)) continue;
+    takeSizes(looks[at]!, observed);
     const found = withPart(all, diagnose(looks[at]!, wanted), part, trouble, looks[at]!);
     if (found === null) continue;
     all = found;
@@ -109,15 +110,23 @@ export async function diagnoseWithParts(
   return all;
 }
 
+/** How large the answers of a name are is known from before and afterwards, too. */
+function takeSizes(part: Observations, { names }: Observations): void {
+  for (const view of part.names.list)
+    view.knowLength(names.get(view.name, view.type)?.longest ?? 0);
+}
+
 /** Where these are: the time in which they are dense, and the few that they are of. Empty: they are everywhere. */
 function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[] {
   if (bad.length < LEAST) return [];
   const stretch = stretchOf(bad, observed);
+  const span = spanOf(bad, observed);
   const within = stretch === null ? bad : bad.filter(({ sentMs }) => holdsTime(stretch, sentMs));
   const clients = fewOf(within, observed);
   const { fromMs, toMs } = stretch ?? everything;
   return [
     ...(stretch === null ? [] : [stretch]),
+    ...(span === null || isNearly(span, stretch) ? [] : [span]),
     ...(clients === null ? [] : [{ fromMs, toMs, clients }]),
   ];
 }
@@ -157,9 +166,9 @@ function told(
   part: Part,
   vague: ReadonlySet<string>,
 ): Diagnosis {
-  const when = Number.isFinite(part.fromMs)
-    ? `From ${clock(part.fromMs)} to ${clock(part.toMs)}`
-    : 'All the time';
+  const [from, to] = [clock(part.fromMs), clock(part.toMs)];
+  const stretch = from === to ? `In the second of ${from}` : `From ${from} to ${to}`;
+  const when = Number.isFinite(part.fromMs) ? stretch : 'All the time';
   const whose = part.clients === null ? '' : `, of ${listed([...part.clients])}`;
   const found = new Set(findings.map(({ code }) => code));
   return mergedDiagnosis(
@@ -187,6 +196,21 @@ function stretchOf(bad: readonly Moment[], observed: Observations): Part | null 
   const { fromMs, toMs } = stretch;
   const isPart = fromMs - observed.firstMs >= BEFORE_MS || observed.lastMs - toMs >= AFTER_MS;
   return isPart ? { fromMs, toMs, clients: null } : null;
+}
+
+/** From the first to the last of these: what was well before and afterwards says nothing of them; null: that is nearly everything. */
+function spanOf(bad: readonly Moment[], { firstMs, lastMs }: Observations): Part | null {
+  const fromMs = bad.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const toMs = bad.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  const isPart = fromMs - firstMs >= BEFORE_MS || lastMs - toMs >= AFTER_MS;
+  return isPart ? { fromMs, toMs, clients: null } : null;
+}
+
+function isNearly(one: Part, other: Part | null): boolean {
+  return (
+    other !== null &&
+    Math.abs(one.fromMs - other.fromMs) + Math.abs(one.toMs - other.toMs) < BEFORE_MS
+  );
 }
 
 /** The few clients that (nearly) all of these are of; null: they are of many. */

@@ -12,6 +12,7 @@ import {
   type Ends,
 } from './packets.ts';
 import { healthy, play, podResolvConf } from './story.ts';
+import { fewQueriesStories } from './few-queries-stories.ts';
 import { partStories } from './part-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import {
@@ -106,6 +107,7 @@ let long: Promise<readonly Captured[]> | null = null;
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   ...partStories,
+  ...fewQueriesStories,
   ...socketStories,
   played(
     'S1 conntrack race',

@@ -1,5 +1,5 @@
 /** Names that do not exist and that programs ask for by themselves: no step of a search path goes on from them. */
-import { RCODE } from '../../wire/iana.ts';
+import { RCODE, TYPE } from '../../wire/iana.ts';
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
@@ -31,7 +31,11 @@ export class AbsentNames {
       return;
     const queries = lookup.exchanges.filter(
       ({ name, type, rcode }) =>
-        name === last && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type),
+        name === last &&
+        rcode === RCODE.NXDOMAIN &&
+        // Names of addresses are made by nobody: most addresses have none.
+        type !== TYPE.PTR &&
+        !isServiceConfig(name, type),
     ).length;
     if (last === undefined || queries === 0) return;
     this.queries += queries;

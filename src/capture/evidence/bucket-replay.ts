@@ -59,7 +59,10 @@ export class BucketReplay {
       .map((ms) => ({ ms: Math.abs(ms), lost: ms < 0 }))
       .toSorted((one, other) => one.ms - other.ms);
     const untilMs = this.#full ? sorted.at(-1)!.ms - SETTLED_MS : Infinity;
-    const queries = sorted.filter(({ ms }) => ms <= untilMs);
+    const known = sorted.filter(({ ms }) => ms <= untilMs);
+    // Before the first and after the last that is dropped there may be no limit; when the first one is, the bucket is empty.
+    const from = known.findIndex((query) => query.lost);
+    const queries = known.slice(from, known.findLastIndex((query) => query.lost) + 1);
     const lost = queries.filter((query) => query.lost).length;
     if (lost < 20 || lost > 0.9 * queries.length) return null;
     const slots = slotsOf(queries);
@@ -95,7 +98,7 @@ function slotsOf(queries: readonly { readonly ms: number; readonly lost: boolean
 
 /** How far the losses of the slots are from those of this bucket. @param most what is further is not followed to its end */
 function errorOf(slots: readonly Slot[], rate: number, burst: number, most: number): number {
-  let tokens = burst;
+  let tokens = 0;
   let lastMs = slots[0]!.times[0]!;
   let error = 0;
   for (const { times, lost } of slots) {

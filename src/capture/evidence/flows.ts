@@ -3,6 +3,8 @@ import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { flowRows, FlowView } from './flow-view.ts';
 import { PairMap } from './pair-map.ts';
 
+type Ends = Pick<SeenExchange, 'client' | 'server'>;
+
 const PORTS = 65_536;
 
 /** Flows by both ends. */
@@ -30,7 +32,7 @@ export class Flows {
     return this.#flows.at(client.address, this.#ends(exchange), this.#make);
   }
 
-  get(exchange: SeenExchange): FlowView | undefined {
+  get(exchange: Ends): FlowView | undefined {
     return this.#flows.get(exchange.client.address, this.#ends(exchange));
   }
 
@@ -55,7 +57,7 @@ export class Flows {
   }
 
   /** A server without a number has no flow. */
-  #ends({ client, server }: SeenExchange): number {
+  #ends({ client, server }: Ends): number {
     return (this.#servers.get(server.address) ?? this.#most) * PORTS + client.port;
   }
 }

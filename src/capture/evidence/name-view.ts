@@ -142,6 +142,12 @@ export class NameView {
     return this.#rows.names.count(this.#row, LONGEST);
   }
 
+  /** Notes what is known of its replies from elsewhere, bytes. */
+  knowLength(bytes: number): void {
+    const { names } = this.#rows;
+    names.setCount(this.#row, LONGEST, Math.max(names.count(this.#row, LONGEST), bytes));
+  }
+
   /** SERVFAIL that came from a cache, by the look of it. */
   get quickFailures(): number {
     return this.#rows.names.count(this.#row, QUICK_FAILURES);
@@ -230,7 +236,7 @@ export class NameView {
     this.#client = client.address;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
     this.#countServer(server, outcome);
-    names.setCount(row, LONGEST, Math.max(names.count(row, LONGEST), bytesOf(exchange)));
+    this.knowLength(bytesOf(exchange));
     if (isLost(exchange)) return;
     const { repliedMs, rcode, answers } = exchange;
     const at = repliedMs ?? exchange.sentMs;

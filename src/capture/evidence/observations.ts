@@ -43,6 +43,8 @@ const MOST = {
   addresses: 2000,
   replays: 50,
 } as const;
+/** Ports that are remembered of what a client asks a server without a reply. */
+const PORTS_MAX = 4;
 /** A lookup that takes longer is looked at. */
 const SLOW_MS = 900;
 /** A reply that comes later is felt. */
@@ -79,7 +81,15 @@ export interface ClientView {
   withEdns: number;
   readonly recognition: Recognition;
   /** By server. */
-  readonly servers: Map<string, { asked: number; lost: number }>;
+  readonly servers: Map<string, Asked>;
+}
+
+/** What a client asks one server. */
+export interface Asked {
+  asked: number;
+  lost: number;
+  /** Ports of the first queries that got no reply, those included of which the capture has not the end. */
+  readonly silentPorts: Set<number>;
 }
 
 /** Something of which there was more than is looked at one by one. */
@@ -156,6 +166,8 @@ export class Observations {
   wasted: number = 0;
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
+  /** When the last query was sent that nobody knows the end of. */
+  endMs: number = -Infinity;
   /** Packets of which fragments were missing. */
   missingFragments: number = 0;
   readonly #kept = new CopiedBytes();
@@ -196,19 +208,27 @@ export class Observations {
   }
 
   exchange(exchange: SeenExchange): void {
-    if (exchange.ending === 'open' || exchange.ending === 'waiting') return;
+    if (exchange.ending === 'waiting') return;
+    if (exchange.ending === 'open') {
+      this.endMs = Math.max(this.endMs, exchange.sentMs);
+      this.servers.get(exchange.server.address)?.awaits(exchange);
+      const { client, server } = exchange;
+      addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
+      return;
+    }
     const { server, sentMs, name, type } = exchange;
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
     countOutcome(this.total, exchange);
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
-    this.servers.at(server.address, newServer)?.add(exchange);
+    const isOwn = this.domains.isOfCluster(name);
+    this.servers.at(server.address, newServer)?.add(exchange, isOwn);
     this.replays.at(server.address, newReplay)?.add(exchange);
     this.lines.at(server.address, newLine)?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address) {
-      this.backends.at(behind, newServer)?.add(exchange);
+      this.backends.at(behind, newServer)?.add(exchange, isOwn);
       // Queries wait at the server that works, and not at the address that it shares with others.
       this.lines.at(behind, newLine)?.add(exchange);
     }
@@ -315,11 +335,13 @@ export class Observations {
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
-      server = { asked: 0, lost: 0 };
+      server = { asked: 0, lost: 0, silentPorts: new Set() };
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
-    if (isLost(exchange)) server.lost++;
+    if (!isLost(exchange)) return;
+    server.lost++;
+    addPort(server, exchange.client.port);
   }
 
   #pair(exchanges: readonly SeenExchange[]): void {
@@ -348,6 +370,10 @@ export class Observations {
       at++;
     }
   }
+}
+
+function addPort(asked: Asked | undefined, port: number): void {
+  if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
 }
 
 const newServer = (address: string): ServerView => new ServerView(address);

@@ -7,11 +7,17 @@ import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 const SECONDS_MAX = 7200;
 const CLIENTS_MAX = 1000;
 const BUCKETS = 20;
+/** Queries after the last reply that are remembered, and how long before it they may have been sent: some overtake others, milliseconds. */
+const SINCE_MAX = 50;
+const LAST_MS = 50;
 /** So much later than else, and milliseconds, are most replies of a server that is out of breath. */
 const MUCH_MORE = 15;
 const MUCH_MS = 15;
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
+
+/** Who asked whom for what, and when. */
+export type Asking = Pick<SeenExchange, 'sentMs' | 'client' | 'server' | 'name'>;
 
 /** One second of one server. */
 export interface Second {
@@ -23,6 +29,9 @@ export interface Second {
   latencyMs: number;
   /** Sum of the natural logarithms of the latencies, milliseconds. */
   logMs: number;
+  /** Replies to queries for names of the cluster that were asked in it, and the sum of their latencies, milliseconds. */
+  own: number;
+  ownMs: number;
 }
 
 /** What is counted of one server. */
@@ -38,13 +47,16 @@ export class ServerView {
   lastMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
+  /** Queries that were sent after the last reply came. */
+  #sinceReply: Asking[] = [];
   readonly #latencies = Array.from({ length: BUCKETS }, () => 0);
 
   constructor(address: string) {
     this.address = address;
   }
 
-  add(exchange: SeenExchange): void {
+  /** @param isOwn whether the name is of the cluster: a server that has its services answers from memory */
+  add(exchange: SeenExchange, isOwn: boolean): void {
     const { sentMs, repliedMs, client } = exchange;
     countOutcome(this.outcomes, exchange);
     const kind = exchange.udpSize > 0 ? this.edns : this.plain;
@@ -58,18 +70,36 @@ export class ServerView {
     const took = latencyOf(exchange);
     if (took === null || repliedMs === null) {
       if (second !== null) second.lost++;
+      this.awaits(exchange);
       return;
     }
+    if (this.#sinceReply.length > 0)
+      this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - LAST_MS);
     this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
     this.lastReplyMs = Math.max(this.lastReplyMs, repliedMs);
     if (second !== null) {
       second.latencyMs += took;
       second.logMs += Math.log(Math.max(took, FIRST_BUCKET_MS));
+      if (isOwn) {
+        second.own++;
+        second.ownMs += took;
+      }
     }
     const arrived = this.#second(repliedMs);
     if (arrived !== null) arrived.replied++;
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
+  }
+
+  /** A query that has no reply, be it because the capture ends. */
+  awaits({ sentMs, client, server, name }: SeenExchange): void {
+    if (sentMs > this.lastReplyMs - LAST_MS && this.#sinceReply.length < SINCE_MAX)
+      this.#sinceReply.push({ sentMs, client, server, name });
+  }
+
+  /** The first queries that were sent after the last reply came. */
+  get sinceReply(): readonly Asking[] {
+    return this.#sinceReply;
   }
 
   /** The latency that this share of the answered queries stayed below; within a factor of two. Milliseconds. */
@@ -111,7 +141,15 @@ export class ServerView {
 
   readonly #order: (readonly [number, Second])[] = [];
   readonly #makeSecond = (at: number): Second => {
-    const made: Second = { asked: 0, replied: 0, lost: 0, latencyMs: 0, logMs: 0 };
+    const made: Second = {
+      asked: 0,
+      replied: 0,
+      lost: 0,
+      latencyMs: 0,
+      logMs: 0,
+      own: 0,
+      ownMs: 0,
+    };
     this.#order.push([at, made]);
     return made;
   };

@@ -17,6 +17,10 @@ import { answeredBetween, answeredElsewhere, asksInTurn, lossesTo } from './loss
 
 /** Fewer are chance. */
 const LEAST = 3;
+/** Who is silent for so long is no longer only slow, milliseconds. */
+const LASTS_MS = 2000;
+/** Of so many times as many new sockets as there are pods each gets one in all likelihood (e⁻³ is 5 %). */
+const SURELY_ONE = 3;
 
 /** Of several servers behind one service some never answer. */
 export const deadBackend: Rule = {
@@ -31,8 +35,19 @@ export const deadBackend: Rule = {
       return unknown(
         'the capture does not show which DNS pods the service’s address stands for (capture on the node)',
       );
-    const dead = list.filter(({ outcomes }) => outcomes.asked >= 3 && lossRate(outcomes) >= 0.95);
-    const fine = list.filter(({ outcomes }) => outcomes.asked >= 3 && lossRate(outcomes) <= 0.1);
+    const dead = list.filter(
+      (view) =>
+        (view.outcomes.asked >= 3 && lossRate(view.outcomes) >= 0.95) ||
+        diedMeanwhile(view, observed, list.length),
+    );
+    const fromMs = Math.min(...dead.map(({ lastReplyMs }) => lastReplyMs));
+    const fine = list.filter(
+      (view) =>
+        view.outcomes.asked >= 3 &&
+        lossRate(view.outcomes) <= 0.1 &&
+        view.lastReplyMs > fromMs &&
+        !dead.includes(view),
+    );
     if ((dead.length === 0 || fine.length === 0) && astray.length > 0)
       return oneIsGone(astray, claims);
     if (dead.length === 0 || fine.length === 0)
@@ -53,6 +68,11 @@ export const deadBackend: Rule = {
       confidence: 0.9,
       seen: [
         `Of queries that were taken to ${listed(names)}, ${share(losses.length, asked)} got no reply, from ${clock(Math.min(...losses.map(({ sentMs }) => sentMs)))} to ${clock(Math.max(...losses.map(({ sentMs }) => sentMs)))}.`,
+        ...(fromMs > -Infinity
+          ? [
+              `${several ? 'They answered' : 'It answered'} until ${clock(fromMs)}, and nothing of what was taken there later.`,
+            ]
+          : []),
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
       ],
       why: several
@@ -72,6 +92,28 @@ export const deadBackend: Rule = {
     };
   },
 };
+
+/** Whether a pod answers nothing more, and new sockets are taken to it all the same: it is still an endpoint of the service. */
+function diedMeanwhile(
+  { lastReplyMs, lastMs, sinceReply }: ServerView,
+  { flows }: Observations,
+  pods: number,
+): boolean {
+  const fresh = new Set(
+    sinceReply.flatMap((each) => {
+      const flow = flows.get(each);
+      return flow !== undefined && flow.firstMs > lastReplyMs ? flow : [];
+    }),
+  );
+  const silentMs = lastMs - lastReplyMs;
+  // A pod that ended is asked until its endpoint is removed: of new sockets none is taken to it any more.
+  const services = new Set(sinceReply.map(({ server }) => server.address));
+  const later = flows.list.filter(
+    ({ firstMs, server }) => firstMs > lastMs && services.has(server),
+  ).length;
+  const isAskedStill = later < SURELY_ONE * pods;
+  return sinceReply.length >= LEAST && fresh.size >= 2 && silentMs >= LASTS_MS && isAskedStill;
+}
 
 /** DNS pods that queries were taken to; where the capture shows no translation, those that a cache or a forwarder spreads its queries over. */
 function backendsOf(observed: Observations): readonly ServerView[] {

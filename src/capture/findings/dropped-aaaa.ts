@@ -4,6 +4,7 @@ import type { Observations } from '../evidence/observations.ts';
 import { lossRate } from '../evidence/outcomes.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { waitingForThese } from './losses.ts';
 
 /** So many times more names than chance explains have to be without an AAAA reply. */
 const SURPLUS = 4;
@@ -64,6 +65,7 @@ export const droppedAaaa: Rule = {
     if (rates[0] >= OTHERS_LOST && rates[0] >= ALIKE * rates[1])
       return excluded('A queries of other names are lost, too: it does not depend on the type');
     claims.take(losses);
+    claims.take(waitingForThese(claims, losses).filter(({ type }) => type === TYPE.AAAA));
     for (const name of names) claims.names.add(name);
     const all = aaaa.lost >= 0.9 * aaaa.asked;
     return {

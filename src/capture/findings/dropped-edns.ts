@@ -25,7 +25,11 @@ export const droppedEdns: Rule = {
     const losses = deaf.flatMap(({ address }) =>
       lossesTo(claims, address).filter(({ udpSize }) => udpSize > 0),
     );
-    if (deaf.length === 0 || losses.length < LEAST)
+    if (deaf.length > 0 && losses.length < LEAST)
+      return unknown(
+        'those who use EDNS lose what they ask, and it is explained by who they are: have one of them ask without',
+      );
+    if (deaf.length === 0)
       return excluded(
         `lost are ${share(total(both, 'edns', 'lost'), total(both, 'edns', 'asked'))} queries with EDNS, and ${share(total(both, 'plain', 'lost'), total(both, 'plain', 'asked'))} without`,
       );

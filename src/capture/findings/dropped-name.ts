@@ -1,12 +1,13 @@
 /** Names that nobody answers, told from sockets that nobody answers. */
-import { answered } from '../evidence/outcomes.ts';
-import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
+import { deadNames, UNLIKELY, type DeadNames } from './dead-names.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { isSilent } from './sockets.ts';
+import { waitingForThese } from './losses.ts';
 
-/** So unlikely is it that chance makes a name look as if nobody answered it. */
-const CHANCE_MAX = 0.1;
+/** Fewer are chance. */
+const LEAST = 3;
+/** So many names of outside, and of the cluster, tell that it goes by that. */
+const OUTSIDE_LEAST = 4;
 
 /** Queries for some names are never answered, all others are. */
 export const droppedName: Rule = {
@@ -15,30 +16,21 @@ export const droppedName: Rule = {
   name: 'names that nobody answers',
   check(observed, claims) {
     if (observed.names.size < 2) return unknown('the capture is about one name');
-    const open = new Set(claims.open.map(({ type, name }) => `${type} ${name}`));
-    const dead = observed.names.list.filter(
-      ({ outcomes, name, type }) =>
-        outcomes.asked >= 2 && answered(outcomes) === 0 && open.has(`${type} ${name}`),
+    const dead = deadNames(observed, claims.open).filter(
+      (each) =>
+        (each.chance < UNLIKELY || isOutside(each, observed)) && each.losses.length >= LEAST,
     );
-    if (dead.length === 0)
-      return excluded(
-        'every name that was asked for more than once was answered, or it is known why not',
-      );
-    const keys = new Set(dead.map(({ name, type }) => `${type} ${name}`));
-    const losses = claims.open.filter(({ type, name }) => keys.has(`${type} ${name}`));
-    const answeredNames = observed.names.list.filter(({ outcomes }) => answered(outcomes) > 0);
-    // Names by chance: with many losses some name is always lost every time.
-    const explains = losses.length >= 0.6 * claims.open.length;
-    const repeated = dead.some(({ outcomes }) => outcomes.asked >= 3);
-    // All repeats of one socket may go to one dead server behind the address.
-    const outside = allOutside(observed);
-    if (chanceOf(dead, observed) > CHANCE_MAX && !outside)
-      return excluded('names without a reply are those of sockets without a reply');
-    if (losses.length < 3 || answeredNames.length === 0 || !explains || !(repeated || outside))
-      return excluded('names that get no reply once get one when they are asked again');
+    // What the clients of a server are not answered, as it waits for another one, is that one’s.
+    const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
+    if (found === undefined)
+      return claims.open.length === 0
+        ? excluded('every query was answered, or it is known why not')
+        : excluded(
+            'names that get no reply get one from other sockets, or are not asked for often enough to tell',
+          );
+    const { server, losses, names, suffix, answered } = found;
     claims.take(losses);
-    const names = [...new Set(dead.map(({ name }) => name))];
-    const suffix = commonSuffix(names);
+    claims.take(waitingForThese(claims, losses));
     return {
       code: this.code,
       title: this.title,
@@ -46,7 +38,7 @@ export const droppedName: Rule = {
       confidence: 0.85,
       seen: [
         `${losses.length} queries for ${listed(names)} got no reply, however often they were repeated.`,
-        `${answeredNames.length} other names are answered by the same servers.`,
+        `${server} answers ${answered.length} other ${answered.length === 1 ? 'name' : 'names'} meanwhile.`,
         ...(suffix !== '' && names.length > 1 ? [`All of them end in ${suffix}`] : []),
       ],
       why: 'What depends on the name is decided where names are read: the upstream that is responsible for this zone does not answer (or a filter drops it), and the server in between waits for it for longer than its clients wait.',
@@ -55,38 +47,19 @@ export const droppedName: Rule = {
         'If a search domain of the nodes makes these names, take it out of their resolv.conf (kubelet --resolv-conf): nobody needs them.',
         'Let the server give up sooner than its clients: forward { max_connect_attempts } or a shorter timeout, so that they get SERVFAIL and go on.',
       ],
-      prove: `ndots query ${names[0]} @${losses[0]!.server.address}, and of its upstream directly`,
+      prove: `ndots query ${names[0]} @${server}, and of its upstream directly`,
       disproved: 'the same name is answered to another client by the same server',
       exchanges: losses,
     };
   },
 };
 
-/** How likely it is that a name is never answered as often as the most dead of these, if it went by the socket alone. */
-function chanceOf(dead: readonly NameView[], { flows, names }: Observations): number {
-  const silent = flows.list.filter(isSilent).length / Math.max(1, flows.size);
-  const tried = names.list.filter(({ sockets }) => sockets >= 2).length;
-  const most = dead.reduce((sockets, each) => Math.max(sockets, each.sockets), 0);
-  return most < 2 ? 1 : tried * silent ** most;
-}
-
-/** Whether no name of outside is answered, and all names of the cluster are. */
-function allOutside({ names, domains }: Observations): boolean {
-  const outside = names.list.filter(({ name }) => !domains.isOfCluster(name));
-  const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
+/** Whether it is all names of outside, and no name of the cluster. */
+function isOutside({ names, answered }: DeadNames, { domains }: Observations): boolean {
   return (
-    outside.length >= 4 &&
-    inside.length >= 4 &&
-    outside.every(({ outcomes }) => answered(outcomes) === 0) &&
-    inside.every(({ outcomes }) => outcomes.lost === 0)
+    names.length >= OUTSIDE_LEAST &&
+    answered.length >= OUTSIDE_LEAST &&
+    !names.some((name) => domains.isOfCluster(name)) &&
+    answered.every((name) => domains.isOfCluster(name))
   );
-}
-
-/** The last labels that all names have in common; empty = none. */
-function commonSuffix(names: readonly string[]): string {
-  const [first = [], ...others] = names.map((name) => name.split('.').slice(0, -1).toReversed());
-  let length = 0;
-  while (length < first.length && others.every((labels) => labels[length] === first[length]))
-    length++;
-  return length === 0 ? '' : `${first.slice(0, length).toReversed().join('.')}.`;
 }

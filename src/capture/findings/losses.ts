@@ -14,11 +14,6 @@ export function lossesTo(claims: Claims, server: string): readonly SeenExchange[
   );
 }
 
-/** Ports that lost queries came from. */
-export function portsOf(losses: readonly SeenExchange[]): ReadonlySet<number> {
-  return new Set(losses.map(({ client }) => client.port));
-}
-
 /** Whether the server answered anybody between these times. */
 export function answeredBetween(
   observed: Observations,
@@ -72,4 +67,37 @@ export function asksInTurn(observed: Observations, client: string, server: strin
   const others = answeredElsewhere(observed, client, server);
   const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
   return others.length >= 2 || others.some((other) => other.asked >= 2 * asked);
+}
+
+/** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
+const WAITS_MS = 6000;
+
+/** Lost queries for the same names, at the same time, to other servers: what a server waits for itself it leaves unanswered. */
+export function waitingForThese(
+  { open }: Claims,
+  losses: readonly SeenExchange[],
+): readonly SeenExchange[] {
+  const names = new Set(losses.map(({ name }) => name));
+  const servers = new Set(losses.map(({ server }) => server.address));
+  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const toMs = losses.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  return open.filter(
+    ({ name, server, sentMs }) =>
+      names.has(name) &&
+      !servers.has(server.address) &&
+      sentMs >= fromMs - WAITS_MS &&
+      sentMs <= toMs + WAITS_MS,
+  );
+}
+
+/** Servers that are asked for names of outside only, where others are asked for names of the cluster: what stands behind these. */
+export function upstreams({ names, domains }: Observations): ReadonlySet<string> {
+  const inside = new Set<string>();
+  const all = new Set<string>();
+  for (const { name, servers } of names.list)
+    for (const [address] of servers) {
+      all.add(address);
+      if (domains.isOfCluster(name)) inside.add(address);
+    }
+  return new Set(inside.size === 0 ? [] : [...all].filter((address) => !inside.has(address)));
 }

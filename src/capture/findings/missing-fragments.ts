@@ -1,6 +1,7 @@
 /** Large replies that get lost where small ones do not. */
 import type { Observations } from '../evidence/observations.ts';
 import { bytesOf, needsFragments, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
 
 /** So much of what is lost has to be of large replies. */
@@ -63,7 +64,8 @@ export const missingFragments: Rule = {
 };
 
 /** Lost queries whose replies are larger than a packet: as they were seen on their way, or as others get them. Empty: what is lost has other sizes, too. */
-function largeOnes({ names }: Observations, { open }: Claims): readonly SeenExchange[] {
+function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {
+  const { names } = observed;
   const isLarge = ({ type, name }: SeenExchange): boolean =>
     needsFragments(names.get(name, type)?.longest ?? 0);
   const lost = open.filter(
@@ -80,7 +82,22 @@ function largeOnes({ names }: Observations, { open }: Claims): readonly SeenExch
     .reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
   // That only large ones are lost could be chance where most are large.
-  return (large / all) ** lost.length < CHANCE_MAX || seen.length >= LEAST ? lost : [];
+  return (large / all) ** lost.length < CHANCE_MAX ||
+    seen.length >= LEAST ||
+    onlyLargeOnes(observed, lost)
+    ? lost
+    : [];
+}
+
+/** Whether from some moment on no name with large answers is answered, and those with small ones are. */
+function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): boolean {
+  const large = new Set(
+    observed.names.list.flatMap(({ name, longest }) => (needsFragments(longest) ? name : [])),
+  );
+  return deadNames(observed, lost).some(
+    ({ answered, chanceOfThese }) =>
+      chanceOfThese < UNLIKELY && !answered.some((name) => large.has(name)),
+  );
 }
 
 function sizeText(lost: readonly SeenExchange[]): string {

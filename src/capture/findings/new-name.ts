@@ -10,7 +10,7 @@ export const newName: Rule = {
     const cached = observed.names.list.filter(
       ({ name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs }) => {
         if (claims.names.has(name)) return false;
-        if (outcomes.nxdomain < 3 || outcomes.found === 0 || firstFoundMs < lastNegativeMs - 60_000)
+        if (outcomes.nxdomain < 3 || outcomes.found === 0 || firstFoundMs < lastNegativeMs)
           return false;
         return countsDown(negativeTtls);
       },

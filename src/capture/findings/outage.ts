@@ -1,9 +1,12 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { ServerView } from '../evidence/server-view.ts';
+import { TYPE } from '../../wire/iana.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
 import {
   clock,
   excluded,
+  listed,
   percent,
   unknown,
   type Claims,
@@ -11,7 +14,13 @@ import {
   type Rule,
 } from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { lossesTo } from './losses.ts';
+import { lossesTo, waitingForThese } from './losses.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
+
+/** So many queries are hardly of one type by chance. */
+const OF_ONE_TYPE = 5;
+/** So many sockets that are answered among others that are not. */
+const AMID = 2;
 
 interface Window {
   readonly fromS: number;
@@ -21,7 +30,10 @@ interface Window {
 }
 
 /** A pause is as long, as many queries wait in it, of as many clients, and so much of the other seconds has replies. */
-const PAUSE = { seconds: 3, waits: 10, clients: 3, late: 5, busy: 0.85 };
+const PAUSE = { seconds: 3, waits: 10, clients: 3, late: 5, busy: 0.85, ms: 1000 };
+
+/** So much was answered, and lost, before a server fell silent; so many queries, sockets and names, and so long, show that it did. */
+const NEVER = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
 
 /** All replies stop for a while, or for good, for everybody at once. */
 export const outage: Rule = {
@@ -34,7 +46,7 @@ export const outage: Rule = {
     // Who has been answered goes on being answered: it is not the server.
     if (howNewOnesSuffer(observed) !== null) return excluded('only new sockets are not answered');
     for (const view of views) {
-      const window = silence(view);
+      const window = silence(view, observed);
       if (window === null) continue;
       const { fromS, toS } = window;
       // What hits all connections at once is not the server.
@@ -50,7 +62,13 @@ export const outage: Rule = {
         return counts !== undefined && counts.lost < counts.asked;
       });
       if (answeredElse.length < 3) continue;
+      // A server that is silent leaves A without a reply as well.
+      if (losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA)) continue;
+      // Others are answered meanwhile, or these names never again.
+      if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
       claims.take(losses);
+      claims.take(waitingForThese(claims, losses));
+      const together = silentToo(views, view, window, observed, claims);
       const last = view.history.at(-1)![0];
       const ended = toS < last;
       const clients = new Set(losses.map(({ client }) => client.address));
@@ -62,6 +80,7 @@ export const outage: Rule = {
         confidence: known ? 0.95 : 0.85,
         seen: [
           `${view.address} answered until ${clock(fromS * 1000)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} clients, for all names.`,
+          ...(together.length > 0 ? [`${listed(together)} fell silent in the same time.`] : []),
           ended
             ? `It answers again from ${clock((toS + 1) * 1000)} on.`
             : 'It does not answer again up to the end of the capture.',
@@ -79,6 +98,10 @@ export const outage: Rule = {
       };
     }
     for (const view of observed.servers.list) {
+      const found = neverAgain(view, observed, claims);
+      if (found !== null) return found;
+    }
+    for (const view of observed.servers.list) {
       const pause = pauseOf(view);
       const found = pause === null ? null : paused(view, pause, observed, claims);
       if (found !== null) return found;
@@ -86,6 +109,47 @@ export const outage: Rule = {
     return excluded('no server was silent to everybody for a time, and well before or after it');
   },
 };
+
+/**
+ * A server that has answered (nearly) everything, and nothing more up to the end. Clients that wait for it ask little meanwhile: a few
+ * queries from sockets and for names of their own tell as much as many.
+ */
+function neverAgain(view: ServerView, observed: Observations, claims: Claims): Finding | null {
+  const { address, outcomes, lastReplyMs, sinceReply } = view;
+  const sockets = new Set(sinceReply.map(({ client }) => `${client.address} ${client.port}`));
+  const names = new Set(sinceReply.map(({ name }) => name));
+  const endMs = Math.max(observed.endMs, observed.lastMs);
+  const fromMs = sinceReply.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const losses = claims.open.filter(
+    ({ server, sentMs }) => server.address === address && sentMs >= fromMs,
+  );
+  if (outcomes.asked - outcomes.lost < NEVER.answered || outcomes.lost - losses.length > NEVER.lost)
+    return null;
+  if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
+    return null;
+  if (names.size < NEVER.names || endMs - lastReplyMs < NEVER.ms) return null;
+  claims.take(losses);
+  claims.take(waitingForThese(claims, losses));
+  const clients = new Set(sinceReply.map(({ client }) => client.address));
+  return {
+    code: 'ND3007',
+    title: 'A name server stopped answering for a while',
+    severity: 'critical',
+    confidence: 0.8,
+    seen: [
+      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets.size} sockets of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, for ${names.size} names, up to ${clock(endMs)}.`,
+      'It does not answer again up to the end of the capture.',
+    ],
+    why: `Everything stops at one moment: the server (or what stands behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
+    fix: [
+      'See whether others are answered at that time: if not, look at the server (kubectl -n kube-system get pods for restarts), its node, and its memory and processor limits.',
+      'If others are: see what changed for these clients (kubectl get networkpolicy -A; the rules and the log of the node’s network plugin).',
+    ],
+    prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
+    disproved: 'a longer capture shows replies to these queries',
+    exchanges: [...losses],
+  };
+}
 
 /** Seconds in which nothing came back, whatever was asked in them. */
 interface Pause {
@@ -125,7 +189,14 @@ function paused(
   const late = observed.slow.filter(isIn);
   const clients = new Set([...losses, ...late].map(({ client }) => client.address));
   // Where nothing is answered late it is loss that clients wait for.
-  if (clients.size < PAUSE.clients || late.length < Math.max(PAUSE.late, losses.length))
+  if (late.length < Math.max(PAUSE.late, losses.length)) return null;
+  // Few clients may all wait for what the server asks itself; names of the cluster it has in memory.
+  const isOwn = ({ name, repliedMs, sentMs }: SeenExchange): boolean =>
+    observed.domains.isOfCluster(name) && (repliedMs ?? sentMs) - sentMs >= PAUSE.ms;
+  if (
+    clients.size < PAUSE.clients &&
+    !observed.affected.some(({ exchanges }) => exchanges.some((each) => isIn(each) && isOwn(each)))
+  )
     return null;
   claims.take(losses);
   claims.late.add(address);
@@ -138,7 +209,7 @@ function paused(
     severity: 'critical',
     confidence: 0.85,
     seen: [
-      `${address} gave not one reply from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}: ${clients.size} clients waited, ${losses.length} queries got no reply, and ${late.length} a late one.`,
+      `${address} gave not one reply from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}: ${clients.size} ${clients.size === 1 ? 'client' : 'clients'} waited, ${losses.length} queries got no reply, and ${late.length} a late one.`,
       'Before and afterwards it answers in every second.',
     ],
     why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node was out of memory or paged, or it was replaced by another one.',
@@ -152,8 +223,31 @@ function paused(
   };
 }
 
+/** Other servers that were silent in the same time: what they lost is of the same cause. */
+function silentToo(
+  views: readonly ServerView[],
+  first: ServerView,
+  { fromS, toS }: Window,
+  observed: Observations,
+  claims: Claims,
+): readonly string[] {
+  const others = views.filter((view) => {
+    const own = view === first ? null : silence(view, observed);
+    if (own === null || own.fromS > toS || own.toS < fromS) return false;
+    const losses = lossesTo(claims, view.address).filter(
+      ({ sentMs }) => sentMs >= own.fromS * 1000 && sentMs < (own.toS + 1) * 1000,
+    );
+    claims.take(losses);
+    return losses.length > 0;
+  });
+  return others.map(({ address }) => address);
+}
+
 /** The longest stretch of seconds in which a server that answers otherwise did not answer anybody. */
-function silence({ history, outcomes }: ServerView): Window | null {
+function silence(
+  { address, history, outcomes }: ServerView,
+  observed: Observations,
+): Window | null {
   if (outcomes.asked === outcomes.lost) return null;
   let best: Window | null = null;
   let open: { fromS: number; toS: number; lost: number; asked: number } | null = null;
@@ -174,8 +268,36 @@ function silence({ history, outcomes }: ServerView): Window | null {
   }
   close();
   if (best === null) return null;
+  // It begins and ends within a second.
+  const seconds = history.filter(([, { asked }]) => asked > 0);
+  const { fromS, toS } = best as Window;
+  const before = seconds.findLast(([second]) => second < fromS);
+  const after = seconds.find(([second]) => second > toS);
+  const edges = [before, after].filter(
+    (each) => each !== undefined && each[1].lost > 0 && !answersAmid(each[0], address, observed),
+  );
+  const within = [fromS, toS, ...edges.map((each) => each![0])];
+  const whole = { fromS: Math.min(...within), toS: Math.max(...within) };
   // Outside of it all is well, or it is no silence but a loss.
-  const { lost, asked } = best as Window;
-  const outside = outcomes.lost - lost;
-  return outside <= 0.05 * (outcomes.asked - asked) + 2 ? best : null;
+  const outside = seconds.filter(([second]) => second < whole.fromS || second > whole.toS);
+  if (sumOf(outside, 'lost') > 0.05 * sumOf(outside, 'asked') + 2) return null;
+  const lost = outcomes.lost - sumOf(outside, 'lost');
+  return { ...whole, lost, asked: (best as Window).asked + lost - (best as Window).lost };
+}
+
+/** Whether what is lost in that second, and what is answered, come one after the other by turns: then it is not the time that decides. */
+function answersAmid(second: number, address: string, { flows, losses }: Observations): boolean {
+  const isIn = (ms: number): boolean => Math.floor(ms / 1000) === second;
+  const lost = losses.flatMap(({ server, sentMs }) =>
+    server.address === address && isIn(sentMs) ? sentMs : [],
+  );
+  const answered = flows.list.flatMap(({ server, lastAnsweredMs }) =>
+    server === address && isIn(lastAnsweredMs) ? lastAnsweredMs : [],
+  );
+  const [from, to] = [Math.min(...lost), Math.max(...lost)];
+  return answered.filter((ms) => ms > from && ms < to).length >= AMID;
+}
+
+function sumOf(history: ServerView['history'], what: 'asked' | 'lost'): number {
+  return history.reduce((sum, [, second]) => sum + second[what], 0);
 }

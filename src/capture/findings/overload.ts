@@ -3,6 +3,7 @@ import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
+  clock,
   excluded,
   share,
   took,
@@ -12,6 +13,7 @@ import {
   type Rule,
   type Verdict,
 } from './finding.ts';
+import { lateFromMemory } from './late-from-memory.ts';
 import { lossesTo } from './losses.ts';
 
 /** One in ten replies takes longer, milliseconds. */
@@ -40,6 +42,8 @@ export const overload: Rule = {
   name: 'an overloaded server',
   check(observed, claims) {
     if (observed.total.asked < 20) return unknown('too few queries to judge by');
+    const late = lateWithOwnNames(observed, claims);
+    if (late !== null) return late;
     for (const server of observed.servers.list) {
       const { outcomes, history } = server;
       const lossy = history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
@@ -91,6 +95,36 @@ export const overload: Rule = {
     return waitingLine(observed, claims) ?? excluded(paceText(observed));
   },
 };
+
+/** What every DNS pod has in memory takes long. */
+function lateWithOwnNames(observed: Observations, claims: Claims): Finding | null {
+  const stretches = lateFromMemory(observed).filter(
+    ({ server }) => !claims.late.has(server.address),
+  );
+  const [worst] = stretches.toSorted((one, other) => other.replies - one.replies);
+  if (worst === undefined) return null;
+  const addresses = new Set(stretches.map(({ server }) => server.address));
+  const isTheirs = ({ server, hops, sentMs }: SeenExchange): boolean =>
+    (addresses.has(server.address) || hops.some((hop) => addresses.has(hop.server.address))) &&
+    stretches.some(({ fromS, toS }) => sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 2) * 1000);
+  const losses = claims.open.filter(isTheirs);
+  const slow = observed.affected.flatMap(({ exchanges }) =>
+    exchanges.filter((each) => isTheirs(each) && (latencyOf(each) ?? 0) >= worst.meanMs),
+  );
+  claims.take(losses);
+  for (const address of addresses) claims.late.add(address);
+  for (const { server } of losses) claims.late.add(server.address);
+  const { server, fromS, toS, replies, meanMs, otherwiseMs } = worst;
+  return {
+    ...said,
+    confidence: 0.88,
+    seen: [
+      `${server.address} took ${took(meanMs)} on average for names of the cluster (${replies} replies from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}${otherwiseMs === null ? '' : `; ${took(otherwiseMs)} before and afterwards`}). DNS pods have these in memory and ask nobody for them: it is the server itself that has no time (or, behind a cache of the node, the DNS pods).`,
+      `${share(losses.length, observed.total.asked)} queries got no reply in that time; ${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+    ],
+    exchanges: [...losses, ...slow],
+  };
+}
 
 /** Whether what is late waits for somebody behind the server. */
 function answersOthers({ lines, backends }: Observations, server: ServerView): boolean {

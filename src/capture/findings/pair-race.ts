@@ -1,4 +1,8 @@
+/** Pairs of A and AAAA that leave together, and lose one. */
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/** So much of what a race loses is the query that left second. */
+const SECOND = 0.75;
 
 /** Of two queries that leave together from one port, one is lost. */
 export const pairRace: Rule = {
@@ -29,8 +33,10 @@ export const pairRace: Rule = {
     const expected = one.oneLost / (2 * one.asked);
     const onlyPairs =
       rest <= 0.25 * theirs.length && (singles < 10 || rest <= 0.3 * expected * singles);
-    if (!onlyPairs || (second < 0.75 && second > 0.25))
-      return excluded('queries are lost alone as often as in pairs');
+    if (!onlyPairs) return excluded('queries are lost alone as often as in pairs');
+    // The first one has its entry by then.
+    if (second < SECOND)
+      return excluded('of the two queries of a pair the first is lost as well as the second');
     claims.take(theirs);
     const immune = two.asked >= 5 && two.oneLost <= 0.02 * two.asked;
     return {

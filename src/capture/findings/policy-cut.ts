@@ -1,7 +1,9 @@
 /** Clients that are cut off from a server that answers others. */
+import type { ClientView, Observations } from '../evidence/observations.ts';
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { answeredBetween, lossesTo, portsOf } from './losses.ts';
+import { choices, UNLIKELY } from './dead-names.ts';
+import { answeredBetween, lossesTo } from './losses.ts';
 
 /** A rule is not of one moment, milliseconds. */
 const LASTS_MS = 2000;
@@ -29,15 +31,16 @@ export const policyCut: Rule = {
         addresses.has(client.address),
       );
       // One port that gets nothing is a stale entry of connection tracking, not a rule.
-      const several = [...addresses].some(
-        (address) => portsOf(losses.filter(({ client }) => client.address === address)).size > 1,
-      );
+      const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
       if (!several || losses.length < 4) continue;
       // Others are answered while these are not: else the server was away.
       const times = losses.map(({ sentMs }) => sentMs);
       if (Math.max(...times) - Math.min(...times) < LASTS_MS) continue;
       if (!answeredBetween(observed, server.address, Math.min(...times), Math.max(...times)))
         continue;
+      const byEdns = goesByEdns(observed, addresses, fine);
+      // A rule about pods hardly picks just those that use EDNS.
+      if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY)) continue;
       claims.take(losses);
       return {
         code: this.code,
@@ -47,6 +50,11 @@ export const policyCut: Rule = {
         seen: [
           `${listed([...addresses])}: ${share(losses.length, losses.length)} queries to ${server.address} without a reply, from every port and for every name.`,
           `${fine.length} other ${fine.length === 1 ? 'client is' : 'clients are'} answered by the same server.`,
+          ...(byEdns
+            ? [
+                'Besides, all queries of those that are cut off have EDNS (an OPT record), and none of the others’ has: something that drops EDNS would look the same (ND4009).',
+              ]
+            : []),
         ],
         why: 'What depends on who asks, and on nothing else, is a rule: a NetworkPolicy that does not allow these pods to reach DNS. A common case is a policy that allows the pods of kube-dns, while queries go to the address of the node-local cache.',
         fix: [
@@ -66,3 +74,16 @@ export const policyCut: Rule = {
       : excluded('no client is cut off while others are answered');
   },
 };
+
+/** Whether those that are cut off use EDNS for all that they ask, and the others for nothing. */
+function goesByEdns(
+  { clients }: Observations,
+  cut: ReadonlySet<string>,
+  fine: readonly { readonly address: string }[],
+): boolean {
+  const theirs = (address: string): ClientView | undefined => clients.get(address);
+  return (
+    [...cut].every((address) => theirs(address)?.withEdns === theirs(address)?.outcomes.asked) &&
+    fine.every(({ address }) => theirs(address)?.withEdns === 0)
+  );
+}

@@ -2,7 +2,18 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
-import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { deadNames, type DeadNames } from './dead-names.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  share,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
 
 /** Of a capture with very many losses only the first ones are known one by one. */
 const LOSSES_MAX = 5000;
@@ -17,8 +28,7 @@ export const searchDomainFails: Rule = {
   name: 'a search domain that fails',
   check(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
-    const domains = [...observed.domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
-    for (const domain of domains) {
+    for (const domain of domainsOf(observed)) {
       const sum: Outcomes = noOutcomes();
       const names: string[] = [];
       for (const { name, outcomes } of observed.names.list) {
@@ -52,29 +62,83 @@ export const searchDomainFails: Rule = {
       const what =
         sum.lost >= 0.5 * bad ? 'no reply' : sum.servfail >= sum.refused ? 'SERVFAIL' : 'REFUSED';
       return {
-        code: this.code,
-        title: this.title,
-        severity: 'critical',
-        confidence: 0.95,
+        ...told(domain, losses[0]?.server.address),
         seen: [
           sentence(
             `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed(names)}`,
           ),
           `Of all other queries ${share(restBad, rest)} went wrong.`,
         ],
-        why: 'A search domain of the pods (they inherit those of their node) is not served by anybody who answers. Each lookup of a name with few dots passes it: programs wait for their time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
-        fix: [
-          `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
-          `Answer it in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
-        ],
-        prove: `ndots query nothing.${domain} @${losses[0]?.server.address ?? 'SERVER'}`,
-        disproved: `a name that nobody has below ${domain} is NXDOMAIN at once`,
         exchanges: losses.length > 0 ? losses : exchanges,
       };
     }
-    return excluded('no search domain fails for (nearly) all names, or others fail as well');
+    return (
+      fromSomeMomentOn(observed, claims) ??
+      excluded('no search domain fails for (nearly) all names, or others fail as well')
+    );
   },
 };
+
+/** The domains of search paths, without those of namespaces: those end in that of the cluster. */
+function domainsOf({ domains }: Observations): readonly string[] {
+  return [...domains.all].filter((domain) => !/(^|\.)svc\./.test(domain));
+}
+
+/** A search domain whose names are not answered from some moment on, while others are. */
+function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | null {
+  for (const dead of deadNames(observed, claims.open)) {
+    const domain = domainOf(dead, observed);
+    if (domain === null) continue;
+    const { server, losses, names, answered } = dead;
+    claims.take(losses);
+    for (const name of names) claims.names.add(name);
+    return {
+      ...told(domain, server),
+      confidence: 0.9,
+      seen: [
+        sentence(
+          `From ${clock(losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity))} on ${losses.length} queries below the search domain ${domain} got no reply, and none got one: ${listed(names)}`,
+        ),
+        `${server} answers ${answered.length} names that are not below it meanwhile.`,
+      ],
+      exchanges: losses,
+    };
+  }
+  return null;
+}
+
+/** So unlikely is it that chance picks what is below one of the search domains. */
+const CHANCE_MAX = 0.1;
+
+/** The search domain that all of these names are below, and nothing that is answered; null: there is none, or it may be chance. */
+export function domainOf(
+  { names, answered, chanceOfThese }: DeadNames,
+  observed: Observations,
+): string | null {
+  const domains = domainsOf(observed);
+  if (names.length < 2 || chanceOfThese * domains.length > CHANCE_MAX) return null;
+  const isBelow = (domain: string) => (name: string) => name.endsWith(`.${domain}`);
+  return (
+    domains.find((domain) => names.every(isBelow(domain)) && !answered.some(isBelow(domain))) ??
+    null
+  );
+}
+
+function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchanges'> {
+  return {
+    code: 'ND2003',
+    title: 'A search domain fails for every name, and each lookup passes it',
+    severity: 'critical',
+    confidence: 0.95,
+    why: 'A search domain of the pods (they inherit those of their node) is not served by anybody who answers. Each lookup of a name with few dots passes it: programs wait for their time-out there or give up. musl (Alpine) and c-ares fail, glibc and Go lose time.',
+    fix: [
+      `Take ${domain} out of the nodes’ resolv.conf, or give kubelet another file (--resolv-conf).`,
+      `Answer it in the cluster: ${domain.slice(0, -1)}:53 { template ANY ANY { rcode NXDOMAIN } }`,
+    ],
+    prove: `ndots query nothing.${domain} @${server}`,
+    disproved: `a name that nobody has below ${domain} is NXDOMAIN at once`,
+  };
+}
 
 /** Whether names of outside fail as well, so that it is all that an upstream is asked for. */
 function outsideFails({ names, domains }: Observations, below: ReadonlySet<string>): boolean {

@@ -1,7 +1,9 @@
 /** SERVFAIL: who gives it, and for what. */
+import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
+import { upstreams } from './losses.ts';
 
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
 export const clusterServfail: Rule = {
@@ -50,9 +52,11 @@ export const stuckServfail: Rule = {
   title: 'A failure is cached: SERVFAIL comes at once, again and again, for the same names',
   name: 'a cached failure',
   check(observed, claims) {
+    const behind = upstreams(observed);
     const stuck = observed.names.list.filter(
-      ({ name, quickFailures, outcomes, denial }) =>
+      ({ name, quickFailures, outcomes, denial, servers }) =>
         !claims.names.has(name) &&
+        !failsUpstream(servers, behind) &&
         !observed.domains.isOfCluster(name) &&
         quickFailures >= 5 &&
         quickFailures >= 0.8 * outcomes.servfail &&
@@ -87,6 +91,19 @@ export const stuckServfail: Rule = {
   },
 };
 
+/** So much of the failures of a name, seen on both sides of a server, comes from behind it. */
+const FROM_BEHIND = 0.3;
+
+/** Whether it is upstream that fails, and not what is remembered of it. */
+function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>): boolean {
+  let [theirs, all] = [0, 0];
+  for (const [address, { servfail }] of servers) {
+    all += servfail;
+    if (behind.has(address)) theirs += servfail;
+  }
+  return all > 0 && theirs >= FROM_BEHIND * all;
+}
+
 /** SERVFAIL in general. */
 export const serverFails: Rule = {
   code: 'ND4002',
@@ -101,7 +118,11 @@ export const serverFails: Rule = {
     if (asked === 0) return unknown('no query was seen');
     if (servfail < 5 || servfail < 0.02 * asked) return excluded('SERVFAIL is rare');
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
-    const worst = views.toSorted(
+    const behind = upstreams(observed);
+    const causes = observed.servers.list.filter(
+      ({ address, outcomes }) => behind.has(address) && outcomes.servfail >= FROM_BEHIND * servfail,
+    );
+    const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => other.outcomes.servfail - one.outcomes.servfail,
     )[0]!;
     const slow = observed.failures.length > 0;

@@ -1,6 +1,6 @@
 import { answered } from '../evidence/outcomes.ts';
 import { excluded, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
+import { lossesTo, waitingForThese } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -18,6 +18,7 @@ export const silentServer: Rule = {
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
       if (losses.length < 3 || reached) continue;
       claims.take(losses);
+      claims.take(waitingForThese(claims, losses));
       const icmp = observed.unreachable.get(address);
       const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
       return {

@@ -1,6 +1,8 @@
 /** What a capture at a client shows of a dead server behind one address: where a socket's packets go is drawn once for each socket. */
 import type { FlowView } from '../evidence/flow-view.ts';
 import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
+import { domainOf } from './search-domain-fails.ts';
 import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
 /** Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and more dead ones than one. */
@@ -29,6 +31,9 @@ export const silentSockets: Rule = {
     const part = silent.length / (silent.length + fine.length);
     if (silent.length < 3 || fine.length < 3)
       return unknown('too few sockets got no reply, or too few were answered');
+    const dead = deadNames(observed, claims.open);
+    if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
+      return excluded('it goes by the name, and not by the socket');
     const turns = turnsOf(flows);
     if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
       return excluded('sockets lose single queries, not all or none');

@@ -1,6 +1,7 @@
 /** Servers that answer everything, and late. */
-import { latencyOf } from '../exchanges/seen-exchange.ts';
+import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, share, took, unknown, type Rule } from './finding.ts';
+import { upstreams } from './losses.ts';
 
 /** Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the time is spent waiting. */
 const LATE_SHARE = 0.65;
@@ -19,14 +20,22 @@ export const slowServer: Rule = {
     if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
     // What comes from a cache, or does not exist, may hide by its number that all else is late: then lookups show it.
     const waits = observed.slowLookups >= 0.3 * observed.lookups;
-    const slow = enough.find(
+    const late = enough.filter(
       (server) =>
         server.quantile(LATE_SHARE) >= HALF_MS || (waits && server.quantile(0.9) >= 2 * HALF_MS),
     );
+    // Who is waited for is the cause, and who waits is late with it.
+    const behind = upstreams(observed);
+    const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
     if (slow === undefined)
       return excluded(
         `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
       );
+    const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
+      server.address !== slow.address &&
+      observed.names.get(name, type)?.servers.has(slow.address) === true;
+    const lost = behind.has(slow.address) ? claims.open.filter(isWaitedFor) : [];
+    claims.take(lost);
     return {
       code: this.code,
       title: this.title,
@@ -35,6 +44,9 @@ export const slowServer: Rule = {
       seen: [
         `${slow.address}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
+        ...(lost.length > 0
+          ? [`${lost.length} queries for names that it was asked for got no reply meanwhile.`]
+          : []),
       ],
       why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
       fix: [

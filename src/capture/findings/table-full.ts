@@ -14,6 +14,8 @@ const ALL_SILENT = 0.9;
 /** Of known sockets so many queries would be lost if they were lost as those of new ones are: of fewer, chance could spare all. */
 const EXPECTED_MIN = 5;
 const EXPECTED_SURE = 8;
+/** The same, of known sockets between the first and the last moment: clients that wait leave few moments. */
+const EXPECTED_THROUGHOUT = 20;
 /** No larger a share of these is lost. */
 const SPARED_SHARE = 0.08;
 
@@ -125,7 +127,13 @@ export function howNewOnesSuffer(observed: Observations): string | null {
 }
 
 /** Whether sockets that have been answered lose nothing while new ones do, and not by chance. */
-function sparesKnown({ newSockets }: Observations): boolean {
+export function sparesKnown({ newSockets }: Observations): boolean {
+  const { throughout } = newSockets;
+  if (
+    lossRate(throughout.fresh) * throughout.known.asked >= EXPECTED_THROUGHOUT &&
+    throughout.known.lost <= SPARED_SHARE * lossRate(throughout.fresh) * throughout.known.asked
+  )
+    return true;
   const { fresh, known, spared } = newSockets.meanwhile;
   const expected = lossRate(fresh) * known.asked;
   // The moments before and behind an outage are two.

@@ -1,0 +1,69 @@
+/**
+ * Servers that are late with names of the cluster. A DNS pod has these in memory and asks nobody for them: a healthy one answers within a
+ * few milliseconds, and one that takes much longer has no time, whatever it waits for with other names.
+ */
+import type { Observations } from '../evidence/observations.ts';
+import type { ServerView } from '../evidence/server-view.ts';
+
+/**
+ * Milliseconds that names of the cluster take on average in a second. Of 116 captures of healthy clusters that this was measured by none took
+ * more than 32, but for one whose server was far away, which takes as long at all times.
+ */
+const LATE_MS = 50;
+/** So many seconds, which are so much of the time from the first of them to the last, and so many replies in them. */
+const LEAST = { seconds: 4, share: 0.5, replies: 20 };
+/** A process that stands still gives no reply for so many seconds, and then late ones, milliseconds. */
+const STILL = { seconds: 3, ms: 2000 };
+/** Before and afterwards, or when little waits, it is so many times quicker: else the way to it is long. */
+const QUICKER = { otherwise: 4, least: 1.5 };
+
+/** When a server was late with names of the cluster. */
+export interface LateStretch {
+  readonly server: ServerView;
+  /** Seconds since 1970, both included. */
+  readonly fromS: number;
+  readonly toS: number;
+  readonly replies: number;
+  /** On average in these seconds, and in all others; milliseconds. */
+  readonly meanMs: number;
+  readonly otherwiseMs: number | null;
+}
+
+/** The servers of the capture that were, those that stand behind others too. */
+export function lateFromMemory({ servers, backends }: Observations): readonly LateStretch[] {
+  return [...servers.list, ...backends.list].flatMap((server) => stretchOf(server) ?? []);
+}
+
+function stretchOf(server: ServerView): LateStretch | null {
+  const history = server.history.filter(([, { own }]) => own > 0);
+  const late = history.filter(([, { own, ownMs }]) => ownMs >= LATE_MS * own);
+  if (late.length < LEAST.seconds) return null;
+  const [fromS, toS] = [late[0]![0], late.at(-1)![0]];
+  const within = history.filter(([second]) => second >= fromS && second <= toS);
+  const rest = history.filter(([second]) => second < fromS || second > toS);
+  const [meanMs, otherwiseMs] = [meanOf(within), meanOf(rest)];
+  const replies = within.reduce((sum, [, { own }]) => sum + own, 0);
+  if (late.length < LEAST.share * within.length || replies < LEAST.replies || meanMs === null)
+    return null;
+  if (stoodStill(server)) return null;
+  const isQuicker =
+    otherwiseMs === null
+      ? server.quantile(0.05) * QUICKER.least <= meanMs
+      : otherwiseMs * QUICKER.otherwise <= meanMs;
+  return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
+}
+
+/** Whether all waited for one moment. */
+function stoodStill(server: ServerView): boolean {
+  // The beginning counts: it may have stood still by then.
+  const seconds = server.history.filter(([, { replied }], at) => at === 0 || replied > 0);
+  const isGap = seconds.some(
+    ([second], at) => at > 0 && second - seconds[at - 1]![0] > STILL.seconds,
+  );
+  return isGap && server.quantile(1) >= STILL.ms;
+}
+
+function meanOf(seconds: ServerView['history']): number | null {
+  const replies = seconds.reduce((sum, [, { own }]) => sum + own, 0);
+  return replies === 0 ? null : seconds.reduce((sum, [, { ownMs }]) => sum + ownMs, 0) / replies;
+}
