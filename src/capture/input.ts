@@ -1,6 +1,7 @@
 /** Files and pipes of captures: opened, decompressed, and told apart by what they begin with. */
-import { createReadStream, fstatSync } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
+import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { errorCode } from '../base/error-code.ts';
@@ -31,15 +32,19 @@ const CHUNK = 256 * 1024;
 /** So many bytes tell a format. */
 const FIRST = 16;
 
-/** Opens a file. @throws Problem */
-export async function openFile(path: string, remarks: Remarks): Promise<Input> {
-  const handle = await open(path, 'r').catch((error: unknown) => {
-    throw new Problem({
-      code: 'capture-unreadable',
-      text: `cannot read ${path}: ${whyFailed(error)}`,
-      cause: error,
-    });
-  });
+/**
+ * Opens a file, or what else has a name: a pipe is waited for until somebody writes to it.
+ * @param stopped ends the wait, and what is read from a pipe
+ * @throws Problem
+ */
+export async function openFile(
+  path: string,
+  remarks: Remarks,
+  stopped?: AbortSignal,
+): Promise<Input> {
+  const pipe = await pipeAt(path).catch((error: unknown) => unreadable(path, error));
+  if (pipe !== null) return openStream(path, pipe, remarks, stopped);
+  const handle = await open(path, 'r').catch((error: unknown) => unreadable(path, error));
   const stats = fstatSync(handle.fd);
   if (stats.isDirectory()) {
     await handle.close();
@@ -51,7 +56,22 @@ export async function openFile(path: string, remarks: Remarks): Promise<Input> {
   }
   if (stats.isFile()) return openRegular(path, handle, stats.size, remarks);
   const stream = createReadStream('', { fd: handle, highWaterMark: CHUNK });
-  return openStream(path, stream, remarks);
+  return openStream(path, stream, remarks, stopped);
+}
+
+function unreadable(path: string, error: unknown): never {
+  throw new Problem({
+    code: 'capture-unreadable',
+    text: `cannot read ${path}: ${whyFailed(error)}`,
+    cause: error,
+  });
+}
+
+/** A named pipe; null: it is something else. To open one that nobody writes to would hold up a thread of the runtime, and with it the end of the program. */
+async function pipeAt(path: string): Promise<Readable | null> {
+  if (!(await stat(path)).isFIFO()) return null;
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false });
 }
 
 /** A file is read into one piece of memory over and over: each chunk is good until the next one is asked for. */
@@ -86,9 +106,18 @@ async function openRegular(
 }
 
 /** Opens what comes through a stream, as standard input does. */
-export async function openStream(name: string, stream: Readable, remarks: Remarks): Promise<Input> {
+export async function openStream(
+  name: string,
+  stream: Readable,
+  remarks: Remarks,
+  stopped?: AbortSignal,
+): Promise<Input> {
   let taken = 0;
   stream.on('data', (chunk: Buffer) => (taken += chunk.length)).pause();
+  // What it is shows in its first bytes, which may be waited for.
+  const stop = (): void => void stream.destroy();
+  if (stopped?.aborted === true) stop();
+  stopped?.addEventListener('abort', stop, { once: true });
   return {
     name,
     size: null,

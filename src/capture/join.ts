@@ -5,8 +5,10 @@
 import { limit, type Limit } from '../base/limits.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
 
-/** Exchanges of one place that are compared; more are left out, and that is told. */
-const joinLimit: Limit = limit({ default: 500_000, min: 10, max: 10_000_000 });
+/** Exchanges that are compared, of all places together: they are all in memory. More are left out, and that is told. */
+export const joinLimit: Limit = limit({ default: 100_000, min: 10, max: 10_000_000 });
+/** What was sent so shortly before a place was full may have ended, and so come, after it: milliseconds. */
+const ENDING_MS = 16_000;
 /** Clocks of two machines may differ by this much without a search for the difference, milliseconds. */
 const NEAR_MS = 1000;
 /** One query is nowhere seen later than this after it left. */
@@ -26,15 +28,26 @@ export class Vantage {
   readonly exchanges: SeenExchange[] = [];
   leftOut = 0;
   readonly #most: number;
+  #lastMs = -Infinity;
 
-  constructor(name: string, most: number = joinLimit.default) {
+  /** @param most exchanges that are compared */
+  constructor(name: string, most: number) {
     this.name = name;
     this.#most = most;
   }
 
   add(exchange: SeenExchange): void {
-    if (this.exchanges.length < this.#most) this.exchanges.push(exchange);
-    else this.leftOut++;
+    if (this.exchanges.length >= this.#most) {
+      this.leftOut++;
+      return;
+    }
+    this.exchanges.push(exchange);
+    this.#lastMs = Math.max(this.#lastMs, exchange.sentMs);
+  }
+
+  /** What was sent later may have been left out. */
+  get untilMs(): number {
+    return this.leftOut === 0 ? Infinity : this.#lastMs - ENDING_MS;
   }
 }
 
@@ -69,7 +82,10 @@ export function join(vantages: readonly Vantage[]): Join {
   const tables = others.map(({ exchanges }) => tableOf(exchanges));
   const aheadMs = [0, ...tables.map((table) => clockDifference(first!.exchanges, table))];
   const matched = vantages.map(() => 0);
-  const exchanges = first!.exchanges.map((exchange): JoinedExchange => {
+  const compared = first!.exchanges.filter(({ sentMs }) =>
+    vantages.every(({ untilMs }, at) => sentMs + aheadMs[at]! <= untilMs),
+  );
+  const exchanges = compared.map((exchange): JoinedExchange => {
     const found = tables.map((table, index) => {
       const ahead = aheadMs[index + 1]!;
       const match = matchOf(table, exchange, ahead);

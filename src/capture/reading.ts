@@ -122,7 +122,7 @@ export class Reading {
   async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
     const reader = this.#readerOf(input.format);
     if (reader === null) {
-      this.remarks.add(`${input.name} is empty`);
+      if (!stopped()) this.remarks.add(`${input.name} is empty`);
       return;
     }
     for await (const chunk of input.chunks) {

@@ -1,7 +1,14 @@
 /** `ndots capture join`: at which stretch of the way queries and replies were lost. */
 import { printElapsed } from '../base/elapsed.ts';
 import type { Filter } from '../capture/filter.ts';
-import { join, Vantage, type Join, type JoinedExchange, type Stretch } from '../capture/join.ts';
+import {
+  join,
+  joinLimit,
+  Vantage,
+  type Join,
+  type JoinedExchange,
+  type Stretch,
+} from '../capture/join.ts';
 import { Reading } from '../capture/reading.ts';
 import type { Naming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
@@ -28,11 +35,14 @@ export async function captureJoin(
   const { io, paint, naming, filter } = parts;
   const vantages: Vantage[] = [];
   for (const path of options.files) {
-    const vantage = new Vantage(path);
+    const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
-    await reading.readWhole(await openGiven(path, reading.remarks));
+    const input = await openGiven(path, reading.remarks);
+    await reading.readWhole(input, () => vantage.leftOut > 0);
     if (vantage.leftOut > 0)
-      reading.remarks.add(`only the first ${vantage.exchanges.length} exchanges are compared`);
+      reading.remarks.add(
+        `only the first ${vantage.exchanges.length} exchanges are compared: captures of a shorter time are compared whole`,
+      );
     parts.remarks(reading, path);
     vantages.push(vantage);
   }

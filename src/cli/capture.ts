@@ -171,7 +171,7 @@ class Run {
 
   async #file(path: string): Promise<void> {
     const { remarks } = this.#reading;
-    const input = await openGiven(path, remarks);
+    const input = await openGiven(path, remarks, this.#stop.signal);
     const close = (): void => input.close();
     this.#stop.signal.addEventListener('abort', close);
     const progress = this.#progress(input);
@@ -190,7 +190,7 @@ class Run {
     if (input.format === 'text' && nothing && !this.#stop.signal.aborted) {
       this.#failed++;
       remarks.add(`${input.name} is no capture, no dnstap and no query log that ndots knows`);
-    } else if (input.format === 'empty') this.#failed++;
+    } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
   }
 
   #progress(input: Input): NodeJS.Timeout | null {

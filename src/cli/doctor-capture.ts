@@ -92,7 +92,7 @@ export async function observe(
       ].join();
       try {
         const { remarks } = reading;
-        const input = await openGiven(path, remarks);
+        const input = await openGiven(path, remarks, stop.signal);
         const close = (): void => input.close();
         stop.signal.addEventListener('abort', close);
         const progress =
@@ -117,7 +117,7 @@ export async function observe(
           seen().counters.lines,
           seen().failures.length,
         ].join();
-        if (input.format === 'empty') failed++;
+        if (input.format === 'empty') failed += stop.signal.aborted ? 0 : 1;
         else if (input.format === 'text' && before === after && unknownLines > 0) {
           failed++;
           remarks.add(

@@ -40,10 +40,14 @@ export async function givenText(
 }
 
 /** A capture, dnstap stream or log that a person named; `-` is standard input. @throws Problem */
-export async function openGiven(path: string, remarks: Remarks): Promise<Input> {
+export async function openGiven(
+  path: string,
+  remarks: Remarks,
+  stopped?: AbortSignal,
+): Promise<Input> {
   return path === '-'
-    ? openStream('standard input', process.stdin, remarks)
-    : openFile(path, remarks);
+    ? openStream('standard input', process.stdin, remarks, stopped)
+    : openFile(path, remarks, stopped);
 }
 
 /** All of a stream as text: what `Io.stdin` gives. @throws Problem (`file-too-large`) */

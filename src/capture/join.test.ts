@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SeenExchange } from './exchanges/seen-exchange.ts';
+import { join, Vantage } from './join.ts';
+import { madeExchange } from './records/made-exchange.ts';
+
+function exchange(id: number, sentMs: number): SeenExchange {
+  return madeExchange({
+    client: { address: '10.0.0.1', port: 4000 },
+    server: { address: '10.0.0.10', port: 53 },
+    ...{ protocol: 'udp', id, name: 'www.example.', type: 1, class: 1, udpSize: 512 },
+    ...{ sentMs, repliedMs: sentMs + 5, rcode: 0, flags: 0, line: 1 },
+  });
+}
+
+test('what a place has no room for is not taken for lost there', () => {
+  const [client, server] = [new Vantage('client', 100), new Vantage('server', 40)];
+  for (let id = 0; id < 100; id++)
+    for (const each of [client, server]) each.add(exchange(id, id * 1000));
+  assert.equal(server.leftOut, 60);
+  const { exchanges } = join([client, server]);
+  // The last of the server's is of second 39; what was sent in the 16 s before it may have ended later.
+  assert.equal(exchanges.length, 24);
+  assert.ok(exchanges.every(({ seen }) => seen[1] !== null));
+});
