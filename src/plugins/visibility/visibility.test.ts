@@ -243,6 +243,34 @@ cluster.local {
     await world.close();
   });
 
+  test('names in the data of any type are judged', async () => {
+    const target = 'web.team-b.svc.cluster.local.';
+    const data = {
+      CNAME: target,
+      MX: `0 ${target}`,
+      SRV: `0 0 80 ${target}`,
+      NS: target,
+      DNAME: target,
+      SVCB: `1 ${target}`,
+      AFSDB: `1 ${target}`,
+      KX: `1 ${target}`,
+      NAPTR: `1 1 "s" "SIP+D2U" "" ${target}`,
+      RP: `. ${target}`,
+    };
+    const templates = Object.entries(data).map(
+      ([type, text]) =>
+        `template IN ${type} test {\n  answer "{{ .Name }} 60 IN ${type} ${text.replaceAll('"', '\\"')}"\n }`,
+    );
+    const world = await serve(tenants, templates.join('\n '));
+    for (const type of Object.keys(data)) {
+      const seen = await world.ask(`x.test. ${type}`, from('10.244.0.2'));
+      assert.equal(seen.answer.length, 1, type);
+      const hidden = await world.ask(`x.test. ${type}`, from('10.244.0.1'));
+      assert.deepEqual([hidden.rcode, hidden.answer.length], [RCODE.NXDOMAIN, 0], type);
+    }
+    await world.close();
+  });
+
   test('report_only denies nothing and counts', async () => {
     const world = await serve([...tenants, 'report_only']);
     const reply = await world.ask('web.team-b.svc.cluster.local. A', from('10.244.0.1'));
