@@ -1,4 +1,5 @@
 /** Questions about queries and servers that several rules ask. */
+import { TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Claims } from './finding.ts';
@@ -27,6 +28,14 @@ export function answeredBetween(
     ([second, { asked, lost }]) =>
       asked > lost && second * 1000 + 1000 > fromMs && second * 1000 < toMs,
   );
+}
+
+/** So many queries are hardly of one type by chance: programs ask for A as often. */
+const OF_ONE_TYPE = 5;
+
+/** Whether only AAAA is lost: what is silent, be it a server or a socket, leaves A without a reply as well. */
+export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
+  return losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
 }
 
 /** Lost queries that were sent while the clients’ own repeats are left out: each question once. */

@@ -1,6 +1,5 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { ServerView } from '../evidence/server-view.ts';
-import { TYPE } from '../../wire/iana.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
 import {
@@ -14,11 +13,9 @@ import {
   type Rule,
 } from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { lossesTo, waitingForThese } from './losses.ts';
+import { lossesTo, onlyAaaa, waitingForThese } from './losses.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 
-/** So many queries are hardly of one type by chance. */
-const OF_ONE_TYPE = 5;
 /** So many sockets that are answered among others that are not. */
 const AMID = 2;
 
@@ -62,8 +59,7 @@ export const outage: Rule = {
         return counts !== undefined && counts.lost < counts.asked;
       });
       if (answeredElse.length < 3) continue;
-      // A server that is silent leaves A without a reply as well.
-      if (losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA)) continue;
+      if (onlyAaaa(losses)) continue;
       // Others are answered meanwhile, or these names never again.
       if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
       claims.take(losses);

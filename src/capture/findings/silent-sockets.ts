@@ -2,6 +2,7 @@
 import type { FlowView } from '../evidence/flow-view.ts';
 import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
+import { onlyAaaa } from './losses.ts';
 import { domainOf } from './search-domain-fails.ts';
 import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
@@ -34,6 +35,7 @@ export const silentSockets: Rule = {
     const dead = deadNames(observed, claims.open);
     if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
       return excluded('it goes by the name, and not by the socket');
+    if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
     const turns = turnsOf(flows);
     if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
       return excluded('sockets lose single queries, not all or none');
