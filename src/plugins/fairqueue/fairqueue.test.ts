@@ -127,6 +127,24 @@ describe('fairqueue', () => {
     }
   });
 
+  test('a client that is more than a network is one network, too: nothing of it stays when its queries are over', async () => {
+    const world = await serve('concurrent 16\n  ipv4_prefix 16\n  ipv6_prefix 48');
+    for (const [one, other] of [
+      ['10.5.1.1', '10.5.2.1'],
+      ['2001:db8:0:1::1', '2001:db8:0:2::1'],
+    ] as const) {
+      for (let round = 0; round < 20; round++) {
+        assert.equal(await flood(world, one, 8), 0);
+        assert.equal(await flood(world, other, 8), 0);
+        await world.clock.advance(2000);
+      }
+      await flood(world, '10.0.0.1', 16);
+      assert.equal(await flood(world, other, 1), 0);
+      await world.clock.advance(2000);
+    }
+    await world.close();
+  });
+
   test('what memory answers is answered, whoever asks and however many wait', async () => {
     const world = await serve('concurrent 8', 'cache');
     await world.ask('known.example.org. A', { client: '10.0.0.1' });

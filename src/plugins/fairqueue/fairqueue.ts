@@ -97,7 +97,11 @@ class FairQueue {
     this.#next = next;
     this.#shares = new Shares(options.concurrent);
     this.#client = new ClientPrefix(options.bits4, options.bits6);
-    this.#network = new ClientPrefix(options.network4, options.network6);
+    // All of a client is in one network, however large a client is.
+    this.#network = new ClientPrefix(
+      Math.min(options.network4, options.bits4),
+      Math.min(options.network6, options.bits6),
+    );
     this.#waiting = metrics
       .gauge('ndots_fairqueue_waiting', 'Queries that wait for their replies.', [])
       .with();

@@ -6,7 +6,7 @@ const SPARE = 8;
 /** One client that has queries waiting. */
 export interface Share {
   readonly client: string;
-  /** Where it is; empty: nobody can come from there in another's name. */
+  /** The one network that it is in; empty: nobody can come from there in another's name. */
   readonly network: string;
   waiting: number;
 }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { makeWorld, type AskOptions, type World } from '../../../test/kit/world.ts';
 import { FLAG } from '../../wire/iana.ts';
@@ -116,6 +119,24 @@ describe('rrl', () => {
     for (let type = 1000; type < 1010; type++)
       if ((await world.tryAsk(`www.example.org. TYPE${type}`)) !== null) sent++;
     assert.equal(sent, 1);
+    await world.close();
+  });
+
+  test('what is asked on the way to a reply, and refused, is no reply to the client', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(
+      join(folder, 'db.example.org'),
+      '@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 NS ns\nalias 300 CNAME elsewhere.example.net.\n',
+    );
+    const world = await makeWorld(
+      'example.org {\n prometheus 127.0.0.1:0\n rrl {\n errors-per-second 2\n }\n file db.example.org\n}',
+      { folder },
+    );
+    for (let i = 0; i < 6; i++)
+      assert.equal((await world.ask('alias.example.org. A')).answer.length, 1);
+    assert.equal(world.metrics().includes('ndots_rrl_dropped_total{'), false);
+    assert.equal(await fates(world, 3, 'www.example.net. A'), '..-');
     await world.close();
   });
 

@@ -119,18 +119,18 @@ class Rrl {
   }
 
   readonly link: Next = (query) => {
-    // Over a stream the client is who it says it is; what the server asks itself is nobody's.
-    if (query.proto !== 'udp' || query.depth > 0) return this.#next(query);
+    if (!this.#isCounted(query)) return this.#next(query);
     if (this.#zones !== null && !this.#zones.holds(query)) return this.#next(query);
-    if (this.#exempt !== null && this.#isExempt(query)) return this.#next(query);
     if (this.#rates[REQUESTS]! > 0 && !this.#allowsQuery(query)) return silence;
     if (!this.#limits) return this.#next(query);
     const reply = this.#next(query);
     return isLater(reply) ? andThen(reply, this.#judge, query.keep()) : this.#judge(reply, query);
   };
 
-  #isExempt({ peer, peerAt, family }: Query): boolean {
-    return this.#exempt!.holds(peer, peerAt, family === 4 ? 4 : 16);
+  #isCounted({ proto, depth, peer, peerAt, family }: Query): boolean {
+    // Over a stream the client is who it says it is; what the server asks itself is nobody's.
+    if (proto !== 'udp' || depth > 0) return false;
+    return this.#exempt === null || !this.#exempt.holds(peer, peerAt, family === 4 ? 4 : 16);
   }
 
   #allowsQuery(query: Query): boolean {
@@ -170,9 +170,7 @@ class Rrl {
   };
 
   readonly #judgeDropped = (query: Query, reply: Reply): Reply =>
-    query.proto !== 'udp' || (this.#exempt !== null && this.#isExempt(query))
-      ? reply
-      : this.#judge(reply, query);
+    this.#isCounted(query) ? this.#judge(reply, query) : reply;
 
   #wildcardOf(query: Query): number {
     for (const wildcard of this.#wildcards) {
