@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { TYPE } from '../../wire/iana.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { madeExchange } from '../records/made-exchange.ts';
+import { NameRows, NameView } from './name-view.ts';
 import { Names } from './names.ts';
 
 interface Given {
@@ -13,10 +15,14 @@ interface Given {
   readonly type?: number;
 }
 
-function answer(
-  names: Names,
-  { atMs, rcode = 0, found = false, server = '10.0.0.10', port = 4000, type = TYPE.A }: Given,
-): void {
+function exchange({
+  atMs,
+  rcode = 0,
+  found = false,
+  server = '10.0.0.10',
+  port = 4000,
+  type = TYPE.A,
+}: Given): SeenExchange {
   const made = madeExchange({
     client: { address: '10.0.0.1', port },
     server: { address: server, port: 53 },
@@ -31,7 +37,12 @@ function answer(
     ...{ sentMs: atMs, repliedMs: atMs + 5, rcode, flags: 0, line: 1 },
   });
   made.answers = found ? 1 : 0;
-  names.at(made.name, type)!.add(made);
+  return made;
+}
+
+function answer(names: Names, given: Given): void {
+  const made = exchange(given);
+  names.at(made.name, made.type)!.add(made);
 }
 
 function view(...given: readonly Given[]): NonNullable<ReturnType<Names['get']>> {
@@ -95,6 +106,16 @@ describe('what is counted of a name', () => {
       ...Array.from({ length: 12 }, (_, at) => ({ atMs: at, server: `10.0.0.${at}`, found: true })),
     );
     assert.deepEqual([servers.size, answeredMs.size, outcomes.asked], [8, 8, 12]);
+  });
+
+  it('of addresses that are asked without end no more are remembered than are told apart', () => {
+    const rows = new NameRows();
+    const one = new NameView('api.shop.svc.cluster.local.', TYPE.A, rows);
+    const addresses = Array.from({ length: 300 }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
+    for (const [at, server] of addresses.entries())
+      one.add(exchange({ atMs: at, server, rcode: at % 2 === 0 ? 3 : 2 }));
+    const known = addresses.filter((address) => rows.knownNumberOf(address) >= 0);
+    assert.ok(known.length <= 24, `${known.length} addresses`);
   });
 
   it('the longest row of errors is told, also when a shorter one follows', () => {

@@ -260,36 +260,35 @@ export class NameView {
 
   #countServer(address: string, outcome: number): void {
     const { names, servers } = this.#rows;
-    const number = this.#rows.numberOf(address);
-    const first = names.count(this.#row, SERVERS);
-    for (let at = first; at > 0; at = servers.count(at - 1, NEXT))
-      if (servers.count(at - 1, SERVER) === number) {
-        countIn(servers, at - 1, LISTED, outcome);
-        return;
-      }
-    if (names.count(this.#row, SERVER_COUNT) >= SERVERS_MAX) return;
-    countIn(servers, this.#listed(servers, SERVERS, SERVER_COUNT, number), LISTED, outcome);
+    let at = this.#rowOf(servers, SERVERS, address);
+    if (at < 0) {
+      if (names.count(this.#row, SERVER_COUNT) >= SERVERS_MAX) return;
+      at = this.#listed(servers, SERVERS, SERVER_COUNT, address);
+    }
+    countIn(servers, at, LISTED, outcome);
   }
 
   #answered(address: string, sentMs: number): void {
     const { names, answered } = this.#rows;
-    const number = this.#rows.numberOf(address);
-    const first = names.count(this.#row, ANSWERED);
-    for (let at = first; at > 0; at = answered.count(at - 1, NEXT))
-      if (answered.count(at - 1, SERVER) === number) {
-        answered.setTime(at - 1, 0, Math.max(sentMs, answered.time(at - 1, 0)));
-        return;
-      }
-    if (names.count(this.#row, ANSWERED_COUNT) < SERVERS_MAX)
-      answered.setTime(this.#listed(answered, ANSWERED, ANSWERED_COUNT, number), 0, sentMs);
+    let at = this.#rowOf(answered, ANSWERED, address);
+    if (at < 0) {
+      if (names.count(this.#row, ANSWERED_COUNT) >= SERVERS_MAX) return;
+      at = this.#listed(answered, ANSWERED, ANSWERED_COUNT, address);
+    }
+    answered.setTime(at, 0, Math.max(sentMs, answered.time(at, 0)));
+  }
+
+  /** The last row about a server in a list; -1: there is none. */
+  #rowOf(rows: NumberRows, list: number, address: string): number {
+    return rowOf(this.#rows, rows, this.#rows.names.count(this.#row, list), address);
   }
 
   /** A new row in front of a list. @returns its number */
-  #listed(rows: NumberRows, list: number, length: number, server: number): number {
+  #listed(rows: NumberRows, list: number, length: number, address: string): number {
     const { names } = this.#rows;
     const made = rows.add();
     rows.setCount(made, NEXT, names.count(this.#row, list));
-    rows.setCount(made, SERVER, server);
+    rows.setCount(made, SERVER, this.#rows.numberOf(address));
     names.setCount(this.#row, list, made + 1);
     names.increment(this.#row, length);
     return made;
@@ -340,13 +339,11 @@ export class NameView {
   #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
     const ttl = negativeTtlOf(reply!);
     if (ttl < 0) return;
-    const { names, ttls } = this.#rows;
-    const number = this.#rows.numberOf(server);
-    let at = names.count(this.#row, TTLS);
-    while (at > 0 && ttls.count(at - 1, SERVER) !== number) at = ttls.count(at - 1, NEXT);
-    const isSame = at > 0 && ttls.count(at - 1, LISTED) === ttl;
-    if (isSame && repliedMs! - ttls.time(at - 1, 0) < SAME_TTL_MS) return;
-    const made = this.#listed(ttls, TTLS, TTL_COUNT, number);
+    const { ttls } = this.#rows;
+    const at = this.#rowOf(ttls, TTLS, server);
+    const isSame = at >= 0 && ttls.count(at, LISTED) === ttl;
+    if (isSame && repliedMs! - ttls.time(at, 0) < SAME_TTL_MS) return;
+    const made = this.#listed(ttls, TTLS, TTL_COUNT, server);
     ttls.setCount(made, LISTED, ttl);
     ttls.setTime(made, 0, repliedMs!);
   }
@@ -370,12 +367,12 @@ export class ServerOutcomes implements Iterable<readonly [server: string, Outcom
   }
 
   has(server: string): boolean {
-    return this.#find(server) > 0;
+    return this.#find(server) >= 0;
   }
 
   get(server: string): Outcomes | undefined {
     const at = this.#find(server);
-    return at === 0 ? undefined : outcomesIn(this.#rows.servers, at - 1, LISTED);
+    return at < 0 ? undefined : outcomesIn(this.#rows.servers, at, LISTED);
   }
 
   /** In the order in which they were first asked. */
@@ -391,12 +388,18 @@ export class ServerOutcomes implements Iterable<readonly [server: string, Outcom
   }
 
   #find(server: string): number {
-    const { servers } = this.#rows;
-    const number = this.#rows.knownNumberOf(server);
-    let at = this.#last;
-    while (at > 0 && servers.count(at - 1, SERVER) !== number) at = servers.count(at - 1, NEXT);
-    return at;
+    return rowOf(this.#rows, this.#rows.servers, this.#last, server);
   }
+}
+
+/** The first row about a server in the list that begins with the row `first` (counted from 1; 0: the list is empty); -1: there is none. */
+function rowOf(all: NameRows, rows: NumberRows, first: number, address: string): number {
+  // A server without a number is in no list, and gets none before it has a place in one: a capture may name any number of addresses.
+  const number = all.knownNumberOf(address);
+  if (number < 0) return -1;
+  let at = first;
+  while (at > 0 && rows.count(at - 1, SERVER) !== number) at = rows.count(at - 1, NEXT);
+  return at - 1;
 }
 
 function countIn(rows: NumberRows, row: number, from: number, outcome: number): void {
