@@ -31,9 +31,9 @@ const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16,
 
 /** What a batch has room for. */
 export interface ReceiveBatchOptions {
-  /** Datagrams; 64 where nothing is said. */
+  /** Datagrams; 64 by default. */
   readonly count?: number;
-  /** Whether senders and packet infos are told (they are where nothing is said): a connected socket has only one sender. */
+  /** Whether senders and packet infos are told, as they are by default: a connected socket has only one sender. */
   readonly senders?: boolean;
 }
 
@@ -108,16 +108,6 @@ export class ReceiveBatch {
       words[head + HEAD.NAME_LENGTH] = NAME_SLOT;
       words[head + HEAD.CONTROL_LENGTH] = CONTROL_SLOT;
     }
-  }
-
-  /** Whether what `receive` returned means that nothing was there. */
-  isEmpty(count: number): boolean {
-    return count === 0 || count === -ERRNO.EAGAIN;
-  }
-
-  /** Whether there may be more. */
-  isFull(count: number): boolean {
-    return count === BATCH;
   }
 
   length(i: number): number {

@@ -13,7 +13,7 @@ export interface QueuedSocket {
 }
 
 /**
- * Up to 64 datagrams of one turn, each with a socket of its own. A datagram that leaves wakes whoever waits for it, which is
+ * Up to 64 datagrams of one turn, from any sockets. A datagram that leaves wakes whoever waits for it, which is
  * more than a quarter of the call's cost; when the next ones follow at once it is awake already, and takes them all.
  */
 export class SendQueue {
@@ -31,7 +31,7 @@ export class SendQueue {
     return this.#at;
   }
 
-  /** How often all were sent. */
+  /** How often all were sent, as 32 bits: it changes with each batch, and begins anew. */
   get round(): number {
     return this.#round;
   }

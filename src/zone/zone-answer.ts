@@ -13,6 +13,7 @@ import type { ZoneData } from './zone-data.ts';
 
 /** Aliases of one zone that are followed one after the other. */
 const CHAIN_MAX = 10;
+/** A compression pointer reaches no further into a message (RFC 1035 section 4.1.4). */
 const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 

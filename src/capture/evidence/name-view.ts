@@ -97,7 +97,7 @@ export class NameRows {
     return this.#addresses[number]!;
   }
 
-  /** -1: no name has been asked there. */
+  /** -1: it has none, so that nothing is counted of it. */
   knownNumberOf(address: string): number {
     return this.#numbers.get(address) ?? -1;
   }

@@ -15,7 +15,7 @@ export interface ServedEndpoint {
   /** Told of queries that no block took; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
-  /** Decides whether what is said to such queries is sent; null: it is. */
+  /** Decides whether the reply to such a query is sent; null: it always is. */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
   /** A plugin threw: counts and logs, or with `debug` ends this worker. @returns SERVFAIL */
   readonly panicked: (error: unknown, query: Query) => Reply;
