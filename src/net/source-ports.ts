@@ -98,10 +98,12 @@ export class SourcePorts {
           : (this.#last + 1 + this.#parts.random.integer(count - 1)) % count;
       if (((ports[at] ?? null)?.waiting ?? 0) === 0) break;
     }
-    this.#drawn.push(at);
     this.#last = at;
     const present = ports[at] ?? null;
-    if (present?.isFit(now) === true) return present;
+    if (present?.isFit(now) === true) {
+      this.#drawn.push(at);
+      return present;
+    }
     if (present === null && !this.#parts.allowance.permits) {
       const other = this.#anyOpen();
       if (other !== null) return other;
@@ -109,6 +111,8 @@ export class SourcePorts {
     try {
       const made = new SourcePort(this.#parts, now, this.#forget);
       present?.retire();
+      // Only where something leaves: without that the batch has no end.
+      this.#drawn.push(at);
       return (ports[at] = made);
     } catch (error) {
       // No more descriptors: those that there are have to do.

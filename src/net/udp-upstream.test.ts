@@ -399,6 +399,26 @@ for (const transport of ['batched', 'plain'] as const) {
       }
     });
 
+    test('while no socket can be opened nothing is remembered of the queries that fail', async (t) => {
+      const drawn = new Set<number>();
+      const random = {
+        integer: (below: number): number => {
+          drawn.add(below);
+          return secureRandom.integer(below);
+        },
+      };
+      const network = systemNetwork({ clock: systemClock, random, transport });
+      const up = network.upstream(
+        upstreamParts('udp', await server(t, echo), { source: '192.0.2.77', sourcePorts: 64 }),
+      );
+      t.after(() => up.close());
+      for (let i = 0; i < 200; i++)
+        await assert.rejects(exchange(up, ask('a.example.'), 2000), { failure: 'local' });
+      // Ids are drawn where the port is still being opened.
+      drawn.delete(65_536);
+      assert.ok(Math.max(...drawn) <= 64, `one of ${Math.max(...drawn)} was drawn`);
+    });
+
     test('IPv6 upstreams are asked too', async (t) => {
       let port: number;
       try {
