@@ -45,6 +45,20 @@ describe('the time of a capture', () => {
     });
   });
 
+  it('of one input says nothing of the next, which may be a single packet of another year', () => {
+    const passed: number[] = [];
+    const steady = new SteadyTime<{ timeMs: number }>(
+      ({ timeMs }) => passed.push(timeMs),
+      (each) => each,
+      () => {},
+    );
+    for (const input of [[now, now + 1], [now + YEAR_MS]]) {
+      for (const timeMs of input) steady.take({ timeMs });
+      steady.end();
+    }
+    assert.deepEqual(passed, [now, now + 1, now + YEAR_MS]);
+  });
+
   it('of packets that are all years apart the last one is believed', () => {
     assert.deepEqual(given(now, now + YEAR_MS, now + 2 * YEAR_MS).passed, [now + 2 * YEAR_MS]);
   });

@@ -45,12 +45,14 @@ export class SteadyTime<T extends { readonly timeMs: number }> {
     this.#pass(item);
   }
 
-  /** No more will come. */
+  /** The input is over. What another one begins with is held against nothing before. */
   end(): void {
     const far = this.#far;
+    const isOnly = this.#nowMs === null;
     this.#far = null;
+    this.#nowMs = null;
     if (far === null) return;
-    if (this.#nowMs === null) this.#give(far);
+    if (isOnly) this.#give(far);
     else this.#drop(far);
   }
 
