@@ -5,9 +5,12 @@
 import { limit, type Limit } from '../base/limits.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
 
-/** Exchanges that are compared, of all places together: they are all in memory. More are left out, and that is told. */
+/**
+ * Exchanges that are compared, of all places together, besides those that wait for replies when these have come: they are all in memory. More are
+ * left out, and that is told.
+ */
 export const joinLimit: Limit = limit({ default: 100_000, min: 10, max: 10_000_000 });
-/** What was sent so shortly before a place was full may have ended, and so come, after it: milliseconds. */
+/** No exchange takes longer to its end, be it answered or lost: milliseconds. */
 const ENDING_MS = 16_000;
 /** Clocks of two machines may differ by this much without a search for the difference, milliseconds. */
 const NEAR_MS = 1000;
@@ -27,6 +30,8 @@ export class Vantage {
   readonly name: string;
   readonly exchanges: SeenExchange[] = [];
   leftOut = 0;
+  /** There is no more room, and all that has some has come. */
+  isOver = false;
   readonly #most: number;
   #lastMs = -Infinity;
 
@@ -36,18 +41,21 @@ export class Vantage {
     this.#most = most;
   }
 
+  /** Takes an exchange that has ended: they come in the order of their ends, and the lost ones late. */
   add(exchange: SeenExchange): void {
-    if (this.exchanges.length >= this.#most) {
+    const { sentMs } = exchange;
+    if (this.exchanges.length < this.#most) this.#lastMs = Math.max(this.#lastMs, sentMs);
+    else if (sentMs > this.#lastMs) {
       this.leftOut++;
+      this.isOver ||= sentMs > this.#lastMs + ENDING_MS;
       return;
     }
     this.exchanges.push(exchange);
-    this.#lastMs = Math.max(this.#lastMs, exchange.sentMs);
   }
 
-  /** What was sent later may have been left out. */
+  /** What was sent later may have come after the last one that had room. */
   get untilMs(): number {
-    return this.leftOut === 0 ? Infinity : this.#lastMs - ENDING_MS;
+    return this.leftOut === 0 ? Infinity : this.#lastMs - WAY_MS;
   }
 }
 

@@ -38,7 +38,7 @@ export async function captureJoin(
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
     const input = await openGiven(path, reading.remarks);
-    await reading.readWhole(input, () => vantage.leftOut > 0);
+    await reading.readWhole(input, () => vantage.isOver);
     if (vantage.leftOut > 0)
       reading.remarks.add(
         `only the first ${vantage.exchanges.length} exchanges are compared: captures of a shorter time are compared whole`,
