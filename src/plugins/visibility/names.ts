@@ -1,30 +1,16 @@
 /** Which namespace a name of the cluster belongs to. */
-import { TYPE } from '../../wire/iana.ts';
-import { LOWER, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
 import { HEADER } from '../../wire/iana.ts';
+import { firstName, layoutOf } from '../../wire/layout.ts';
+import { LOWER, NAME_MAX, suffixAt, type WireName } from '../../wire/name.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
+import { endOfName } from '../../wire/skip.ts';
 
 const SVC = Uint8Array.of(3, 0x73, 0x76, 0x63);
 const POD = Uint8Array.of(3, 0x70, 0x6f, 0x64);
 
 /** Says of the namespace `bytes[at, at + length)` whether it may be seen. */
 export type Sees = (bytes: Uint8Array, at: number, length: number) => boolean;
-
-/** Where the names of data begin, by type; but for NAPTR, where strings stand in front of it, others hold none. */
-const nameOffsets: ReadonlyMap<number, number> = new Map([
-  [TYPE.NS, 0],
-  [TYPE.CNAME, 0],
-  [TYPE.PTR, 0],
-  [TYPE.DNAME, 0],
-  [TYPE.MX, 2],
-  [TYPE.RP, 0],
-  [TYPE.AFSDB, 2],
-  [TYPE.KX, 2],
-  [TYPE.SRV, 6],
-  [TYPE.SVCB, 2],
-  [TYPE.HTTPS, 2],
-]);
 
 /** Finds the namespaces in names and replies. Looking allocates nothing. */
 export class NamespaceNames {
@@ -61,14 +47,27 @@ export class NamespaceNames {
       const { ownerAt: owner, type } = records;
       const asked = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
       if (!asked && this.#hidesAt(bytes, start, owner, sees)) return true;
-      if (type === TYPE.A || type === TYPE.AAAA) continue;
       const { dataAt, dataLength } = records;
-      const offset = type === TYPE.NAPTR ? naptrName(bytes, dataAt) : nameOffsets.get(type);
-      if (offset === undefined || offset >= dataLength) continue;
-      if (this.#hidesAt(bytes, start, dataAt + offset, sees)) return true;
-      if (type !== TYPE.RP) continue;
-      const second = behindName(bytes, dataAt);
-      if (second < dataAt + dataLength && this.#hidesAt(bytes, start, second, sees)) return true;
+      if (this.#hidesInData(bytes, start, dataAt, dataAt + dataLength, type, sees)) return true;
+    }
+    return false;
+  }
+
+  /** The same of the names in a record's data, `bytes[at, end)`. */
+  #hidesInData(
+    bytes: Uint8Array,
+    start: number,
+    at: number,
+    end: number,
+    type: number,
+    sees: Sees,
+  ): boolean {
+    const shape = layoutOf(type);
+    if (shape === undefined || shape.names === 0 || at === end) return false;
+    let name = firstName(bytes, start, at, end, shape);
+    for (let left = shape.names; left > 0; left--) {
+      if (this.#hidesAt(bytes, start, name, sees)) return true;
+      name = endOfName(bytes, name);
     }
     return false;
   }
@@ -102,20 +101,6 @@ export class NamespaceNames {
     this.#at = before;
     return before >= 0 && (isLabel(name, last, SVC) || isLabel(name, last, POD));
   }
-}
-
-/** Behind two numbers and three strings (RFC 3403 section 4.1). */
-function naptrName(bytes: Uint8Array, dataAt: number): number {
-  let at = dataAt + 4;
-  for (let i = 0; i < 3; i++) at += 1 + (bytes[at] ?? 0);
-  return at - dataAt;
-}
-
-/** Where a name in a message ends. */
-function behindName(bytes: Uint8Array, at: number): number {
-  let size = bytes[at]!;
-  for (; size > 0 && size < 0xc0; size = bytes[at]!) at += size + 1;
-  return at + (size === 0 ? 1 : 2);
 }
 
 function isLabel(name: Uint8Array, at: number, label: Uint8Array): boolean {

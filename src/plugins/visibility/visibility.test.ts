@@ -256,6 +256,10 @@ cluster.local {
       KX: `1 ${target}`,
       NAPTR: `1 1 "s" "SIP+D2U" "" ${target}`,
       RP: `. ${target}`,
+      MINFO: `. ${target}`,
+      RT: `1 ${target}`,
+      PX: `1 . ${target}`,
+      MB: target,
     };
     const templates = Object.entries(data).map(
       ([type, text]) =>
