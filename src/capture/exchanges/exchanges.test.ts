@@ -204,6 +204,30 @@ describe('exchanges', () => {
     );
   });
 
+  test('a query of the node itself needs no reply where it left, though replies that the node hands on leave there', () => {
+    // As `tcpdump -i any` shows them: 4 is what goes out, 0 what comes in.
+    const upstream = { ...service, from: '10.244.3.7', to: '192.0.2.53' };
+    const own = { ...service, from: '192.0.2.9', fromPort: 50_000 };
+    const handedOn = (ms: number, id: number): Sent[] => [
+      { ms, id, ends: upstream, ipId: 2 * id },
+      { ms, id, ends: upstream, ipId: 2 * id, ttl: 63, port: 4 },
+      { ms: ms + 1, id, ends: upstream, ipId: 2 * id + 1, reply: true },
+      { ms: ms + 1, id, ends: upstream, ipId: 2 * id + 1, ttl: 63, port: 4, reply: true },
+    ];
+    const { exchanges } = read([
+      { ms: 0, id: 1, ends: own, port: 4 },
+      ...handedOn(1, 2),
+      ...handedOn(3, 3),
+      { ms: 5, id: 1, ends: own, reply: true },
+      { ms: 6, id: 4, ends: own, port: 4 },
+      { ms: 7, id: 4, ends: own, reply: true },
+    ]);
+    assert.deepEqual(
+      exchanges.map(({ ending }) => ending),
+      ['answered', 'answered', 'answered', 'answered'],
+    );
+  });
+
   test('what was asked just before the end of a capture is not called lost', () => {
     const { exchanges } = read([{ ms: 0 }, { ms: 4000, id: 8 }, { ms: 5000, id: 9 }]);
     assert.deepEqual(

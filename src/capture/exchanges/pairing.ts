@@ -32,6 +32,9 @@ const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
 
+/** No interface. */
+const NOWHERE = -1;
+
 /** Said of each message that is not whole. */
 export const cutRemark =
   'the capture has only the beginning of a message (take more of each packet: tcpdump -s 0)';
@@ -68,7 +71,7 @@ export class Pairing {
   readonly #waiting = new Map<string, Waiting>();
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, Waiting>();
-  readonly #answered = new Map<string, number>();
+  readonly #answered = new Map<string, Answered>();
   /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #key = Buffer.alloc(64);
@@ -181,13 +184,19 @@ export class Pairing {
     const waiting = this.#waiting.get(key);
     const { timeMs } = message;
     if (waiting === undefined || !answers(head, waiting.exchange)) {
-      if (this.#answered.has(key)) {
+      const answered = this.#answered.get(key);
+      if (answered !== undefined) {
         this.counts.copies++;
-        this.#deliveries(message.port).came++;
+        // Others pass an interface without having been expected at it: replies that a node hands on leave where its own queries do.
+        if (answered.expectedAt === message.port) {
+          this.#deliveries(message.port).came++;
+          answered.expectedAt = NOWHERE;
+        }
       } else if (!this.#stray(message, head)) this.counts.unasked++;
       return;
     }
-    this.#answered.set(key, timeMs);
+    const answered: Answered = { timeMs, expectedAt: NOWHERE };
+    this.#answered.set(key, answered);
     if (waiting.hop !== null) {
       waiting.hop.repliedMs ??= timeMs;
       waiting.hop.replyBytes = message.end - message.start;
@@ -204,6 +213,7 @@ export class Pairing {
         exchange.strandedBytes = bytes;
         return;
       }
+      if (!needsFragments(bytes)) answered.expectedAt = waiting.port;
     } else if (exchange.strandedBytes > 0) {
       if (!needsFragments(exchange.strandedBytes)) this.#deliveries(message.port).came++;
       exchange.strandedBytes = 0;
@@ -295,8 +305,8 @@ export class Pairing {
       this.#forget(waiting);
       this.#finish(waiting.exchange, 'lost');
     }
-    for (const [key, at] of this.#answered) {
-      if (now - at < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
+    for (const [key, { timeMs }] of this.#answered) {
+      if (now - timeMs < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
       this.#answered.delete(key);
     }
   }
@@ -323,6 +333,12 @@ export class Pairing {
     out[at + 6] = of.protocol === 'udp' ? 1 : 2;
     return out.toString('latin1', 0, at + 7);
   }
+}
+
+interface Answered {
+  readonly timeMs: number;
+  /** The interface that the reply was not seen at and should come to; `NOWHERE`: none. */
+  expectedAt: number;
 }
 
 interface Waiting {
