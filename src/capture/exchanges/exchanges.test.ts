@@ -228,6 +228,28 @@ describe('exchanges', () => {
     );
   });
 
+  test('of a question that a socket sends twice in a moment both are answered by one reply, or both are lost', () => {
+    const { exchanges } = read([
+      { ms: 0, ipId: 5 },
+      { ms: 0.02, ipId: 6 },
+      { ms: 1, reply: true, ipId: 7 },
+      { ms: 1, reply: true, ipId: 8 },
+      { ms: 100, id: 9, ipId: 11 },
+      { ms: 101, id: 9, ipId: 12 },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges.map(({ id, ending, attempt }) => [id, ending, attempt]),
+      [
+        [7, 'answered', 1],
+        [7, 'answered', 2],
+        [9, 'lost', 1],
+        [9, 'lost', 2],
+        [999, 'open', 1],
+      ],
+    );
+  });
+
   test('what was asked just before the end of a capture is not called lost', () => {
     const { exchanges } = read([{ ms: 0 }, { ms: 4000, id: 8 }, { ms: 5000, id: 9 }]);
     assert.deepEqual(

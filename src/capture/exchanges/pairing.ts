@@ -18,6 +18,10 @@ import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts'
 const waitingLimit: Limit = limit({ default: 40_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
+/** Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one reply answers both, milliseconds. */
+const TWICE_MS = 100;
+/** So often at most. */
+const TWICE_MAX = 16;
 /** Copies of one packet are captured within this time. */
 const COPY_MS = 50;
 /** So long replies are known, to tell copies of them. */
@@ -113,7 +117,7 @@ export class Pairing {
     for (const waiting of this.#waiting.values()) {
       const { exchange, hop } = waiting;
       if (hop === null)
-        this.#finish(exchange, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
+        this.#finishAll(waiting, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
     }
     this.#waiting.clear();
     this.#asked.clear();
@@ -139,16 +143,23 @@ export class Pairing {
       this.#hop(first, message, key);
       return;
     }
+    const repeated = before !== null && before.exchange.name === head.name;
+    let earlier: PairedExchange[] | null = null;
     if (before !== null) {
       this.#forget(before);
-      this.#finish(before.exchange, 'retried');
+      const sinceMs = message.timeMs - before.exchange.sentMs;
+      const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
+      if (isTwice && sinceMs < TWICE_MS && (before.earlier?.length ?? 0) < TWICE_MAX)
+        earlier = [...(before.earlier ?? []), before.exchange];
+      else this.#finishAll(before, 'retried');
     }
-    const repeated = before !== null && before.exchange.name === head.name;
     const attempt = repeated ? before.exchange.attempt + 1 : 1;
     const [client, server] = [this.#source(message), this.#server(message)];
     const exchange = new PairedExchange(message, head, client, server, attempt, this.#copies);
     const { ipId, ttl, port } = message;
-    const waiting: Waiting = { exchange, key, hopKeys: null, question, ipId, ttl, port, hop: null };
+    const waiting: Waiting = {
+      ...{ exchange, earlier, key, hopKeys: null, question, ipId, ttl, port, hop: null },
+    };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
     this.#events.begun?.(exchange);
@@ -162,7 +173,7 @@ export class Pairing {
       if (left-- === 0) break;
       this.#remarks.add('more queries wait for replies than are followed: the oldest was given up');
       this.#forget(oldest);
-      this.#finish(oldest.exchange, 'lost');
+      this.#finishAll(oldest, 'lost');
     }
   }
 
@@ -175,7 +186,18 @@ export class Pairing {
     exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
     (first.hopKeys ??= []).push(key);
     const { hopKeys, question } = first;
-    this.#waiting.set(key, { exchange, key: first.key, hopKeys, question, ipId, ttl, port, hop });
+    const { earlier } = first;
+    this.#waiting.set(key, {
+      exchange,
+      earlier,
+      key: first.key,
+      hopKeys,
+      question,
+      ipId,
+      ttl,
+      port,
+      hop,
+    });
   }
 
   #reply(message: PassingMessage, head: MessageHead): void {
@@ -198,8 +220,12 @@ export class Pairing {
     const answered: Answered = { timeMs, expectedAt: NOWHERE };
     this.#answered.set(key, answered);
     if (waiting.hop !== null) {
-      waiting.hop.repliedMs ??= timeMs;
-      waiting.hop.replyBytes = message.end - message.start;
+      const { address } = waiting.hop.server;
+      const same = waiting.earlier?.flatMap(({ hops }) => hops) ?? [];
+      for (const hop of [waiting.hop, ...same.filter(({ server }) => server.address === address)]) {
+        hop.repliedMs ??= timeMs;
+        hop.replyBytes = message.end - message.start;
+      }
       return;
     }
     const { exchange } = waiting;
@@ -219,8 +245,10 @@ export class Pairing {
       exchange.strandedBytes = 0;
     }
     this.#forget(waiting);
+    if (waiting.earlier !== null)
+      for (const each of waiting.earlier) each.answer(message, head, this.#copies);
     exchange.answer(message, head, this.#copies);
-    this.#finish(exchange, 'answered');
+    this.#finishAll(waiting, 'answered');
   }
 
   #deliveries(port: number): { expected: number; came: number } {
@@ -282,6 +310,11 @@ export class Pairing {
     return isIt ? asked : null;
   }
 
+  #finishAll({ exchange, earlier }: Waiting, ending: SeenExchange['ending']): void {
+    if (earlier !== null) for (const each of earlier) this.#finish(each, ending);
+    this.#finish(exchange, ending);
+  }
+
   #finish(exchange: SeenExchange, ending: SeenExchange['ending']): void {
     exchange.ending = ending;
     this.#events.ended(exchange);
@@ -303,7 +336,7 @@ export class Pairing {
         continue;
       }
       this.#forget(waiting);
-      this.#finish(waiting.exchange, 'lost');
+      this.#finishAll(waiting, 'lost');
     }
     for (const [key, { timeMs }] of this.#answered) {
       if (now - timeMs < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
@@ -343,6 +376,8 @@ interface Answered {
 
 interface Waiting {
   readonly exchange: PairedExchange;
+  /** The same question from the same socket, sent a moment before: they end together. */
+  readonly earlier: readonly PairedExchange[] | null;
   /** Of the exchange, and of its hops; null: it has none. */
   readonly key: string;
   hopKeys: string[] | null;
