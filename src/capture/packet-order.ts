@@ -1,45 +1,107 @@
-/** Packets of exchanges put into the order of their times: exchanges become known when they end, which may be long after they began. */
-import type { SeenExchange } from './exchanges/seen-exchange.ts';
+/** Packets put into the order of their times: those of several interfaces are written in turns, and exchanges become known when they end. */
 import type { Frame } from './packets/frame.ts';
-import { packetsOf } from './written-packet.ts';
 
-/** No exchange ends later than this after it began, milliseconds. */
-const LATEST_MS = 16_000;
-/** Packets that are held at most; then the earlier half is let go, whatever comes. */
+/** Packets that are held at most, and their bytes; then the earlier half is let go, whatever comes. */
 const HELD_MAX = 40_000;
+const HELD_BYTES = 32 * 1024 * 1024;
+/** Packets of several interfaces are written so late at most, milliseconds: dumpcap takes turns of tenths of a second. */
+export const TURN_MS = 1000;
+/** Packets of one interface that was read by several processors go back by less than this; they are left as they stand, milliseconds. */
+const NEAR_MS = 10;
+/** What goes back by more than this is another capture, milliseconds. */
+export const BACK_MS = 5000;
 
 /** Holds packets until nothing earlier can come. */
 export class PacketOrder {
   readonly #give: (frame: Frame) => void;
+  readonly #windowMs: number;
   #held: Frame[] = [];
+  #bytes = 0;
   #sortAt = 4000;
+  #newestMs = -Infinity;
+  /** When the first of what is held can be let go. */
+  #dueMs = Infinity;
 
-  constructor(give: (frame: Frame) => void) {
+  /** @param windowMs no packet is of a time so far before one that came earlier, milliseconds */
+  constructor(give: (frame: Frame) => void, windowMs: number) {
     this.#give = give;
+    this.#windowMs = windowMs;
   }
 
-  add(exchange: SeenExchange): void {
-    for (const frame of packetsOf(exchange)) this.#held.push(frame);
-    if (this.#held.length < this.#sortAt) return;
-    this.#sort();
-    const newest = this.#held.at(-1)!.timeMs;
-    const late = this.#held.findIndex(({ timeMs }) => timeMs > newest - LATEST_MS);
-    this.#release(this.#held.length >= HELD_MAX ? Math.max(late, HELD_MAX / 2) : late);
-    // Sorting again pays when there is as much more.
-    this.#sortAt = Math.min(HELD_MAX, this.#held.length + 4000);
+  /** @param frame stays as it is: nobody else writes into its bytes */
+  add(frame: Frame): void {
+    const { timeMs } = frame;
+    if (this.#held.length === 0) this.#dueMs = timeMs + 2 * this.#windowMs;
+    this.#held.push(frame);
+    this.#bytes += frame.end - frame.start;
+    if (timeMs > this.#newestMs) this.#newestMs = timeMs;
+    const full = this.#bytes > HELD_BYTES || this.#held.length >= HELD_MAX;
+    if (full || this.#held.length >= this.#sortAt || this.#newestMs > this.#dueMs)
+      this.#release(full);
   }
 
   /** Gives all that is left. */
   end(): void {
     this.#sort();
-    this.#release(this.#held.length);
+    this.#let(this.#held.length);
+    this.#newestMs = -Infinity;
+  }
+
+  #release(full: boolean): void {
+    this.#sort();
+    const late = this.#held.findIndex(({ timeMs }) => timeMs > this.#newestMs - this.#windowMs);
+    this.#let(full ? Math.max(late, this.#held.length >> 1) : late);
+    // Sorting again pays when there is as much more.
+    this.#sortAt = Math.min(HELD_MAX, this.#held.length + 4000);
+    this.#dueMs = this.#newestMs + this.#windowMs;
   }
 
   #sort(): void {
     this.#held.sort((one, other) => one.timeMs - other.timeMs);
   }
 
-  #release(count: number): void {
-    for (const frame of this.#held.splice(0, count)) this.#give(frame);
+  #let(count: number): void {
+    for (const frame of this.#held.splice(0, count)) {
+      this.#bytes -= frame.end - frame.start;
+      this.#give(frame);
+    }
   }
+}
+
+/**
+ * Gives the packets of one capture in the order of their times. As long as there is one interface and nothing has gone far back, each passes
+ * as it comes: to hold packets takes copies of them.
+ */
+export class CaptureOrder {
+  readonly #give: (frame: Frame) => void;
+  readonly #order: PacketOrder;
+  #newestMs = -Infinity;
+  #isHolding = false;
+
+  constructor(give: (frame: Frame) => void) {
+    this.#give = give;
+    this.#order = new PacketOrder(give, TURN_MS);
+  }
+
+  /** @param interfaces how many the capture has described by now */
+  take(frame: Frame, interfaces: number): void {
+    const { timeMs } = frame;
+    if (timeMs < this.#newestMs - BACK_MS) this.end();
+    if (interfaces > 1 || timeMs < this.#newestMs - NEAR_MS) this.#isHolding = true;
+    if (timeMs > this.#newestMs) this.#newestMs = timeMs;
+    if (this.#isHolding) this.#order.add(ownFrame(frame));
+    else this.#give(frame);
+  }
+
+  /** No more will come, or nothing for a while. */
+  end(): void {
+    this.#order.end();
+    this.#newestMs = -Infinity;
+  }
+}
+
+/** A frame that stays when the reader goes on. */
+export function ownFrame(frame: Frame): Frame {
+  const bytes = frame.bytes.slice(frame.start, frame.end);
+  return { ...frame, bytes, start: 0, end: bytes.length };
 }

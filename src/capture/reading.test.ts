@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { dnsMessage, linked, pcapFile, udpPacket } from '../../test/kit/packets.ts';
+import {
+  back,
+  dnsMessage,
+  linked,
+  pcapFile,
+  pcapngFile,
+  udpPacket,
+} from '../../test/kit/packets.ts';
 import { CONTROL, writeControl } from '../wire/frame-stream.ts';
+import type { SeenExchange } from './exchanges/seen-exchange.ts';
 import { openStream } from './input.ts';
 import { LINK } from './packets/frame.ts';
 import { Remarks } from './packets/remarks.ts';
@@ -34,4 +42,79 @@ test('one packet with the time of another year does not make a capture of a seco
 test('what a stream calls itself reaches no terminal as it came', async () => {
   const reading = await read(writeControl(CONTROL.START, ['protobuf:\u001b]0;mine\u0007']));
   assert.deepEqual(remarksOf(reading), ['a stream of protobuf:\\x1b]0;mine\\x07, not of dnstap']);
+});
+
+/** A query every 50 ms at a pod and, translated, at the server: each interface is written for itself, as dumpcap does. */
+function inTurns(): Uint8Array {
+  const at = (port: number) =>
+    Array.from({ length: 60 }, (_, nth) => {
+      const timeMs = 1.7e12 + nth * 50 + port * 0.1;
+      const to = port === 0 ? '10.96.0.10' : '10.244.3.7';
+      const ends = { from: '10.244.1.5', fromPort: 4000 + nth, to, toPort: 53 };
+      const message = { id: nth + 1 };
+      const ttl = 64 - port;
+      const query = udpPacket(ends, dnsMessage('www.example.', 'A', message), 700 + nth, ttl);
+      const reply = dnsMessage('www.example.', 'A', { ...message, reply: true });
+      return [
+        { timeMs, port, bytes: linked(query, LINK.ETHERNET) },
+        {
+          timeMs: timeMs + 1 - 0.2 * port,
+          port,
+          bytes: linked(udpPacket(back(ends), reply, 900 + nth, 63 + port), LINK.ETHERNET),
+        },
+      ];
+    }).flat();
+  const [pod, server] = [at(0), at(1)];
+  // Eight packets are 0.2 s.
+  const turns = Array.from({ length: 15 }, (_, turn) =>
+    [server, pod].flatMap((list) => list.slice(turn * 8, turn * 8 + 8)),
+  );
+  return pcapngFile(LINK.ETHERNET, 2, turns.flat());
+}
+
+test('packets of two interfaces that were written in turns are read in the order of their times', async () => {
+  const exchanges: SeenExchange[] = [];
+  const times: number[] = [];
+  const reading = new Reading({
+    ended: (each) => exchanges.push(each),
+    frame: ({ timeMs }) => times.push(timeMs),
+  });
+  await reading.readWhole(await openStream('it', Readable.from([inTurns()]), new Remarks()));
+  assert.deepEqual(
+    times,
+    times.toSorted((one, other) => one - other),
+  );
+  assert.equal(times.length, 240);
+  assert.deepEqual(
+    exchanges.map(({ server, hops, ending }) => [
+      server.address,
+      hops.map((hop) => hop.server.address).join(),
+      ending,
+    ]),
+    Array.from({ length: 60 }, () => ['10.96.0.10', '10.244.3.7', 'answered']),
+  );
+});
+
+test('what has come through a pipe is read though no more comes for a while', async () => {
+  const file = inTurns();
+  const frames: number[] = [];
+  const pipe = new Readable({ read: () => undefined });
+  const reading = new Reading({ frame: ({ number }) => frames.push(number) });
+  pipe.push(file);
+  const read = reading.readWhole(await openStream('it', pipe, new Remarks()));
+  while (frames.length < 240) await new Promise((done) => setTimeout(done, 50));
+  pipe.push(null);
+  await read;
+  assert.equal(frames.length, 240);
+});
+
+test('a capture appended to one of the same time is read behind it, not amid it', async () => {
+  const numbers: number[] = [];
+  const file = inTurns();
+  const reading = new Reading({ frame: ({ number }) => numbers.push(number) });
+  await reading.read(await openStream('one', Readable.from([file]), new Remarks()));
+  const first = numbers.length;
+  await reading.read(await openStream('two', Readable.from([file]), new Remarks()));
+  assert.equal(first, 240);
+  assert.deepEqual(numbers.slice(0, 240), numbers.slice(240));
 });

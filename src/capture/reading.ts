@@ -17,13 +17,11 @@ import { Remarks } from './packets/remarks.ts';
 import { DnstapReader } from './records/dnstap-messages.ts';
 import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
 import { SearchDomains } from './exchanges/search-walk.ts';
+import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
 import { SteadyTime } from './steady-time.ts';
 
 /** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
 export const usualPorts: readonly number[] = [53, 5353];
-
-/** Packets of several interfaces may be out of order by milliseconds; what goes back by more is another capture. */
-const BACK_MS = 5000;
 
 /** Who is told of what is read. All of it is optional. */
 export interface ReadingEvents {
@@ -74,6 +72,7 @@ export class Reading {
     ownFrame,
     ({ number }) => this.remarks.add(strangeTime('packet'), `frame ${number}`),
   );
+  readonly #order = new CaptureOrder((frame) => this.#steadyFrames.take(frame));
   readonly #steadyMessages = new SteadyTime<PassingMessage>(
     (message) => {
       if (this.#isWanted(message.timeMs)) this.takeMessage(message);
@@ -125,11 +124,20 @@ export class Reading {
       if (!stopped()) this.remarks.add(`${input.name} is empty`);
       return;
     }
-    for await (const chunk of input.chunks) {
-      reader.push(chunk);
-      if (reader.broken || stopped()) break;
+    // Who watches a pipe sees the last packets when no more come for now.
+    let pause: NodeJS.Timeout | undefined;
+    try {
+      for await (const chunk of input.chunks) {
+        clearTimeout(pause);
+        reader.push(chunk);
+        if (reader.broken || stopped()) break;
+        if (input.size === null) pause = setTimeout(() => this.#order.end(), TURN_MS);
+      }
+    } finally {
+      clearTimeout(pause);
     }
     reader.end();
+    this.#order.end();
     this.#steadyFrames.end();
     this.#steadyMessages.end();
   }
@@ -177,12 +185,16 @@ export class Reading {
   }
 
   #readerOf(format: Format): CaptureReader | null {
-    const take = (frame: Frame): void => this.#steadyFrames.take(frame);
     switch (format) {
       case 'pcap':
-        return new PcapReader(take, this.remarks);
-      case 'pcapng':
-        return new PcapngReader(take, this.remarks);
+        return new PcapReader((frame) => this.#order.take(frame, 1), this.remarks);
+      case 'pcapng': {
+        const reader: PcapngReader = new PcapngReader(
+          (frame) => this.#order.take(frame, reader.interfaces),
+          this.remarks,
+        );
+        return reader;
+      }
       case 'dnstap':
         return new DnstapReader((message) => this.#steadyMessages.take(message), this.remarks);
       case 'text':
@@ -240,10 +252,4 @@ export class Reading {
 
 function strangeTime(what: string): string {
   return `the time of a ${what} is far from that of all around it: it was passed over`;
-}
-
-/** A frame that stays when the reader goes on. */
-function ownFrame(frame: Frame): Frame {
-  const bytes = frame.bytes.slice(frame.start, frame.end);
-  return { ...frame, bytes, start: 0, end: bytes.length };
 }

@@ -7,6 +7,7 @@ import type { Frame } from '../capture/packets/frame.ts';
 import { PcapngWriter } from '../capture/packets/pcapng.ts';
 import type { Redaction } from '../capture/redaction.ts';
 import { PacketOrder } from '../capture/packet-order.ts';
+import { packetsOf } from '../capture/written-packet.ts';
 import type { Naming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow, lookupRows } from './capture-rows.ts';
@@ -60,7 +61,7 @@ export function captureOutputs(
       : write === null
         ? null
         : openPackets(write);
-  const order = new PacketOrder((frame) => packets?.packet(frame));
+  const order = exchangeOrder((frame) => packets?.packet(frame));
   const hidden = <T extends SeenExchange>(exchange: T): SeenExchange =>
     redaction === null ? exchange : redaction.exchange(exchange);
   const named = (peer: SeenExchange['client']): SeenExchange['client'] & { name?: string } => {
@@ -70,7 +71,7 @@ export function captureOutputs(
   };
   return {
     exchange(exchange) {
-      if (packets !== null && !asPassed) order.add(hidden(exchange));
+      if (packets !== null && !asPassed) order.exchange(hidden(exchange));
       if (output !== 'text' && output !== 'json') return;
       // Names are of the addresses as they are; what is shown besides is hidden.
       const { client, server, hops } = exchange;
@@ -102,15 +103,32 @@ export function captureOutputs(
   };
 }
 
+/** No exchange ends later than this after it began, milliseconds. */
+const LATEST_MS = 16_000;
+
+/** Packets of exchanges in the order of their times: exchanges become known when they end. */
+function exchangeOrder(give: (frame: Frame) => void): {
+  exchange(exchange: SeenExchange): void;
+  end(): void;
+} {
+  const order = new PacketOrder(give, LATEST_MS);
+  return {
+    exchange(exchange) {
+      for (const frame of packetsOf(exchange)) order.add(frame);
+    },
+    end: () => order.end(),
+  };
+}
+
 /** A file of packets made from exchanges. @throws Problem */
 export function packetsFile(path: string): {
   exchange(exchange: SeenExchange): void;
   close(): void;
 } {
   const packets = openPackets(path);
-  const order = new PacketOrder((frame) => packets.packet(frame));
+  const order = exchangeOrder((frame) => packets.packet(frame));
   return {
-    exchange: (exchange) => order.add(exchange),
+    exchange: (exchange) => order.exchange(exchange),
     close() {
       order.end();
       packets.close();

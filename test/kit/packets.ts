@@ -215,3 +215,28 @@ export function pcapFile(
   }
   return Buffer.concat(parts);
 }
+
+/** A pcapng file of packets that were captured at so many interfaces at once (`port` says at which), as they stand in the list. */
+export function pcapngFile(
+  link: number,
+  interfaces: number,
+  packets: readonly Captured[],
+): Uint8Array {
+  const parts: Buffer[] = [];
+  const block = (type: number, body: readonly number[], bytes: Uint8Array = new Uint8Array(0)) => {
+    const padded = (bytes.length + 3) & ~3;
+    const out = Buffer.alloc(12 + body.length * 4 + padded);
+    [type, out.length, ...body].forEach((word, at) => out.writeUInt32LE(word >>> 0, at * 4));
+    out.set(bytes, 8 + body.length * 4);
+    out.writeUInt32LE(out.length, out.length - 4);
+    parts.push(out);
+  };
+  block(0x0a0d0d0a, [0x1a2b3c4d, 1, 0xffff_ffff, 0xffff_ffff]);
+  for (let at = 0; at < interfaces; at++) block(1, [link, 262_144]);
+  for (const { timeMs, bytes, port = 0 } of packets) {
+    const micros = Math.round(timeMs * 1000);
+    const time = [Math.floor(micros / 0x1_0000_0000), micros % 0x1_0000_0000];
+    block(6, [port, ...time, bytes.length, bytes.length], bytes);
+  }
+  return Buffer.concat(parts);
+}

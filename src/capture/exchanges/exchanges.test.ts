@@ -204,6 +204,52 @@ describe('exchanges', () => {
     );
   });
 
+  test('a query of the node itself needs no reply where it left, though replies that the node hands on leave there', () => {
+    // As `tcpdump -i any` shows them: 4 is what goes out, 0 what comes in.
+    const upstream = { ...service, from: '10.244.3.7', to: '192.0.2.53' };
+    const own = { ...service, from: '192.0.2.9', fromPort: 50_000 };
+    const handedOn = (ms: number, id: number): Sent[] => [
+      { ms, id, ends: upstream, ipId: 2 * id },
+      { ms, id, ends: upstream, ipId: 2 * id, ttl: 63, port: 4 },
+      { ms: ms + 1, id, ends: upstream, ipId: 2 * id + 1, reply: true },
+      { ms: ms + 1, id, ends: upstream, ipId: 2 * id + 1, ttl: 63, port: 4, reply: true },
+    ];
+    const { exchanges } = read([
+      { ms: 0, id: 1, ends: own, port: 4 },
+      ...handedOn(1, 2),
+      ...handedOn(3, 3),
+      { ms: 5, id: 1, ends: own, reply: true },
+      { ms: 6, id: 4, ends: own, port: 4 },
+      { ms: 7, id: 4, ends: own, reply: true },
+    ]);
+    assert.deepEqual(
+      exchanges.map(({ ending }) => ending),
+      ['answered', 'answered', 'answered', 'answered'],
+    );
+  });
+
+  test('of a question that a socket sends twice in a moment both are answered by one reply, or both are lost', () => {
+    const { exchanges } = read([
+      { ms: 0, ipId: 5 },
+      { ms: 0.02, ipId: 6 },
+      { ms: 1, reply: true, ipId: 7 },
+      { ms: 1, reply: true, ipId: 8 },
+      { ms: 100, id: 9, ipId: 11 },
+      { ms: 101, id: 9, ipId: 12 },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges.map(({ id, ending, attempt }) => [id, ending, attempt]),
+      [
+        [7, 'answered', 1],
+        [7, 'answered', 2],
+        [9, 'lost', 1],
+        [9, 'lost', 2],
+        [999, 'open', 1],
+      ],
+    );
+  });
+
   test('what was asked just before the end of a capture is not called lost', () => {
     const { exchanges } = read([{ ms: 0 }, { ms: 4000, id: 8 }, { ms: 5000, id: 9 }]);
     assert.deepEqual(

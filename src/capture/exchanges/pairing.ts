@@ -18,6 +18,10 @@ import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts'
 const waitingLimit: Limit = limit({ default: 40_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
+/** Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one reply answers both, milliseconds. */
+const TWICE_MS = 100;
+/** So often at most. */
+const TWICE_MAX = 16;
 /** Copies of one packet are captured within this time. */
 const COPY_MS = 50;
 /** So long replies are known, to tell copies of them. */
@@ -31,6 +35,9 @@ const SERVERS = 256;
 const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
+
+/** No interface. */
+const NOWHERE = -1;
 
 /** Said of each message that is not whole. */
 export const cutRemark =
@@ -68,7 +75,7 @@ export class Pairing {
   readonly #waiting = new Map<string, Waiting>();
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, Waiting>();
-  readonly #answered = new Map<string, number>();
+  readonly #answered = new Map<string, Answered>();
   /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #key = Buffer.alloc(64);
@@ -110,7 +117,7 @@ export class Pairing {
     for (const waiting of this.#waiting.values()) {
       const { exchange, hop } = waiting;
       if (hop === null)
-        this.#finish(exchange, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
+        this.#finishAll(waiting, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
     }
     this.#waiting.clear();
     this.#asked.clear();
@@ -136,16 +143,23 @@ export class Pairing {
       this.#hop(first, message, key);
       return;
     }
+    const repeated = before !== null && before.exchange.name === head.name;
+    let earlier: PairedExchange[] | null = null;
     if (before !== null) {
       this.#forget(before);
-      this.#finish(before.exchange, 'retried');
+      const sinceMs = message.timeMs - before.exchange.sentMs;
+      const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
+      if (isTwice && sinceMs < TWICE_MS && (before.earlier?.length ?? 0) < TWICE_MAX)
+        earlier = [...(before.earlier ?? []), before.exchange];
+      else this.#finishAll(before, 'retried');
     }
-    const repeated = before !== null && before.exchange.name === head.name;
     const attempt = repeated ? before.exchange.attempt + 1 : 1;
     const [client, server] = [this.#source(message), this.#server(message)];
     const exchange = new PairedExchange(message, head, client, server, attempt, this.#copies);
     const { ipId, ttl, port } = message;
-    const waiting: Waiting = { exchange, key, hopKeys: null, question, ipId, ttl, port, hop: null };
+    const waiting: Waiting = {
+      ...{ exchange, earlier, key, hopKeys: null, question, ipId, ttl, port, hop: null },
+    };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
     this.#events.begun?.(exchange);
@@ -159,7 +173,7 @@ export class Pairing {
       if (left-- === 0) break;
       this.#remarks.add('more queries wait for replies than are followed: the oldest was given up');
       this.#forget(oldest);
-      this.#finish(oldest.exchange, 'lost');
+      this.#finishAll(oldest, 'lost');
     }
   }
 
@@ -172,7 +186,18 @@ export class Pairing {
     exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
     (first.hopKeys ??= []).push(key);
     const { hopKeys, question } = first;
-    this.#waiting.set(key, { exchange, key: first.key, hopKeys, question, ipId, ttl, port, hop });
+    const { earlier } = first;
+    this.#waiting.set(key, {
+      exchange,
+      earlier,
+      key: first.key,
+      hopKeys,
+      question,
+      ipId,
+      ttl,
+      port,
+      hop,
+    });
   }
 
   #reply(message: PassingMessage, head: MessageHead): void {
@@ -181,16 +206,26 @@ export class Pairing {
     const waiting = this.#waiting.get(key);
     const { timeMs } = message;
     if (waiting === undefined || !answers(head, waiting.exchange)) {
-      if (this.#answered.has(key)) {
+      const answered = this.#answered.get(key);
+      if (answered !== undefined) {
         this.counts.copies++;
-        this.#deliveries(message.port).came++;
+        // Others pass an interface without having been expected at it: replies that a node hands on leave where its own queries do.
+        if (answered.expectedAt === message.port) {
+          this.#deliveries(message.port).came++;
+          answered.expectedAt = NOWHERE;
+        }
       } else if (!this.#stray(message, head)) this.counts.unasked++;
       return;
     }
-    this.#answered.set(key, timeMs);
+    const answered: Answered = { timeMs, expectedAt: NOWHERE };
+    this.#answered.set(key, answered);
     if (waiting.hop !== null) {
-      waiting.hop.repliedMs ??= timeMs;
-      waiting.hop.replyBytes = message.end - message.start;
+      const { address } = waiting.hop.server;
+      const same = waiting.earlier?.flatMap(({ hops }) => hops) ?? [];
+      for (const hop of [waiting.hop, ...same.filter(({ server }) => server.address === address)]) {
+        hop.repliedMs ??= timeMs;
+        hop.replyBytes = message.end - message.start;
+      }
       return;
     }
     const { exchange } = waiting;
@@ -204,13 +239,16 @@ export class Pairing {
         exchange.strandedBytes = bytes;
         return;
       }
+      if (!needsFragments(bytes)) answered.expectedAt = waiting.port;
     } else if (exchange.strandedBytes > 0) {
       if (!needsFragments(exchange.strandedBytes)) this.#deliveries(message.port).came++;
       exchange.strandedBytes = 0;
     }
     this.#forget(waiting);
+    if (waiting.earlier !== null)
+      for (const each of waiting.earlier) each.answer(message, head, this.#copies);
     exchange.answer(message, head, this.#copies);
-    this.#finish(exchange, 'answered');
+    this.#finishAll(waiting, 'answered');
   }
 
   #deliveries(port: number): { expected: number; came: number } {
@@ -272,6 +310,11 @@ export class Pairing {
     return isIt ? asked : null;
   }
 
+  #finishAll({ exchange, earlier }: Waiting, ending: SeenExchange['ending']): void {
+    if (earlier !== null) for (const each of earlier) this.#finish(each, ending);
+    this.#finish(exchange, ending);
+  }
+
   #finish(exchange: SeenExchange, ending: SeenExchange['ending']): void {
     exchange.ending = ending;
     this.#events.ended(exchange);
@@ -293,10 +336,10 @@ export class Pairing {
         continue;
       }
       this.#forget(waiting);
-      this.#finish(waiting.exchange, 'lost');
+      this.#finishAll(waiting, 'lost');
     }
-    for (const [key, at] of this.#answered) {
-      if (now - at < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
+    for (const [key, { timeMs }] of this.#answered) {
+      if (now - timeMs < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
       this.#answered.delete(key);
     }
   }
@@ -325,8 +368,16 @@ export class Pairing {
   }
 }
 
+interface Answered {
+  readonly timeMs: number;
+  /** The interface that the reply was not seen at and should come to; `NOWHERE`: none. */
+  expectedAt: number;
+}
+
 interface Waiting {
   readonly exchange: PairedExchange;
+  /** The same question from the same socket, sent a moment before: they end together. */
+  readonly earlier: readonly PairedExchange[] | null;
   /** Of the exchange, and of its hops; null: it has none. */
   readonly key: string;
   hopKeys: string[] | null;

@@ -50,6 +50,11 @@ export class PcapngReader implements CaptureReader {
     return this.#broken;
   }
 
+  /** How many have been described by now, over all sections of the file. */
+  get interfaces(): number {
+    return this.#ports;
+  }
+
   push(bytes: Uint8Array): void {
     if (this.#broken) return;
     const queue = this.#queue;
