@@ -14,6 +14,7 @@ import {
 import { healthy, play, podResolvConf } from './story.ts';
 import { fewQueriesStories } from './few-queries-stories.ts';
 import { partStories } from './part-stories.ts';
+import { sameWayStories } from './same-way-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import {
   asked,
@@ -108,6 +109,7 @@ let long: Promise<readonly Captured[]> | null = null;
 export const stories: readonly Story[] = [
   ...partStories,
   ...fewQueriesStories,
+  ...sameWayStories,
   ...socketStories,
   played(
     'S1 conntrack race',

@@ -14,6 +14,8 @@ import {
 export interface Story {
   readonly name: string;
   readonly code: string | null;
+  /** Findings that may not stand behind it. */
+  readonly without?: readonly string[];
   /** Lines of counters and logs that are known besides. */
   readonly lines?: readonly string[];
   packets(seed: number): Promise<readonly Captured[]>;

@@ -30,6 +30,7 @@ import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
+import { Ways } from './ways.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
 const MOST = {
@@ -60,6 +61,9 @@ const ADDRESS_UNREACHABLE = 0x103;
 
 /** Who sent a query, and when. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
+
+/** A query that failed. */
+export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type'>;
 
 /** ICMP errors about packets to one address. */
 export interface Unreachable {
@@ -129,7 +133,8 @@ export class Observations {
   readonly names: Names = new Names(MOST.names);
   readonly losses: SeenExchange[] = [];
   /** SERVFAIL and REFUSED. */
-  readonly failed: Moment[] = [];
+  readonly failed: Failure[] = [];
+  readonly ways: Ways = new Ways();
   /** Replies that came late. */
   readonly slow: Moment[] = [];
   /** Lookups that took long, failed, or lost something. */
@@ -223,6 +228,7 @@ export class Observations {
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
+    this.ways.add(exchange, isOwn);
     this.servers.at(server.address, newServer)?.add(exchange, isOwn);
     this.replays.at(server.address, newReplay)?.add(exchange);
     this.lines.at(server.address, newLine)?.add(exchange);
@@ -245,7 +251,8 @@ export class Observations {
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
       this.slow.push({ sentMs, client: exchange.client });
     if (exchange.rcode === RCODE.SERVFAIL || exchange.rcode === RCODE.REFUSED)
-      if (this.failed.length < MOST.events) this.failed.push({ sentMs, client: exchange.client });
+      if (this.failed.length < MOST.events)
+        this.failed.push({ sentMs, client: exchange.client, name, type });
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)

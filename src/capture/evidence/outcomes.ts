@@ -50,27 +50,13 @@ export function outcomeOf(exchange: SeenExchange): number {
 
 /** Counts one. */
 export function countOutcome(into: Outcomes, exchange: SeenExchange): void {
+  countIn(into, outcomeOf(exchange));
+}
+
+/** Counts one of which it is known what became of it. @param outcome its place in `outcomeOrder` */
+export function countIn(into: Outcomes, outcome: number): void {
   into.asked++;
-  switch (outcomeOf(exchange)) {
-    case 1:
-      into.lost++;
-      break;
-    case 2:
-      into.found++;
-      break;
-    case 3:
-      into.nodata++;
-      break;
-    case 4:
-      into.nxdomain++;
-      break;
-    case 5:
-      into.servfail++;
-      break;
-    case 6:
-      into.refused++;
-      break;
-  }
+  if (outcome > 0) into[outcomeOrder[outcome]!]++;
 }
 
 /** The share of lost ones, 0 to 1. */

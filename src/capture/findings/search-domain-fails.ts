@@ -2,6 +2,7 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
+import { wrong } from '../evidence/ways.ts';
 import { deadNames, type DeadNames } from './dead-names.ts';
 import {
   clock,
@@ -20,6 +21,7 @@ const LOSSES_MAX = 5000;
 
 /** Of names of outside no more may be lost besides, by one that is. */
 const OTHERS = 0.2;
+const OTHERS_LEAST = 3;
 
 /** A search domain whose server fails, refuses or is silent, for all names. */
 export const searchDomainFails: Rule = {
@@ -48,8 +50,8 @@ export const searchDomainFails: Rule = {
         restBad > 0.25 * rest
       )
         continue;
-      if (outsideFails(observed, new Set(names))) continue;
       const own = new Set(names);
+      if (outsideFails(observed, own) || outsideFailsMeanwhile(observed, own, sum)) continue;
       const losses = claims.open.filter(({ name }) => own.has(name));
       // What is lost for another reason says nothing of the domain.
       if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, LOSSES_MAX)) continue;
@@ -65,7 +67,7 @@ export const searchDomainFails: Rule = {
         ...told(domain, losses[0]?.server.address),
         seen: [
           sentence(
-            `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed(names)}`,
+            `${share(bad, sum.asked)} queries below the search domain ${domain} got ${what}: ${listed([...own])}`,
           ),
           `Of all other queries ${share(restBad, rest)} went wrong.`,
         ],
@@ -149,6 +151,22 @@ function outsideFails({ names, domains }: Observations, below: ReadonlySet<strin
     0,
   );
   return bad >= 3 && bad > 0.5 * asked;
+}
+
+/** Whether names of outside fail as well in the same time: names of the cluster, and what was well before, say nothing of the domain. */
+function outsideFailsMeanwhile(
+  { failed, losses, ways }: Observations,
+  below: ReadonlySet<string>,
+  own: Outcomes,
+): boolean {
+  const times = [...failed, ...losses].flatMap(({ name, sentMs }) =>
+    below.has(name) ? sentMs : [],
+  );
+  const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity);
+  const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity);
+  const { outside } = ways.between(fromMs, toMs);
+  const others = wrong(outside) - wrong(own);
+  return others >= OTHERS_LEAST && others > OTHERS * Math.max(others, outside.asked - own.asked);
 }
 
 /** Whether a longer search domain made the name. */

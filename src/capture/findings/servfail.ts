@@ -2,8 +2,13 @@
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
+import { wrong } from '../evidence/ways.ts';
+import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { upstreams } from './losses.ts';
+
+/** So many queries for A tell whether it is AAAA alone that fails. */
+const LEAST = 3;
 
 /** SERVFAIL for names of the cluster only: the server does not know the cluster. */
 export const clusterServfail: Rule = {
@@ -16,7 +21,14 @@ export const clusterServfail: Rule = {
     if (inside.asked === 0) return unknown('no name of the cluster was asked for');
     if (inside.servfail < 5 || inside.servfail < 0.3 * inside.asked)
       return excluded('names of the cluster are answered');
-    if (outside.servfail > 0.1 * outside.asked + 1)
+    const byType = ofCluster(observed, claims);
+    if (byType.a.asked >= LEAST && byType.a.servfail === 0)
+      return excluded('of names of the cluster only AAAA fails');
+    const meanwhile = observed.ways.between(byType.fromMs, byType.toMs).outside;
+    if (
+      outside.servfail > 0.1 * outside.asked + 1 ||
+      (outside.servfail > 1 && meanwhile.servfail > 0.3 * meanwhile.asked)
+    )
       return excluded('names of outside fail as well');
     for (const { name } of observed.names.list)
       if (observed.domains.isOfCluster(name)) claims.names.add(name);
@@ -68,6 +80,10 @@ export const stuckServfail: Rule = {
       return excluded('failures are not answered from a cache');
     const names = stuck.map(({ name }) => name);
     const keys = new Set(names);
+    const fine = othersFine(observed, stuck);
+    const before = stuck.filter(({ outcomes }) => outcomes.found > 0).length;
+    if (fine === 0 && before === 0 && !isUpstreamFine(observed, behind))
+      return excluded('names that go to an upstream fail all of them, and all the time');
     for (const name of names) claims.names.add(name);
     const times = stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0);
     return {
@@ -77,7 +93,10 @@ export const stuckServfail: Rule = {
       confidence: 0.85,
       seen: [
         `${listed([...keys])}: ${times} times SERVFAIL in about a millisecond, too soon for anybody to have been asked.`,
-        'Other names are answered.',
+        ...(fine > 0 ? [`Other names of outside are answered meanwhile: ${fine} queries.`] : []),
+        ...(fine === 0 && before > 0
+          ? [`${before} of these names and types had been found before.`]
+          : []),
       ],
       why: 'The cache keeps a failure of upstream and gives it to everybody, for longer than the failure lasted: serve_stale of CoreDNS before 1.14.4 also serves failures as old answers, for up to an hour.',
       fix: [
@@ -90,6 +109,24 @@ export const stuckServfail: Rule = {
     };
   },
 };
+
+/** Queries for other names of outside that were answered while these failed. */
+function othersFine({ ways }: Observations, stuck: readonly NameView[]): number {
+  const fromMs = stuck.reduce((least, { denial }) => Math.min(least, denial!.fromMs), Infinity);
+  const toMs = stuck.reduce((most, { denial }) => Math.max(most, denial!.toMs), -Infinity);
+  const { outside } = ways.between(fromMs, toMs);
+  // What these got besides failures is none of the others’.
+  const own = stuck.reduce((sum, { outcomes }) => sum + outcomes.asked - wrong(outcomes), 0);
+  return Math.max(0, outside.asked - wrong(outside) - own);
+}
+
+/** Whether an upstream is seen that answers, and (nearly) never with a failure. */
+function isUpstreamFine({ servers }: Observations, behind: ReadonlySet<string>): boolean {
+  return servers.list.some(
+    ({ address, outcomes }) =>
+      behind.has(address) && outcomes.asked >= LEAST && wrong(outcomes) <= 0.1 * outcomes.asked,
+  );
+}
 
 /** So much of the failures of a name, seen on both sides of a server, comes from behind it. */
 const FROM_BEHIND = 0.3;
@@ -164,6 +201,24 @@ function halves(
     for (const key of Object.keys(into) as (keyof Outcomes)[]) into[key] += outcomes[key];
   }
   return sums;
+}
+
+/** Of names of the cluster: what became of queries for A, and when any failed, milliseconds since 1970. */
+function ofCluster(
+  { names, domains, failed }: Observations,
+  claims: Claims,
+): { readonly a: Outcomes; readonly fromMs: number; readonly toMs: number } {
+  const a = noOutcomes();
+  const isOwn = (name: string): boolean => domains.isOfCluster(name) && !claims.names.has(name);
+  for (const { name, type, outcomes } of names.list)
+    if (type === TYPE.A && domains.isOfCluster(name))
+      for (const key of Object.keys(a) as (keyof Outcomes)[]) a[key] += outcomes[key];
+  const times = failed.flatMap(({ name, sentMs }) => (isOwn(name) ? sentMs : []));
+  return {
+    a,
+    fromMs: times.reduce((least, ms) => Math.min(least, ms), Infinity),
+    toMs: times.reduce((most, ms) => Math.max(most, ms), -Infinity),
+  };
 }
 
 function fails(observed: Observations, wanted: (name: string) => boolean): Observations['losses'] {

@@ -27,6 +27,8 @@ describe('the first finding of a capture', () => {
           continue;
         }
         assert.equal(findings[0]?.code, story.code, `seed ${seed}: ${told.join(', ')}`);
+        for (const { code } of findings)
+          assert.ok(!story.without?.includes(code), `seed ${seed}: ${told.join(', ')}`);
         for (const { seen, why, fix, prove, disproved } of findings)
           for (const text of [...seen, why, ...fix, prove, disproved])
             assert.doesNotMatch(

@@ -1,10 +1,13 @@
 /** Names whose A is found, and whose AAAA is an error. */
 import { TYPE } from '../../wire/iana.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
+import type { Observations } from '../evidence/observations.ts';
+import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
 
 /** So many of the errors of a name come in one row, and no fewer, where it is not always so. */
 const IN_ROW = 0.9;
 const LEAST = 3;
+/** So many failures of A for one of AAAA. */
+const FOR_A = 0.5;
 
 /** Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that fails. */
 export const wrongAaaa: Rule = {
@@ -41,6 +44,8 @@ export const wrongAaaa: Rule = {
     if (!both) return unknown('no name was found for which AAAA was asked, too');
     const bad = wrong.reduce((sum, each) => sum + each.bad, 0);
     if (wrong.length === 0 || bad < 2) return excluded('A and AAAA agree whether names exist');
+    if (failsForA(observed, claims, new Set(wrong.map(({ name }) => name))))
+      return excluded('A fails as well meanwhile');
     const rcode = wrong[0]!.rcode;
     const names = wrong.map(({ name }) => name);
     const keys = new Set(names);
@@ -69,3 +74,15 @@ export const wrongAaaa: Rule = {
     };
   },
 };
+
+/** Whether A of other names fails about as often in the time in which AAAA of these does: then it does not go by the type. */
+function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
+  const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
+  const fromMs = own.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const toMs = own.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  const ofA = failed.filter(
+    ({ name, type, sentMs }) =>
+      type === TYPE.A && sentMs >= fromMs && sentMs <= toMs && !claims.names.has(name),
+  );
+  return own.length > 0 && ofA.length >= FOR_A * own.length;
+}

@@ -1,0 +1,111 @@
+/** Stories in which much is well that has nothing to do with the trouble: names of the cluster, and the time before it. */
+import type { Captured } from './packets.ts';
+import { healthy, play, type Passing } from './story.ts';
+import {
+  asked,
+  corpResolvConf,
+  ends,
+  inOrder,
+  names,
+  played,
+  pods,
+  type Story,
+} from './story-parts.ts';
+
+/** Names that a DNS pod asks its upstream for. */
+const isOutside = ({ name }: Passing): boolean => !name.endsWith('.cluster.local.');
+
+/** What makes the trouble begin, milliseconds. */
+const ONSET = 11_000;
+
+/** Many lookups of services, which a DNS pod answers by itself. */
+const services = pods('glibc', 5, {
+  lookups: 60,
+  everyMs: 300,
+  names: ['backend', 'db', 'redis.cache'],
+  from: 40,
+});
+
+/** Pods that ask for names of outside all the time, and others that pass a domain of the company and begin when the trouble does. */
+const outsiders: typeof services = [
+  ...pods('glibc', 3, { lookups: 26, everyMs: 500, names: names.slice(0, 2) }),
+  ...pods('glibc', 2, {
+    lookups: 4,
+    everyMs: 600,
+    names: ['mail.example.com', 'static.example.org'],
+    resolvConf: corpResolvConf,
+    from: 20,
+  }).map((pod) => ({
+    ...pod,
+    lookups: pod.lookups.map((lookup) => ({ ...lookup, atMs: lookup.atMs + ONSET })),
+  })),
+];
+
+/** Stories of names that go the same way. */
+export const sameWayStories: readonly Story[] = [
+  {
+    ...played(
+      'the cache keeps failures of all names of outside, those that a search domain makes among them, and serves the cluster',
+      'ND4007',
+      () => [...services, ...outsiders],
+      (passing) =>
+        isOutside(passing) && passing.atMs >= ONSET ? { rcode: 2, tookMs: 0.5 } : healthy(passing),
+    ),
+    without: ['ND2003'],
+  },
+  {
+    ...played(
+      'the upstream falls silent: names of outside are lost, those that a search domain makes among them',
+      'ND3010',
+      () => [...services, ...outsiders],
+      (passing) =>
+        isOutside(passing) && passing.atMs >= ONSET ? { lost: true } : healthy(passing),
+    ),
+    without: ['ND2003'],
+  },
+  {
+    name: 'the upstream says SERVFAIL to whatever it is asked: some names it is asked for more often',
+    code: 'ND4002',
+    without: ['ND4007'],
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 170 }, (_, i): Captured[] => {
+            const name = i % 8 === 0 ? 'often.example.com.' : `n${i % 40}.example.com.`;
+            const way = ends('10.244.3.2', 31_000 + i, '192.0.2.53');
+            return asked(i * 90, way, name, 300 + i, { rcode: 2, tookMs: 0.4 });
+          }),
+        ),
+      ),
+  },
+  {
+    ...played(
+      'AAAA of names of the cluster fails, A does not',
+      'ND8002',
+      () => pods('glibc', 4, { lookups: 12, names: ['backend', 'db', 'redis.cache'] }),
+      (passing) => (passing.type === 'AAAA' ? { rcode: 2, tookMs: 0.6 } : healthy(passing)),
+    ),
+    without: ['ND5001'],
+  },
+  {
+    name: 'for two seconds whatever is asked of the upstream may fail, of some names by chance AAAA alone',
+    code: 'ND4002',
+    without: ['ND8002'],
+    packets: async (seed) =>
+      inOrder([
+        await play(pods('glibc', 2, { lookups: 10, names: names.slice(2, 5) }), healthy, { seed }),
+        ...Array.from({ length: 480 }, (_, i): Captured[] => {
+          const lookup = i >> 1;
+          const ms = lookup * 30;
+          const isBad = ms > 3000 && ms < 5000 && (lookup % 4 === i % 2 || lookup % 4 === 2);
+          return asked(
+            ms + (i % 2),
+            ends('10.244.3.2', 31_000 + i, '192.0.2.53'),
+            `n${lookup % 200}.example.com.`,
+            300 + i,
+            { type: i % 2 === 0 ? 'A' : 'AAAA', rcode: isBad ? 2 : 0, tookMs: 0.6 },
+          );
+        }),
+      ]),
+  },
+];
