@@ -5,7 +5,7 @@
 import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './evidence/densest-stretch.ts';
 import type { Moment, Observations } from './evidence/observations.ts';
-import { clock, listed, type Finding, type Rule } from './findings/finding.ts';
+import { clocks, listed, type Finding, type Rule } from './findings/finding.ts';
 
 /** A stretch of time, milliseconds since 1970, of all clients or of some. */
 export interface Part {
@@ -166,8 +166,8 @@ function told(
   part: Part,
   vague: ReadonlySet<string>,
 ): Diagnosis {
-  const [from, to] = [clock(part.fromMs), clock(part.toMs)];
-  const stretch = from === to ? `In the second of ${from}` : `From ${from} to ${to}`;
+  const [from, to] = clocks(part.fromMs, part.toMs);
+  const stretch = `From ${from} to ${to}`;
   const when = Number.isFinite(part.fromMs) ? stretch : 'All the time';
   const whose = part.clients === null ? '' : `, of ${listed([...part.clients])}`;
   const found = new Set(findings.map(({ code }) => code));

@@ -1,5 +1,5 @@
 /** Stories in which much is well that has nothing to do with the trouble: names of the cluster, and the time before it. */
-import type { Captured } from './packets.ts';
+import { icmpError, type Captured } from './packets.ts';
 import { healthy, play, type Passing } from './story.ts';
 import {
   asked,
@@ -107,5 +107,46 @@ export const sameWayStories: readonly Story[] = [
           );
         }),
       ]),
+  },
+  {
+    name: 'the rules of the service’s address go in the middle of a capture, and who asks the DNS pods themselves is answered',
+    code: 'ND3018',
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 120 }, (_, i) => [
+            ...asked(
+              i * 100,
+              ends(`10.244.1.${7 + (i % 2)}`, 31_000 + i),
+              'backend.shop.svc.cluster.local.',
+              300 + i,
+              { tookMs: i < 60 ? 0.6 : null },
+            ),
+            ...asked(
+              i * 100 + 20,
+              ends('10.244.1.90', 41_000 + i, `10.244.3.${1 + (i % 2)}`),
+              'backend.shop.svc.cluster.local.',
+              900 + i,
+            ),
+          ]),
+        ),
+      ),
+  },
+  {
+    name: 'a rule rejects what two pods ask, and says so',
+    code: 'ND3004',
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 40 }, (_, i) => {
+            const client = `10.244.1.${7 + (i % 2)}`;
+            const query = asked(i * 200, ends(client, 31_000 + i), 'www.example.com.', 300 + i, {
+              tookMs: null,
+            });
+            const error = icmpError('10.244.0.1', query[0]!.bytes, 3, 13, client);
+            return [...query, { timeMs: query[0]!.timeMs + 0.1, bytes: error }];
+          }),
+        ),
+      ),
   },
 ];

@@ -58,6 +58,8 @@ const TOGETHER_MS = 30;
 /** What a router says when nobody on its link has the address: ICMP type 3 code 1 (RFC 1812), ICMPv6 type 1 code 3 (RFC 4443). */
 const HOST_UNREACHABLE = 0x301;
 const ADDRESS_UNREACHABLE = 0x103;
+/** What a firewall says: type 3 code 9, 10 and 13 (RFC 1812), ICMPv6 type 1 code 1 (RFC 4443). */
+const PROHIBITED: ReadonlySet<number> = new Set([0x309, 0x30a, 0x30d, 0x101]);
 
 /** Who sent a query, and when. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
@@ -160,6 +162,8 @@ export class Observations {
   readonly others: OtherConnections = new OtherConnections();
   /** Sockets, address and port, of whose packets a router said that nobody on its link has the address they go to. */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /** Packets that were administratively prohibited, by who sent them and where they went: `client server`. */
+  readonly prohibited: Map<string, number> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
   readonly failures: LoggedFailure[] = [];
   /** Names that do not exist, besides those that search paths make. */
@@ -294,6 +298,9 @@ export class Observations {
       this.tooBig++;
       this.outgrown.at(`${target} ${targetPort}`, () => true);
     } else if (kind === 'unreachable') {
+      const way = `${source} ${target}`;
+      if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)
+        this.prohibited.set(way, (this.prohibited.get(way) ?? 0) + 1);
       const made = { count: 0, noNeighbour: 0, code: event.code, frame: event.frame };
       const entry = this.unreachable.at(target, () => made);
       if (entry === null) return;

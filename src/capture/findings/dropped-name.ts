@@ -28,7 +28,9 @@ export const droppedName: Rule = {
         : excluded(
             'names that get no reply get one from other sockets, or are not asked for often enough to tell',
           );
-    const { server, losses, names, suffix, answered } = found;
+    const { server, losses, names, answered } = found;
+    // Nobody is to be asked for a domain at the top.
+    const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
     claims.take(losses);
     claims.take(waitingForThese(claims, losses));
     return {

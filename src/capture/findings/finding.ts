@@ -59,6 +59,11 @@ export class Claims {
     return this.#open;
   }
 
+  /** Lost queries that a rule has explained. */
+  get explained(): readonly SeenExchange[] {
+    return this.#observed.losses.filter((loss) => this.#explained.has(loss));
+  }
+
   /** Names below a domain that is known to fail: that they fail is no news. */
   readonly names: Set<string> = new Set();
 
@@ -111,6 +116,14 @@ export function sentence(text: string): string {
 /** `03:07:20`, UTC. */
 export function clock(ms: number): string {
   return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 19) : '–';
+}
+
+/** Two times of day: with fractions of a second where they are less than two seconds apart. */
+export function clocks(fromMs: number, toMs: number): readonly [from: string, to: string] {
+  if (!Number.isFinite(fromMs) || !Number.isFinite(toMs) || toMs - fromMs >= 2000)
+    return [clock(fromMs), clock(toMs)];
+  const fine = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
+  return [fine(fromMs), fine(toMs)];
 }
 
 /** `0.4 ms`, `820 ms`, `5.0 s`. */

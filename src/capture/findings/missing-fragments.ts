@@ -27,7 +27,8 @@ export const missingFragments: Rule = {
     const losses = large.length > 0 ? large : claims.open.filter(({ udpSize }) => udpSize === 0);
     const guessed = missing >= EXPLAINS * large.length && missing > 0 ? losses : [];
     const sized = largeOnes(observed, claims);
-    const theirs = [...new Set([...outgrown, ...guessed, ...sized])];
+    const byTcp = largeByTcp(observed, claims);
+    const theirs = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp])];
     if (missing + tooBig === 0 && theirs.length === 0)
       return large.length > 0
         ? excluded(
@@ -43,6 +44,11 @@ export const missingFragments: Rule = {
       seen: [
         ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
+        ...(byTcp.length > 0
+          ? [
+              `${byTcp.length} queries for what had been truncated were asked again over TCP: the connections were accepted, and the answers did not come.`,
+            ]
+          : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
         ...(theirs.length > 0
           ? [
@@ -62,6 +68,14 @@ export const missingFragments: Rule = {
     };
   },
 };
+
+/** Queries over TCP, for what had been truncated, that (nearly) all got no reply: full segments are too big for a link on the way. */
+function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExchange[] {
+  const truncated = new Set(observed.truncated.map(({ name }) => name));
+  const lost = open.filter(({ protocol, name }) => protocol === 'tcp' && truncated.has(name));
+  const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
+  return lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
+}
 
 /** Lost queries whose replies are larger than a packet: as they were seen on their way, or as others get them. Empty: what is lost has other sizes, too. */
 function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {

@@ -1,5 +1,9 @@
+/** Whether other connections fare as queries do. */
 import { lossRate } from '../evidence/outcomes.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+
+/** No more of the other connections repeat their first packet where nothing is the matter with them. */
+const SPARED = 0.02;
 
 /** Other new connections are lost as DNS queries are: it is the network, and DNS only shows it first. */
 export const notDns: Rule = {
@@ -17,6 +21,10 @@ export const notDns: Rule = {
     const rate = lossRate(observed.total);
     const otherRate = opened === 0 ? 0 : repeated / opened;
     const alike = opened >= 10 && repeated >= 2 && otherRate >= 0.3 * rate && otherRate >= 0.01;
+    if (exceeded === 0 && repeated >= 2 && otherRate >= SPARED && !(losses.length >= 3 && alike))
+      return unknown(
+        `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
+      );
     if (losses.length < 3 || !(alike || exceeded > 0))
       return excluded('other connections are opened without loss');
     claims.take(losses);

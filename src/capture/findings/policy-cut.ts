@@ -8,6 +8,49 @@ import { answeredBetween, lossesTo } from './losses.ts';
 /** A rule is not of one moment, milliseconds. */
 const LASTS_MS = 2000;
 
+/** So many errors of a firewall about one client are no chance. */
+const SAID = 3;
+
+/** A firewall says itself that it lets nothing of these clients through. */
+export const prohibited: Rule = {
+  code: 'ND3004',
+  title: 'Some pods are cut off from DNS, others are not',
+  name: 'a network policy',
+  check(observed, claims) {
+    const said = [...observed.prohibited].filter(([, count]) => count >= SAID);
+    const ways = new Set(said.map(([way]) => way));
+    const losses = claims.open.filter(({ client, server, hops }) =>
+      [server, ...hops.map((hop) => hop.server)].some(({ address }) =>
+        ways.has(`${client.address} ${address}`),
+      ),
+    );
+    if (losses.length < SAID)
+      return excluded(
+        'no firewall says so by ICMP, and no client is cut off while others are answered',
+      );
+    claims.take(losses);
+    const clients = [...new Set(losses.map(({ client }) => client.address))];
+    const servers = [...new Set(losses.map(({ server }) => server.address))];
+    const count = said.reduce((sum, [, each]) => sum + each, 0);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: 'critical',
+      confidence: 0.95,
+      seen: [
+        `${losses.length} queries of ${listed(clients)} to ${listed(servers)} got no reply, and ${count} packets came back as administratively prohibited (ICMP).`,
+      ],
+      why: 'Only a rule says that: a NetworkPolicy, or a firewall of the node, that does not allow these pods to reach DNS, and rejects what it does not allow.',
+      fix: [
+        `Allow UDP and TCP port 53 to ${listed(servers)} and to the DNS pods behind it for these pods (kubectl get networkpolicy -A; the firewall of the node that sends the ICMP errors).`,
+      ],
+      prove: `from such a pod: ndots query kubernetes.default @${servers[0]}; tcpdump -ni any icmp or icmp6 on its node shows who rejects`,
+      disproved: 'no policy and no rule of the node selects these pods',
+      exchanges: losses,
+    };
+  },
+};
+
 /** Some clients get no reply at all from a server that answers others. */
 export const policyCut: Rule = {
   code: 'ND3004',

@@ -1,5 +1,10 @@
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+/** Loss that nothing explains. */
+import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
+
+/** No more than so much of what is explained is its rest, so close to it, milliseconds. */
+const REST = 0.3;
+const AROUND_MS = 1500;
 
 /** Queries are lost, and nothing that was looked at decides which. */
 export const randomLoss: Rule = {
@@ -11,6 +16,11 @@ export const randomLoss: Rule = {
     if (observed.total.asked < 5) return unknown('too few queries');
     if (losses.length < 3 || losses.length < 0.002 * observed.total.asked)
       return excluded('(nearly) all queries are answered, or the loss is explained');
+    if (isRest(claims)) {
+      claims.take(claims.open);
+
+      return excluded('what is lost besides is of the moments of what is explained');
+    }
     const whole = claims.open;
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const clients = new Set(losses.map(({ client }) => client.address));
@@ -43,3 +53,17 @@ export const randomLoss: Rule = {
     };
   },
 };
+
+/** Whether it is but the rest of something that is known: fewer by far, for the same names or at the same servers, at the same time. */
+function isRest({ open, explained }: Claims): boolean {
+  if (open.length > REST * explained.length) return false;
+  const names = new Set(explained.map(({ name }) => name));
+  const servers = new Set(explained.map(({ server }) => server.address));
+  const times = explained.map(({ sentMs }) => sentMs);
+  const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity) - AROUND_MS;
+  const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity) + AROUND_MS;
+  return open.every(
+    ({ name, server, sentMs }) =>
+      sentMs >= fromMs && sentMs <= toMs && (names.has(name) || servers.has(server.address)),
+  );
+}

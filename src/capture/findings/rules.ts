@@ -21,7 +21,7 @@ import { outage } from './outage.ts';
 import { overload } from './overload.ts';
 import { packetCap } from './packet-cap.ts';
 import { pairRace } from './pair-race.ts';
-import { policyCut } from './policy-cut.ts';
+import { policyCut, prohibited } from './policy-cut.ts';
 import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
 import { replicasDiffer, viewsDiffer } from './differing-servers.ts';
@@ -46,6 +46,7 @@ export const rules: readonly Rule[] = [
   missingFragments,
   strayReplies,
   missingNeighbour,
+  prohibited,
   forwardingLoop,
   nodeCacheDark,
   serviceSilent,

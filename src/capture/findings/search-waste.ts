@@ -22,7 +22,10 @@ export const searchWaste: Rule = {
       confidence: 1,
       seen: [
         `${share(wasted, total.asked)} queries asked for a name with a search domain behind it, and there was none.`,
-        `Search domains: ${listed([...domains.all], 6)}`,
+        `Search domains: ${listed(
+          [...domains.all].filter((domain) => domain.split('.').length > 2),
+          6,
+        )}`,
         `Most often: ${listed([...stems], 5)}`,
       ],
       why: 'With ndots:5, which Kubernetes sets, a name with fewer than five dots is first tried with every search domain behind it, for IPv4 and IPv6: api.example.com takes eight queries or ten, of which two can succeed. It is harmless as long as all goes well, and multiplies every fault that does not.',

@@ -1,7 +1,14 @@
 /** The address of the service answers nobody, while the DNS pods behind it answer whoever asks them by their own. */
 import { answered } from '../evidence/outcomes.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
+import type { ServerView } from '../evidence/server-view.ts';
+import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
 import { answeredElsewhere, lossesTo } from './losses.ts';
+
+/** So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of the last ones overtake others. */
+const SINCE = { queries: 8, ms: 2000 };
+const LATE_MS = 50;
+/** Replies of a DNS pod meanwhile, and what it may lose of all. */
+const WELL = { replies: 3, lost: 0.1 };
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
 export const serviceSilent: Rule = {
@@ -12,13 +19,13 @@ export const serviceSilent: Rule = {
     const { servers, clients, names, domains } = observed;
     const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
     const asked = (server: string): boolean => inside.some((view) => view.servers.has(server));
-    const silent = servers.list.filter(
-      ({ address, outcomes }) =>
-        outcomes.asked >= 3 && answered(outcomes) === 0 && !clients.get(address) && asked(address),
-    );
+    const silent = servers.list.filter((view) => {
+      const { address, outcomes } = view;
+      return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && asked(address);
+    });
     if (silent.length === 0)
       return excluded('an address that is asked for names of the cluster answers');
-    for (const { address, clients: theirs } of silent) {
+    for (const { address, clients: theirs, lastReplyMs } of silent) {
       // Who asks it and is answered elsewhere has several servers: then it is one of these that is dead.
       if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
         continue;
@@ -26,10 +33,14 @@ export const serviceSilent: Rule = {
       const pods = servers.list.filter(
         (other) =>
           other.address !== address &&
+          isWellSince(other, lastReplyMs) &&
           inside.some(({ servers: own }) => (own.get(other.address)?.found ?? 0) > 0) &&
           ![...theirs].some((client) => other.clients.has(client)),
       );
-      const losses = lossesTo(claims, address);
+      const losses = lossesTo(claims, address).filter(
+        ({ sentMs }) => sentMs > lastReplyMs - LATE_MS,
+      );
+      const fell = Number.isFinite(lastReplyMs);
       if (pods.length === 0 || losses.length < 3) continue;
       // A query that was taken to a pod was translated.
       if (losses.some(({ hops }) => hops.length > 0)) continue;
@@ -40,7 +51,8 @@ export const serviceSilent: Rule = {
         severity: 'critical',
         confidence: 0.88,
         seen: [
-          `${losses.length} queries of ${theirs.size} ${theirs.size === 1 ? 'client' : 'clients'} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
+          ...(fell ? [`${address} answered until ${clock(lastReplyMs)}.`] : []),
+          `${fell ? 'Since then ' : ''}${losses.length} queries of ${theirs.size} ${theirs.size === 1 ? 'client' : 'clients'} went to ${address}, for names of the cluster, too, and none was answered or seen on its way to a pod.`,
           `${listed(pods.map((pod) => pod.address))} ${pods.length === 1 ? 'answers' : 'answer'} names of the cluster to others, who ask by that address.`,
         ],
         why: 'The servers are well, and what leads to them is not: kube-proxy has not written the service’s rules on this node (or they were flushed), the service has no endpoints although pods run, or the address is one that a node-local cache had and has left behind.',
@@ -56,3 +68,17 @@ export const serviceSilent: Rule = {
     return unknown('no DNS pod was asked by its own address');
   },
 };
+
+/** Whether it answers nobody, be it from some moment on. */
+function fellSilent({ outcomes, sinceReply, lastMs, lastReplyMs }: ServerView): boolean {
+  if (answered(outcomes) === 0) return true;
+  return sinceReply.length >= SINCE.queries && lastMs - lastReplyMs >= SINCE.ms;
+}
+
+/** Whether it goes on answering (nearly) all that it is asked. */
+function isWellSince({ history }: ServerView, fromMs: number): boolean {
+  const later = history.filter(([second]) => second * 1000 > fromMs);
+  const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);
+  const lost = later.reduce((sum, [, second]) => sum + second.lost, 0);
+  return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
+}

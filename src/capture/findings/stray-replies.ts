@@ -29,10 +29,11 @@ export const strayReplies: Rule = {
       seen: [
         `${share(strays.length, observed.total.asked)} queries to ${listed(asked)} were answered by ${listed(from)}, and not by whom they asked.`,
       ],
-      why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that asked one address takes no reply from another.',
+      why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that asked one address takes no reply from another. Or the replies reach the node of the client and are dropped there before they are translated (the reverse path filter, a rule of the raw table).',
       fix: [
         'Servers with several addresses have to answer from the one that was asked (bind to each; CoreDNS does).',
         'No asymmetric routes: masquerade traffic between nodes, or externalTrafficPolicy and routes that lead back over the same node.',
+        'If the replies arrive at the node: sysctl net.ipv4.conf.all.rp_filter (nstat -az TcpExtIPReversePathFilter counts what it drops), and iptables -t raw -S.',
         'Leave port 53 out of the mesh’s interception.',
       ],
       prove: `tcpdump -ni any host ${from[0]} and port 53 on the client’s node`,

@@ -54,6 +54,9 @@ export const tcpBlocked: Rule = {
       const asked = observed.connections.of(client.address) + client.byTcp;
       return own.length > 0 && asked < ASKS_AGAIN * own.length ? [{ client, own }] : [];
     });
+    const unanswered = observed.losses.filter(({ protocol }) => protocol === 'tcp').length;
+    if (deaf.length === 0 && unanswered > 0)
+      return unknown(`${acceptedText(observed)}, and ${unanswered} queries over TCP got no reply`);
     if (deaf.length === 0)
       return excluded(
         `${truncated.length} truncated answers, and TCP was answered: ${acceptedText(observed)}`,
