@@ -213,6 +213,21 @@ export const fewQueriesStories: readonly Story[] = [
         ? { ...healthy(passing), tookMs: ONSET + 4900.2 - passing.atMs }
         : healthy(passing),
   ),
+  {
+    ...played(
+      'the cache of a node stands still for thirteen seconds, and then answers who still waits: some have given up',
+      'ND3007',
+      () => pods('glibc', 6, { lookups: 60, everyMs: 450 }),
+      (passing) => {
+        if (passing.atMs < ONSET || passing.atMs >= ONSET + 13_000) return healthy(passing);
+        const isHeard = passing.atMs >= ONSET + 8000 || passing.port % 3 === 0;
+        return isHeard
+          ? { ...healthy(passing), tookMs: ONSET + 13_000.2 - passing.atMs }
+          : { lost: true };
+      },
+    ),
+    without: ['ND7001'],
+  },
   played(
     'two of three DNS pods are cut off at one moment and stay endpoints: their node, or the network between nodes',
     'ND3008',

@@ -133,6 +133,31 @@ export const sameWayStories: readonly Story[] = [
       ),
   },
   {
+    name: 'one pod is cut off in the middle of a capture, and what others ask is seen at the DNS pods, behind the translation',
+    code: 'ND3007',
+    without: ['ND3018'],
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 120 }, (_, i) => [
+            ...asked(
+              i * 100,
+              ends('10.244.1.7', 31_000 + i),
+              'backend.shop.svc.cluster.local.',
+              300 + i,
+              { tookMs: i < 60 ? 0.6 : null },
+            ),
+            ...asked(
+              i * 100 + 20,
+              ends(`10.244.1.${90 + (i % 3)}`, 41_000 + i, `10.244.3.${1 + (i % 2)}`),
+              'backend.shop.svc.cluster.local.',
+              900 + i,
+            ),
+          ]),
+        ),
+      ),
+  },
+  {
     name: 'a rule rejects what two pods ask, and says so',
     code: 'ND3004',
     packets: () =>

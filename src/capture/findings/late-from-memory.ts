@@ -53,8 +53,8 @@ function stretchOf(server: ServerView): LateStretch | null {
   return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
 }
 
-/** Whether all waited for one moment. */
-function stoodStill(server: ServerView): boolean {
+/** Whether the server said nothing for a while, and then answered what had waited: it had no time at all, and not too little. */
+export function stoodStill(server: ServerView): boolean {
   // The beginning counts: it may have stood still by then.
   const seconds = server.history.filter(([, { replied }], at) => at === 0 || replied > 0);
   const isGap = seconds.some(

@@ -13,7 +13,7 @@ import {
   type Rule,
   type Verdict,
 } from './finding.ts';
-import { lateFromMemory } from './late-from-memory.ts';
+import { lateFromMemory, stoodStill } from './late-from-memory.ts';
 import { lossesTo } from './losses.ts';
 
 /** One in ten replies takes longer, milliseconds. */
@@ -68,7 +68,7 @@ export const overload: Rule = {
             server.isOutOfBreath;
       const losses = lossesTo(claims, server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
-      if (!slow || answersOthers(observed, server)) continue;
+      if (!slow || stoodStill(server) || answersOthers(observed, server)) continue;
       if (losses.length < 5 || losses.length < 0.02 * asked) continue;
       claims.take(losses);
       claims.late.add(server.address);
