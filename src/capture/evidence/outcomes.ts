@@ -59,6 +59,16 @@ export function countIn(into: Outcomes, outcome: number): void {
   if (outcome > 0) into[outcomeOrder[outcome]!]++;
 }
 
+/** Adds up. */
+export function addOutcomes(into: Outcomes, more: Outcomes): void {
+  for (const key of outcomeOrder) into[key] += more[key];
+}
+
+/** Those that got no reply, or a failure. */
+export function wrong({ lost, servfail, refused }: Outcomes): number {
+  return lost + servfail + refused;
+}
+
 /** The share of lost ones, 0 to 1. */
 export function lossRate({ asked, lost }: Pick<Outcomes, 'asked' | 'lost'>): number {
   return asked === 0 ? 0 : lost / asked;

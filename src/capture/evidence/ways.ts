@@ -1,6 +1,6 @@
 /** The two ways that queries go: names of the cluster a DNS pod has in memory, names of outside go on to an upstream. By the second. */
 import { BoundedMap } from './bounded-map.ts';
-import { countIn, noOutcomes, outcomeOf, type Outcomes } from './outcomes.ts';
+import { addOutcomes, countIn, noOutcomes, outcomeOf, type Outcomes } from './outcomes.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** Seconds that are looked at one by one: two hours. */
@@ -27,18 +27,11 @@ export class Ways {
     const sum = noWays();
     for (const [second, { inside, outside }] of this.#seconds.entries) {
       if (second < Math.floor(fromMs / 1000) || second > Math.floor(toMs / 1000)) continue;
-      for (const key of Object.keys(inside) as (keyof Outcomes)[]) {
-        sum.inside[key] += inside[key];
-        sum.outside[key] += outside[key];
-      }
+      addOutcomes(sum.inside, inside);
+      addOutcomes(sum.outside, outside);
     }
     return sum;
   }
-}
-
-/** Queries that got no reply, or a failure. */
-export function wrong({ lost, servfail, refused }: Outcomes): number {
-  return lost + servfail + refused;
 }
 
 const noWays = (): WayOutcomes => ({ inside: noOutcomes(), outside: noOutcomes() });

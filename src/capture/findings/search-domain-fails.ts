@@ -1,8 +1,7 @@
 /** Search domains that fail for whatever is below them. */
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
-import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
-import { wrong } from '../evidence/ways.ts';
+import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { deadNames, type DeadNames } from './dead-names.ts';
 import {
   clock,
@@ -31,17 +30,17 @@ export const searchDomainFails: Rule = {
   check(observed, claims) {
     if (observed.domains.all.size === 0) return unknown('no search path was seen');
     for (const domain of domainsOf(observed)) {
-      const sum: Outcomes = noOutcomes();
+      const sum = noOutcomes();
       const names: string[] = [];
       for (const { name, outcomes } of observed.names.list) {
         if (!name.endsWith(`.${domain}`) || innerDomain(name, domain, observed.domains.all))
           continue;
         names.push(name);
-        for (const key of Object.keys(sum) as (keyof Outcomes)[]) sum[key] += outcomes[key];
+        addOutcomes(sum, outcomes);
       }
-      const bad = sum.servfail + sum.refused + sum.lost;
+      const bad = wrong(sum);
       const rest = observed.total.asked - sum.asked;
-      const restBad = observed.total.servfail + observed.total.refused + observed.total.lost - bad;
+      const restBad = wrong(observed.total) - bad;
       if (
         names.length < 2 ||
         bad < 4 ||
@@ -146,10 +145,7 @@ function told(domain: string, server = 'SERVER'): Omit<Finding, 'seen' | 'exchan
 function outsideFails({ names, domains }: Observations, below: ReadonlySet<string>): boolean {
   const outside = names.list.filter(({ name }) => !below.has(name) && !domains.isOfCluster(name));
   const asked = outside.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  const bad = outside.reduce(
-    (sum, { outcomes }) => sum + outcomes.servfail + outcomes.refused + outcomes.lost,
-    0,
-  );
+  const bad = outside.reduce((sum, { outcomes }) => sum + wrong(outcomes), 0);
   return bad >= 3 && bad > 0.5 * asked;
 }
 

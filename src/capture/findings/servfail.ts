@@ -1,8 +1,7 @@
 /** SERVFAIL: who gives it, and for what. */
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { noOutcomes, type Outcomes } from '../evidence/outcomes.ts';
-import { wrong } from '../evidence/ways.ts';
+import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { upstreams } from './losses.ts';
@@ -198,7 +197,7 @@ function halves(
   for (const { name, outcomes } of names.list) {
     if (claims.names.has(name)) continue;
     const into = domains.isOfCluster(name) ? sums.inside : sums.outside;
-    for (const key of Object.keys(into) as (keyof Outcomes)[]) into[key] += outcomes[key];
+    addOutcomes(into, outcomes);
   }
   return sums;
 }
@@ -211,8 +210,7 @@ function ofCluster(
   const a = noOutcomes();
   const isOwn = (name: string): boolean => domains.isOfCluster(name) && !claims.names.has(name);
   for (const { name, type, outcomes } of names.list)
-    if (type === TYPE.A && domains.isOfCluster(name))
-      for (const key of Object.keys(a) as (keyof Outcomes)[]) a[key] += outcomes[key];
+    if (type === TYPE.A && domains.isOfCluster(name)) addOutcomes(a, outcomes);
   const times = failed.flatMap(({ name, sentMs }) => (isOwn(name) ? sentMs : []));
   return {
     a,
