@@ -6,6 +6,7 @@ import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
 import {
   asked,
+  byAge,
   corpResolvConf,
   ends,
   inOrder,
@@ -276,16 +277,9 @@ export const fewQueriesStories: readonly Story[] = [
     name: 'the conntrack table is full from some moment on: few new sockets, and one that was known before',
     code: 'ND3003',
     packets: async (seed) => {
-      const known = new Set<string>();
       const fresh = await play(
         pods('glibc', 3, { lookups: 14, everyMs: 700 }),
-        (passing) => {
-          const socket = `${passing.client} ${passing.port}`;
-          if (passing.atMs >= ONSET && !known.has(socket) && some(passing, 0.84))
-            return { lost: true };
-          known.add(socket);
-          return healthy(passing);
-        },
+        byAge((passing) => passing.atMs >= ONSET && some(passing, 0.84)),
         { seed },
       );
       const kept = Array.from({ length: 110 }, (_, i) =>

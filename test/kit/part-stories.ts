@@ -22,7 +22,9 @@ import {
 import {
   asked,
   at,
+  byAge,
   corpResolvConf,
+  dbTruncated,
   ends,
   inOrder,
   names,
@@ -200,10 +202,7 @@ export const partStories: readonly Story[] = [
     packets: async (seed) => {
       const clients = await play(
         pods('glibc', 6, { names: ['db', 'www.example.com'], lookups: 25 }),
-        (passing) =>
-          passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
-            ? { truncated: true, tookMs: 0.5 }
-            : healthy(passing),
+        (passing) => dbTruncated(passing),
         { seed },
       );
       const upstream = series('10.244.3.2', '192.0.2.53', 60, 220, () => 4);
@@ -220,9 +219,7 @@ export const partStories: readonly Story[] = [
     () => pods('go', 4, { names: ['db', 'www.example.com'], lookups: 30, everyMs: 800 }),
     (passing) => {
       if (passing.protocol === 'tcp') return passing.atMs < 9000 ? { tcp: 'dropped' } : {};
-      return passing.name.startsWith('db.shop.') && passing.type === 'A'
-        ? { truncated: true, tookMs: 0.5 }
-        : healthy(passing);
+      return dbTruncated(passing, 'A');
     },
   ),
   played(
@@ -270,15 +267,9 @@ export const partStories: readonly Story[] = [
     name: 'S20 the conntrack table is full for some seconds, and one packet of five gets in, seen from one pod',
     code: 'ND3003',
     packets: async (seed) => {
-      const known = new Set<string>();
       const fresh = await play(
         pods('glibc', 1, { lookups: 40, everyMs: 350 }),
-        (passing) => {
-          const isFull = passing.atMs > 7000 && passing.atMs < 12_000;
-          if (isFull && !known.has(`${passing.port}`) && some(passing, 0.8)) return { lost: true };
-          known.add(`${passing.port}`);
-          return healthy(passing);
-        },
+        byAge((passing) => passing.atMs > 7000 && passing.atMs < 12_000 && some(passing, 0.8)),
         { seed },
       );
       const kept = Array.from({ length: 700 }, (_, i) =>

@@ -1,8 +1,9 @@
 /** Stories in which what gets lost depends on the socket: on whether it is new, or on where its packets are taken. */
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
-import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
+import { healthy, play, type Passing, type StoryClient } from './story.ts';
 import {
   asked,
+  byAge,
   at,
   ends,
   everybody,
@@ -49,17 +50,6 @@ export function connections(
       ? [at(startMs, syn), at(startMs + 1000, syn), at(startMs + 1001, answer)]
       : [at(startMs, syn), at(startMs + 1, answer)];
   }).flat();
-}
-
-/** A network that tells new sockets from those that have been answered. */
-function byAge(isLost: (passing: Passing) => boolean): (passing: Passing) => Fate {
-  const known = new Set<string>();
-  return (passing) => {
-    const socket = `${passing.client} ${passing.port}`;
-    if (!known.has(socket) && isLost(passing)) return { lost: true };
-    known.add(socket);
-    return healthy(passing);
-  };
 }
 
 /** Whether the socket's packets are taken to the one of so many replicas that is dead. */

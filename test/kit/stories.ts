@@ -20,6 +20,7 @@ import {
   asked,
   at,
   corpResolvConf,
+  dbTruncated,
   ends,
   everybody,
   inOrder,
@@ -283,9 +284,7 @@ export const stories: readonly Story[] = [
     () => [...everybody(3), ...pods('go', 2, { from: 120, names: ['db'], lookups: 3 })],
     (passing) => {
       if (passing.protocol === 'tcp') return { tcp: 'dropped' };
-      return passing.name.startsWith('db.shop.') && passing.type === 'A'
-        ? { truncated: true, tookMs: 0.5 }
-        : healthy(passing);
+      return dbTruncated(passing, 'A');
     },
   ),
   played(
@@ -294,9 +293,7 @@ export const stories: readonly Story[] = [
     () => [...everybody(3), ...pods('glibc', 2, { from: 120, names: ['db'], lookups: 3 })],
     (passing) => {
       if (passing.protocol === 'tcp') return { tcp: 'refused' };
-      return passing.name.startsWith('db.shop.') && passing.type === 'A'
-        ? { truncated: true, tookMs: 0.5 }
-        : healthy(passing);
+      return dbTruncated(passing, 'A');
     },
   ),
   {
@@ -806,10 +803,7 @@ export const stories: readonly Story[] = [
     'clean: truncated answers are fetched by TCP',
     null,
     () => [...pods('glibc', 3), ...pods('go', 3, { from: 40 })],
-    (passing) =>
-      passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === 'A'
-        ? { truncated: true, tookMs: 0.5 }
-        : healthy(passing),
+    (passing) => dbTruncated(passing, 'A'),
   ),
   played(
     'clean: truncated answers of both families are fetched over one TCP connection, before the second UDP reply is there',
@@ -831,10 +825,7 @@ export const stories: readonly Story[] = [
     packets: async (seed) => {
       const all = await play(
         pods('glibc', 4, { names: ['db', 'redis'], lookups: 9 }),
-        (passing) =>
-          passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
-            ? { truncated: true, tookMs: 0.5 }
-            : healthy(passing),
+        (passing) => dbTruncated(passing),
         { seed },
       );
       return all.filter(({ bytes }) => bytes[9] !== 6);
@@ -847,10 +838,7 @@ export const stories: readonly Story[] = [
       ...pods('evdns', 1, { names: ['db'], lookups: 12 }),
       ...pods('glibc', 3, { from: 40, names: ['db', 'redis'], lookups: 12 }),
     ],
-    (passing) =>
-      passing.protocol === 'udp' && passing.name.startsWith('db.shop.')
-        ? { truncated: true, tookMs: 0.5 }
-        : healthy(passing),
+    (passing) => dbTruncated(passing),
   ),
   {
     name: 'clean: one socket for everything',

@@ -2,6 +2,7 @@
 import type { Captured } from './packets.ts';
 import { addressRecord, back, dnsMessage, udpPacket, type Ends } from './packets.ts';
 import {
+  healthy,
   play,
   podResolvConf,
   STORY_START,
@@ -90,6 +91,23 @@ export const played = (
 /** Names of the story are lost for a share of the queries. */
 export const some = (passing: Passing, share: number): boolean =>
   passing.random.integer(1000) < share * 1000;
+
+/** A network that tells new sockets from those that have been answered. */
+export function byAge(isLost: (passing: Passing) => boolean): (passing: Passing) => Fate {
+  const known = new Set<string>();
+  return (passing) => {
+    const socket = `${passing.client} ${passing.port}`;
+    if (!known.has(socket) && isLost(passing)) return { lost: true };
+    known.add(socket);
+    return healthy(passing);
+  };
+}
+
+/** All is well, but answers for the service `db` are truncated over UDP: those of one type, or all. */
+export const dbTruncated = (passing: Passing, type: string = passing.type): Fate =>
+  passing.protocol === 'udp' && passing.name.startsWith('db.shop.') && passing.type === type
+    ? { truncated: true, tookMs: 0.5 }
+    : healthy(passing);
 
 /** A packet, so many milliseconds after the story begins. */
 export const at = (ms: number, bytes: Uint8Array): Captured => ({
