@@ -219,13 +219,13 @@ export class Pairing {
     }
     const answered: Answered = { timeMs, expectedAt: NOWHERE };
     this.#answered.set(key, answered);
-    if (waiting.hop !== null) {
-      const { address } = waiting.hop.server;
-      const same = waiting.earlier?.flatMap(({ hops }) => hops) ?? [];
-      for (const hop of [waiting.hop, ...same.filter(({ server }) => server.address === address)]) {
-        hop.repliedMs ??= timeMs;
-        hop.replyBytes = message.end - message.start;
-      }
+    const { hop } = waiting;
+    if (hop !== null) {
+      answerHop(hop, message);
+      if (waiting.earlier !== null)
+        for (const { hops } of waiting.earlier)
+          for (const same of hops)
+            if (same.server.address === hop.server.address) answerHop(same, message);
       return;
     }
     const { exchange } = waiting;
@@ -428,4 +428,10 @@ function isSamePacket(
 /** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */
 function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
   return head.questions === 0 || name === '' || (head.name === name && head.type === type);
+}
+
+/** A hop has the time of its first reply, and the bytes of its last one. */
+function answerHop(hop: Hop, { timeMs, start, end }: PassingMessage): void {
+  hop.repliedMs ??= timeMs;
+  hop.replyBytes = end - start;
 }
