@@ -43,6 +43,10 @@ export interface FaultReport {
 const CALM_LIMIT_MS = 1_300_000;
 const LOOK_MS = 5000;
 
+/** More than one storm makes of changes. */
+const FAR_VERSIONS = 100_000;
+const FIRST_VERSION = 1_000_000_000;
+
 const tokens = ['first', 'second'];
 const resources = wantedResources(everything);
 const plurals = ['namespaces', 'services', 'endpointslices', 'endpoints', 'pods', 'version'];
@@ -87,6 +91,10 @@ class Storm {
   #stop: () => Promise<void>;
   #answerer: Answerer;
   #backup: Backup | null = null;
+  /** Versions have gone back, and it is not known yet whether that was noticed. */
+  #wentBack = false;
+  #highest = FIRST_VERSION;
+  #lowest = FIRST_VERSION;
 
   private constructor(
     seed: number,
@@ -133,7 +141,7 @@ class Storm {
       ['discovery.k8s.io/v1', 'discovery.k8s.io/v1beta1'],
     ];
     const chosen = without[seed % 5 < 3 ? 0 : (seed % 5) - 2]!;
-    const store = new Store();
+    const store = new Store(10_000, FIRST_VERSION);
     furnish(store);
     const clock = new VirtualClock();
     const server = await ApiServer.start({ clock, store, without: chosen, tokens: [tokens[0]!] });
@@ -182,6 +190,7 @@ class Storm {
       }
     }
     this.#known = true;
+    this.#wentBack = false;
     for (const [question, truth] of plainTruths(this.#server.store)) {
       const answer = expected.get(question);
       assert.equal(answer, truth, `seed ${this.#seed}: ${question}`);
@@ -300,19 +309,25 @@ class Storm {
     }
   }
 
-  /** A backup is taken, or the database put back to the one that was: far back, as versions of a cluster run on by themselves. */
+  /**
+   * A backup is taken, or the database put back to the one that was: far back, as versions of a cluster run on by themselves.
+   * What comes after a backup has versions that no database had before: if two states had one version, no client in the world could
+   * tell that one was put in the place of the other. Nor does a database that was put back come past them within minutes, while a
+   * watch waits there for a version that is yet to come.
+   */
   #restore(): void {
     const { store } = this.#server;
     if (this.#backup === null) {
+      if (this.#wentBack) return;
       this.#say('backup');
       this.#backup = store.backup();
-      store.skip(100_000);
-      // So many versions later the ones of before are compacted: without that no client could tell, if the database went back in between.
+      store.skip(this.#above() - store.revision);
       store.compact();
     } else {
       this.#say(`restore from ${store.revision} to ${this.#backup.revision}`);
       this.#server.restore(this.#backup);
       this.#backup = null;
+      this.#wentBack = true;
     }
   }
 
@@ -365,9 +380,7 @@ class Storm {
     const lost = random.integer(3) === 0;
     if (lost) {
       const kept = store;
-      // Never within the versions of before: such a restore no client in the world can tell from a server that went on.
-      const { revision } = kept;
-      store = new Store(10_000, revision < 20_000 ? 100 * revision : Math.floor(revision / 100));
+      store = new Store(10_000, random.integer(2) === 0 ? this.#above() : this.#below());
       furnish(store);
       for (const plural of ['namespaces', 'services', 'endpoints', 'pods']) {
         for (const { object } of kept.all(plural)) {
@@ -393,6 +406,17 @@ class Storm {
     await this.#server.stop();
     await this.#clock.advance(random.integer(3000));
     this.#server = await ApiServer.start(options);
+  }
+
+  /** A version far above all that any database of this storm has had. */
+  #above(): number {
+    this.#highest = Math.max(this.#highest, this.#server.store.revision) + FAR_VERSIONS;
+    return this.#highest;
+  }
+
+  #below(): number {
+    this.#wentBack = true;
+    return (this.#lowest -= FAR_VERSIONS);
   }
 
   #form = (resource: Resource): number =>
