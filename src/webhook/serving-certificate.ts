@@ -36,6 +36,8 @@ const RENEW_MS = 30 * DAY_MS;
 /** Another replica may have renewed it, and somebody may have taken the authority out of the configuration. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
+/** After another replica was first: what it made is there, and nobody is served until it is read. */
+const READ_AGAIN_MS = 500;
 const WAIT_MS = 10_000;
 
 /** Looks once a minute whether Secret and configuration are as they should be, and mends what is not. */
@@ -61,7 +63,7 @@ export class ServingCertificate {
     while (!signal.aborted) {
       let waitMs = LOOK_EVERY_MS;
       try {
-        await this.#look(signal);
+        if (!(await this.#look(signal))) waitMs = READ_AGAIN_MS;
         this.#failures.over();
       } catch (error) {
         if (signal.aborted) return;
@@ -75,18 +77,19 @@ export class ServingCertificate {
     }
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  /** @returns false: another replica was first, and what it made is to be read */
+  async #look(signal: AbortSignal): Promise<boolean> {
     const kept = await this.#readSecret(signal);
     const now = this.#parts.clock.wall();
     const present = kept === null ? null : pairOf(kept, now, this.#host);
     const pair = present ?? (await this.#makeSecret(kept, signal));
-    // Another replica was first: its Secret is read at the next look.
-    if (pair === null) return;
+    if (pair === null) return false;
     if (pair.server.cert !== this.#used) {
       this.#used = pair.server.cert;
       this.#parts.onIdentity(pair.server);
     }
     await this.#tellAuthority(pair.authority, signal);
+    return true;
   }
 
   get #host(): string {
