@@ -250,6 +250,32 @@ describe('exchanges', () => {
     );
   });
 
+  test('a packet that is sent on to ever more addresses in one moment takes no more time and memory for each', () => {
+    const { exchanges, reading } = read([
+      ...Array.from({ length: 2000 }, (_, nth) => {
+        const to = `10.1.${nth >> 8}.${nth & 255}`;
+        return { ms: nth / 1000, ipId: 41, ends: { ...service, to } };
+      }),
+      later,
+    ]);
+    assert.equal(exchanges.length, 2);
+    assert.equal(exchanges[0]!.hops.length, 16);
+    assert.match(reading.remarks.list.map(({ text }) => text).join(), /more addresses/);
+  });
+
+  test('of questions that sockets send again and again no more wait for replies than may, either', () => {
+    const sent = Array.from({ length: 17 * 3000 }, (_, nth) => {
+      const socket = nth % 3000;
+      const ends = { ...service, fromPort: 1024 + socket };
+      return { ms: 90 * Math.floor(nth / 3000) + socket / 1000, ends, ipId: 1 + nth };
+    });
+    const { exchanges, reading } = read(sent);
+    const givenUp = reading.remarks.list.find(({ text }) => text.startsWith('more queries wait'));
+    assert.equal(exchanges.length, sent.length);
+    assert.equal(exchanges.filter(({ ending }) => ending === 'lost').length, givenUp?.count);
+    assert.ok(exchanges.filter(({ ending }) => ending === 'open').length <= 40_000);
+  });
+
   test('what was asked just before the end of a capture is not called lost', () => {
     const { exchanges } = read([{ ms: 0 }, { ms: 4000, id: 8 }, { ms: 5000, id: 9 }]);
     assert.deepEqual(

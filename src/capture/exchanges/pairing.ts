@@ -22,6 +22,8 @@ const REPLY_WAIT_MS = 15_000;
 const TWICE_MS = 100;
 /** So often at most. */
 const TWICE_MAX = 16;
+/** Addresses that one query is followed to: a service's, those of the caches and proxies on its way, a pod's. */
+const HOPS_MAX = 16;
 /** Copies of one packet are captured within this time. */
 const COPY_MS = 50;
 /** So long replies are known, to tell copies of them. */
@@ -75,6 +77,8 @@ export class Pairing {
   readonly #waiting = new Map<string, Waiting>();
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, Waiting>();
+  /** Queries that wait beside a later one that is the same question: `Waiting.earlier` of all. */
+  #earlier = 0;
   readonly #answered = new Map<string, Answered>();
   /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
@@ -149,9 +153,10 @@ export class Pairing {
       this.#forget(before);
       const sinceMs = message.timeMs - before.exchange.sentMs;
       const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
-      if (isTwice && sinceMs < TWICE_MS && (before.earlier?.length ?? 0) < TWICE_MAX)
+      if (isTwice && sinceMs < TWICE_MS && (before.earlier?.length ?? 0) < TWICE_MAX) {
         earlier = [...(before.earlier ?? []), before.exchange];
-      else this.#finishAll(before, 'retried');
+        this.#earlier++;
+      } else this.#finishAll(before, 'retried');
     }
     const attempt = repeated ? before.exchange.attempt + 1 : 1;
     const [client, server] = [this.#source(message), this.#server(message)];
@@ -163,15 +168,20 @@ export class Pairing {
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
     this.#events.begun?.(exchange);
-    if (this.#waiting.size > this.#most) this.#giveUp();
+    this.#makeRoom();
   }
 
-  /** The oldest ones, several at once: each look for the first of a Map passes what was deleted before it. */
-  #giveUp(): void {
+  /** Gives up the oldest ones, several at once: each look for the first of a Map passes what was deleted before it. */
+  #makeRoom(): void {
+    if (this.#waiting.size + this.#earlier <= this.#most) return;
     let left = Math.max(1, Math.floor(this.#most / 100));
     for (const oldest of this.#waiting.values()) {
       if (left-- === 0) break;
-      this.#remarks.add('more queries wait for replies than are followed: the oldest was given up');
+      this.#remarks.add(
+        'more queries wait for replies than are followed: the oldest was given up',
+        '',
+        1 + (oldest.earlier?.length ?? 0),
+      );
       this.#forget(oldest);
       this.#finishAll(oldest, 'lost');
     }
@@ -180,24 +190,18 @@ export class Pairing {
   /** The same packet with another destination, and perhaps another sender. */
   #hop(first: Waiting, message: PassingMessage, key: string): void {
     const { exchange } = first;
+    if (exchange.hops.length === HOPS_MAX) {
+      this.#remarks.add('a query went on to more addresses than are followed');
+      this.counts.copies++;
+      return;
+    }
     const [client, server] = [this.#source(message), this.#target(message)];
     const { timeMs: sentMs, port, ipId, ttl } = message;
     const hop: Hop = { client, server, sentMs, repliedMs: null, port, replyBytes: 0 };
     exchange.hops = exchange.hops.length === 0 ? [hop] : [...exchange.hops, hop];
     (first.hopKeys ??= []).push(key);
-    const { hopKeys, question } = first;
-    const { earlier } = first;
-    this.#waiting.set(key, {
-      exchange,
-      earlier,
-      key: first.key,
-      hopKeys,
-      question,
-      ipId,
-      ttl,
-      port,
-      hop,
-    });
+    this.#waiting.set(key, { ...first, ipId, ttl, port, hop });
+    this.#makeRoom();
   }
 
   #reply(message: PassingMessage, head: MessageHead): void {
@@ -311,7 +315,10 @@ export class Pairing {
   }
 
   #finishAll({ exchange, earlier }: Waiting, ending: SeenExchange['ending']): void {
-    if (earlier !== null) for (const each of earlier) this.#finish(each, ending);
+    if (earlier !== null) {
+      this.#earlier -= earlier.length;
+      for (const each of earlier) this.#finish(each, ending);
+    }
     this.#finish(exchange, ending);
   }
 
@@ -329,12 +336,8 @@ export class Pairing {
   #expire(): void {
     const now = this.#nowMs;
     this.#expiredMs = now;
-    for (const [key, waiting] of this.#waiting) {
+    for (const waiting of this.#waiting.values()) {
       if (now - waiting.exchange.sentMs < REPLY_WAIT_MS) break;
-      if (waiting.hop !== null) {
-        this.#waiting.delete(key);
-        continue;
-      }
       this.#forget(waiting);
       this.#finishAll(waiting, 'lost');
     }
