@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -85,6 +87,21 @@ describe('ndots doctor', () => {
     const left = remarks.find(({ text }) => text.startsWith('queries of more clients than'));
     assert.equal(left?.count, totals.queries - 10_000);
     assert.match(err, /^ndots doctor: \d+ × queries of more clients than the 10000 /m);
+  });
+
+  test('what comes through a named pipe is read once', { timeout: 60_000 }, async () => {
+    const packets = await play(
+      everybody(30),
+      (passing) =>
+        passing.attempt === 1 && passing.random.integer(100) < 3
+          ? { lost: true }
+          : healthy(passing),
+      { seed: 3 },
+    );
+    execFileSync('mkfifo', [at('pipe')]);
+    const running = run(at('pipe'));
+    await writeFile(at('pipe'), pcapFile(LINK.RAW, packets));
+    assert.match((await running).out, /ND3013/);
   });
 
   test('a trouble that begins in the middle is found as if the capture had begun with it', async () => {

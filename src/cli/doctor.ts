@@ -1,5 +1,5 @@
 /** `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom, why, and what to do. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { nearest } from '../base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
@@ -99,8 +99,7 @@ async function diagnosePackets(
   options: DoctorOptions,
   io: Io,
 ): Promise<Diagnosis> {
-  // What is live, or comes through a pipe, cannot be read again.
-  const isThere = options.device === null && !options.files.includes('-');
+  const isThere = options.device === null && !options.files.some(comesOnce);
   // The remarks on the capture have been printed the first time.
   const quiet = { ...io, err: () => undefined };
   const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
@@ -111,6 +110,16 @@ async function diagnosePackets(
   return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
     isWanted(rule, options),
   );
+}
+
+/** What comes through a pipe cannot be read again. */
+function comesOnce(file: string): boolean {
+  try {
+    return file === '-' || !statSync(file).isFile();
+  } catch {
+    // It could not be read the first time either, which was told.
+    return false;
+  }
 }
 
 const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };
