@@ -150,6 +150,11 @@ describe('ndots doctor', () => {
     assert.equal(code, 1);
     assert.match(out, /ND2001/);
     assert.doesNotMatch(out, /ND3001/);
+    for (const words of [
+      ['--only', 'ND5'],
+      ['--skip', 'ND3'],
+    ])
+      assert.doesNotMatch((await run(at('race.pcap'), ...words)).out, /Not DNS/);
     assert.equal((await run(at('race.pcap'), '--skip', 'ND3001')).code, 0);
     assert.equal((await run(at('race.pcap'), '--fail-on', 'never')).code, 0);
   });
@@ -180,6 +185,11 @@ describe('ndots doctor', () => {
     }
     assert.equal((await run()).code, 3);
     assert.equal((await run('--only', 'x', 'a.pcap')).code, 3);
+    for (const word of ['--only', '--skip']) {
+      const { code, err } = await run(at('clean.pcap'), word, 'ND3,ND99');
+      assert.equal(code, 3, word);
+      assert.match(err, /there is no finding ND99\n/);
+    }
   });
 
   test('each finding is explained, under its own code and title', async () => {
