@@ -1,5 +1,6 @@
 /** `ndots capture join`: at which stretch of the way queries and replies were lost. */
 import { printElapsed } from '../base/elapsed.ts';
+import { Problem } from '../base/problem.ts';
 import type { Filter } from '../capture/filter.ts';
 import {
   join,
@@ -39,6 +40,12 @@ export async function captureJoin(
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
     const input = await openGiven(path, reading.remarks);
     await reading.readWhole(input, () => vantage.isOver);
+    // A place that is none would have seen nothing of what was lost.
+    if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
+      throw new Problem({
+        code: 'capture-unreadable',
+        text: `cannot read ${path}: it is ${input.format === 'empty' ? 'empty' : 'no capture, no dnstap and no query log that ndots knows'}`,
+      });
     if (vantage.leftOut > 0)
       reading.remarks.add(
         `only the first ${vantage.exchanges.length} exchanges are compared: captures of a shorter time are compared whole`,

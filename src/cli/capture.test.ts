@@ -319,6 +319,18 @@ describe('ndots capture', () => {
     assert.equal((await run(file, '-c', '2')).out.trimEnd().split('\n').length, 2);
   });
 
+  test('join takes no file for a place that saw nothing because it is no capture', async () => {
+    for (const [name, text, words] of [
+      ['Corefile', '. {\n    cache\n}\n', /Corefile: it is no capture/],
+      ['nothing.pcap', '', /nothing\.pcap: it is empty/],
+    ] as const) {
+      writeFileSync(at(name), text);
+      const { code, err } = await run('join', file, at(name));
+      assert.equal(code, 2);
+      assert.match(err, words);
+    }
+  });
+
   test('join says where queries and replies were lost, over clocks that differ', async () => {
     const at3 = (name: string, drop: (packet: number) => boolean, aheadMs: number): string => {
       const packets = Array.from({ length: 8 }, (_, i) =>

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -87,6 +89,21 @@ describe('ndots doctor', () => {
     assert.match(err, /^ndots doctor: \d+ × queries of more clients than the 10000 /m);
   });
 
+  test('what comes through a named pipe is read once', { timeout: 60_000 }, async () => {
+    const packets = await play(
+      everybody(30),
+      (passing) =>
+        passing.attempt === 1 && passing.random.integer(100) < 3
+          ? { lost: true }
+          : healthy(passing),
+      { seed: 3 },
+    );
+    execFileSync('mkfifo', [at('pipe')]);
+    const running = run(at('pipe'));
+    await writeFile(at('pipe'), pcapFile(LINK.RAW, packets));
+    assert.match((await running).out, /ND3013/);
+  });
+
   test('a trouble that begins in the middle is found as if the capture had begun with it', async () => {
     const trouble = (passing: Passing): boolean =>
       passing.atMs > 20_000 && passing.type === 'AAAA' && !/cluster/.test(passing.name);
@@ -133,6 +150,11 @@ describe('ndots doctor', () => {
     assert.equal(code, 1);
     assert.match(out, /ND2001/);
     assert.doesNotMatch(out, /ND3001/);
+    for (const words of [
+      ['--only', 'ND5'],
+      ['--skip', 'ND3'],
+    ])
+      assert.doesNotMatch((await run(at('race.pcap'), ...words)).out, /Not DNS/);
     assert.equal((await run(at('race.pcap'), '--skip', 'ND3001')).code, 0);
     assert.equal((await run(at('race.pcap'), '--fail-on', 'never')).code, 0);
   });
@@ -163,6 +185,11 @@ describe('ndots doctor', () => {
     }
     assert.equal((await run()).code, 3);
     assert.equal((await run('--only', 'x', 'a.pcap')).code, 3);
+    for (const word of ['--only', '--skip']) {
+      const { code, err } = await run(at('clean.pcap'), word, 'ND3,ND99');
+      assert.equal(code, 3, word);
+      assert.match(err, /there is no finding ND99\n/);
+    }
   });
 
   test('each finding is explained, under its own code and title', async () => {

@@ -1,6 +1,6 @@
 /** `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom, why, and what to do. */
-import { readFileSync } from 'node:fs';
-import { nearest } from '../base/problem.ts';
+import { readFileSync, statSync } from 'node:fs';
+import { nearest, type Problem } from '../base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
 import type { Finding, Rule } from '../capture/findings/finding.ts';
@@ -36,6 +36,9 @@ export const doctor: Command = {
   name: 'doctor',
   async run(words, io) {
     const options = parseDoctorOptions(words);
+    for (const code of [...options.only, ...options.skip])
+      if (![...rules, ...clusterRules].some((rule) => rule.code.startsWith(code)))
+        throw noFinding(code);
     if (options.explain !== null) return explain(options.explain, io);
     if (options.rbac) {
       io.out(rbacManifest(options.namespace));
@@ -99,8 +102,7 @@ async function diagnosePackets(
   options: DoctorOptions,
   io: Io,
 ): Promise<Diagnosis> {
-  // What is live, or comes through a pipe, cannot be read again.
-  const isThere = options.device === null && !options.files.includes('-');
+  const isThere = options.device === null && !options.files.some(comesOnce);
   // The remarks on the capture have been printed the first time.
   const quiet = { ...io, err: () => undefined };
   const again = async (parts: readonly Part[]): Promise<readonly Observations[]> => {
@@ -111,6 +113,16 @@ async function diagnosePackets(
   return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
     isWanted(rule, options),
   );
+}
+
+/** What comes through a pipe cannot be read again. */
+function comesOnce(file: string): boolean {
+  try {
+    return file === '-' || !statSync(file).isFile();
+  } catch {
+    // It could not be read the first time either, which was told.
+    return false;
+  }
 }
 
 const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };
@@ -137,10 +149,13 @@ function print(
     ...(facts === null ? [] : [clusterHead(facts, found)]),
   ];
   io.out(`${heads.join('\n')}\n\n`);
-  const well = [
-    ...(packets === null ? [] : [captureWell(packets.observed, found)]),
-    ...(facts === null ? [] : [clusterWell(facts, found)]),
-  ].join(' ');
+  const well =
+    options.only.length + options.skip.length > 0
+      ? 'Nothing critical among what was asked for (--only, --skip): the rest may tell another story.'
+      : [
+          ...(packets === null ? [] : [captureWell(packets.observed, found)]),
+          ...(facts === null ? [] : [clusterWell(facts, found)]),
+        ].join(' ');
   io.out(diagnosisText(found, who, page, hide, well));
   if (facts !== null) io.out(lackingText(facts, page));
 }
@@ -200,25 +215,31 @@ function section(code: string): string {
     : page.slice(page.indexOf('\n', start) + 1, next < 0 ? undefined : next).trim();
 }
 
+/** No code begins so. */
+function noFinding(given: string): Problem {
+  const meant = nearest(
+    given.toUpperCase(),
+    [...rules, ...clusterRules].map(({ code }) => code),
+  );
+  return usage(
+    `there is no finding ${given}`,
+    meant === null ? 'Codes are listed in docs/findings.md' : `Did you mean ${meant}?`,
+  );
+}
+
 function explain(given: string, io: Io): number {
   const code = given.toUpperCase();
   const all = [...rules, ...clusterRules];
   const rule = all.find((each) => each.code === code);
   if (rule === undefined) {
-    const meant = nearest(
-      code,
-      all.map((each) => each.code),
-    );
     const below = new Map(
       all.filter((each) => each.code.startsWith(code)).map((each) => [each.code, each.title]),
     );
-    const hint =
-      below.size > 0
-        ? [...below].map(([full, title]) => `${full}  ${title}`).join('\n  ')
-        : meant === null
-          ? 'Codes are listed in docs/findings.md'
-          : `Did you mean ${meant}?`;
-    throw usage(`there is no finding ${given}`, hint);
+    if (below.size === 0) throw noFinding(given);
+    throw usage(
+      `there is no finding ${given}`,
+      [...below].map(([full, title]) => `${full}  ${title}`).join('\n  '),
+    );
   }
   io.out(`${rule.code}  ${rule.title}\n\n${section(rule.code)}\n`);
   return EXIT.ok;

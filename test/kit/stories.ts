@@ -330,6 +330,30 @@ export const stories: readonly Story[] = [
       ),
   },
   {
+    name: 'a server looks again and again whether its upstream answers, which asks it for names of the cluster',
+    code: 'ND3005',
+    without: ['ND4004'],
+    packets: async (seed) => {
+      const [server, upstream] = ['10.244.0.5', '10.0.0.53'];
+      const looks = Array.from({ length: 30 }, (_, i) =>
+        asked(i * 500, ends(server, 20_000 + i + seed, upstream), '.', 500 + i, {
+          type: 'NS',
+          tookMs: null,
+        }),
+      );
+      const found = Array.from({ length: 40 }, (_, i) =>
+        asked(
+          i * 350,
+          ends(upstream, 30_000 + i + seed, server),
+          'redis.cache.svc.cluster.local.',
+          900 + i,
+          { tookMs: 1 },
+        ),
+      );
+      return inOrder([...looks, ...found]);
+    },
+  },
+  {
     name: 'S11 three servers forward to each other in a ring',
     code: 'ND4004',
     packets: async (seed) => {

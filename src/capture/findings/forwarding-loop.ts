@@ -11,20 +11,25 @@ export const forwardingLoop: Rule = {
     const said = observed.counters.get('loopDetected') ?? 0;
     const both = observed.clients.list.filter(({ address }) => isServer(observed, address));
     if (both.length === 0 && said === 0) return unknown('no server of the capture asks others');
-    const circle = both
+    const circles = both
       .map(({ address }) => circleOf(observed, address))
-      .find((found) => found !== null);
-    if (circle === undefined && said === 0)
+      .filter((found) => found !== null);
+    if (circles.length === 0 && said === 0)
       return excluded('no server asks one that asks it, be it by way of others');
     // What goes round is not answered until somebody gives up: else a program on the server's own host asks.
-    const repeated = observed.names.list.filter(
-      ({ outcomes }) =>
-        outcomes.asked >= 10 && outcomes.lost + outcomes.servfail >= 0.5 * outcomes.asked,
-    );
-    const names = repeated
-      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
-      .map(({ name }) => name);
+    const repeated = observed.names.list
+      .filter(
+        ({ outcomes }) =>
+          outcomes.asked >= 10 && outcomes.lost + outcomes.servfail >= 0.5 * outcomes.asked,
+      )
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
     // The same question goes round: that two servers ask each other for different names is not a circle.
+    const asking = askedInVain(observed);
+    const round = (circle: readonly string[]): typeof repeated =>
+      repeated.filter(({ name }) => circle.every((address) => asking.get(name)?.has(address)));
+    const circle = circles.find((found) => round(found).length > 0) ?? circles[0];
+    const going = circle === undefined ? repeated : round(circle);
+    const names = going.map(({ name }) => name);
     if (said === 0 && names.length === 0) return excluded('no question goes round');
     const keys = new Set(names);
     claims.take(claims.open.filter(({ name }) => keys.has(name)));
@@ -37,7 +42,7 @@ export const forwardingLoop: Rule = {
         ...(circle === undefined ? [] : [roundText(observed, circle)]),
         ...(names.length > 0
           ? [
-              `The same questions go round: ${listed(names)} (${repeated[0] === undefined ? 0 : Math.max(...repeated.map(({ outcomes }) => outcomes.asked))} times).`,
+              `The same questions go round: ${listed(names)} (${going[0]?.outcomes.asked ?? 0} times).`,
             ]
           : []),
         ...(said > 0 ? ['The plugin loop of CoreDNS says so, too.'] : []),
@@ -54,6 +59,17 @@ export const forwardingLoop: Rule = {
     };
   },
 };
+
+/** By name: the clients that got no answer, or a failure. */
+function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { name, client } of [...losses, ...failed]) {
+    const clients = found.get(name);
+    if (clients === undefined) found.set(name, new Set([client.address]));
+    else clients.add(client.address);
+  }
+  return found;
+}
 
 /** Fewer queries are of a program on the server's own host. */
 const LEAST = 5;
