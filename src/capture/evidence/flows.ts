@@ -15,7 +15,11 @@ export class Flows {
   readonly #most: number;
   #present: SeenExchange | null = null;
   #rows = flowRows();
-  readonly #make = (): FlowView => new FlowView(this.#present!, this.#rows);
+  #byServer: ReadonlyMap<string, readonly FlowView[]> | null = null;
+  readonly #make = (): FlowView => {
+    this.#byServer = null;
+    return new FlowView(this.#present!, this.#rows);
+  };
 
   /** @param most more are counted and not looked at one by one */
   constructor(most: number) {
@@ -47,6 +51,7 @@ export class Flows {
 
   /** Lets go of all of them. */
   clear(): void {
+    this.#byServer = null;
     this.#flows.clear();
     this.#rows = flowRows();
   }
@@ -54,6 +59,12 @@ export class Flows {
   /** In the order of their first queries. */
   get list(): readonly FlowView[] {
     return this.#flows.list;
+  }
+
+  /** Those to one server, in the same order. */
+  to(server: string): readonly FlowView[] {
+    this.#byServer ??= Map.groupBy(this.list, (flow) => flow.server);
+    return this.#byServer.get(server) ?? [];
   }
 
   /** A server without a number has no flow. */

@@ -13,7 +13,7 @@ import {
 } from './finding.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
-import { answeredBetween, answeredElsewhere, asksInTurn, lossesTo } from './losses.ts';
+import { answeredBetween, answeredElsewhere, asksInTurn } from './losses.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;
@@ -54,7 +54,7 @@ export const deadBackend: Rule = {
       return list.some(({ outcomes }) => outcomes.lost === outcomes.asked)
         ? unknown('a DNS pod that answered nobody was asked too little')
         : excluded('all DNS pods that were asked answer');
-    const losses = dead.flatMap(({ address }) => lossesTo(claims, address));
+    const losses = dead.flatMap(({ address }) => claims.openTo(address));
     if (losses.length < 3)
       return unknown('what got lost on its way to a pod is explained otherwise');
     claims.take(losses);

@@ -47,12 +47,7 @@ function deadAt(
   const first = new Map<string, number>();
   for (const { name, sentMs } of losses)
     first.set(name, Math.min(sentMs, first.get(name) ?? Infinity));
-  // When each name was last answered, by whatever type.
-  const last = new Map<string, number>();
-  for (const { name, answeredMs } of observed.names.list) {
-    const ms = answeredMs.get(server);
-    if (ms !== undefined) last.set(name, Math.max(ms, last.get(name) ?? -Infinity));
-  }
+  const last = observed.names.answeredBy(server);
   const names = [...first].flatMap(([name, ms]) =>
     (last.get(name) ?? -Infinity) < ms ? name : [],
   );
@@ -81,7 +76,7 @@ function trialsOf(
   losses: readonly SeenExchange[],
   fromMs: number,
 ): { readonly all: number; readonly silent: number } {
-  const flows = observed.flows.list.filter((flow) => flow.server === server);
+  const flows = observed.flows.to(server);
   const losing = flows.filter(({ lost }) => lost > 0);
   const mixed = losing.filter(({ lastAnsweredMs }) => lastAnsweredMs >= fromMs);
   if (mixed.length < MIXED * losing.length) {

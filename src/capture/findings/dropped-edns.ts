@@ -3,7 +3,6 @@ import type { ClientView, Observations } from '../evidence/observations.ts';
 import { lossRate } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
 
 /** Of fewer queries with EDNS, and without, nothing can be said. */
 const LEAST = 4;
@@ -23,7 +22,7 @@ export const droppedEdns: Rule = {
     if (both.length === 0) return unknown('no server was asked both with EDNS and without it');
     const deaf = both.filter((server) => isDeaf(server, observed));
     const losses = deaf.flatMap(({ address }) =>
-      lossesTo(claims, address).filter(({ udpSize }) => udpSize > 0),
+      claims.openTo(address).filter(({ udpSize }) => udpSize > 0),
     );
     if (deaf.length > 0 && losses.length < LEAST)
       return unknown(

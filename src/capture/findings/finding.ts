@@ -48,6 +48,7 @@ export class Claims {
   readonly #explained = new Set<SeenExchange>();
   readonly #observed: Observations;
   #open: readonly SeenExchange[] | null = null;
+  #byServer: ReadonlyMap<string, readonly SeenExchange[]> | null = null;
 
   constructor(observed: Observations) {
     this.#observed = observed;
@@ -57,6 +58,12 @@ export class Claims {
   get open(): readonly SeenExchange[] {
     this.#open ??= this.#observed.losses.filter((loss) => !this.#explained.has(loss));
     return this.#open;
+  }
+
+  /** Of these, those to this server, or to one behind it. */
+  openTo(server: string): readonly SeenExchange[] {
+    this.#byServer ??= byServer(this.open);
+    return this.#byServer.get(server) ?? [];
   }
 
   /** Lost queries that a rule has explained. */
@@ -73,7 +80,19 @@ export class Claims {
   take(exchanges: readonly SeenExchange[]): void {
     for (const exchange of exchanges) this.#explained.add(exchange);
     this.#open = null;
+    this.#byServer = null;
   }
+}
+
+function byServer(losses: readonly SeenExchange[]): ReadonlyMap<string, readonly SeenExchange[]> {
+  const all = new Map<string, SeenExchange[]>();
+  for (const loss of losses)
+    for (const { address } of [loss.server, ...loss.hops.map((hop) => hop.server)]) {
+      const theirs = all.get(address);
+      if (theirs === undefined) all.set(address, [loss]);
+      else if (theirs.at(-1) !== loss) theirs.push(loss);
+    }
+  return all;
 }
 
 /** It was looked for, with enough to see it by, and is not there. */

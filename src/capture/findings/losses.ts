@@ -7,14 +7,6 @@ import type { Claims } from './finding.ts';
 /** Fewer answers are chance. */
 const ANSWERED_LEAST = 3;
 
-/** Lost queries to this server, or to one behind it, that are not explained yet. */
-export function lossesTo(claims: Claims, server: string): readonly SeenExchange[] {
-  return claims.open.filter(
-    (loss) =>
-      loss.server.address === server || loss.hops.some((hop) => hop.server.address === server),
-  );
-}
-
 /** Whether the server answered anybody between these times. */
 export function answeredBetween(
   observed: Observations,

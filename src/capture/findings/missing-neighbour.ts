@@ -1,7 +1,6 @@
 /** Hosts that nobody on their link answers for. */
 import type { ServerView } from '../evidence/server-view.ts';
 import { excluded, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
 
 /** Fewer requests without an answer, errors and losses are no news. */
 const LEAST = 3;
@@ -30,7 +29,7 @@ export const missingNeighbour: Rule = {
         : excluded('addresses of the local network are found');
     const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
-    const losses = addresses.flatMap((address) => lossesTo(claims, address));
+    const losses = addresses.flatMap((address) => claims.openTo(address));
     if (losses.length < LEAST && overflow === 0)
       return excluded('what nobody answered for on the local network, no query was lost for');
     claims.take(losses);

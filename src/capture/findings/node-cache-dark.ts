@@ -2,7 +2,6 @@
 import { netHolds, parseAddress, parseNet } from '../../base/ip.ts';
 import { answered } from '../evidence/outcomes.ts';
 import { clock, excluded, share, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
 
 const linkLocal = [parseNet('169.254.0.0/16')!, parseNet('fe80::/10')!];
 
@@ -20,7 +19,7 @@ export const nodeCacheDark: Rule = {
     });
     if (dark === undefined) return excluded('the cache on the node answers');
     const { address, outcomes, lastReplyMs } = dark;
-    const losses = lossesTo(claims, address).filter(({ sentMs }) => sentMs > lastReplyMs);
+    const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs);
     if (losses.length < 3) return excluded('the cache on the node answers');
     claims.take(losses);
     const refused = observed.unreachable.get(address);

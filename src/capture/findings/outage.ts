@@ -13,7 +13,7 @@ import {
   type Rule,
 } from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { lossesTo, onlyAaaa, waitingForThese } from './losses.ts';
+import { onlyAaaa, waitingForThese } from './losses.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 
 /** So many sockets that are answered among others that are not. */
@@ -49,9 +49,9 @@ export const outage: Rule = {
       // What hits all connections at once is not the server.
       const others = observed.others.between(fromS, toS);
       if (others.opened >= 5 && others.repeated >= 0.5 * others.opened) continue;
-      const losses = lossesTo(claims, view.address).filter(
-        ({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000,
-      );
+      const losses = claims
+        .openTo(view.address)
+        .filter(({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000);
       if (losses.length < 3) continue;
       // Who is never answered is cut off, and may be the only one that asks for a while.
       const answeredElse = losses.filter(({ client, server }) => {
@@ -116,9 +116,9 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   const names = new Set(sinceReply.map(({ name }) => name));
   const endMs = Math.max(observed.endMs, observed.lastMs);
   const fromMs = sinceReply.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const losses = claims.open.filter(
-    ({ server, sentMs }) => server.address === address && sentMs >= fromMs,
-  );
+  const losses = claims
+    .openTo(address)
+    .filter(({ server, sentMs }) => server.address === address && sentMs >= fromMs);
   if (outcomes.asked - outcomes.lost < NEVER.answered || outcomes.lost - losses.length > NEVER.lost)
     return null;
   if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
@@ -181,7 +181,7 @@ function paused(
 ): Finding | null {
   const isIn = ({ sentMs }: { readonly sentMs: number }): boolean =>
     sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 1) * 1000;
-  const losses = lossesTo(claims, address).filter(isIn);
+  const losses = claims.openTo(address).filter(isIn);
   const late = observed.slow.filter(isIn);
   const clients = new Set([...losses, ...late].map(({ client }) => client.address));
   // Where nothing is answered late it is loss that clients wait for.
@@ -230,9 +230,9 @@ function silentToo(
   const others = views.filter((view) => {
     const own = view === first ? null : silence(view, observed);
     if (own === null || own.fromS > toS || own.toS < fromS) return false;
-    const losses = lossesTo(claims, view.address).filter(
-      ({ sentMs }) => sentMs >= own.fromS * 1000 && sentMs < (own.toS + 1) * 1000,
-    );
+    const losses = claims
+      .openTo(view.address)
+      .filter(({ sentMs }) => sentMs >= own.fromS * 1000 && sentMs < (own.toS + 1) * 1000);
     claims.take(losses);
     return losses.length > 0;
   });
@@ -287,9 +287,9 @@ function answersAmid(second: number, address: string, { flows, losses }: Observa
   const lost = losses.flatMap(({ server, sentMs }) =>
     server.address === address && isIn(sentMs) ? sentMs : [],
   );
-  const answered = flows.list.flatMap(({ server, lastAnsweredMs }) =>
-    server === address && isIn(lastAnsweredMs) ? lastAnsweredMs : [],
-  );
+  const answered = flows
+    .to(address)
+    .flatMap(({ lastAnsweredMs }) => (isIn(lastAnsweredMs) ? lastAnsweredMs : []));
   const [from, to] = [Math.min(...lost), Math.max(...lost)];
   return answered.filter((ms) => ms > from && ms < to).length >= AMID;
 }

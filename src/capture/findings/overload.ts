@@ -14,7 +14,6 @@ import {
   type Verdict,
 } from './finding.ts';
 import { lateFromMemory, stoodStill } from './late-from-memory.ts';
-import { lossesTo } from './losses.ts';
 
 /** One in ten replies takes longer, milliseconds. */
 const SLOW_MS = 400;
@@ -66,7 +65,7 @@ export const overload: Rule = {
           : (within > 150 && within > 4 * before) ||
             // The most are slow, and not a few that somebody else is waited for.
             server.isOutOfBreath;
-      const losses = lossesTo(claims, server.address);
+      const losses = claims.openTo(server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
       if (!slow || stoodStill(server) || answersOthers(observed, server)) continue;
       if (losses.length < 5 || losses.length < 0.02 * asked) continue;

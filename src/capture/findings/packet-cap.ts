@@ -2,7 +2,6 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
-import { lossesTo } from './losses.ts';
 import { sparesKnown } from './table-full.ts';
 
 /** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
@@ -32,7 +31,7 @@ export const packetCap: Rule = {
       if (server.isOutOfBreath) continue;
       const found = plateauOf(server, observed) ?? bucketOf(server, observed);
       if (found === null) continue;
-      const losses = lossesTo(claims, server.address);
+      const losses = claims.openTo(server.address);
       if (losses.length < 20) continue;
       claims.take(losses);
       const aws = found.rate > 900 && found.rate < 1100;

@@ -1,15 +1,17 @@
 /** Clients that are cut off from a server that answers others. */
-import type { ClientView, Observations } from '../evidence/observations.ts';
+import type { Asked, ClientView, Observations } from '../evidence/observations.ts';
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 import { choices, UNLIKELY } from './dead-names.ts';
-import { answeredBetween, lossesTo } from './losses.ts';
+import { answeredBetween } from './losses.ts';
 
 /** A rule is not of one moment, milliseconds. */
 const LASTS_MS = 2000;
 
 /** So many errors of a firewall about one client are no chance. */
 const SAID = 3;
+
+type AskingClient = Asked & { readonly address: string };
 
 /** A firewall says itself that it lets nothing of these clients through. */
 export const prohibited: Rule = {
@@ -58,21 +60,19 @@ export const policyCut: Rule = {
   name: 'a network policy',
   check(observed, claims) {
     if (observed.clients.size < 2) return unknown('the capture has one client');
+    const asking = clientsByServer(observed);
     for (const server of observed.servers.list) {
-      if (answered(server.outcomes) === 0) continue;
-      const theirs = observed.clients.list.flatMap((client) => {
-        const counts = client.servers.get(server.address);
-        return counts === undefined ? [] : [{ address: client.address, ...counts }];
-      });
+      const theirs = asking.get(server.address);
+      if (theirs === undefined || answered(server.outcomes) === 0) continue;
       const cut = theirs.filter(({ asked, lost }) => asked >= 4 && lost === asked);
       const fine = theirs.filter(
         ({ asked, lost }) => asked >= 2 && lossRate({ asked, lost }) < 0.2,
       );
       if (cut.length === 0 || fine.length === 0) continue;
       const addresses = new Set(cut.map(({ address }) => address));
-      const losses = lossesTo(claims, server.address).filter(({ client }) =>
-        addresses.has(client.address),
-      );
+      const losses = claims
+        .openTo(server.address)
+        .filter(({ client }) => addresses.has(client.address));
       // One port that gets nothing is a stale entry of connection tracking, not a rule.
       const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
       if (!several || losses.length < 4) continue;
@@ -117,6 +117,18 @@ export const policyCut: Rule = {
       : excluded('no client is cut off while others are answered');
   },
 };
+
+/** Clients, and what each of them asks the server: by server. */
+function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonly AskingClient[]> {
+  const all = new Map<string, AskingClient[]>();
+  for (const { address, servers } of clients.list)
+    for (const [server, counts] of servers) {
+      const theirs = all.get(server);
+      if (theirs === undefined) all.set(server, [{ address, ...counts }]);
+      else theirs.push({ address, ...counts });
+    }
+  return all;
+}
 
 /** Whether those that are cut off use EDNS for all that they ask, and the others for nothing. */
 function goesByEdns(

@@ -2,7 +2,7 @@
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
-import { answeredElsewhere, lossesTo } from './losses.ts';
+import { answeredElsewhere } from './losses.ts';
 
 /** So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of the last ones overtake others. */
 const SINCE = { queries: 8, ms: 2000 };
@@ -37,9 +37,7 @@ export const serviceSilent: Rule = {
           inside.some(({ servers: own }) => (own.get(other.address)?.found ?? 0) > 0) &&
           ![...theirs].some((client) => other.clients.has(client)),
       );
-      const losses = lossesTo(claims, address).filter(
-        ({ sentMs }) => sentMs > lastReplyMs - LATE_MS,
-      );
+      const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs - LATE_MS);
       const fell = Number.isFinite(lastReplyMs);
       if (pods.length === 0 || losses.length < 3) continue;
       // One client that is cut off looks the same where the others' queries are seen behind the translation.

@@ -1,6 +1,6 @@
 import { answered } from '../evidence/outcomes.ts';
 import { excluded, unknown, type Rule } from './finding.ts';
-import { lossesTo, waitingForThese } from './losses.ts';
+import { waitingForThese } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -13,7 +13,7 @@ export const silentServer: Rule = {
       .filter(({ outcomes }) => outcomes.asked >= 3 && answered(outcomes) === 0)
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
     for (const { address, outcomes, clients } of silent) {
-      const losses = lossesTo(claims, address);
+      const losses = claims.openTo(address);
       // What its hop answered was lost on the way back, and is another story.
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
       if (losses.length < 3 || reached) continue;

@@ -1,8 +1,9 @@
 /** Sockets whose replies stay away, while other sockets of the same client get theirs. */
 import type { FlowView } from '../evidence/flow-view.ts';
 import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { clock, excluded, unknown, type Claims, type Rule } from './finding.ts';
-import { answeredBetween, lossesTo } from './losses.ts';
+import { answeredBetween } from './losses.ts';
 
 /** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
 const LEAST = { queries: 3, ms: 1500 };
@@ -88,7 +89,7 @@ function take(
   observed: Observations,
   claims: Claims,
   flows: readonly FlowView[],
-): { flow: FlowView; losses: ReturnType<typeof lossesTo>; others: number } | null {
+): { flow: FlowView; losses: readonly SeenExchange[]; others: number } | null {
   const usable = flows.filter((flow) => !isNameOrType(observed, flow));
   const [flow] = usable.toSorted((one, other) => other.unanswered - one.unanswered);
   if (flow === undefined) return null;
