@@ -2,7 +2,7 @@
 import { severities, type Finding, type Severity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
-import { count } from './page.ts';
+import { clip, count, pageFor, wrap, type Page } from './page.ts';
 import { sarif } from './lint-sarif.ts';
 import { xmlText } from './xml-text.ts';
 
@@ -10,6 +10,8 @@ import { xmlText } from './xml-text.ts';
 export interface TextStyle {
   readonly colour: boolean;
   readonly program: string;
+  /** Of the terminal. */
+  readonly columns: number;
 }
 
 /** The findings in a format. */
@@ -36,7 +38,11 @@ function targetText({ target }: LintReport): string {
 
 const colours: Readonly<Record<Severity, string>> = { error: '31', warning: '33', note: '36' };
 
-function printText(report: LintReport, { colour, program }: TextStyle): string {
+/** What stands below the first line of a finding begins here. */
+const INDENT = ' '.repeat(6);
+
+function printText(report: LintReport, { colour, program, columns }: TextStyle): string {
+  const page = pageFor({ colour, wide: false, columns });
   const paint = (text: string, sgr: string): string =>
     colour ? `\u001b[${sgr}m${text}\u001b[0m` : text;
   const { findings } = report;
@@ -45,43 +51,70 @@ function printText(report: LintReport, { colour, program }: TextStyle): string {
     const { code, severity, text, spot, within, hint, remedy } = finding;
     const where = `${spot.file}:${spot.line}:${spot.column}`;
     const part = within === null ? '' : ` ${within}`;
-    lines.push(
-      `${paint(where, '1')}${part}: ${paint(severity, colours[severity])} ${code}: ${text}`,
-    );
-    lines.push(...excerptLines(finding, paint));
-    for (const advice of [hint, remedy]) if (advice !== null) lines.push(`      ${advice}`);
+    const what = `${paint(severity, colours[severity])} ${code}: ${text}`;
+    lines.push(...headLines(`${paint(where, '1')}${part}:`, what, page));
+    lines.push(...excerptLines(finding, paint, page));
+    for (const advice of [hint, remedy])
+      if (advice !== null) lines.push(...wrap(advice, INDENT, page));
     lines.push('');
   }
-  lines.push(summary(report));
   const fixable = findings.filter(({ edits }) => edits.length > 0).length;
-  if (fixable > 0)
-    lines.push(
-      `${count(fixable, 'finding', 'findings')} can be mended by: ${program} lint --fix (--diff shows it)`,
-    );
   const [first] = findings.toSorted(
     (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
   );
-  if (first !== undefined) lines.push(`Why: ${program} lint --explain ${first.code}`);
+  const ends = [
+    ...report.notJudged.map((each) => `Nothing to lint in ${holdsText(each)}`),
+    summary(report),
+    ...(fixable === 0
+      ? []
+      : [
+          `${count(fixable, 'finding', 'findings')} can be mended by: ${program} lint --fix (--diff shows it)`,
+        ]),
+    ...(first === undefined ? [] : [`Why: ${program} lint --explain ${first.code}`]),
+  ];
+  lines.push(...ends.flatMap((line) => wrap(line, '', page)));
   return `${lines.join('\n')}\n`;
 }
 
-/** More of a line fits no terminal. */
+/** A file in which there is nothing to lint, in words. */
+export function holdsText({ file, holds }: LintReport['notJudged'][number]): string {
+  return `${file}: it holds ${holds}`;
+}
+
+/** On a terminal of this width a finding begins with one line, however long it is: what reads it by program has the whole in it. */
+const ONE_LINE_COLUMNS = 100;
+
+function headLines(where: string, what: string, page: Page): readonly string[] {
+  if (page.columns >= ONE_LINE_COLUMNS) return [`${where} ${what}`];
+  // A path is not broken.
+  if (where.length > page.columns - INDENT.length) return [where, ...wrap(what, INDENT, page)];
+  const [first = '', ...more] = wrap(`${where} ${what}`, INDENT, page);
+  return [first.trimStart(), ...more];
+}
+
+/** More of a line nobody reads. */
 const EXCERPT_MAX = 110;
+/** Of a long line, so much is shown before the place. */
+const BEFORE_MAX = 20;
 
 function excerptLines(
   { spot: { line, column, endColumn }, excerpt, caret, severity }: Finding,
   paint: (text: string, sgr: string) => string,
+  { columns }: Page,
 ): string[] {
   if (excerpt === null) return [];
   const whole = excerpt.replaceAll('\t', ' ');
+  const number = String(line).padStart(4);
+  const room = Math.min(EXCERPT_MAX, columns - number.length - 3);
   const start =
-    whole.length > EXCERPT_MAX ? Math.max(0, Math.min(caret - 20, whole.length - 20)) : 0;
-  const text = whole.slice(start, start + EXCERPT_MAX);
+    whole.length > room ? Math.max(0, Math.min(caret - BEFORE_MAX, whole.length - BEFORE_MAX)) : 0;
+  const part = clip(whole.slice(start), room);
+  const text = start > 0 ? `…${part.slice(1)}` : part;
   const at = Math.max(0, caret - 1 - start);
   const length = Math.max(1, Math.min(endColumn - column, text.length - at));
   return [
-    `${String(line).padStart(4)} │ ${text}`,
-    `     │ ${' '.repeat(at)}${paint('^'.repeat(length), colours[severity])}`,
+    `${number} │ ${text}`,
+    `${' '.repeat(number.length)} │ ${' '.repeat(at)}${paint('^'.repeat(length), colours[severity])}`,
   ];
 }
 

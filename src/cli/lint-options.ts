@@ -132,7 +132,7 @@ export const lintUsage: Usage = {
   notes: [
     'PATH is a Corefile, a file of YAML or JSON, a folder of them, or - for standard input; without any it is Corefile in this folder. In YAML these count: ConfigMaps with a Corefile or with *.override and *.server, values of the CoreDNS chart, Deployments and DaemonSets of DNS servers, pods and their dnsConfig, Services, NetworkPolicies, webhooks, and settings of kubelet. Nothing is sent anywhere, but for --cluster and --live.',
     'A comment on the line or above it keeps a finding quiet: # ndots:ignore CF07 because REASON. # ndots:ignore-file CF31 because REASON counts for the whole file.',
-    'Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 something could not be read, 3 wrong usage.',
+    'Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 something could not be read or there is nothing to lint, 3 wrong usage.',
   ],
   words: { files: true },
 };

@@ -73,6 +73,22 @@ Why: ndots lint --explain CF03
     );
   });
 
+  test('at 60 columns: no line is longer, whatever is told', async () => {
+    const long = looping.replace('errors', `errors # ${'so much '.repeat(40)}`);
+    const text = `${long}.:53 {\n    forward . 10.0.0.2 10.0.0.3 ${'10.0.0.4 '.repeat(12)}127.0.0.1\n}\n`;
+    const path = join(files({ Corefile: text }), 'Corefile');
+    const { out } = await runCommand(lint, [path], {}, { columns: 60 });
+    // A path cannot be broken, nor can what --explain wants.
+    const lines = out.replaceAll(path, 'Corefile').split('\n');
+    assert.ok(lines.length > 20, out);
+    assert.deepEqual(
+      lines.filter((line) => line.length > 60),
+      [],
+    );
+    const at = lines.findIndex((line) => line.includes('…') && line.includes('127.0.0.1'));
+    assert.equal(lines[at + 1]!.indexOf('^'), lines[at]!.indexOf('127.0.0.1'), out);
+  });
+
   test('which variable has no value here, where a word is refused that is nothing for want of it', async () => {
     const text = looping.replace('127.0.0.1', '{$NDOTS_TEST_NONE}');
     const path = join(files({ Corefile: text }), 'Corefile');
@@ -475,6 +491,37 @@ describe('input that is no good', () => {
     const { code, err } = await run(files({ 'README.md': 'x' }));
     assert.equal(code, 2);
     assert.match(err, /nothing to lint/);
+  });
+
+  test('a file in which there is nothing to lint is not one without errors', async () => {
+    const at = files({
+      'secret.yaml': 'kind: Secret\nmetadata: {name: x}\n',
+      'typo.yaml': 'kind: ConfigMap\nmetadata: {name: coredns}\ndata: {Corefil: "x"}\n',
+      Corefile: looping,
+    });
+    const secret = await run(join(at, 'secret.yaml'));
+    assert.equal(secret.code, 2);
+    assert.match(
+      secret.err,
+      /there is nothing to lint in what was given\n.*secret\.yaml: it holds Secret x$/m,
+    );
+    const typo = await run(join(at, 'typo.yaml'), '--only', 'CF03');
+    assert.equal(typo.code, 2);
+    assert.match(
+      typo.err,
+      /typo\.yaml: it holds ConfigMap coredns with Corefil, of which no name has "Corefile" in it/,
+    );
+    const both = await run(join(at, 'typo.yaml'), join(at, 'Corefile'));
+    assert.equal(both.code, 1);
+    assert.match(both.out, /^1 file: 1 error/m);
+    assert.match(both.out, /^Nothing to lint in .*typo\.yaml: it holds ConfigMap coredns/m);
+    // In a folder lies much that is none of the linter's business.
+    assert.doesNotMatch((await run(at)).out, /it holds/);
+    const workload =
+      'kind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {containers: []}}}\n';
+    const clean = await run(join(files({ 'web.yaml': workload }), 'web.yaml'), '--only', 'CF03');
+    assert.equal(clean.code, 0);
+    assert.match(clean.out, /^1 file: 0 errors/);
   });
 
   test('a code that does not exist: what was meant', async () => {

@@ -19,7 +19,7 @@ import { ownServers } from './check-plan.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { clusterFiles } from './lint-cluster.ts';
 import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
-import { printFindings } from './lint-formats.ts';
+import { holdsText, printFindings } from './lint-formats.ts';
 import { parseLintOptions, type LintOptions } from './lint-options.ts';
 import { usage } from './option-values.ts';
 
@@ -64,7 +64,8 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     }
   }
   const { output } = options;
-  io.out(printFindings(output, report, { colour: wantsColour(options, io), program: io.program }));
+  const style = { colour: wantsColour(options, io), program: io.program, columns: io.columns };
+  io.out(printFindings(output, report, style));
   const { failOn } = options;
   const fails =
     failOn !== 'never' && report.findings.some((each) => atLeast(each.severity, failOn));
@@ -84,7 +85,7 @@ async function lintFiles(given: Gathered, options: LintOptions): Promise<LintRep
     given,
     plugins: lintedPlugins,
     rules: chosen,
-    codes: new Set(rules.map(({ code }) => code)),
+    known: rules,
     target,
     running,
     ...(options.live && {
@@ -93,6 +94,7 @@ async function lintFiles(given: Gathered, options: LintOptions): Promise<LintRep
   });
   if (report.files.length === 0 && report.findings.length === 0)
     throw cannotLint('lint-nothing', 'there is nothing to lint in what was given', {
+      ...(report.notJudged.length > 0 && { hint: report.notJudged.map(holdsText).join('\n  ') }),
       remedy: 'Name a Corefile, or YAML that holds one: ndots lint --help',
     });
   const levels = new Map(severity.map((each) => [each.code, each.severity]));
@@ -122,7 +124,7 @@ async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
   const usual = options.paths.length === 0 && !options.cluster;
   if (usual && !existsSync('Corefile'))
     throw cannotLint('lint-nothing', 'there is no Corefile in this folder', {
-      remedy: 'Name one: ndots lint FILE, or a folder, or --cluster.',
+      remedy: 'Name one: ndots lint FILE, or a folder, or - for standard input, or --cluster.',
     });
   const found = gather(usual ? ['Corefile'] : named);
   const files: GivenFile[] = [...found.files];

@@ -103,7 +103,8 @@ const io: Io = {
   err: writerTo(process.stderr),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
-  columns: process.stdout.columns ?? 100,
+  // A terminal that was never told its size says 0.
+  columns: process.stdout.columns || 100,
   // Made when it is asked for: a verb that never does is ended by Ctrl-C as the system does it.
   get signal() {
     return interruptSignal();

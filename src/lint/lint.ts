@@ -5,7 +5,7 @@ import { readEdits } from './edits.ts';
 import type { Edit, Finding, Severity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
 import type { Gathered, GivenFile } from './gather.ts';
-import { sortInputs } from './inputs.ts';
+import { sortInputs, type Inputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Fix, Rule, Told } from './rule.ts';
 import type { SourceText } from './source-text.ts';
@@ -20,8 +20,8 @@ export interface LintParts {
   readonly plugins: KnownPlugins;
   /** Those that are asked. */
   readonly rules: readonly Rule[];
-  /** All codes that there are, which comments may name; absent: those of `rules`. */
-  readonly codes?: ReadonlySet<string>;
+  /** All rules that there are: comments may name them, and what one of them judges was not given in vain; absent: `rules`. */
+  readonly known?: readonly Rule[];
   /** null: what the images say, if there are any. */
   readonly target: Target | null;
   /** The Corefile that runs now; null: unknown. */
@@ -34,8 +34,10 @@ export interface LintParts {
 export interface LintReport {
   /** In the order of files and lines. */
   readonly findings: readonly Finding[];
-  /** Files that held something to look at. */
+  /** Files that held something that a rule judges. */
   readonly files: readonly string[];
+  /** Files that were named and held nothing of the kind, with what they hold, in words. */
+  readonly notJudged: readonly { readonly file: string; readonly holds: string }[];
   readonly target: Target | null;
   /** Findings that comments asked to leave out. */
   readonly suppressed: number;
@@ -63,17 +65,52 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   for (const problem of inputs.problems) collector.unreadable(problem);
   for (const { file, why } of given.passed)
     collector.unreadable({ message: why, place: { file, line: 1, column: 0 } });
+  const { known = rules } = parts;
   const tried = new Set(rules.map(({ code }) => code));
-  const suppressions = new Suppressions(texts, parts.codes ?? tried, tried);
+  const suppressions = new Suppressions(texts, new Set(known.map(({ code }) => code)), tried);
   const kept = collector.findings.filter((finding) => !suppressions.covers(finding));
   const misuses = suppressions.misuses((code) => nearestCode(code, rules));
+  const judged = new Set(known.flatMap(({ kinds = [] }) => kinds));
+  const files = new Set(
+    [
+      ...inputs.objects.filter(({ kind }) => judged.has(kind)),
+      ...corefiles,
+      // What a resolv.conf says is wrong or right beside a Corefile, or when it is asked.
+      ...(corefiles.length > 0 || parts.live !== undefined ? inputs.resolvConfs : []),
+    ].map(({ file }) => file),
+  );
+  const told = new Set(collector.findings.map(({ spot }) => spot.file));
   return {
     findings: [...kept, ...misuses].toSorted(byPlace),
-    files: [...new Set([...inputs.objects, ...corefiles].map(({ file }) => file))],
+    files: [...files],
+    notJudged: given.files
+      .filter(({ file, named }) => named && !files.has(file) && !told.has(file))
+      .map(({ file }) => ({ file, holds: heldText(inputs, file) })),
     target,
     suppressed: collector.findings.length - kept.length,
     subject,
   };
+}
+
+/** More objects of a file are counted, and not named. */
+const HELD_MAX = 3;
+
+/** What a file holds that no rule judges. */
+function heldText({ objects, resolvConfs }: Inputs, file: string): string {
+  if (resolvConfs.some((each) => each.file === file))
+    return 'a resolv.conf, which is judged beside a Corefile, or with --live';
+  const held = objects.filter((each) => each.file === file);
+  if (held.length === 0) return 'no Corefile, and no Kubernetes object';
+  const names = held.slice(0, HELD_MAX).map(({ kind, name, value }) => {
+    const keys = kind === 'ConfigMap' ? Object.keys(child(value, 'data')) : [];
+    const without =
+      keys.length === 0
+        ? ''
+        : ` with ${keys.slice(0, HELD_MAX).join(', ')}, of which no name has "Corefile" in it`;
+    return `${`${kind} ${name}`.trimEnd()}${without}`;
+  });
+  const more = held.length - names.length;
+  return `${names.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 /** The code that was probably meant: CF3 is CF03. */

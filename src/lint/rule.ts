@@ -50,6 +50,8 @@ export interface Rule {
   readonly severity: Severity;
   /** One line, lower case, no full stop: what is flagged. */
   readonly summary: string;
+  /** Kinds of Kubernetes objects that it judges each for itself; absent: it judges Corefiles, or objects beside others. */
+  readonly kinds?: readonly string[];
   /** Looks at everything that was read. */
   find(subject: Subject, tell: Tell): void;
 }
