@@ -205,6 +205,10 @@ export function captureHead(
 /** Replies that take so long are felt: nobody is told then that it is not DNS. */
 const SLOW_MS = 800;
 
+/** So many lost queries, and of all so many, are more than a packet that gets lost now and then. */
+const FEW = 2;
+const FEW_SHARE = 0.02;
+
 /** What stands where nothing critical was found. */
 export function captureWell(
   { total, servers, cut }: Observations,
@@ -222,6 +226,8 @@ export function captureWell(
   // No message was read: these are the lines of logs.
   if (cut.of === 0)
     return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
+  if (total.lost >= FEW && total.lost >= FEW_SHARE * total.asked)
+    return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to tell why. Capture for longer, or on the node.`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;

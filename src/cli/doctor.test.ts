@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
 import { writeNodeCapture } from '../../test/kit/node-captures.ts';
-import { everybody } from '../../test/kit/story-parts.ts';
+import { everybody, pods } from '../../test/kit/story-parts.ts';
 import { healthy, play, type Passing } from '../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { rules } from '../capture/findings/rules.ts';
@@ -61,6 +61,22 @@ describe('ndots doctor', () => {
       out,
       /✓ Not DNS, as far as this shows: every query got a reply, nine of ten within/,
     );
+  });
+
+  test('a few lost queries of few are no proof that it is not DNS', async () => {
+    // One lookup that got nothing, in a short capture.
+    const packets = await play(
+      pods('glibc', 1, { lookups: 12, everyMs: 900, resolvConf: 'nameserver 10.96.0.10\n' }),
+      ({ name, ...passing }) =>
+        name === 'mail.example.com.' && passing.atMs < 8000
+          ? { lost: true }
+          : healthy({ name, ...passing }),
+      { seed: 2 },
+    );
+    writeFileSync(at('few.pcap'), pcapFile(LINK.RAW, packets));
+    const { out } = await run(at('few.pcap'));
+    assert.doesNotMatch(out, /Not DNS/);
+    assert.match(out, /✓ Nothing critical was found, but \d of \d+ queries got no reply|^✕/m);
   });
 
   test('a log alone is no proof that it is not DNS: what never came, or came back to nobody, is not in it', async () => {

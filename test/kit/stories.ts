@@ -12,7 +12,9 @@ import {
   type Ends,
 } from './packets.ts';
 import { healthy, play, podResolvConf } from './story.ts';
+import { bothSidesStories } from './both-sides-stories.ts';
 import { fewQueriesStories } from './few-queries-stories.ts';
+import { handfulStories } from './handful-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
@@ -109,7 +111,9 @@ let long: Promise<readonly Captured[]> | null = null;
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   ...partStories,
+  ...bothSidesStories,
   ...fewQueriesStories,
+  ...handfulStories,
   ...sameWayStories,
   ...socketStories,
   played(

@@ -34,13 +34,19 @@ export const droppedEdns: Rule = {
       );
     claims.take(losses);
     const addresses = deaf.map(({ address }) => address);
+    const isProven = observed.clients.list.some(asksBoth);
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
-      confidence: losses.length >= 10 ? 0.93 : 0.85,
+      confidence: isProven ? (losses.length >= 10 ? 0.93 : 0.85) : 0.75,
       seen: [
         `Of queries with EDNS to ${listed(addresses)}, ${share(total(deaf, 'edns', 'lost'), total(deaf, 'edns', 'asked'))} got no reply; of queries without it, ${share(total(deaf, 'plain', 'lost'), total(deaf, 'plain', 'asked'))}.`,
+        ...(isProven
+          ? []
+          : [
+              'No client asks both with EDNS and without it: a rule about just these pods would look the same (ND3004), but they have nothing else in common.',
+            ]),
       ],
       why: 'EDNS is an additional record in the query (OPT, RFC 6891) that says, among other things, how large a reply may be. Old servers and firewalls that inspect DNS drop what has it. Who asks with EDNS waits for its time-out; some resolvers then ask once more without.',
       fix: [
@@ -58,10 +64,20 @@ export const droppedEdns: Rule = {
 function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations): boolean {
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));
-  const asksBoth = (client: ClientView): boolean =>
-    client.withEdns > 0 && client.withEdns < client.outcomes.asked;
   const users = theirs.filter(({ withEdns }) => withEdns > 0);
   return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
+}
+
+/** Whether some client is answered by the server without EDNS, and never with it. */
+export function isProvenDeaf(server: ServerView, observed: Observations): boolean {
+  return (
+    isDeaf(server, observed) &&
+    observed.clients.list.some((client) => client.servers.has(server.address) && asksBoth(client))
+  );
+}
+
+function asksBoth({ withEdns, outcomes }: ClientView): boolean {
+  return withEdns > 0 && withEdns < outcomes.asked;
 }
 
 function total(

@@ -70,6 +70,38 @@ export function asksInTurn(observed: Observations, client: string, server: strin
   return others.length >= 2 || others.some((other) => other.asked >= 2 * asked);
 }
 
+/** So many late replies to a server, while it gives none itself, show that it waits for them. */
+const WAITED_LEAST = 3;
+
+/**
+ * Whether a server is silent because it waits: it, or one behind its address, goes on asking somebody whose replies are late, and no name of
+ * the cluster is lost that it would have in memory. A process that stands still asks nobody.
+ */
+export function waitsForOthers(
+  observed: Observations,
+  server: string,
+  fromMs: number,
+  toMs: number,
+): boolean {
+  const { backends, servers, slow, losses, domains } = observed;
+  const clients = servers.get(server)?.clients ?? new Set();
+  const own = new Set([
+    server,
+    ...backends.list.flatMap((view) =>
+      [...view.clients].some((client) => clients.has(client)) ? view.address : [],
+    ),
+  ]);
+  const isMeanwhile = ({ sentMs }: Pick<SeenExchange, 'sentMs'>): boolean =>
+    sentMs >= fromMs && sentMs < toMs;
+  const waited = slow.filter((each) => isMeanwhile(each) && own.has(each.client.address));
+  return (
+    waited.length >= WAITED_LEAST &&
+    !losses.some(
+      (loss) => isMeanwhile(loss) && own.has(loss.server.address) && domains.isOfCluster(loss.name),
+    )
+  );
+}
+
 /** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
 const WAITS_MS = 6000;
 

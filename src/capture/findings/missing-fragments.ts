@@ -8,7 +8,7 @@ import { excluded, listed, share, unknown, type Claims, type Rule } from './find
 const EXPLAINS = 0.3;
 const MOST = 0.8;
 /** So unlikely is it that chance picks these. */
-const CHANCE_MAX = 0.002;
+const CHANCE_MAX = 0.01;
 const LEAST = 3;
 
 /** Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way. */

@@ -13,7 +13,7 @@ import {
   type Rule,
 } from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { onlyAaaa, waitingForThese } from './losses.ts';
+import { onlyAaaa, waitingForThese, waitsForOthers } from './losses.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 
 /** So many sockets that are answered among others that are not. */
@@ -60,6 +60,7 @@ export const outage: Rule = {
       });
       if (answeredElse.length < 3) continue;
       if (onlyAaaa(losses)) continue;
+      if (waitsForOthers(observed, view.address, fromS * 1000, (toS + 1) * 1000)) continue;
       // Others are answered meanwhile, or these names never again.
       if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
       claims.take(losses);
@@ -123,7 +124,10 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
     return null;
   if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
     return null;
-  if (names.size < NEVER.names || endMs - lastReplyMs < NEVER.ms) return null;
+  // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the name.
+  const isOfName =
+    names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
+  if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
   claims.take(losses);
   claims.take(waitingForThese(claims, losses));
   const clients = new Set(sinceReply.map(({ client }) => client.address));
@@ -133,7 +137,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
     severity: 'critical',
     confidence: 0.8,
     seen: [
-      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets.size} sockets of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, for ${names.size} names, up to ${clock(endMs)}.`,
+      `${address} answered ${outcomes.asked - outcomes.lost} of ${outcomes.asked - losses.length} queries until ${clock(lastReplyMs)}, and then nothing: ${sinceReply.length} queries from ${sockets.size} sockets of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}, up to ${clock(endMs)}.`,
       'It does not answer again up to the end of the capture.',
     ],
     why: `Everything stops at one moment: the server (or what stands behind the address) hangs or is gone, or something on the way, such as a network policy, lets nothing through from then on.${clients.size === 1 ? ' Of one client the capture cannot tell these apart.' : ''}`,
@@ -184,6 +188,7 @@ function paused(
   const losses = claims.openTo(address).filter(isIn);
   const late = observed.slow.filter(isIn);
   const clients = new Set([...losses, ...late].map(({ client }) => client.address));
+  if (waitsForOthers(observed, address, fromS * 1000, (toS + 1) * 1000)) return null;
   // Where nothing is answered late it is loss that clients wait for.
   if (late.length < Math.max(PAUSE.late, losses.length)) return null;
   // Few clients may all wait for what the server asks itself; names of the cluster it has in memory.

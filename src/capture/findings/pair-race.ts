@@ -3,6 +3,9 @@ import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 
 /** So much of what a race loses is the query that left second. */
 const SECOND = 0.75;
+/** So many pairs show it; of fewer all have to have lost the second one, and nothing else may be lost. */
+const LEAST = 3;
+const FEW = 2;
 
 /** Of two queries that leave together from one port, one is lost. */
 export const pairRace: Rule = {
@@ -18,7 +21,9 @@ export const pairRace: Rule = {
       return excluded('the kernel resolves the race (clash_resolve rises, insert_failed does not)');
     const open = new Set(claims.open);
     const halves = observed.halves.filter((half) => open.has(half));
-    if (halves.length < 3)
+    const isFew =
+      halves.length === FEW && claims.open.length === FEW && one.secondLost === one.oneLost;
+    if (halves.length < LEAST && !isFew)
       return excluded(
         one.oneLost === 0
           ? 'of no pair of A and AAAA from one port only one is lost'
@@ -42,10 +47,12 @@ export const pairRace: Rule = {
     return {
       code: this.code,
       title: this.title,
-      severity: 'critical',
-      confidence: (failed ?? 0) > 0 ? 0.97 : immune || halves.length >= 8 ? 0.9 : 0.8,
+      severity: isFew ? 'warning' : 'critical',
+      confidence:
+        (failed ?? 0) > 0 ? 0.97 : isFew ? 0.55 : immune || halves.length >= 8 ? 0.9 : 0.8,
       seen: [
         `${share(one.oneLost, one.asked)} pairs of A and AAAA from one port lost one of the two, ${percent(one.secondLost, one.oneLost)} of them the second; the repeat was answered.`,
+        ...(isFew ? ['Two are few: it may be chance. Nothing else was lost.'] : []),
         ...(immune ? [`None of ${two.asked} pairs from two ports (Go does so) is affected.`] : []),
         ...((failed ?? 0) > 0
           ? [`Connection tracking failed to insert ${failed} entries (insert_failed).`]

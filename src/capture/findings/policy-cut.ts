@@ -3,10 +3,14 @@ import type { Asked, ClientView, Observations } from '../evidence/observations.t
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 import { choices, UNLIKELY } from './dead-names.ts';
+import { isProvenDeaf } from './dropped-edns.ts';
 import { answeredBetween } from './losses.ts';
 
 /** A rule is not of one moment, milliseconds. */
 const LASTS_MS = 2000;
+
+/** From this on a client's resolver is known. */
+const SURE = 0.7;
 
 /** So many errors of a firewall about one client are no chance. */
 const SAID = 3;
@@ -64,7 +68,12 @@ export const policyCut: Rule = {
     for (const server of observed.servers.list) {
       const theirs = asking.get(server.address);
       if (theirs === undefined || answered(server.outcomes) === 0) continue;
-      const cut = theirs.filter(({ asked, lost }) => asked >= 4 && lost === asked);
+      // Where EDNS is what decides, who uses it for everything is answered nothing.
+      const isDeaf = isProvenDeaf(server, observed);
+      const cut = theirs.filter(
+        ({ address, asked, lost }) =>
+          asked >= 4 && lost === asked && !(isDeaf && asksWithEdns(observed, address)),
+      );
       const fine = theirs.filter(
         ({ asked, lost }) => asked >= 2 && lossRate({ asked, lost }) < 0.2,
       );
@@ -84,6 +93,7 @@ export const policyCut: Rule = {
       const byEdns = goesByEdns(observed, addresses, fine);
       // A rule about pods hardly picks just those that use EDNS.
       if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY)) continue;
+      if (byEdns && areOfManyKinds(observed, addresses, fine)) continue;
       claims.take(losses);
       return {
         code: this.code,
@@ -132,13 +142,36 @@ function clientsByServer({ clients }: Observations): ReadonlyMap<string, readonl
 
 /** Whether those that are cut off use EDNS for all that they ask, and the others for nothing. */
 function goesByEdns(
+  observed: Observations,
+  cut: ReadonlySet<string>,
+  fine: readonly { readonly address: string }[],
+): boolean {
+  return (
+    [...cut].every((address) => asksWithEdns(observed, address)) &&
+    fine.every(({ address }) => observed.clients.get(address)?.withEdns === 0)
+  );
+}
+
+/** Whether all that the client asks has EDNS. */
+function asksWithEdns({ clients }: Observations, address: string): boolean {
+  const client = clients.get(address);
+  return client !== undefined && client.withEdns === client.outcomes.asked;
+}
+
+/** Whether those that are cut off are programs of several kinds, and others of the same kind are answered without EDNS: what they have in common is EDNS. */
+function areOfManyKinds(
   { clients }: Observations,
   cut: ReadonlySet<string>,
   fine: readonly { readonly address: string }[],
 ): boolean {
-  const theirs = (address: string): ClientView | undefined => clients.get(address);
-  return (
-    [...cut].every((address) => theirs(address)?.withEdns === theirs(address)?.outcomes.asked) &&
-    fine.every(({ address }) => theirs(address)?.withEdns === 0)
-  );
+  const kindsOf = (addresses: Iterable<string>): ReadonlySet<string> =>
+    new Set(
+      [...addresses].flatMap((address) => {
+        const best = clients.get(address)?.recognition.best ?? null;
+        return best !== null && best.confidence >= SURE ? best.kind : [];
+      }),
+    );
+  const theirs = kindsOf(cut);
+  const others = kindsOf(fine.map(({ address }) => address));
+  return theirs.size >= 2 && [...theirs].some((kind) => others.has(kind));
 }

@@ -1,7 +1,15 @@
 /** Loss that nothing explains. */
-import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { clock, excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
 
+/** A smaller share of what is asked is no trouble. */
+const RARE = 0.002;
+/** What is felt. */
+const MUCH = 0.01;
+/** A good time before the first loss is worth a word. */
+const HALF = 0.5;
 /** No more than so much of what is explained is its rest, so close to it, milliseconds. */
 const REST = 0.3;
 const AROUND_MS = 1500;
@@ -14,14 +22,14 @@ export const randomLoss: Rule = {
   check(observed, claims) {
     const losses = firstTries(claims.open);
     if (observed.total.asked < 5) return unknown('too few queries');
-    if (losses.length < 3 || losses.length < 0.002 * observed.total.asked)
+    if (losses.length < 3 || losses.length < RARE * askedMeanwhile(observed, losses))
       return excluded('(nearly) all queries are answered, or the loss is explained');
     if (isRest(claims)) {
       claims.take(claims.open);
-
       return excluded('what is lost besides is of the moments of what is explained');
     }
     const whole = claims.open;
+    const meanwhile = askedMeanwhile(observed, losses);
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const clients = new Set(losses.map(({ client }) => client.address));
     const behind = losses.filter(({ hops }) => hops.length > 0);
@@ -29,10 +37,10 @@ export const randomLoss: Rule = {
     return {
       code: this.code,
       title: this.title,
-      severity: losses.length >= 0.01 * observed.total.asked ? 'critical' : 'warning',
+      severity: losses.length >= MUCH * meanwhile ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
-        `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.`,
+        `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.${meanwhile < HALF * observed.total.asked ? ` From ${clock(Math.min(...whole.map(({ sentMs }) => sentMs)))} on it is ${share(losses.length, meanwhile)}.` : ''}`,
         'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.',
         ...(behind.length > 0
           ? [
@@ -53,6 +61,13 @@ export const randomLoss: Rule = {
     };
   },
 };
+
+/** What was asked from the first of these on: what was well before says nothing of them. */
+function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[]): number {
+  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const { inside, outside } = ways.between(fromMs, Infinity);
+  return inside.asked + outside.asked;
+}
 
 /** Whether it is but the rest of something that is known: fewer by far, for the same names or at the same servers, at the same time. */
 function isRest({ open, explained }: Claims): boolean {

@@ -5,6 +5,7 @@ import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outco
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { upstreams } from './losses.ts';
+import { latencyOf } from '../exchanges/seen-exchange.ts';
 
 /** So many queries for A tell whether it is AAAA alone that fails. */
 const LEAST = 3;
@@ -140,6 +141,10 @@ function failsUpstream(servers: NameView['servers'], behind: ReadonlySet<string>
   return all > 0 && theirs >= FROM_BEHIND * all;
 }
 
+/** Who waits for so long is felt, be it a few times; milliseconds. */
+const LATE_MS = 1000;
+const LATE_LEAST = 3;
+
 /** SERVFAIL in general. */
 export const serverFails: Rule = {
   code: 'ND4002',
@@ -152,7 +157,11 @@ export const serverFails: Rule = {
       .toSorted((one, other) => other.outcomes.servfail - one.outcomes.servfail);
     const servfail = names.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);
     if (asked === 0) return unknown('no query was seen');
-    if (servfail < 5 || servfail < 0.02 * asked) return excluded('SERVFAIL is rare');
+    const late = fails(observed, (name) => !claims.names.has(name)).filter(
+      (each) => (latencyOf(each) ?? 0) >= LATE_MS,
+    );
+    if ((servfail < 5 || servfail < 0.02 * asked) && late.length < LATE_LEAST)
+      return excluded('SERVFAIL is rare');
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
@@ -171,6 +180,11 @@ export const serverFails: Rule = {
         sentence(
           `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed(names.map(({ name }) => name))}`,
         ),
+        ...(late.length >= LATE_LEAST
+          ? [
+              `${late.length} of them came after a second or more: the server waited for somebody in vain, and its clients for it.`,
+            ]
+          : []),
         ...(slow
           ? [
               `Its log names what it waited for: ${listed([...new Set(observed.failures.map(({ upstream, text }) => upstream || text.slice(0, 60)))])}.`,

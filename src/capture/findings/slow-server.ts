@@ -1,12 +1,15 @@
 /** Servers that answer everything, and late. */
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import type { Observations } from '../evidence/observations.ts';
 import { excluded, share, took, unknown, type Rule } from './finding.ts';
-import { upstreams } from './losses.ts';
+import { upstreams, waitsForOthers } from './losses.ts';
 
 /** Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the time is spent waiting. */
 const LATE_SHARE = 0.65;
 /** What is slow for so many of the replies, milliseconds. */
 const HALF_MS = 400;
+/** Who waits for somebody does so at the time, milliseconds. */
+const AROUND_MS = 1500;
 
 /** Replies come, but late. */
 export const slowServer: Rule = {
@@ -34,7 +37,9 @@ export const slowServer: Rule = {
     const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
       server.address !== slow.address &&
       observed.names.get(name, type)?.servers.has(slow.address) === true;
-    const lost = behind.has(slow.address) ? claims.open.filter(isWaitedFor) : [];
+    const lost = behind.has(slow.address)
+      ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
+      : [];
     claims.take(lost);
     return {
       code: this.code,
@@ -45,7 +50,9 @@ export const slowServer: Rule = {
         `${slow.address}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0
-          ? [`${lost.length} queries for names that it was asked for got no reply meanwhile.`]
+          ? [
+              `${lost.length} queries got no reply from servers that waited for it: those that give up sooner than its replies come drop them.`,
+            ]
           : []),
       ],
       why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
@@ -63,3 +70,8 @@ export const slowServer: Rule = {
     };
   },
 };
+
+/** Whether the server that left the query without a reply was waiting for somebody then. */
+function isLostWaiting(observed: Observations, { server, sentMs }: SeenExchange): boolean {
+  return waitsForOthers(observed, server.address, sentMs - AROUND_MS, sentMs + AROUND_MS);
+}

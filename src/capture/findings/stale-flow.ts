@@ -3,10 +3,12 @@ import type { FlowView } from '../evidence/flow-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { clock, excluded, unknown, type Claims, type Rule } from './finding.ts';
-import { answeredBetween } from './losses.ts';
+import { answeredBetween, serveTheSame } from './losses.ts';
 
 /** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
 const LEAST = { queries: 3, ms: 1500 };
+/** So many sockets that are opened to others, and none to a server, show that new ones are not taken to it any more. */
+const ELSEWHERE = 8;
 
 /** One port of a client got replies, and from some moment on gets none, while others do. */
 export const staleFlow: Rule = {
@@ -25,7 +27,9 @@ export const staleFlow: Rule = {
       confidence: 0.93,
       seen: [
         `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
-        `Other ports get replies from ${flow.server} in the same time.`,
+        found.elsewhere === 0
+          ? `Other ports get replies from ${flow.server} in the same time.`
+          : `${flow.server} answers nobody any more, and is asked by no socket that was opened later: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
         ...(found.others > 0 ? [`${found.others} more sockets are in the same state.`] : []),
       ],
       why: 'The program keeps one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking remembers for that socket which DNS pod the service’s address stands for, and each packet renews the memory. The pod is gone, and nobody removed the entry.',
@@ -80,16 +84,33 @@ function silentFlows(observed: Observations): readonly FlowView[] {
     (flow) =>
       flow.unanswered >= LEAST.queries &&
       flow.silentMs >= LEAST.ms &&
-      // Somebody was answered meanwhile, up to the end of the silence.
-      answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000),
+      // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is taken elsewhere.
+      (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
+        openedElsewhere(observed, flow) >= ELSEWHERE),
   );
 }
 
-function take(
-  observed: Observations,
-  claims: Claims,
-  flows: readonly FlowView[],
-): { flow: FlowView; losses: readonly SeenExchange[]; others: number } | null {
+/** Sockets that were opened to others that serve the same clients, and answered, since the server gave its last reply; 0: new ones went to it, too. */
+function openedElsewhere(observed: Observations, { server }: FlowView): number {
+  const lastReplyMs = observed.servers.get(server)?.lastReplyMs ?? Infinity;
+  const later = observed.flows.list.filter(({ firstMs }) => firstMs > lastReplyMs);
+  if (later.some((flow) => flow.server === server)) return 0;
+  const peers = new Set(later.map((flow) => flow.server));
+  for (const peer of peers) if (!serveTheSame(observed, server, peer)) peers.delete(peer);
+  return later.filter((flow) => peers.has(flow.server) && flow.lastAnsweredMs > 0).length;
+}
+
+interface Found {
+  /** The one that lost most. */
+  readonly flow: FlowView;
+  readonly losses: readonly SeenExchange[];
+  /** More sockets in the same state. */
+  readonly others: number;
+  /** New sockets that others took the place for; 0: the server goes on answering. */
+  readonly elsewhere: number;
+}
+
+function take(observed: Observations, claims: Claims, flows: readonly FlowView[]): Found | null {
   const usable = flows.filter((flow) => !isNameOrType(observed, flow));
   const [flow] = usable.toSorted((one, other) => other.unanswered - one.unanswered);
   if (flow === undefined) return null;
@@ -106,6 +127,9 @@ function take(
     flow,
     losses: [...own, ...losses.filter((loss) => !own.includes(loss))],
     others: usable.length - 1,
+    elsewhere: answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000)
+      ? 0
+      : openedElsewhere(observed, flow),
   };
 }
 

@@ -1,0 +1,121 @@
+/** Stories that show what a server is asked and what becomes of it elsewhere: what it asks itself, and who is asked in its place. */
+import { dnsMessage, udpPacket, type Captured } from './packets.ts';
+import { healthy, play, podResolvConf, type Fate, type Passing } from './story.ts';
+import { asked, at, ends, inOrder, names, pods, type Story } from './story-parts.ts';
+
+/** The pod behind the service’s address, and what it asks. */
+const POD = '10.244.3.2';
+const UPSTREAM = '192.0.2.53';
+
+/** Names that nobody has asked for before, so that no cache helps. */
+const fresh = (i: number): string => `h${i}.example.com.`;
+
+/** What a DNS pod asks its upstream for, one query every so many milliseconds. */
+const toUpstream = (
+  count: number,
+  everyMs: number,
+  tookMs: (i: number) => number | null,
+): Captured[][] =>
+  Array.from({ length: count }, (_, i) =>
+    asked(i * everyMs, ends(POD, 31_000 + i, UPSTREAM), fresh(i), 300 + i, { tookMs: tookMs(i) }),
+  );
+
+/** A DNS pod that drops the replies of a slow upstream for some seconds, as its timer is too short, and gives late ones afterwards. */
+const impatient = ({ atMs, name }: Passing): Fate =>
+  atMs > 4000 && atMs < 9000 && !name.endsWith('.cluster.local.')
+    ? { lost: true, behind: POD }
+    : { addresses: ['192.0.2.10'], tookMs: name.startsWith('h') ? 850 : 0.4, behind: POD };
+
+/** Pods of one resolver, whose glibc may be told to use EDNS. */
+const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof pods> =>
+  pods(resolver, 1, {
+    from,
+    lookups: 9,
+    everyMs: 3100,
+    resolvConf: podResolvConf.replace('ndots:5', `ndots:2 ${options}`),
+  });
+
+/** Stories of both sides. */
+export const bothSidesStories: readonly Story[] = [
+  {
+    name: 'a DNS pod is silent for seconds, and asks its upstream meanwhile, whose replies are late',
+    code: 'ND4003',
+    without: ['ND3007'],
+    packets: async (seed) =>
+      inOrder([
+        await play(
+          pods('go', 6, {
+            lookups: 30,
+            everyMs: 600,
+            resolvConf: 'nameserver 10.96.0.10\noptions ndots:1\n',
+            names: Array.from({ length: 40 }, (_, i) =>
+              i % 9 === 0 ? 'db.shop.svc.cluster.local' : `h${i * 5}.example.com`,
+            ),
+          }),
+          impatient,
+          { seed },
+        ),
+        ...toUpstream(200, 90, () => 800),
+      ]),
+  },
+  {
+    name: 'a firewall drops EDNS: a pod of Go and one of glibc that uses it get nothing, others of glibc and musl everything',
+    code: 'ND4009',
+    without: ['ND3004'],
+    packets: (seed) =>
+      play(
+        [
+          ...twoOf('glibc', 1),
+          ...twoOf('musl', 2),
+          ...twoOf('go', 3),
+          ...twoOf('glibc', 4, 'edns0'),
+        ],
+        (passing) =>
+          ['10.244.1.3', '10.244.1.4'].includes(passing.client) ? { lost: true } : healthy(passing),
+        { seed },
+      ),
+  },
+  {
+    name: 'a firewall drops EDNS: one program falls back and proves it, another uses nothing else',
+    code: 'ND4009',
+    without: ['ND3004'],
+    packets: async (seed) => {
+      const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+      const clients = [...pods('musl', 3), ...twoOf('glibc', 8, 'edns0')];
+      const falls = Array.from({ length: 14 }, (_, i): Captured[] => {
+        const name = `${names[i % 2]!}.`;
+        const query = dnsMessage(name, 'A', { id: 900 + i, edns });
+        const first = at(i * 500, udpPacket(ends('10.244.1.77', 33_000 + i), query, 900 + i));
+        return [first, ...asked(i * 500 + 400, ends('10.244.1.77', 34_000 + i), name, 950 + i)];
+      });
+      const isCut = ({ client }: Passing): boolean => client === '10.244.1.8';
+      const rest = await play(
+        clients,
+        (passing) => (isCut(passing) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      return inOrder([rest, ...falls]);
+    },
+  },
+  {
+    name: 'a DNS pod is replaced: new sockets are taken to the new one, and two that were kept go on to the old one, seen behind the translation',
+    code: 'ND3002',
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 200 }, (_, i) => {
+            const server = i < 80 && (i + seed) % 2 === 0 ? POD : '10.244.4.2';
+            const way = ends(`10.244.1.${30 + (i % 3)}`, 33_000 + i, server);
+            return asked(i * 100, way, `${names[i % 2]!}.`, 300 + i);
+          }),
+          ...[7, 8].flatMap((client) =>
+            Array.from({ length: 40 }, (_, i) => {
+              const way = ends(`10.244.1.${client}`, 21_000 + client, POD);
+              const name = `${names[i % 3]!}.`;
+              return asked(i * 450, way, name, 40 * client + i, { tookMs: i < 18 ? 0.6 : null });
+            }),
+          ),
+        ]),
+      ),
+  },
+];

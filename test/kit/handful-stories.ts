@@ -1,0 +1,137 @@
+/** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
+import { addressRecord, back, dnsMessage, fragments, udpPacket, type Captured } from './packets.ts';
+import { healthy, play } from './story.ts';
+import { asked, at, ends, inOrder, pods, type Story } from './story-parts.ts';
+
+const ONSET = 9000;
+
+/** One pod that looks up many names and is well. */
+const before = (resolver: string, seed: number): Promise<readonly Captured[]> =>
+  play(pods(resolver, 1, { lookups: 40, everyMs: 200 }), healthy, { seed });
+
+/** A and AAAA from one port. @param lost which of them: A, AAAA; each is asked once more after five seconds, and answered then, if it is */
+function pair(
+  atMs: number,
+  port: number,
+  name: string,
+  lost: readonly [boolean, boolean],
+  again: number | null = 5000,
+): Captured[] {
+  const way = ends('10.244.1.1', port);
+  const first = ['A', 'AAAA'].flatMap((type, i) =>
+    asked(atMs + i * 0.1, way, name, port + i, { type, ...(lost[i] === true && { tookMs: null }) }),
+  );
+  const repeats = ['A', 'AAAA'].flatMap((type, i) =>
+    lost[i] === true && again !== null
+      ? asked(atMs + again + i, way, name, port + i, { type, tookMs: 0.5 })
+      : [],
+  );
+  return [...first, ...repeats];
+}
+
+/** Half of the names have answers in fragments; those get none from the onset on for six seconds, and every program waits for one of them. */
+function largeOnes(seed: number): Captured[] {
+  const isLarge = (i: number): boolean => (i * 7 + seed) % 9 < 4;
+  const query = (atMs: number, i: number, large: boolean, isLost: boolean): Captured[] => {
+    const way = ends('10.244.1.1', 31_000 + i);
+    const name = large ? `large${i % 5}.example.com.` : `small${i % 5}.example.com.`;
+    const edns = { udpSize: 4096, version: 0, dnssecOk: false, options: [] };
+    const sent = at(atMs, udpPacket(way, dnsMessage(name, 'A', { id: i, edns }), i + 1));
+    const answer = Array.from({ length: large ? 150 : 1 }, (_, n) =>
+      addressRecord(name, `192.0.2.${n}`),
+    );
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer });
+    if (isLost) return [sent];
+    return [
+      sent,
+      ...(large
+        ? fragments(back(way), reply, 1440, i + 500).map((bytes) => at(atMs + 1, bytes))
+        : [at(atMs + 1, udpPacket(back(way), reply, i + 500))]),
+    ];
+  };
+  return inOrder([
+    ...Array.from({ length: 60 }, (_, i) => query(i * 150, i, isLarge(i), false)),
+    // Each program comes to a large one sooner or later.
+    ...[0, 1, 2, 3].map((i) => query(ONSET + i * 40, 100 + i, true, true)),
+    ...[0, 1, 2, 3].map((i) => query(ONSET + 3000 + i * 40, 110 + i, true, true)),
+    ...Array.from({ length: 40 }, (_, i) =>
+      query(ONSET + 6500 + i * 150, 200 + i, isLarge(i), false),
+    ),
+  ]);
+}
+
+/** Stories of few losses. */
+export const handfulStories: readonly Story[] = [
+  {
+    name: 'of two pairs the second query is lost, and answered when it is asked again: all else of the pod is answered',
+    code: 'ND3001',
+    packets: async (seed) =>
+      inOrder([
+        await before('glibc', seed),
+        pair(ONSET, 31_000, 'db.shop.svc.cluster.local.', [false, true]),
+        pair(ONSET + 100, 31_007, 'www.example.com.', [false, true]),
+      ]),
+  },
+  {
+    name: 'three first queries of hundreds are lost, but of the last ones one in five',
+    code: 'ND3013',
+    packets: async (seed) =>
+      inOrder([
+        await play(pods('glibc', 1, { lookups: 400, everyMs: 20 }), healthy, { seed }),
+        pair(ONSET, 31_000, 'db.shop.svc.cluster.local.', [true, false]),
+        pair(ONSET + 5010, 31_020, 'backend.shop.svc.cluster.local.', [false, false]),
+        pair(ONSET + 5020, 31_050, 'www.example.com.', [true, false]),
+        pair(ONSET + 10_020, 31_070, 'db.shop.svc.cluster.local.', [false, false]),
+        pair(ONSET + 10_030, 31_090, 'redis.cache.svc.cluster.local.', [true, false]),
+      ]),
+  },
+  {
+    name: 'a pod is cut off: it waits with one name of the cluster, from sockets of its own, up to the end',
+    code: 'ND3007',
+    packets: async (seed) =>
+      inOrder([
+        await before('go', seed),
+        ...[0, 5000].map((afterMs, i) =>
+          ['A', 'AAAA'].flatMap((type, j) =>
+            asked(
+              ONSET + afterMs + j * 0.1,
+              ends('10.244.1.1', 31_000 + 10 * i + j),
+              'cdn.example.net.shop.svc.cluster.local.',
+              500 + 2 * i + j,
+              { type, tookMs: null },
+            ),
+          ),
+        ),
+      ]),
+  },
+  {
+    name: 'the upstream is gone: three names of outside get SERVFAIL after four seconds each, those of the cluster an answer',
+    code: 'ND4002',
+    packets: async (seed) =>
+      inOrder([
+        await before('musl', seed),
+        ...[0, 1, 2].map((i) =>
+          asked(
+            ONSET + i * 4500,
+            ends('10.244.1.1', 31_000 + i),
+            `${['www', 'api', 'cdn'][i]}.example.net.`,
+            500 + i,
+            { rcode: 2, tookMs: 4000 },
+          ),
+        ),
+        ...[0, 1, 2].map((i) =>
+          asked(
+            ONSET + 200 + i * 4500,
+            ends('10.244.1.1', 32_000 + i),
+            'db.shop.svc.cluster.local.',
+            600 + i,
+          ),
+        ),
+      ]),
+  },
+  {
+    name: 'large answers are not heard for some seconds: all programs of a pod wait for some, and later ones show how large they are',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(largeOnes(seed)),
+  },
+];
