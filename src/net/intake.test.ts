@@ -125,6 +125,44 @@ describe('the intake', () => {
     assert.match(Buffer.from(option!.data).toString(), /too many queries wait/);
   });
 
+  test('a reply that cannot be written, because of a bug, is SERVFAIL, at once and later', async () => {
+    const broken = (query: Query): Reply => {
+      const reply = replyWith(query);
+      Object.defineProperty(reply, 'bytes', { value: null });
+      return reply;
+    };
+    const lines: string[] = [];
+    let resolve = (_reply: Reply): void => undefined;
+    const intake = new Intake({
+      proto: 'tcp',
+      serve: (query) => {
+        if (query.name.startsWith('now.')) return broken(query);
+        const kept = query.keep();
+        return new Promise<Reply>((done) => (resolve = done)).then(() => broken(kept));
+      },
+      clock: systemClock,
+      log: makeLog((line) => lines.push(line)),
+      counters: listenerCounters(null, '')('tcp'),
+      limits: { waiting: 10, heldBytes: 1 << 20 },
+    });
+    const outlet = new Slate();
+    for (const name of ['now.example.', 'later.example.']) {
+      const bytes = queryBytes(name, 7, 1232);
+      intake.take(outlet, bytes, 0, bytes.length, 0);
+    }
+    resolve(overloaded);
+    await turn();
+    assert.deepEqual(
+      outlet.sent.map(({ message }) => [message.id, message.rcode]),
+      [
+        [7, 2],
+        [7, 2],
+      ],
+    );
+    assert.equal(lines.length, 2);
+    assert.match(lines[0]!, /a reply cannot be written: TypeError/);
+  });
+
   test('a link that sees that there is no room gives the refusal itself, without beginning anything', () => {
     let begun = 0;
     const counters = listenerCounters(null, '')('udp');

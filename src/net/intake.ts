@@ -1,4 +1,4 @@
-import type { Log } from '../base/log.ts';
+import { bugText, type Log } from '../base/log.ts';
 import { isLater, type Later, type Maybe, whenSettled } from '../base/maybe.ts';
 import type { Clock } from '../base/clock.ts';
 import { Query, type Proto, type Triage } from '../wire/query.ts';
@@ -172,8 +172,18 @@ export class Intake {
     }
     outlet.reserve(reply === null ? REJECTION_ROOM : reply.end - reply.start + STAMP_ROOM);
     const { out, at } = outlet;
-    const length = reply === null ? writeFailure(query, out, at) : stamp(reply, query, out, at);
-    outlet.send(length, way);
+    const length = reply === null ? 0 : this.#stamp(reply, query, out, at);
+    outlet.send(length === 0 ? writeFailure(query, out, at) : length, way);
+  }
+
+  /** @returns 0: the reply cannot be written, because of a bug that must not be a query's of death */
+  #stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
+    try {
+      return stamp(reply, query, out, at);
+    } catch (error) {
+      this.#log.error(`${this.proto} listener: a reply cannot be written: ${bugText(error)}`);
+      return 0;
+    }
   }
 
   #wait(outlet: Outlet, query: Query, reply: Promise<Reply> | Later<Reply>): void {

@@ -125,7 +125,37 @@ const stumbling = bare('stumbling', {
   },
 });
 
-const plugins = [keeping, stumbling, hanging, later, throwing, rejecting, counting, unable, fixed];
+/** What it is told of queries outside its chain throws: of those that no block took, or as it is asked whether one is its own. */
+const clumsy: Plugin = definePlugin({
+  syntax: directive({
+    name: 'clumsy',
+    summary: 'for tests',
+    repeat: 'once',
+    args: { where: required(word('WHERE')) },
+  }),
+  setup: ({ where }, context, next) => {
+    const fail = (): never => {
+      throw new Error(`a bug in ${where}`);
+    };
+    if (where === 'dropped') context.onDropped(fail);
+    else if (where === 'judge') context.judgeDropped(fail);
+    else context.filter(fail);
+    return next;
+  },
+});
+
+const plugins = [
+  clumsy,
+  keeping,
+  stumbling,
+  hanging,
+  later,
+  throwing,
+  rejecting,
+  counting,
+  unable,
+  fixed,
+];
 const address = (reply: { answer: readonly { data: unknown }[] }): string =>
   JSON.stringify(reply.answer[0]?.data ?? null);
 
@@ -158,6 +188,19 @@ describe('the server', () => {
       assert.equal((await world.ask('x. A')).rcode, RCODE.SERVFAIL);
       assert.match(world.metrics(), /coredns_panics_total 1/);
       assert.match(world.log.join('\n'), /Recovered from panic in server: "dns:\/\/:53"/);
+      await world.close();
+    });
+  }
+
+  for (const where of ['dropped', 'judge', 'filter']) {
+    test(`so is a bug in what a plugin does besides its chain (${where})`, async () => {
+      const world = await makeWorld(`a.test. {\n clumsy ${where}\n fixed 10.0.0.1\n}\n`, {
+        plugins,
+      });
+      const name = where === 'filter' ? 'a.test.' : 'b.test.';
+      assert.equal((await world.ask(`${name} A`)).rcode, RCODE.SERVFAIL);
+      assert.match(world.metrics(), /coredns_panics_total 1/);
+      assert.match(world.log.join('\n'), new RegExp(`Recovered from panic .*a bug in ${where}`));
       await world.close();
     });
   }

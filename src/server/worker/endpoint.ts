@@ -31,6 +31,15 @@ const DEPTH_MAX = 20;
  * Never throws, never rejects.
  */
 export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
+  try {
+    const reply = pass(endpoint, query);
+    return isLater(reply) ? orElse(reply, endpoint.panicked, query.keep()) : reply;
+  } catch (error) {
+    return endpoint.panicked(error, query);
+  }
+}
+
+function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   if (query.nameLength === 0) return drop(endpoint, query, RCODE.SERVFAIL);
   if (query.class !== CLASS.IN && !endpoint.anyClass) return drop(endpoint, query, RCODE.REFUSED);
   if (query.edns && query.ednsVersion !== 0) {
@@ -44,12 +53,7 @@ export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   if (query.depth > DEPTH_MAX) {
     return failure(RCODE.SERVFAIL, '', new Error(`more than ${DEPTH_MAX} look-ups for one query`));
   }
-  try {
-    const reply = served.chain(query);
-    return isLater(reply) ? orElse(reply, endpoint.panicked, query.keep()) : reply;
-  } catch (error) {
-    return endpoint.panicked(error, query);
-  }
+  return served.chain(query);
 }
 
 function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
