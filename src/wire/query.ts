@@ -101,6 +101,8 @@ export class Query {
   screen: object | null = null;
   /** How many internal look-ups led here (CNAME targets): bounds loops. */
   depth = 0;
+  /** What all internal look-ups on behalf of one client's query count together: bounds those that branch. Null: there was none yet. */
+  lookups: { count: number } | null = null;
 
   #name: string | null = null;
   /** null: it stands in `bytes`, from `#foldedAt` on. */
@@ -144,6 +146,7 @@ export class Query {
     this.mayWait = true;
     this.screen = null;
     this.depth = 0;
+    this.lookups = null;
     if (end - start < HEADER.SIZE) return 'ignore';
     this.id = (bytes[start]! << 8) | bytes[start + 1]!;
     const flags = (bytes[start + 2]! << 8) | bytes[start + 3]!;
@@ -413,6 +416,7 @@ export class Query {
     this.mayWait = from.mayWait;
     this.screen = from.screen;
     this.depth = from.depth;
+    this.lookups = from.lookups;
   }
 
   /**
@@ -420,6 +424,8 @@ export class Query {
    * Flags and EDNS (size, DO, options) are carried along.
    */
   asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
+    // Whoever asks twice has both counted in one place.
+    this.lookups ??= { count: 0 };
     const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
     const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
     const start = querySlab.take(size + name.length + PEER_SIZE);

@@ -26,6 +26,9 @@ export interface ServedEndpoint {
 /** Internal look-ups (CNAME targets) may lead to each other only so often. */
 const DEPTH_MAX = 20;
 
+/** Internal look-ups on behalf of one query: aliases may lead to several others each, and those on and on. */
+const LOOKUPS_MAX = 200;
+
 /**
  * Answers one query: filters that come before any plugin (CoreDNS: `ServeDNS`), choice of the server block, its chain.
  * Never throws, never rejects.
@@ -50,8 +53,9 @@ function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   if (served === null) return drop(endpoint, query, RCODE.REFUSED);
   query.route = served.route;
   if (served.chain === null) return drop(endpoint, query, RCODE.REFUSED);
-  if (query.depth > DEPTH_MAX) {
-    return failure(RCODE.SERVFAIL, '', new Error(`more than ${DEPTH_MAX} look-ups for one query`));
+  if (query.depth > DEPTH_MAX || (query.lookups !== null && query.lookups.count > LOOKUPS_MAX)) {
+    const text = `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`;
+    return failure(RCODE.SERVFAIL, '', new Error(text));
   }
   return served.chain(query);
 }

@@ -78,6 +78,7 @@ export function buildGeneration(
     const served = byServer(query);
     if (served === undefined) return failure(RCODE.SERVFAIL, '');
     query.depth++;
+    (query.lookups ??= { count: 0 }).count++;
     query.via = query.route;
     return answer(served, query);
   };
