@@ -106,26 +106,48 @@ export function printAddress(
   length: number = bytes.length - at,
 ): string {
   if (length === 4) return `${bytes[at]}.${bytes[at + 1]}.${bytes[at + 2]}.${bytes[at + 3]}`;
-  const groups: number[] = [];
-  for (let i = 0; i < 16; i += 2) groups.push((bytes[at + i]! << 8) | bytes[at + i + 1]!);
   // IPv4-mapped addresses keep their dotted tail (RFC 5952 section 5).
-  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
-    return `::ffff:${printAddress(bytes, at + 12, 4)}`;
-  }
-  let start = -1;
+  if (isMapped(bytes, at)) return `${MAPPED_PREFIX}${printAddress(bytes, at + 12, 4)}`;
+  let gap = -1;
   let run = 1;
   for (let i = 0; i < 8; i++) {
     let end = i;
-    while (end < 8 && groups[end] === 0) end++;
+    while (end < 8 && groupOf(bytes, at, end) === 0) end++;
     if (end - i > run) {
-      start = i;
+      gap = i;
       run = end - i;
     }
     i = Math.max(i, end - 1);
   }
-  const print = (part: number[]): string => part.map((group) => group.toString(16)).join(':');
-  if (start < 0) return print(groups);
-  return `${print(groups.slice(0, start))}::${print(groups.slice(start + run))}`;
+  let out = 0;
+  for (let i = 0; i < 8; i++) {
+    if (i > 0 && i !== gap + run) scratch[out++] = COLON;
+    if (i === gap) {
+      scratch[out++] = COLON;
+      if (i === 0) scratch[out++] = COLON;
+      i += run - 1;
+      continue;
+    }
+    const group = groupOf(bytes, at, i);
+    let shift = 12;
+    while (shift > 0 && group >> shift === 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) scratch[out++] = HEX.charCodeAt((group >> shift) & 0xf);
+  }
+  return scratch.toString('latin1', 0, out);
+}
+
+const COLON = 0x3a;
+const HEX = '0123456789abcdef';
+/** Captures may name another address in each packet: a thread prints them all here. */
+const scratch = Buffer.alloc(40);
+
+function groupOf(bytes: Uint8Array, at: number, group: number): number {
+  return (bytes[at + 2 * group]! << 8) | bytes[at + 2 * group + 1]!;
+}
+
+function isMapped(bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < 10; i++) if (bytes[at + i] !== 0) return false;
+  return bytes[at + 10] === 0xff && bytes[at + 11] === 0xff;
 }
 
 /** A net in CIDR form. */

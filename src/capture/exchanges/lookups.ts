@@ -63,16 +63,16 @@ export class LookupGrouping {
   begun(exchange: SeenExchange): void {
     const { address } = exchange.client;
     this.#sweep(exchange.sentMs);
-    let growing = this.#clients.get(address);
-    // Insertion order is the order of use.
-    if (growing === undefined) growing = [];
-    else this.#clients.delete(address);
-    this.#clients.set(address, growing);
-    if (this.#clients.size > this.#most) this.#makeRoom();
+    const growing = this.#clients.get(address);
+    if (growing !== undefined) {
+      // Insertion order is the order of use.
+      this.#clients.delete(address);
+      this.#clients.set(address, growing);
+    }
     const label = firstLabelHash(exchange.name);
-    const home = this.#homeOf(exchange, label, growing);
+    const home = growing === undefined ? null : this.#homeOf(exchange, label, growing);
     if (home === null) {
-      const made = {
+      const made: Growing = {
         client: address,
         label,
         exchanges: [exchange],
@@ -83,9 +83,15 @@ export class LookupGrouping {
         found: false,
         closed: false,
       };
+      exchange.growing = made;
+      if (growing === undefined) {
+        // Clients may be many, and most have one lookup at a time: a list that grows takes room for a dozen.
+        this.#clients.set(address, [made]);
+        if (this.#clients.size > this.#most) this.#makeRoom();
+        return;
+      }
       growing.push(made);
       if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
-      exchange.growing = made;
       return;
     }
     if (home.exchanges.at(-1)?.name !== exchange.name) home.found = false;
@@ -109,8 +115,7 @@ export class LookupGrouping {
 
   /** The capture is over. */
   end(): void {
-    for (const growing of this.#clients.values())
-      for (const each of [...growing]) this.#close(each);
+    for (const growing of this.#clients.values()) for (const each of growing) this.#close(each);
     this.#clients.clear();
     this.#sweptMs = -Infinity;
   }
@@ -158,7 +163,7 @@ export class LookupGrouping {
   #makeRoom(): void {
     for (const [oldest, theirs] of this.#clients) {
       if (this.#clients.size <= this.#most * 0.95) return;
-      for (const each of [...theirs]) this.#close(each);
+      for (const each of theirs) this.#close(each);
       this.#clients.delete(oldest);
     }
   }
@@ -166,21 +171,24 @@ export class LookupGrouping {
   #sweep(nowMs: number): void {
     if (nowMs - this.#sweptMs < 1000) return;
     this.#sweptMs = nowMs;
-    for (const [client, growing] of this.#clients) {
+    // Its entries would be made anew each second.
+    for (const growing of this.#clients.values()) {
+      const { client } = growing[0]!;
       for (let at = 0; at < growing.length;) {
         const each = growing[at]!;
-        // What is closed is taken out of the list.
-        if (nowMs - each.lastMs > (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) this.#close(each);
-        else at++;
+        if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) {
+          at++;
+          continue;
+        }
+        if (at === growing.length - 1) growing.pop();
+        else growing.splice(at, 1);
+        this.#close(each);
       }
       if (growing.length === 0) this.#clients.delete(client);
     }
   }
 
   #close(each: Growing): void {
-    const growing = this.#clients.get(each.client);
-    const at = growing?.indexOf(each) ?? -1;
-    if (at >= 0) growing!.splice(at, 1);
     if (each.closed) return;
     each.closed = true;
     if (each.open === 0) this.#finish(each);

@@ -32,7 +32,7 @@ export class HeadReader {
     ...{ udpSize: 0, cookie: false, capitals: false },
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
-  readonly #names = new KnownTexts(printName);
+  readonly #names = new KnownTexts((bytes, start) => printName(bytes, start));
 
   /** Reads `bytes[start, end)` into `head`. @returns false if there is no question in it that can be read */
   read(bytes: Uint8Array, start: number, end: number): boolean {

@@ -70,7 +70,9 @@ export class Pairing {
   readonly #remarks: Remarks;
   readonly #most: number;
   readonly #reader = new HeadReader();
-  readonly #addresses = new KnownTexts((bytes) => printAddress(bytes));
+  readonly #addresses = new KnownTexts((bytes, start, end) =>
+    printAddress(bytes, start, end - start),
+  );
   readonly #servers: (Peer | undefined)[] = Array.from({ length: SERVERS });
   readonly #copies = new CopiedBytes();
   /** By both ends and id. Insertion order is the order of sending. */

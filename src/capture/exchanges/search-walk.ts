@@ -13,7 +13,8 @@ export interface Step {
 /** Learns the search domains of a capture from the walks in it. */
 export class SearchDomains {
   readonly #known = new Set<string>();
-  readonly #clusters = new Set(['cluster.local.']);
+  /** With a dot in front. */
+  readonly #clusters = new Set(['.cluster.local.']);
 
   /** Whether `domain` was seen as part of a search path. */
   has(domain: string): boolean {
@@ -26,8 +27,9 @@ export class SearchDomains {
 
   /** Whether a name or a domain is of the cluster: below `cluster.local`, or below the domain whose `svc` pods have in their search path. */
   isOfCluster(name: string): boolean {
-    for (const cluster of this.#clusters)
-      if (name === cluster || name.endsWith(`.${cluster}`)) return true;
+    for (const below of this.#clusters)
+      if (name.endsWith(below) || (name.length === below.length - 1 && below.endsWith(name)))
+        return true;
     return false;
   }
 
@@ -52,7 +54,7 @@ export class SearchDomains {
     for (const domain of [from, to])
       if (domain !== '' && this.#known.size < DOMAINS_MAX) {
         this.#known.add(domain);
-        if (domain.startsWith('svc.')) this.#clusters.add(domain.slice('svc.'.length));
+        if (domain.startsWith('svc.')) this.#clusters.add(domain.slice('svc'.length));
       }
   }
 
