@@ -1,5 +1,5 @@
 /** Clients that are cut off from a server that answers others. */
-import type { Asked, ClientView, Observations } from '../evidence/observations.ts';
+import type { Asked, Observations } from '../evidence/observations.ts';
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 import { choices, UNLIKELY } from './dead-names.ts';
