@@ -25,7 +25,8 @@ describe('texts of bytes that come again and again', () => {
     });
     const names = Array.from({ length: 15_000 }, (_, at) => Buffer.from(`x${at}.example`));
     for (let turn = 0; turn < 2; turn++)
-      for (const name of names) assert.equal(texts.of(name, 0, name.length), `${name}`);
+      for (const name of names)
+        assert.equal(texts.of(name, 0, name.length), name.toString('latin1'));
     // Few have no place, as too many meet where they would stand.
     assert.ok(printed < 1.03 * names.length, `${printed} were printed`);
   });
