@@ -163,6 +163,40 @@ describe('packets', () => {
     );
   });
 
+  test('messages of a TCP connection are read as far as the capture has them where it leaves out the ends of packets', () => {
+    const long = Buffer.concat([query, Buffer.alloc(3000, 7)]);
+    const sent = [query, long, query, long, long, query];
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 50, max: 1600 }),
+        fc.integer({ min: 100, max: 1500 }),
+        fc.boolean(),
+        (kept, size, inTurn) => {
+          const packets = [tcpPacket(ends, 1000, TCP.SYN)];
+          let sequence = 1001;
+          for (const message of sent.map(framed)) {
+            const parts: Uint8Array[] = [];
+            for (let at = 0; at < message.length; at += size) {
+              const part = message.subarray(at, at + size);
+              parts.push(tcpPacket(ends, sequence, TCP.PSH | TCP.ACK, part));
+              sequence += part.length;
+            }
+            // Repeated, too: what was seen before is passed over.
+            packets.push(...(inTurn ? parts : parts.toReversed()), parts[0]!);
+          }
+          const { messages } = dissect(packets, LINK.RAW, 40 + kept);
+          assert.deepEqual(
+            messages.map((message) => message.split(' ')[2]),
+            sent.map((message) => {
+              const isCut = kept < Math.min(size, message.length + 2);
+              return hex(message.subarray(0, isCut ? kept - 2 : message.length));
+            }),
+          );
+        },
+      ),
+    );
+  });
+
   test('a TCP connection whose begin was not captured is read from the next message on', () => {
     const stream = Buffer.concat([framed(query), framed(query)]);
     const { messages, remarks } = dissect([

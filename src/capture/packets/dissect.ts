@@ -205,7 +205,7 @@ export class Dissector {
     }
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
     const end = length >= 8 ? Math.min(packet.end, at + length) : packet.end;
-    const cut = packet.cut || at + length > packet.end;
+    const cut = packet.missing > 0 || at + length > packet.end;
     this.#give(packet, 'udp', bytes, at + 8, end, source, target, cut);
   }
 
@@ -249,10 +249,9 @@ export class Dissector {
     const key = keyOf(packet, source, target);
     if ((flags & 0x02) !== 0) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
-      // What is cut off is a loss, found by the numbers of what follows.
-      const payload = bytes.subarray(data, end);
-      this.#streams.push(key, sequence, payload, this.#frame, (message) => {
-        this.#give(packet, 'tcp', message, 0, message.length, source, target, false);
+      const segment = { sequence, bytes: bytes.subarray(data, end), missing: packet.missing };
+      this.#streams.push(key, segment, this.#frame, (message, cut) => {
+        this.#give(packet, 'tcp', message, 0, message.length, source, target, cut);
       });
     }
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame);

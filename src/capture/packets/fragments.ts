@@ -49,7 +49,7 @@ export class Fragments {
       if (this.#incomplete.size > this.#most || this.#held > TOTAL_MAX) this.#makeRoom();
     }
     const end = offset + packet.end - packet.at;
-    if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX || packet.cut) {
+    if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX || packet.missing > 0) {
       this.#forget(key, whole);
       this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
       return false;

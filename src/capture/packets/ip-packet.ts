@@ -29,8 +29,8 @@ export interface IpPacket {
   bytes: Uint8Array;
   at: number;
   end: number;
-  /** Whether the capture has not all of it. */
-  cut: boolean;
+  /** Bytes at its end that the capture left out. */
+  missing: number;
   /** Of a fragment: where in the whole its bytes belong, and whether more follow. Both 0 and false: it is whole. */
   offset: number;
   more: boolean;
@@ -49,7 +49,7 @@ export function emptyPacket(): IpPacket {
     bytes,
     at: 0,
     end: 0,
-    cut: false,
+    missing: 0,
     offset: 0,
     more: false,
   };
@@ -73,7 +73,7 @@ export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPac
   into.bytes = bytes;
   into.at = at + header;
   into.end = Math.min(end, at + total);
-  into.cut = at + total > end;
+  into.missing = Math.max(0, at + total - end);
   into.offset = (word & 0x1fff) * 8;
   into.more = (word & 0x2000) !== 0;
   return true;
@@ -90,7 +90,7 @@ export function readIpv6(bytes: Uint8Array, at: number, end: number, into: IpPac
   into.id = 0;
   into.bytes = bytes;
   into.end = Math.min(end, at + 40 + length);
-  into.cut = at + 40 + length > end;
+  into.missing = Math.max(0, at + 40 + length - end);
   into.offset = 0;
   into.more = false;
   let next = bytes[at + 6]!;

@@ -18,6 +18,18 @@ const MESSAGE_MIN = 12;
 
 const nothing = new Uint8Array(0);
 
+/** What one packet carries of a connection. */
+export interface Segment {
+  /** The number of its first byte. */
+  readonly sequence: number;
+  readonly bytes: Uint8Array;
+  /** Bytes behind these that the packet had, and the capture left out. */
+  readonly missing: number;
+}
+
+/** Gets each message when it is whole, or when the rest of it was left out of the capture; its bytes are its own. */
+export type GiveMessage = (message: Uint8Array, cut: boolean) => void;
+
 interface Direction {
   /** The number of the next byte; null until one is known. */
   next: number | null;
@@ -26,7 +38,9 @@ interface Direction {
   /** What has come of a message that is not whole is `part[0, partLength)`; behind it there is room. */
   part: Uint8Array;
   partLength: number;
-  readonly ahead: Map<number, Uint8Array>;
+  /** Bytes still to come of a message that was given without them. */
+  skip: number;
+  readonly ahead: Map<number, Segment>;
   aheadBytes: number;
   /** The lowest number in `ahead`, if there is any. */
   nearest: number;
@@ -52,29 +66,19 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /**
-   * @param give gets each message that has become whole: its bytes are its own
-   */
-  push(
-    key: string,
-    sequence: number,
-    bytes: Uint8Array,
-    frame: number,
-    give: (message: Uint8Array) => void,
-  ): void {
+  push(key: string, segment: Segment, frame: number, give: GiveMessage): void {
     const direction = this.#of(key);
+    const { sequence } = segment;
     if (direction.next === null) {
       direction.next = sequence;
       direction.aligned = false;
     }
     const late = difference(sequence, direction.next);
     if (late > 0) {
-      this.#wait(direction, sequence, bytes, frame, give);
+      this.#wait(direction, segment, frame, give);
       return;
     }
-    // What was there before is passed over; a keep-alive repeats one byte.
-    if (-late >= bytes.length) return;
-    this.#take(direction, bytes.subarray(-late), frame, give);
+    this.#take(direction, segment, frame, give);
     this.#catchUp(direction, frame, give);
   }
 
@@ -95,7 +99,7 @@ export class TcpStreams {
       this.#directions.delete(key);
     } else {
       direction = {
-        ...{ next: null, aligned: false, part: nothing, partLength: 0 },
+        ...{ next: null, aligned: false, part: nothing, partLength: 0, skip: 0 },
         ...{ ahead: new Map(), aheadBytes: 0, nearest: 0 },
       };
     }
@@ -115,19 +119,14 @@ export class TcpStreams {
     }
   }
 
-  #wait(
-    direction: Direction,
-    sequence: number,
-    bytes: Uint8Array,
-    frame: number,
-    give: (message: Uint8Array) => void,
-  ): void {
+  #wait(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
     const { ahead } = direction;
+    const { sequence, bytes, missing } = segment;
     if (ahead.has(sequence)) return;
     if (ahead.size === 0 || difference(sequence, direction.nearest) < 0)
       direction.nearest = sequence;
     // A copy: a view would hold all that was read from the file with it.
-    ahead.set(sequence, new Uint8Array(bytes));
+    ahead.set(sequence, { sequence, bytes: new Uint8Array(bytes), missing });
     direction.aheadBytes += bytes.length + SEGMENT;
     this.#waiting += bytes.length + SEGMENT;
     if (direction.aheadBytes <= AHEAD_MAX) return;
@@ -135,36 +134,47 @@ export class TcpStreams {
     this.#remarks.add('segments of a TCP connection are missing', `frame ${frame}`);
     direction.next = direction.nearest;
     direction.aligned = false;
+    direction.skip = 0;
     this.#dropPart(direction);
     this.#catchUp(direction, frame, give);
   }
 
-  #catchUp(direction: Direction, frame: number, give: (message: Uint8Array) => void): void {
+  #catchUp(direction: Direction, frame: number, give: GiveMessage): void {
     const { ahead } = direction;
     while (ahead.size > 0 && difference(direction.nearest, direction.next!) <= 0) {
       let lowest: number | null = null;
-      for (const [sequence, bytes] of ahead) {
-        const late = difference(sequence, direction.next!);
-        if (late > 0) {
+      for (const [sequence, segment] of ahead) {
+        if (difference(sequence, direction.next!) > 0) {
           if (lowest === null || difference(sequence, lowest) < 0) lowest = sequence;
           continue;
         }
         ahead.delete(sequence);
-        direction.aheadBytes -= bytes.length + SEGMENT;
-        this.#waiting -= bytes.length + SEGMENT;
-        if (-late < bytes.length) this.#take(direction, bytes.subarray(-late), frame, give);
+        direction.aheadBytes -= segment.bytes.length + SEGMENT;
+        this.#waiting -= segment.bytes.length + SEGMENT;
+        this.#take(direction, segment, frame, give);
       }
       direction.nearest = lowest ?? 0;
     }
   }
 
-  #take(
-    direction: Direction,
-    bytes: Uint8Array,
-    frame: number,
-    give: (message: Uint8Array) => void,
-  ): void {
-    direction.next = (direction.next! + bytes.length) >>> 0;
+  /** Takes what is new of a segment that begins at the next byte, or before it. */
+  #take(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
+    const { sequence } = segment;
+    const { length } = segment.bytes;
+    // What was there before is passed over; a keep-alive repeats one byte.
+    const known = difference(direction.next!, sequence);
+    const fresh = length + segment.missing - known;
+    if (fresh <= 0) return;
+    direction.next = (direction.next! + fresh) >>> 0;
+    const skipped = Math.min(direction.skip, fresh);
+    direction.skip -= skipped;
+    const bytes = segment.bytes.subarray(Math.min(known + skipped, length));
+    const missing = fresh - skipped - bytes.length;
+    if (bytes.length > 0) this.#read(direction, bytes, frame, give);
+    if (missing > 0) this.#leaveOut(direction, missing, give);
+  }
+
+  #read(direction: Direction, bytes: Uint8Array, frame: number, give: GiveMessage): void {
     if (!direction.aligned) {
       if (!looksLikeBegin(bytes)) {
         this.#remarks.add('a TCP segment is of a message whose begin is missing', `frame ${frame}`);
@@ -184,12 +194,24 @@ export class TcpStreams {
         return;
       }
       if (at + 2 + length > all.length) break;
-      give(new Uint8Array(all.subarray(at + 2, at + 2 + length)));
+      give(new Uint8Array(all.subarray(at + 2, at + 2 + length)), false);
       at += 2 + length;
     }
     if (at === 0 && direction.partLength > 0) return;
     this.#dropPart(direction);
     if (at < all.length) this.#append(direction, all.subarray(at));
+  }
+
+  /** Goes on behind bytes that the capture left out: the message that they are of is given as far as it goes. */
+  #leaveOut(direction: Direction, missing: number, give: GiveMessage): void {
+    if (!direction.aligned) return;
+    const { part, partLength } = direction;
+    // Where the next message begins cannot be told if its length is not there, or it lies within the gap.
+    const left = partLength < 2 ? 0 : 2 + ((part[0]! << 8) | part[1]!) - partLength;
+    if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), true);
+    direction.aligned = left >= missing;
+    direction.skip = Math.max(0, left - missing);
+    this.#dropPart(direction);
   }
 
   /** Takes in what has come of a message: room grows by doubling, so that single bytes cost no more than they are. */
@@ -215,6 +237,7 @@ export class TcpStreams {
     this.#waiting -= direction.aheadBytes;
     direction.ahead.clear();
     direction.aheadBytes = 0;
+    direction.skip = 0;
     this.#dropPart(direction);
   }
 }
