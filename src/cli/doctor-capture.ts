@@ -7,6 +7,7 @@ import { Observations } from '../capture/evidence/observations.ts';
 import type { SearchDomains } from '../capture/exchanges/search-walk.ts';
 import { rules } from '../capture/findings/rules.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
+import { missingRemark } from '../capture/packets/tcp-streams.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
 import { everything, holds, holdsTime, type Part } from '../capture/troubled-part.ts';
@@ -139,6 +140,7 @@ export async function observe(
   const observed = looks.map(([, each]) => each);
   for (const each of observed) {
     each.missingFragments = reading.remarks.count('fragments of a packet are missing');
+    each.missingSegments = reading.remarks.count(missingRemark);
     each.cut.messages = reading.remarks.count(cutRemark);
     each.cut.of = reading.totals.messages;
   }

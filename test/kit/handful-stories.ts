@@ -1,4 +1,5 @@
 /** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
+import { FLAG } from '../../src/wire/iana.ts';
 import { addressRecord, back, dnsMessage, fragments, udpPacket, type Captured } from './packets.ts';
 import { healthy, play } from './story.ts';
 import { asked, at, ends, inOrder, pods, type Story } from './story-parts.ts';
@@ -58,6 +59,44 @@ function largeOnes(seed: number): Captured[] {
       query(ONSET + 6500 + i * 150, 200 + i, isLarge(i), false),
     ),
   ]);
+}
+
+/** Clients with EDNS and without it ask for large and small answers: of more than 512 bytes none comes by UDP. */
+function noLongOnes(seed: number): Captured[] {
+  const queries = Array.from({ length: 120 }, (_, i): Captured[] => {
+    const isLong = (i * 7 + seed) % 11 < 4;
+    const hasEdns = i % 3 > 0;
+    const way = ends(`10.244.1.${1 + (i % 3)}`, 31_000 + i);
+    const name = isLong ? `long${i % 5}.example.com.` : `short${i % 5}.example.com.`;
+    const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+    const query = dnsMessage(name, 'A', { id: i, ...(hasEdns && { edns }) });
+    const sent = at(i * 300, udpPacket(way, query, i + 1));
+    if (isLong && hasEdns) return [sent];
+    const answer = isLong ? [] : [addressRecord(name, '192.0.2.1')];
+    const cut = isLong ? { flags: FLAG.QR | FLAG.TC | FLAG.RD | FLAG.RA } : {};
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer, ...cut });
+    return [sent, at(i * 300 + 1, udpPacket(back(way), reply, i + 500))];
+  });
+  return inOrder(queries);
+}
+
+/** Somebody asks ever more, and gets so many replies a second, whatever is asked. */
+function limited(perSecond: number, seed: number): Captured[] {
+  const seconds = Array.from({ length: 20 }, (_, second) => {
+    const asking = 50 + ((second * 37 + seed * 11) % 50);
+    return Array.from({ length: asking }, (_, i) => {
+      const nth = second * 100 + i;
+      const isAnswered = i < perSecond;
+      return asked(
+        second * 1000 + (i * 900) / asking,
+        ends('10.244.1.7', 20_000 + nth),
+        `svc${(nth * 7) % 12}.shop.svc.cluster.local.`,
+        nth,
+        { tookMs: isAnswered ? 0.5 : null },
+      );
+    });
+  });
+  return inOrder(seconds.flat());
 }
 
 /** Stories of few losses. */
@@ -133,5 +172,16 @@ export const handfulStories: readonly Story[] = [
     name: 'large answers are not heard for some seconds: all programs of a pod wait for some, and later ones show how large they are',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(largeOnes(seed)),
+  },
+  {
+    name: 'a firewall drops replies over UDP of more than 512 bytes',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(noLongOnes(seed)),
+  },
+  {
+    name: 'a server answers eighteen queries a second of each client',
+    code: 'ND4001',
+    without: ['ND3002', 'ND3008'],
+    packets: (seed) => Promise.resolve(limited(18, seed)),
   },
 ];

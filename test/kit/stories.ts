@@ -300,6 +300,16 @@ export const stories: readonly Story[] = [
       return dbTruncated(passing, 'A');
     },
   ),
+  played(
+    'S10 truncated, and TCP is accepted, but nothing is answered over it',
+    'ND3011',
+    // glibc would wait for a reply over TCP for as long as the connection stands.
+    () => [...pods('go', 5), ...pods('go', 2, { from: 120, names: ['db'], lookups: 3 })],
+    (passing) =>
+      passing.protocol === 'tcp' && passing.type !== 'TCP'
+        ? { lost: true }
+        : dbTruncated(passing, 'A'),
+  ),
   {
     name: 'S10 fragments are dropped',
     code: 'ND3012',

@@ -179,6 +179,8 @@ export class Observations {
   endMs: number = -Infinity;
   /** Packets of which fragments were missing. */
   missingFragments: number = 0;
+  /** Directions of TCP connections in which later segments came, and earlier ones did not. */
+  missingSegments: number = 0;
   readonly #kept = new CopiedBytes();
   #lossesLeftOut = 0;
   #lookupsLeftOut = 0;

@@ -1,5 +1,5 @@
 /** One server as a capture shows it: rates and latencies by the second. */
-import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isLost, latencyOf, UDP_BYTES, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 
@@ -47,6 +47,8 @@ export class ServerView {
   lastMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
+  /** When the last whole reply over UDP came that was longer than DNS without EDNS allows. */
+  lastLongMs: number = -Infinity;
   /** Queries that were sent after the last reply came. */
   #sinceReply: Asking[] = [];
   readonly #latencies = Array.from({ length: BUCKETS }, () => 0);
@@ -77,6 +79,8 @@ export class ServerView {
       this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - LAST_MS);
     this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
     this.lastReplyMs = Math.max(this.lastReplyMs, repliedMs);
+    if (exchange.replyBytes > UDP_BYTES && exchange.protocol === 'udp')
+      this.lastLongMs = Math.max(this.lastLongMs, repliedMs);
     if (second !== null) {
       second.latencyMs += took;
       second.logMs += Math.log(Math.max(took, FIRST_BUCKET_MS));

@@ -70,6 +70,8 @@ export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
 
 /** What fits into a packet of Ethernet in any case, bytes of a message. */
 const PACKET_BYTES = 1400;
+/** What every reply over UDP may have (RFC 1035 section 4.2.1), and without EDNS none more than. */
+export const UDP_BYTES = 512;
 
 /** Bytes of the reply, be it one that was only seen on its way; a truncated one counts as more than fits into a packet. */
 export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExchange): number {

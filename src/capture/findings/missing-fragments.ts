@@ -1,6 +1,12 @@
 /** Large replies that get lost where small ones do not. */
+import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { bytesOf, needsFragments, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import {
+  bytesOf,
+  needsFragments,
+  UDP_BYTES,
+  type SeenExchange,
+} from '../exchanges/seen-exchange.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
 
@@ -28,7 +34,9 @@ export const missingFragments: Rule = {
     const guessed = missing >= EXPLAINS * large.length && missing > 0 ? losses : [];
     const sized = largeOnes(observed, claims);
     const byTcp = largeByTcp(observed, claims);
-    const theirs = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp])];
+    const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp])];
+    const long = packets.length === 0 ? longOnes(observed, claims) : [];
+    const theirs = packets.length === 0 ? long : packets;
     if (missing + tooBig === 0 && theirs.length === 0)
       return large.length > 0
         ? excluded(
@@ -44,6 +52,11 @@ export const missingFragments: Rule = {
       seen: [
         ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
+        ...(long.length > 0
+          ? [
+              `${long.length} queries with EDNS got no reply whose answers have more than ${UDP_BYTES} bytes (${listed([...new Set(long.map(({ name }) => name))])}), and meanwhile no reply of more than ${UDP_BYTES} bytes came by UDP; short ones arrive.`,
+            ]
+          : []),
         ...(byTcp.length > 0
           ? [
               `${byTcp.length} queries for what had been truncated were asked again over TCP: the connections were accepted, and the answers did not come.`,
@@ -56,8 +69,16 @@ export const missingFragments: Rule = {
             ]
           : []),
       ],
-      why: 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
+      why:
+        long.length > 0
+          ? tooLongByUdp
+          : 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
       fix: [
+        ...(long.length > 0
+          ? [
+              `Find the firewall that measures replies of DNS (“message-length maximum ${UDP_BYTES}”), and have it let 1232 bytes pass; until then bufsize ${UDP_BYTES}.`,
+            ]
+          : []),
         'Let servers answer with 1232 bytes at most and the rest by TCP: bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and TCP port 53 open everywhere.',
         'Set the MTU of the pods’ network to what the overlay leaves.',
       ],
@@ -69,12 +90,34 @@ export const missingFragments: Rule = {
   },
 };
 
-/** Queries over TCP, for what had been truncated, that (nearly) all got no reply: full segments are too big for a link on the way. */
+/** Queries over TCP, for what had been truncated, that (nearly) all got no reply where something comes over TCP: full segments are too big for a link on the way. */
 function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const truncated = new Set(observed.truncated.map(({ name }) => name));
   const lost = open.filter(({ protocol, name }) => protocol === 'tcp' && truncated.has(name));
   const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
-  return lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
+  const comes = observed.missingSegments > 0 || lost.length < asked;
+  return comes && lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
+}
+
+const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891). Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
+
+/** Lost queries with EDNS whose replies, as others get them, are longer than DNS without EDNS allows, when no such reply arrives. Empty: what is lost has other sizes, too. */
+function longOnes({ names, servers }: Observations, { open }: Claims): readonly SeenExchange[] {
+  const sizeOf = ({ type, name }: SeenExchange): number => names.get(name, type)?.longest ?? 0;
+  const comparable = open.filter(
+    (loss) => loss.protocol === 'udp' && loss.udpSize > UDP_BYTES && sizeOf(loss) > 0,
+  );
+  const lost = comparable.filter((loss) => sizeOf(loss) > UDP_BYTES);
+  if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
+  const fromMs = lost.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  if (lost.some(({ server }) => (servers.get(server.address)?.lastLongMs ?? -Infinity) >= fromMs))
+    return [];
+  const long = names.list.filter(({ longest }) => longest > UDP_BYTES);
+  return (askedOf(long) / askedOf(names.list)) ** lost.length < CHANCE_MAX ? lost : [];
+}
+
+function askedOf(names: readonly NameView[]): number {
+  return names.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
 }
 
 /** Lost queries whose replies are larger than a packet: as they were seen on their way, or as others get them. Empty: what is lost has other sizes, too. */
@@ -90,10 +133,8 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
     ({ type, name, udpSize }) => udpSize > 1232 && (names.get(name, type)?.longest ?? 0) > 0,
   );
   if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
-  const all = names.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  const large = names.list
-    .filter(({ longest }) => needsFragments(longest))
-    .reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+  const all = askedOf(names.list);
+  const large = askedOf(names.list.filter(({ longest }) => needsFragments(longest)));
   const seen = lost.filter((loss) => needsFragments(bytesOf(loss)));
   // That only large ones are lost could be chance where most are large.
   return (large / all) ** lost.length < CHANCE_MAX ||

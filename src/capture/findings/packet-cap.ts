@@ -1,12 +1,15 @@
 /** A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers have. */
 import type { Observations } from '../evidence/observations.ts';
-import type { ServerView } from '../evidence/server-view.ts';
+import type { Second, ServerView } from '../evidence/server-view.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 import { sparesKnown } from './table-full.ts';
 
 /** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
 const ERROR_MAX = 0.3;
 const CHANCE_MORE = 2;
+
+/** A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less than by chance. */
+const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 
 /** Replies that take longer come from a server that is behind with its work, milliseconds. */
 const SLOW_MS = 150;
@@ -52,7 +55,7 @@ export const packetCap: Rule = {
         ],
         why: aws
           ? 'AWS lets each network interface exchange 1024 packets a second with the resolver of the VPC, and drops the rest without a word. All DNS pods of one node share that.'
-          : 'Something on the way lets so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, or a firewall rule.',
+          : 'Something on the way lets so many packets through in a second and drops the rest: a limit of the cloud’s resolver, of its network, a firewall rule, or what the server allows each client.',
         fix: [
           'Ask less: caching of what goes upstream (cache in the Corefile, a node-local cache), and no search domains of the provider that only give NXDOMAIN.',
           'Spread the DNS pods over more nodes, as the limit is per interface.',
@@ -76,14 +79,13 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
   // Whole seconds in which something was lost, without the edges of the burst.
   const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= 60).slice(1, -1);
   if (full.length < 3) return null;
-  const replied = full.map(([, second]) => second.replied);
-  const rate = replied.reduce((sum, each) => sum + each, 0) / replied.length;
-  const spread = Math.sqrt(
-    replied.reduce((sum, each) => sum + (each - rate) ** 2, 0) / replied.length,
-  );
+  const replied = spreadOf(full.map(([, second]) => second.replied));
+  const { mean: rate } = replied;
   const asked = full.reduce((sum, [, second]) => sum + second.asked, 0) / full.length;
   const least = Math.min(...full.map(([, second]) => second.asked));
-  if (rate < 50 || spread > 0.06 * rate || asked < 1.15 * rate || least < rate) return null;
+  if (asked < 1.15 * rate || least < rate) return null;
+  const isSteady = rate >= 50 && replied.deviation <= 0.06 * rate;
+  if (!isSteady && !isSteadierThanChance(full)) return null;
   // Below the limit nothing is lost.
   const below = history.filter(
     ([, second]) =>
@@ -95,6 +97,30 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
     rate,
     seen: `${address} gave ${rate.toFixed(0)} replies in each of ${full.length} seconds, while up to ${most} queries a second were asked.`,
   };
+}
+
+/**
+ * Whether the number of replies is steadier from second to second than chance, query by query, would have it, and than a fixed
+ * share of what is asked: as a low limit is.
+ */
+function isSteadierThanChance(seconds: readonly (readonly [number, Second])[]): boolean {
+  if (seconds.length < LOW.seconds) return false;
+  const { mean: rate, deviation } = spreadOf(seconds.map(([, { replied }]) => replied));
+  if (rate < LOW.rate) return false;
+  const asked = seconds.reduce((sum, [, second]) => sum + second.asked, 0) / seconds.length;
+  const share = rate / asked;
+  const byShare = spreadOf(seconds.map(([, second]) => second.replied - share * second.asked));
+  const most = LOW.spread * Math.min(Math.sqrt(rate * (1 - share)), byShare.deviation);
+  return deviation <= most;
+}
+
+function spreadOf(values: readonly number[]): {
+  readonly mean: number;
+  readonly deviation: number;
+} {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mean, deviation: Math.sqrt(squares / values.length) };
 }
 
 /** Bursts whose first queries are answered and whose tails are lost. */

@@ -8,6 +8,9 @@ import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
 /** Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and more dead ones than one. */
 const SHARES = { least: 0.08, most: 0.75 };
+const PODS_MAX = 12;
+/** Shares that differ by less than this are not told apart. */
+const NEAR = 0.02;
 /** Turns, and how far from chance they may be: who waits for one socket opens no other, so that silent ones come in crowds. */
 const TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 /** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
@@ -57,7 +60,7 @@ export const silentSockets: Rule = {
     const losses = claims.open.filter(({ client, server }) => keys.has(keyOf(client, server)));
     claims.take(losses);
     const servers = [...new Set(silent.map(({ server }) => server))];
-    const pods = Math.round(1 / part);
+    const { dead: gone, pods } = endpointsFor(part);
     const common: Pick<Finding, 'code' | 'title' | 'severity' | 'fix' | 'prove' | 'exchanges'> = {
       code: this.code,
       title: this.title,
@@ -70,7 +73,7 @@ export const silentSockets: Rule = {
       prove: 'ndots doctor -i any on the client’s node: there the endpoints can be seen',
       exchanges: losses,
     };
-    const drawn = `The address stands for several pods, and which of them a socket’s packets go to is drawn once for each socket. ${percent(part, 1)} is about one in ${pods}: one of ${pods} endpoints that is dead, hung or cut off looks like this. The capture does not show the endpoints themselves.`;
+    const drawn = `The address stands for several pods, and which of them a socket’s packets go to is drawn once for each socket. ${percent(part, 1)} is about ${gone} in ${pods}: ${gone} of ${pods} endpoints that ${gone === 1 ? 'is' : 'are'} dead, hung or cut off ${gone === 1 ? 'looks' : 'look'} like this. The capture does not show the endpoints themselves.`;
     if (bySocket)
       return {
         ...common,
@@ -96,6 +99,17 @@ export const silentSockets: Rule = {
     };
   },
 };
+
+/** The fewest endpoints of which some, dead, have about this share of all sockets. */
+function endpointsFor(part: number): { readonly dead: number; readonly pods: number } {
+  let best = { dead: 1, pods: 2 };
+  for (let pods = 2; pods <= PODS_MAX; pods++) {
+    const dead = Math.max(1, Math.round(part * pods));
+    if (Math.abs(dead / pods - part) < Math.abs(best.dead / best.pods - part) - NEAR)
+      best = { dead, pods };
+  }
+  return best;
+}
 
 function keyOf(
   client: { readonly address: string; readonly port: number },

@@ -54,7 +54,13 @@ export const tcpBlocked: Rule = {
       const asked = observed.connections.of(client.address) + client.byTcp;
       return own.length > 0 && asked < ASKS_AGAIN * own.length ? [{ client, own }] : [];
     });
-    const unanswered = observed.losses.filter(({ protocol }) => protocol === 'tcp').length;
+    const overTcp = observed.losses.filter(({ protocol }) => protocol === 'tcp');
+    const unanswered = overTcp.length;
+    const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
+    if (unanswered >= FAILED_MIN && unanswered === asked && observed.missingSegments === 0) {
+      claims.take(overTcp);
+      return notServed(observed, overTcp);
+    }
     if (deaf.length === 0 && unanswered > 0)
       return unknown(`${acceptedText(observed)}, and ${unanswered} queries over TCP got no reply`);
     if (deaf.length === 0)
@@ -136,6 +142,29 @@ function blockedBy({ truncated }: Observations, blocked: readonly ConnectionPair
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
     exchanges,
+  };
+}
+
+/** Connections are accepted, and not one of the queries over them is answered. */
+function notServed({ truncated }: Observations, losses: readonly SeenExchange[]): Verdict {
+  const servers = [...new Set(losses.map(({ server }) => server.address))];
+  return {
+    code,
+    title: 'Large answers cannot be fetched: TCP is accepted, and nothing is answered over it',
+    severity: 'critical',
+    confidence: 0.75,
+    seen: [
+      ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
+      `${losses.length} of ${losses.length} queries over TCP to ${listed(servers)} got no reply: the connections were accepted, and not one segment of an answer came.`,
+    ],
+    why: 'Somebody takes the connections and does not answer: a server whose TCP side hangs (all of its threads or connections are taken), a proxy or a load balancer in front of it that has nobody behind it for TCP. If all of these answers are just as large as a packet, a link on the way for which they are too big looks the same (ND3012).',
+    fix: [
+      `Ask the server itself, without what stands before it: ndots query ${losses[0]!.name} @ENDPOINT +tcp.`,
+      'See how many connections it holds, and how many it may (ss -tn state established sport = :53 on its host; max-tcp-connections and the like in its configuration).',
+    ],
+    prove: `ndots query kubernetes.default.svc.cluster.local @${servers[0]} +tcp: a short answer does not come either`,
+    disproved: 'short answers come over TCP: then large packets get lost on the way (ND3012)',
+    exchanges: losses,
   };
 }
 

@@ -147,6 +147,7 @@ export class Dissector {
   /** No more frames will come. */
   end(): void {
     this.#fragments.end();
+    this.#streams.end();
   }
 
   get #where(): string {

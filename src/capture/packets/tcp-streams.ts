@@ -16,6 +16,9 @@ const TOTAL_MAX = 16 * 1024 * 1024;
 const SEGMENT = 256;
 const MESSAGE_MIN = 12;
 
+/** What is noted of a connection of which later segments came, and earlier ones did not. */
+export const missingRemark = 'segments of a TCP connection are missing';
+
 const nothing = new Uint8Array(0);
 
 /** What one packet carries of a connection. */
@@ -86,10 +89,20 @@ export class TcpStreams {
   close(key: string, frame: number): void {
     const direction = this.#directions.get(key);
     if (direction === undefined) return;
-    if (direction.partLength > 0 || direction.aheadBytes > 0)
+    if (direction.aheadBytes > 0) this.#remarks.add(missingRemark, `frame ${frame}`);
+    else if (direction.partLength > 0)
       this.#remarks.add('a TCP connection ended within a message', `frame ${frame}`);
     this.#clear(direction);
     this.#directions.delete(key);
+  }
+
+  /** No more will come. */
+  end(): void {
+    for (const direction of this.#directions.values()) {
+      if (direction.aheadBytes > 0) this.#remarks.add(missingRemark);
+      this.#clear(direction);
+    }
+    this.#directions.clear();
   }
 
   #of(key: string): Direction {
@@ -131,7 +144,7 @@ export class TcpStreams {
     this.#waiting += bytes.length + SEGMENT;
     if (direction.aheadBytes <= AHEAD_MAX) return;
     // What is missing will not come: go on behind the gap.
-    this.#remarks.add('segments of a TCP connection are missing', `frame ${frame}`);
+    this.#remarks.add(missingRemark, `frame ${frame}`);
     direction.next = direction.nearest;
     direction.aligned = false;
     direction.skip = 0;
