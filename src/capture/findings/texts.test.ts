@@ -110,6 +110,6 @@ describe('what findings say', () => {
       /answered until 03:07:0\d\. Since then, of queries that were taken there (\d+) of (\d+) /.exec(
         seen[0]!,
       ) ?? [];
-    assert.equal(lost, all, seen[0]);
+    assert.equal(lost, all, seen[0]!);
   });
 });
