@@ -39,6 +39,11 @@ const ofFailures: ReadonlySet<string> = new Set([
 /** What explains that replies are late. */
 const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);
 
+/** Loss without a pattern. */
+const RANDOM = 'ND3013';
+/** Who stood still answers late what has waited. */
+const STOPPED = 'ND3007';
+
 const troubles: readonly Trouble[] = [
   {
     bad: ({ unexplained }) => unexplained ?? [],
@@ -53,7 +58,7 @@ const troubles: readonly Trouble[] = [
   },
   {
     bad: ({ findings }, { slow }) =>
-      findings.some(({ code }) => ofLateness.has(code)) ? [] : slow,
+      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED) ? [] : slow,
     vague: new Set(),
     isTold: ({ code }) => ofLateness.has(code),
   },
@@ -155,8 +160,12 @@ function withPart(
     return losses.length >= MANY && part.toMs - part.fromMs >= LASTS_MS && part.clients === null
       ? told(whole, findings.slice(0, 1), ofPart, part, vague)
       : null;
-  if ((ofPart.unexplained ?? []).length > (1 - EXPLAINS) * losses.length) return null;
-  return told(whole, findings, ofPart, part, vague);
+  const open = (ofPart.unexplained ?? []).length;
+  if (open > (1 - EXPLAINS) * losses.length) return null;
+  // What the part explains of the losses is no loss without a pattern of the whole.
+  const isLossExplained = losses.length - open >= EXPLAINS * (whole.unexplained ?? []).length;
+  const replaced = isLossExplained ? new Set([...vague, RANDOM]) : vague;
+  return told(whole, findings, ofPart, part, replaced);
 }
 
 function told(

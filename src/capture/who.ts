@@ -3,6 +3,7 @@ import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { Kind } from './clients/recognition.ts';
 import type { Observations } from './evidence/observations.ts';
 import type { Finding } from './findings/finding.ts';
+import { isServer } from './findings/losses.ts';
 
 /** Some clients that belong together. */
 export interface Group {
@@ -29,8 +30,10 @@ const SURE = 0.7;
 /** Clients of a finding. */
 export function whoOf({ exchanges }: Finding, observed: Observations, owners: AddressOwners): Who {
   const counts = new Map<string, number>();
-  for (const { client } of exchanges)
-    counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
+  // What name servers ask for others is seen besides what these ask them: it hits who began.
+  const programs = exchanges.filter(({ client }) => !isServer(observed, client.address));
+  const hit = programs.length > 0 ? programs : exchanges;
+  for (const { client } of hit) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
   const groups = new Map<string, { clients: number; count: number }>();
   const nodes = new Set<string>();
   const resolvers = new Map<Kind, number>();
@@ -52,7 +55,7 @@ export function whoOf({ exchanges }: Finding, observed: Observations, owners: Ad
     nodes: nodes.size,
     groups: [...groups]
       .toSorted(([, one], [, other]) => other.count - one.count)
-      .map(([name, { clients, count }]) => ({ name, clients, share: count / exchanges.length })),
+      .map(([name, { clients, count }]) => ({ name, clients, share: count / hit.length })),
     resolvers: [...resolvers].toSorted(([, one], [, other]) => other - one),
   };
 }

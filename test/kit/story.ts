@@ -166,11 +166,12 @@ export function examine(
   packets: readonly Captured[],
   lines: readonly string[] = [],
 ): Promise<Diagnosis> {
-  const [whole] = observed(packets, lines, [everything]);
-  return diagnoseWithParts(whole!, (parts) => Promise.resolve(observed(packets, lines, parts)));
+  const [whole] = look(packets, lines, [everything]);
+  return diagnoseWithParts(whole!, (parts) => Promise.resolve(look(packets, lines, parts)));
 }
 
-function observed(
+/** What parts of packets, counters and logs hold. */
+export function look(
   packets: readonly Captured[],
   lines: readonly string[],
   parts: readonly Part[],
@@ -178,25 +179,28 @@ function observed(
   let looks: readonly (readonly [Part, Observations])[] = [];
   const reading = new Reading({
     ended: (exchange) => {
-      for (const [part, look] of looks)
-        if (holds(part, exchange.sentMs, exchange.client.address)) look.exchange(exchange);
+      for (const [part, seen] of looks)
+        if (holds(part, exchange.sentMs, exchange.client.address)) seen.exchange(exchange);
     },
     lookup: (lookup) => {
-      for (const [part, look] of looks)
-        if (holds(part, lookup.startMs, lookup.client)) look.lookup(lookup);
+      for (const [part, seen] of looks)
+        if (holds(part, lookup.startMs, lookup.client)) seen.lookup(lookup);
     },
     path: (event) => {
-      for (const [part, look] of looks) if (holdsTime(part, event.timeMs)) look.path(event);
+      for (const [part, seen] of looks) if (holdsTime(part, event.timeMs)) seen.path(event);
+    },
+    neighbour: (timeMs, ...of) => {
+      for (const [part, seen] of looks) if (holdsTime(part, timeMs)) seen.neighbour(...of);
     },
   });
   looks = parts.map((part) => [part, new Observations(reading.domains)] as const);
   for (const { timeMs, bytes, port = 0 } of packets)
     reading.takeNetwork(bytes, 0, bytes.length, timeMs, port);
   reading.end();
-  return looks.map(([, look]) => {
-    for (const line of lines) look.counters.line(line);
-    look.missingFragments = reading.remarks.count('fragments of a packet are missing');
-    return look;
+  return looks.map(([, seen]) => {
+    for (const line of lines) seen.counters.line(line);
+    seen.missingFragments = reading.remarks.count('fragments of a packet are missing');
+    return seen;
   });
 }
 

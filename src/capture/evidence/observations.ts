@@ -43,6 +43,7 @@ const MOST = {
   events: 5000,
   addresses: 2000,
   replays: 50,
+  searched: 200,
 } as const;
 /** Ports that are remembered of what a client asks a server without a reply. */
 const PORTS_MAX = 4;
@@ -141,6 +142,8 @@ export class Observations {
   readonly slow: Moment[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
+  /** Lookups, the first ones, that ended with a name that a search domain made which is not the cluster’s. */
+  readonly searched: SeenLookup[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
   readonly truncated: SeenExchange[] = [];
   readonly connections: ServerConnections = new ServerConnections();
@@ -215,6 +218,7 @@ export class Observations {
     this.replays.clear();
     this.lines.clear();
     this.affected.length = 0;
+    this.searched.length = 0;
     this.losses.length = 0;
   }
 
@@ -282,6 +286,15 @@ export class Observations {
       (each) => isLost(each) || each.rcode === RCODE.SERVFAIL || each.rcode === RCODE.REFUSED,
     );
     const found = exchanges.some(({ answers, rcode }) => answers > 0 && rcode === RCODE.NOERROR);
+    const isMade =
+      found &&
+      last !== undefined &&
+      !candidates[0]!.startsWith(last) &&
+      !this.domains.isOfCluster(last);
+    if (isMade && this.searched.length < MOST.searched) {
+      for (const each of exchanges) this.#kept.keep(each);
+      this.searched.push(lookup);
+    }
     if (!slow && !wrong && found) return;
     if (this.affected.length >= MOST.lookups) {
       if (slow || wrong) this.#lookupsLeftOut++;

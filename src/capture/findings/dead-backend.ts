@@ -59,7 +59,6 @@ export const deadBackend: Rule = {
       return unknown('what got lost on its way to a pod is explained otherwise');
     claims.take(losses);
     const names = dead.map(({ address }) => address);
-    const asked = dead.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     const several = dead.length > 1;
     return {
       code: this.code,
@@ -67,12 +66,7 @@ export const deadBackend: Rule = {
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `Of queries that were taken to ${listed(names)}, ${share(losses.length, asked)} got no reply, from ${clock(Math.min(...losses.map(({ sentMs }) => sentMs)))} to ${clock(Math.max(...losses.map(({ sentMs }) => sentMs)))}.`,
-        ...(fromMs > -Infinity
-          ? [
-              `${several ? 'They answered' : 'It answered'} until ${clock(fromMs)}, and nothing of what was taken there later.`,
-            ]
-          : []),
+        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${share(losses.length, askedSince(dead))} got no reply, from ${clock(Math.min(...losses.map(({ sentMs }) => sentMs)))} to ${clock(Math.max(...losses.map(({ sentMs }) => sentMs)))}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
       ],
       why: several
@@ -113,6 +107,16 @@ function diedMeanwhile(
   ).length;
   const isAskedStill = later < SURELY_ONE * pods;
   return sinceReply.length >= LEAST && fresh.size >= 2 && silentMs >= LASTS_MS && isAskedStill;
+}
+
+/** What was taken to these since their last replies. */
+function askedSince(dead: readonly ServerView[]): number {
+  return dead.reduce((sum, { outcomes, history, lastReplyMs }) => {
+    const before = history.filter(([second]) => (second + 1) * 1000 <= lastReplyMs);
+    const answered = history.reduce((all, [, each]) => all + each.asked - each.lost, 0);
+    const lost = before.reduce((all, [, each]) => all + each.lost, 0);
+    return sum + outcomes.asked - answered - lost;
+  }, 0);
 }
 
 /** DNS pods that queries were taken to; where the capture shows no translation, those that a cache or a forwarder spreads its queries over. */

@@ -1,6 +1,6 @@
 /** Questions about queries and servers that several rules ask. */
 import { TYPE } from '../../wire/iana.ts';
-import type { Observations } from '../evidence/observations.ts';
+import type { ClientView, Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Claims } from './finding.ts';
 
@@ -133,4 +133,16 @@ export function upstreams({ names, domains }: Observations): ReadonlySet<string>
       if (domains.isOfCluster(name)) inside.add(address);
     }
   return new Set(inside.size === 0 ? [] : [...all].filter((address) => !inside.has(address)));
+}
+
+/** Whether the client is a name server itself, which asks for others. */
+export function isServer({ servers, backends }: Observations, address: string): boolean {
+  return servers.get(address) !== undefined || backends.get(address) !== undefined;
+}
+
+/** Clients that are no name servers themselves; all, where the capture shows none but these. */
+export function programs(observed: Observations): readonly ClientView[] {
+  const { list } = observed.clients;
+  const theirs = list.filter(({ address }) => !isServer(observed, address));
+  return theirs.length > 0 ? theirs : list;
 }

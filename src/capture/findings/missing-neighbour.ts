@@ -33,12 +33,30 @@ export const missingNeighbour: Rule = {
     if (losses.length < LEAST && overflow === 0)
       return excluded('what nobody answered for on the local network, no query was lost for');
     claims.take(losses);
+    // Behind the address of a service stand others: who is asked for in vain is the one that is gone.
+    const gone = observed.neighbours.list
+      .filter(
+        ({ address, unanswered }) =>
+          unanswered >= LEAST && !addresses.includes(address) && isLikely(address, addresses),
+      )
+      .toSorted((one, other) => other.longest - one.longest);
+    const missing = [
+      ...gone.map(({ address }) => address),
+      ...servers.flatMap(({ address, asked }) => (asked > 0 || gone.length === 0 ? address : [])),
+    ];
+    const [first = 'ADDRESS'] = missing;
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
       confidence: overflow > 0 ? 0.95 : 0.85,
       seen: [
+        ...gone
+          .slice(0, 3)
+          .map(
+            ({ address, longest }) =>
+              `${address}: asked for on the local network (ARP, neighbour discovery), ${times(longest)}, and nobody answered.`,
+          ),
         ...(addresses.length > 0
           ? servers
               .slice(0, 3)
@@ -52,7 +70,9 @@ export const missingNeighbour: Rule = {
                       : []),
                     ...(icmp > 0
                       ? [
-                          `a router said, ${times(icmp)}, that nobody on its link has the address (ICMP host or address unreachable)`,
+                          gone.length > 0
+                            ? `what was sent there came back, ${times(icmp)}: nobody has the address that it was taken to (ICMP host or address unreachable)`
+                            : `a router said, ${times(icmp)}, that nobody on its link has the address, or the one that it is translated to (ICMP host or address unreachable)`,
                         ]
                       : []),
                   ].join('; ')}.`,
@@ -63,16 +83,28 @@ export const missingNeighbour: Rule = {
           : []),
       ],
       why: 'Before a packet leaves on a local network its sender has to know the hardware address of the next host. The host is gone, or the kernel’s table of neighbours is full (many pods in one flat network) and forgets entries as fast as it learns them.',
-      fix: [
-        'sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes, if the kernel says that the table overflows.',
-        'Else see whether the host still exists, and why its address is still an endpoint.',
-      ],
-      prove: 'ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"; arping ADDRESS',
-      disproved: 'ip neigh shows the address as REACHABLE while queries get lost',
+      fix: overflow > 0 ? [enlarge, find(first)] : [find(first), enlarge],
+      prove: `ip neigh show ${first}; arping ${first} (ndisc6 for IPv6); ip neigh | wc -l; dmesg | grep -i "neighbo.r.*overflow"`,
+      disproved: `ip neigh shows ${first} as REACHABLE while queries get lost`,
       exchanges: losses,
     };
   },
 };
+
+/** Whether packets to these may be taken to it: of the same family, and no link-local address, by which a host asks whether it may have it (RFC 4862). */
+function isLikely(address: string, servers: readonly string[]): boolean {
+  return (
+    !address.startsWith('fe80:') &&
+    servers.some((server) => server.includes(':') === address.includes(':'))
+  );
+}
+
+const enlarge =
+  'sysctl -w net.ipv4.neigh.default.gc_thresh1=8192 gc_thresh2=32768 gc_thresh3=65536 on the nodes, if the kernel says that the table overflows.';
+
+function find(address: string): string {
+  return `See whether the host or pod with ${address} still exists (kubectl get nodes,pods -A -o wide | grep ${address}), and why it is still an endpoint or the next hop of a route (ip route get ${address}).`;
+}
 
 function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;

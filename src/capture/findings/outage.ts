@@ -7,15 +7,19 @@ import {
   excluded,
   listed,
   percent,
+  took,
   unknown,
   type Claims,
   type Finding,
   type Rule,
 } from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { onlyAaaa, waitingForThese, waitsForOthers } from './losses.ts';
+import { onlyAaaa, upstreams, waitingForThese, waitsForOthers } from './losses.ts';
+import { outageAdvice } from './outage-advice.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 
+/** So many new sockets that others answer show that a pod is no endpoint any more. */
+const REMOVED = 8;
 /** So many sockets that are answered among others that are not. */
 const AMID = 2;
 
@@ -65,9 +69,12 @@ export const outage: Rule = {
       if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
       claims.take(losses);
       claims.take(waitingForThese(claims, losses));
+      const isUpstream = upstreams(observed).has(view.address);
+      // That these fail at who asks it is no news.
+      if (isUpstream) for (const { name } of losses) claims.names.add(name);
       const together = silentToo(views, view, window, observed, claims);
-      const last = view.history.at(-1)![0];
-      const ended = toS < last;
+      const { fromMs, backMs } = edgesOf(view, window);
+      const removedMs = backMs === null ? removedFrom(view, observed) : null;
       const clients = new Set(losses.map(({ client }) => client.address));
       const known = observed.counters.get('lameduck') !== null;
       return {
@@ -76,21 +83,24 @@ export const outage: Rule = {
         severity: 'critical',
         confidence: known ? 0.95 : 0.85,
         seen: [
-          `${view.address} answered until ${clock(fromS * 1000)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} clients, for all names.`,
+          `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, whatever they asked for.`,
           ...(together.length > 0 ? [`${listed(together)} fell silent in the same time.`] : []),
-          ended
-            ? `It answers again from ${clock((toS + 1) * 1000)} on.`
-            : 'It does not answer again up to the end of the capture.',
+          backMs === null
+            ? 'It does not answer again up to the end of the capture.'
+            : `Its next reply comes at ${clock(backMs)}, ${took(backMs - fromMs)} later.`,
+          ...(removedMs === null
+            ? []
+            : [
+                `From ${clock(removedMs)} on nothing is taken to it any more, and others answer: its endpoint was removed.`,
+              ]),
           ...(known ? ['The log says that a server went into lameduck mode.'] : []),
         ],
-        why: 'Everything stops at once and comes back at once: the server behind the address went away, and the service went on sending packets to it until its endpoint was removed on every node. That takes as long as the readiness probe needs to fail, and the rules to be written.',
-        fix: [
-          'Let a DNS pod that ends go on answering for longer than that: health { lameduck 20s } and terminationGracePeriodSeconds above it; readinessProbe on /ready with periodSeconds 3 and failureThreshold 1.',
-          'More than one replica, spread over nodes, and a PodDisruptionBudget of at most one.',
-        ],
-        prove: `kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns around ${clock(fromS * 1000)} UTC; kubectl -n kube-system get pods for restarts`,
-        disproved:
-          'no DNS pod ended, restarted or moved at that time, and the node of the clients lost other packets too',
+        ...outageAdvice({
+          isBack: backMs !== null,
+          isRollout: known || removedMs !== null,
+          isUpstream,
+          at: clock(fromMs),
+        }),
         exchanges: losses,
       };
     }
@@ -242,6 +252,35 @@ function silentToo(
     return losses.length > 0;
   });
   return others.map(({ address }) => address);
+}
+
+/** From when on sockets that ask the same service are taken to others; null: that is not seen. */
+function removedFrom({ address, lastMs }: ServerView, observed: Observations): number | null {
+  const { flows, backends } = observed;
+  if (backends.get(address) === undefined) return null;
+  const later = flows.list.filter(({ firstMs }) => firstMs > lastMs);
+  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastMs).length >= REMOVED
+    ? lastMs
+    : null;
+}
+
+/**
+ * When the last reply before the silence came and the first one behind it, milliseconds, to the second; null: none did. Who waits asks
+ * nothing: what was sent says little of how long it lasted.
+ */
+function edgesOf(
+  { history }: ServerView,
+  { fromS, toS }: Window,
+): { readonly fromMs: number; readonly backMs: number | null } {
+  const replied = history.flatMap(([second, each]) => (each.replied > 0 ? second : []));
+  let [from, back] = [fromS, toS + 1];
+  for (const [at, second] of [...replied, Infinity].entries()) {
+    const before = at === 0 ? fromS : replied[at - 1]!;
+    if (before <= toS && second >= fromS && second - before > back - from)
+      [from, back] = [before, second];
+  }
+  const isOver = replied.some((second) => second >= back);
+  return { fromMs: from * 1000, backMs: isOver ? back * 1000 : null };
 }
 
 /** The longest stretch of seconds in which a server that answers otherwise did not answer anybody. */

@@ -1,4 +1,10 @@
+/** Servers that do not want to answer, and whom they refuse. */
+import type { ClientView } from '../evidence/observations.ts';
+import { programs, upstreams } from './losses.ts';
 import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+
+/** So much of the refusals comes from behind a server that passes them on. */
+const FROM_BEHIND = 0.3;
 
 /** REFUSED: the server is there, and does not want to answer. */
 export const refused: Rule = {
@@ -6,19 +12,26 @@ export const refused: Rule = {
   title: 'A name server refuses to answer',
   name: 'servers that refuse',
   check(observed, claims) {
-    const { asked } = observed.total;
-    if (asked === 0) return unknown('no query was seen');
+    if (observed.total.asked === 0) return unknown('no query was seen');
     const names = observed.names.list
       .filter(({ name, outcomes }) => outcomes.refused > 0 && !claims.names.has(name))
       .toSorted((one, other) => other.outcomes.refused - one.outcomes.refused);
-    const count = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+    const all = names.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+    // What a name server passes on to its clients is seen twice, and hits these.
+    const whose = programs(observed);
+    const clients = whose.filter(({ outcomes }) => outcomes.refused > 0);
+    const asked = sumOf(whose, 'asked');
+    const count = Math.min(all, sumOf(clients, 'refused'));
     if (count < 5 || count < 0.02 * asked) return excluded('REFUSED is rare');
-    const clients = observed.clients.list.filter(({ outcomes }) => outcomes.refused > 0);
     const barred = clients.filter(({ outcomes }) => outcomes.refused >= 0.9 * outcomes.asked);
     // Others are answered what these are refused: it depends on who asks.
     const byClient =
-      barred.length === clients.length && clients.length < observed.clients.size && count >= 5;
-    const [worst] = observed.servers.list.toSorted(
+      barred.length === clients.length && clients.length < whose.length && count >= 5;
+    const behind = upstreams(observed);
+    const causes = observed.servers.list.filter(
+      ({ address, outcomes }) => behind.has(address) && outcomes.refused >= FROM_BEHIND * count,
+    );
+    const [worst] = (causes.length > 0 ? causes : observed.servers.list).toSorted(
       (one, other) => other.outcomes.refused - one.outcomes.refused,
     );
     const server = worst?.address ?? 'the server';
@@ -37,16 +50,22 @@ export const refused: Rule = {
       ],
       why: byClient
         ? 'The server has a rule about who may ask: acl in a Corefile, allow-query or access-control of other servers. Which address a packet has when it arrives (the pod’s or, after masquerading, the node’s) decides.'
-        : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+        : causes.length > 0
+          ? 'The upstream does not want to ask others for those who ask it, the DNS pods: it is only authoritative for zones of its own, or a rule (allow-recursion, access-control) does not have the addresses that their packets come with.'
+          : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
             'acl of the Corefile (or what stands for it upstream): let the nets of the pods ask.',
             'If only some nodes are hit: compare the addresses that packets have when they arrive (masquerading).',
           ]
-        : [
-            'A server block for these names, or forward to one that knows them.',
-            'forward { max_concurrent } higher, if the server’s log says that it was reached.',
-          ],
+        : causes.length > 0
+          ? [
+              `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
+            ]
+          : [
+              'A server block for these names, or forward to one that knows them.',
+              'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+            ],
       prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
       disproved: byClient
         ? 'the same client is answered for another name'
@@ -57,3 +76,7 @@ export const refused: Rule = {
     };
   },
 };
+
+function sumOf(clients: readonly ClientView[], what: 'asked' | 'refused'): number {
+  return clients.reduce((sum, { outcomes }) => sum + outcomes[what], 0);
+}

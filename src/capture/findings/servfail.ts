@@ -4,7 +4,7 @@ import type { Observations } from '../evidence/observations.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
-import { upstreams } from './losses.ts';
+import { programs, upstreams } from './losses.ts';
 import { latencyOf } from '../exchanges/seen-exchange.ts';
 
 /** So many queries for A tell whether it is AAAA alone that fails. */
@@ -151,14 +151,20 @@ export const serverFails: Rule = {
   title: 'A name server answers with SERVFAIL',
   name: 'SERVFAIL of servers',
   check(observed, claims) {
-    const { asked } = observed.total;
     const names = observed.names.list
       .filter(({ name, outcomes }) => outcomes.servfail > 0 && !claims.names.has(name))
       .toSorted((one, other) => other.outcomes.servfail - one.outcomes.servfail);
-    const servfail = names.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0);
+    // What a name server passes on to its clients is seen twice, and hits these.
+    const theirs = programs(observed);
+    const servfail = Math.min(
+      names.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0),
+      theirs.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0),
+    );
+    const asked = theirs.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     if (asked === 0) return unknown('no query was seen');
+    const addresses = new Set(theirs.map(({ address }) => address));
     const late = fails(observed, (name) => !claims.names.has(name)).filter(
-      (each) => (latencyOf(each) ?? 0) >= LATE_MS,
+      (each) => (latencyOf(each) ?? 0) >= LATE_MS && addresses.has(each.client.address),
     );
     if ((servfail < 5 || servfail < 0.02 * asked) && late.length < LATE_LEAST)
       return excluded('SERVFAIL is rare');
@@ -178,7 +184,7 @@ export const serverFails: Rule = {
       confidence: 0.75,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed(names.map(({ name }) => name))}`,
+          `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         ...(late.length >= LATE_LEAST
           ? [

@@ -1,6 +1,6 @@
 import { answered } from '../evidence/outcomes.ts';
 import { excluded, unknown, type Rule } from './finding.ts';
-import { waitingForThese } from './losses.ts';
+import { upstreams, waitingForThese } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -19,6 +19,8 @@ export const silentServer: Rule = {
       if (losses.length < 3 || reached) continue;
       claims.take(losses);
       claims.take(waitingForThese(claims, losses));
+      // That these fail at who asks it is no news.
+      if (upstreams(observed).has(address)) for (const { name } of losses) claims.names.add(name);
       const icmp = observed.unreachable.get(address);
       const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
       return {

@@ -40,8 +40,8 @@ export const wildcardDomain: Rule = {
           ],
           prove: `ndots query some-random-word.${domain}: it has an address`,
           disproved: 'random words below that domain are NXDOMAIN',
-          exchanges: observed.affected.flatMap((lookup) =>
-            lookup.exchanges.filter(({ name }) => keys.has(name)),
+          exchanges: [...new Set([...observed.searched, ...observed.affected])].flatMap(
+            ({ exchanges }) => exchanges.filter(({ name }) => keys.has(name)),
           ),
         };
       }
