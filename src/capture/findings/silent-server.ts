@@ -1,4 +1,5 @@
 import { answered } from '../evidence/outcomes.ts';
+import { explainWaiting, silencesOf } from './consequences.ts';
 import { excluded, unknown, type Rule } from './finding.ts';
 import { waitingForThese } from './losses.ts';
 
@@ -19,6 +20,7 @@ export const silentServer: Rule = {
       if (losses.length < 3 || reached) continue;
       claims.take(losses);
       claims.take(waitingForThese(claims, losses));
+      explainWaiting(observed, claims, silencesOf(losses));
       const icmp = observed.unreachable.get(address);
       const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
       return {
