@@ -1,7 +1,14 @@
 /** From what was observed to findings, the gravest first, and to what it is not. */
-import type { Observations } from './evidence/observations.ts';
+import type { Moment, Observations } from './evidence/observations.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
-import { Claims, isFinding, type Finding, type Rule, type Verdict } from './findings/finding.ts';
+import {
+  Claims,
+  isFinding,
+  REMEMBERED_MS,
+  type Finding,
+  type Rule,
+  type Verdict,
+} from './findings/finding.ts';
 import { rules } from './findings/rules.ts';
 
 /** What was looked for and not found. */
@@ -21,6 +28,9 @@ export interface Diagnosis {
   readonly unknown: readonly NotFound[];
   /** Lost queries of which nothing tells why they were lost. */
   readonly unexplained?: readonly SeenExchange[];
+  /** Late replies, and failures, that are not of a time in which a server was silent. */
+  readonly late?: readonly Moment[];
+  readonly failed?: readonly Moment[];
 }
 
 const grades: Readonly<Record<Finding['severity'], number>> = { critical: 2, warning: 1, info: 0 };
@@ -39,6 +49,8 @@ export function diagnose(
   const diagnosis = {
     ...diagnosisOf(verdicts.filter(([rule]) => wanted(rule))),
     unexplained: claims.open,
+    late: observed.slow.filter((each) => !claims.isOfSilence(each)),
+    failed: observed.failed.filter((each) => !claims.isOfSilence(each, REMEMBERED_MS)),
   };
   const { messages, of } = observed.cut;
   // No message was read: these are the lines of logs.

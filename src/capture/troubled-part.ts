@@ -21,7 +21,7 @@ export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: nu
 /** What goes wrong with queries, and what is said of it. */
 interface Trouble {
   /** Those that went wrong, and of which nothing tells why. */
-  bad(whole: Diagnosis, observed: Observations): readonly Moment[];
+  bad(whole: Diagnosis): readonly Moment[];
   /** What is said where no cause was seen: a cause takes its place. */
   readonly vague: ReadonlySet<string>;
   /** What is worth saying of a part. */
@@ -51,14 +51,14 @@ const troubles: readonly Trouble[] = [
     isTold: ({ severity }) => severity === 'critical',
   },
   {
-    bad: ({ findings }, { failed }) =>
-      findings.some(({ code }) => ofFailures.has(code)) ? [] : failed,
+    bad: ({ findings, failed }) =>
+      findings.some(({ code }) => ofFailures.has(code)) ? [] : (failed ?? []),
     vague: new Set(['ND4002', 'ND4010']),
     isTold: ({ severity }) => severity === 'critical',
   },
   {
-    bad: ({ findings }, { slow }) =>
-      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED) ? [] : slow,
+    bad: ({ findings, late }) =>
+      findings.some(({ code }) => ofLateness.has(code) || code === STOPPED) ? [] : (late ?? []),
     vague: new Set(),
     isTold: ({ code }) => ofLateness.has(code),
   },
@@ -98,7 +98,7 @@ export async function diagnoseWithParts(
 ): Promise<Diagnosis> {
   const whole = diagnose(observed, wanted);
   const parts = troubles.flatMap((trouble) =>
-    partsOf(trouble.bad(whole, observed), observed).map((part) => ({ trouble, part })),
+    partsOf(trouble.bad(whole), observed).map((part) => ({ trouble, part })),
   );
   if (again === null || parts.length === 0) return whole;
   const looks = await again(parts.map(({ part }) => part));

@@ -18,6 +18,7 @@ import { handfulStories } from './handful-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
+import { standstillStories } from './standstill-stories.ts';
 import {
   asked,
   at,
@@ -116,6 +117,7 @@ export const stories: readonly Story[] = [
   ...handfulStories,
   ...sameWayStories,
   ...socketStories,
+  ...standstillStories,
   played(
     'S1 conntrack race',
     'ND3001',

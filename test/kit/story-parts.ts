@@ -15,6 +15,8 @@ import {
 export interface Story {
   readonly name: string;
   readonly code: string | null;
+  /** What the first finding says that was seen. */
+  readonly seen?: RegExp;
   /** Findings that may not stand behind it. */
   readonly without?: readonly string[];
   /** Lines of counters and logs that are known besides. */

@@ -1,11 +1,16 @@
 /** One server as a capture shows it: rates and latencies by the second. */
+import { RCODE } from '../../wire/iana.ts';
 import { isLost, latencyOf, UDP_BYTES, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { Standstills } from './standstills.ts';
 
 /** Seconds that are looked at one by one: two hours. */
 const SECONDS_MAX = 7200;
 const CLIENTS_MAX = 1000;
+/** Times without a reply that are remembered, and how long they are, milliseconds. */
+const PAUSES_MAX = 2000;
+const PAUSE_MS = 1000;
 const BUCKETS = 20;
 /** Queries after the last reply that are remembered, and how long before it they may have been sent: some overtake others, milliseconds. */
 const SINCE_MAX = 50;
@@ -34,6 +39,12 @@ export interface Second {
   ownMs: number;
 }
 
+/** A time without any reply, milliseconds since 1970. */
+export interface Pause {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** What is counted of one server. */
 export class ServerView {
   readonly address: string;
@@ -43,12 +54,14 @@ export class ServerView {
   readonly plain: { asked: number; lost: number } = { asked: 0, lost: 0 };
   readonly clients: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
+  readonly standstills: Standstills = new Standstills();
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
   /** When the last whole reply over UDP came that was longer than DNS without EDNS allows. */
   lastLongMs: number = -Infinity;
+  readonly #pauses: Pause[] = [];
   /** Queries that were sent after the last reply came. */
   #sinceReply: Asking[] = [];
   readonly #latencies = Array.from({ length: BUCKETS }, () => 0);
@@ -77,6 +90,8 @@ export class ServerView {
     }
     if (this.#sinceReply.length > 0)
       this.#sinceReply = this.#sinceReply.filter((each) => each.sentMs > repliedMs - LAST_MS);
+    if (repliedMs - this.lastReplyMs >= PAUSE_MS && this.#pauses.length < PAUSES_MAX)
+      this.#pauses.push({ fromMs: this.lastReplyMs, toMs: repliedMs });
     this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
     this.lastReplyMs = Math.max(this.lastReplyMs, repliedMs);
     if (exchange.replyBytes > UDP_BYTES && exchange.protocol === 'udp')
@@ -91,8 +106,15 @@ export class ServerView {
     }
     const arrived = this.#second(repliedMs);
     if (arrived !== null) arrived.replied++;
+    // Who says SERVFAIL has waited for somebody in vain.
+    if (exchange.rcode !== RCODE.SERVFAIL) this.standstills.add(exchange, repliedMs, isOwn);
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
+  }
+
+  /** The first times without any reply, the last of them open: from the last reply on. */
+  get pauses(): readonly Pause[] {
+    return [...this.#pauses, { fromMs: this.lastReplyMs, toMs: Infinity }];
   }
 
   /** A query that has no reply, be it because the capture ends. */

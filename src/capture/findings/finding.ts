@@ -43,6 +43,11 @@ export interface Rule {
   check(observed: Observations, claims: Claims): Verdict;
 }
 
+/** Failures are remembered for five seconds (CoreDNS’s cache), and asked for again by then, milliseconds. */
+export const REMEMBERED_MS = 6000;
+/** What is sent at the same moment, milliseconds. */
+const AROUND_MS = 100;
+
 /** Which lost queries have been explained, so that a general rule does not explain them once more. */
 export class Claims {
   readonly #explained = new Set<SeenExchange>();
@@ -76,6 +81,16 @@ export class Claims {
 
   /** Servers of which it is known why they are late. */
   readonly late: Set<string> = new Set();
+
+  /** When a server is known to have been silent, milliseconds since 1970: that replies are late then, or that it fails, is no news. */
+  readonly silences: { readonly fromMs: number; readonly toMs: number }[] = [];
+
+  /** Whether a server was silent when this was sent, or so shortly before that its failures are still in memory. */
+  isOfSilence({ sentMs }: { readonly sentMs: number }, afterMs = 0): boolean {
+    return this.silences.some(
+      ({ fromMs, toMs }) => sentMs >= fromMs - AROUND_MS && sentMs <= toMs + afterMs,
+    );
+  }
 
   take(exchanges: readonly SeenExchange[]): void {
     for (const exchange of exchanges) this.#explained.add(exchange);

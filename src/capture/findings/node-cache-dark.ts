@@ -50,7 +50,8 @@ export const nodeCacheDark: Rule = {
   },
 };
 
-function isLinkLocal(address: string): boolean {
+/** Whether it is an address of the node alone, as its cache has. */
+export function isLinkLocal(address: string): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && linkLocal.some((net) => netHolds(net, bytes));
 }

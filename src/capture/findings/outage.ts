@@ -1,7 +1,7 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { ServerView } from '../evidence/server-view.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
+import { explainWaiting, silencesOf } from './consequences.ts';
 import {
   clock,
   excluded,
@@ -16,6 +16,8 @@ import {
 import { howNewOnesSuffer } from './table-full.ts';
 import { onlyAaaa, upstreams, waitingForThese, waitsForOthers } from './losses.ts';
 import { outageAdvice } from './outage-advice.ts';
+import { repeatedOutage } from './repeated-outage.ts';
+import { standstill } from './standstill.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 
 /** So many new sockets that others answer show that a pod is no endpoint any more. */
@@ -29,9 +31,6 @@ interface Window {
   readonly lost: number;
   readonly asked: number;
 }
-
-/** A pause is as long, as many queries wait in it, of as many clients, and so much of the other seconds has replies. */
-const PAUSE = { seconds: 3, waits: 10, clients: 3, late: 5, busy: 0.85, ms: 1000 };
 
 /** So much was answered, and lost, before a server fell silent; so many queries, sockets and names, and so long, show that it did. */
 const NEVER = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
@@ -69,9 +68,7 @@ export const outage: Rule = {
       if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
       claims.take(losses);
       claims.take(waitingForThese(claims, losses));
-      const isUpstream = upstreams(observed).has(view.address);
-      // That these fail at who asks it is no news.
-      if (isUpstream) for (const { name } of losses) claims.names.add(name);
+      explainWaiting(observed, claims, silencesOf(losses));
       const together = silentToo(views, view, window, observed, claims);
       const { fromMs, backMs } = edgesOf(view, window);
       const removedMs = backMs === null ? removedFrom(view, observed) : null;
@@ -98,22 +95,22 @@ export const outage: Rule = {
         ...outageAdvice({
           isBack: backMs !== null,
           isRollout: known || removedMs !== null,
-          isUpstream,
+          isUpstream: upstreams(observed).has(view.address),
           at: clock(fromMs),
         }),
         exchanges: losses,
       };
     }
+    const repeated = repeatedOutage(observed, claims);
+    if (repeated !== null) return repeated;
     for (const view of observed.servers.list) {
       const found = neverAgain(view, observed, claims);
       if (found !== null) return found;
     }
-    for (const view of observed.servers.list) {
-      const pause = pauseOf(view);
-      const found = pause === null ? null : paused(view, pause, observed, claims);
-      if (found !== null) return found;
-    }
-    return excluded('no server was silent to everybody for a time, and well before or after it');
+    return (
+      standstill(observed, claims) ??
+      excluded('no server was silent to everybody for a time, and well before or after it')
+    );
   },
 };
 
@@ -140,6 +137,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
   claims.take(losses);
   claims.take(waitingForThese(claims, losses));
+  explainWaiting(observed, claims, silencesOf(losses));
   const clients = new Set(sinceReply.map(({ client }) => client.address));
   return {
     code: 'ND3007',
@@ -158,79 +156,6 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
     prove: `ndots query kubernetes.default @${address} from the client’s node and from another; kubectl get events -A around ${clock(lastReplyMs)} UTC`,
     disproved: 'a longer capture shows replies to these queries',
     exchanges: [...losses],
-  };
-}
-
-/** Seconds in which nothing came back, whatever was asked in them. */
-interface Pause {
-  readonly fromS: number;
-  readonly toS: number;
-}
-
-/** The longest time in which a busy server said nothing: a process that was stopped answers what has waited once it goes on. */
-function pauseOf({ history }: ServerView): Pause | null {
-  const replied = history.filter(([, second]) => second.replied > 0);
-  if (replied.length < PAUSE.seconds) return null;
-  let best: Pause | null = null;
-  for (let at = 1; at < replied.length; at++) {
-    const [fromS, toS] = [replied[at - 1]![0] + 1, replied[at]![0] - 1];
-    if (toS - fromS + 1 >= PAUSE.seconds && (best === null || toS - fromS > best.toS - best.fromS))
-      best = { fromS, toS };
-  }
-  if (best === null) return null;
-  const { fromS, toS } = best;
-  const within = history.filter(([second]) => second >= fromS - 1 && second <= toS);
-  const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
-  const waits = asked - within.reduce((sum, [, second]) => sum + second.replied, 0);
-  const span = replied.at(-1)![0] - replied[0]![0] + 1 - (toS - fromS + 1);
-  // Before and after it there is hardly a second without a reply.
-  return waits >= PAUSE.waits && replied.length >= PAUSE.busy * span ? best : null;
-}
-
-function paused(
-  { address }: ServerView,
-  { fromS, toS }: Pause,
-  observed: Observations,
-  claims: Claims,
-): Finding | null {
-  const isIn = ({ sentMs }: { readonly sentMs: number }): boolean =>
-    sentMs >= (fromS - 1) * 1000 && sentMs < (toS + 1) * 1000;
-  const losses = claims.openTo(address).filter(isIn);
-  const late = observed.slow.filter(isIn);
-  const clients = new Set([...losses, ...late].map(({ client }) => client.address));
-  if (waitsForOthers(observed, address, fromS * 1000, (toS + 1) * 1000)) return null;
-  // Where nothing is answered late it is loss that clients wait for.
-  if (late.length < Math.max(PAUSE.late, losses.length)) return null;
-  // Few clients may all wait for what the server asks itself; names of the cluster it has in memory.
-  const isOwn = ({ name, repliedMs, sentMs }: SeenExchange): boolean =>
-    observed.domains.isOfCluster(name) && (repliedMs ?? sentMs) - sentMs >= PAUSE.ms;
-  if (
-    clients.size < PAUSE.clients &&
-    !observed.affected.some(({ exchanges }) => exchanges.some((each) => isIn(each) && isOwn(each)))
-  )
-    return null;
-  claims.take(losses);
-  claims.late.add(address);
-  const affected = observed.affected.flatMap(({ exchanges }) =>
-    exchanges.filter((each) => each.server.address === address && isIn(each)),
-  );
-  return {
-    code: 'ND3007',
-    title: 'A name server stopped answering for a while',
-    severity: 'critical',
-    confidence: 0.85,
-    seen: [
-      `${address} gave not one reply from ${clock(fromS * 1000)} to ${clock((toS + 1) * 1000)}: ${clients.size} ${clients.size === 1 ? 'client' : 'clients'} waited, ${losses.length} queries got no reply, and ${late.length} a late one.`,
-      'Before and afterwards it answers in every second.',
-    ],
-    why: 'The process stood still and went on: it was stopped, its processor time was used up (a CPU limit throttles), its node was out of memory or paged, or it was replaced by another one.',
-    fix: [
-      'See what happened to the server at that time: restarts, memory and CPU limits of its pod, and the load of its node.',
-      'More than one replica, spread over nodes.',
-    ],
-    prove: `kubectl -n kube-system get events,pods around ${clock(fromS * 1000)} UTC; container_cpu_cfs_throttled_periods_total`,
-    disproved: 'the server’s own metrics count queries in that time (coredns_dns_requests_total)',
-    exchanges: [...losses, ...affected],
   };
 }
 

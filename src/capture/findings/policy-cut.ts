@@ -1,6 +1,7 @@
 /** Clients that are cut off from a server that answers others. */
 import type { Asked, Observations } from '../evidence/observations.ts';
 import { answered, lossRate } from '../evidence/outcomes.ts';
+import { explainWaiting, silencesOf } from './consequences.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 import { choices, UNLIKELY } from './dead-names.ts';
 import { isProvenDeaf } from './dropped-edns.ts';
@@ -35,6 +36,7 @@ export const prohibited: Rule = {
         'no firewall says so by ICMP, and no client is cut off while others are answered',
       );
     claims.take(losses);
+    explainWaiting(observed, claims, silencesOf(losses));
     const clients = [...new Set(losses.map(({ client }) => client.address))];
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const count = said.reduce((sum, [, each]) => sum + each, 0);

@@ -3,6 +3,7 @@ import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { TYPE } from '../../wire/iana.ts';
+import { failedInSilence } from './consequences.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { programs, upstreams } from './losses.ts';
 import { latencyOf } from '../exchanges/seen-exchange.ts';
@@ -65,9 +66,11 @@ export const stuckServfail: Rule = {
   name: 'a cached failure',
   check(observed, claims) {
     const behind = upstreams(observed);
+    const isOfSilence = failedInSilence(observed, claims);
     const stuck = observed.names.list.filter(
-      ({ name, quickFailures, outcomes, denial, servers }) =>
+      ({ name, type, quickFailures, outcomes, denial, servers }) =>
         !claims.names.has(name) &&
+        !isOfSilence(name, type) &&
         !failsUpstream(servers, behind) &&
         !observed.domains.isOfCluster(name) &&
         quickFailures >= 5 &&
@@ -151,8 +154,12 @@ export const serverFails: Rule = {
   title: 'A name server answers with SERVFAIL',
   name: 'SERVFAIL of servers',
   check(observed, claims) {
+    const isOfSilence = failedInSilence(observed, claims);
     const names = observed.names.list
-      .filter(({ name, outcomes }) => outcomes.servfail > 0 && !claims.names.has(name))
+      .filter(
+        ({ name, type, outcomes }) =>
+          outcomes.servfail > 0 && !claims.names.has(name) && !isOfSilence(name, type),
+      )
       .toSorted((one, other) => other.outcomes.servfail - one.outcomes.servfail);
     // What a name server passes on to its clients is seen twice, and hits these.
     const theirs = programs(observed);
@@ -164,7 +171,10 @@ export const serverFails: Rule = {
     if (asked === 0) return unknown('no query was seen');
     const addresses = new Set(theirs.map(({ address }) => address));
     const late = fails(observed, (name) => !claims.names.has(name)).filter(
-      (each) => (latencyOf(each) ?? 0) >= LATE_MS && addresses.has(each.client.address),
+      (each) =>
+        (latencyOf(each) ?? 0) >= LATE_MS &&
+        addresses.has(each.client.address) &&
+        !isOfSilence(each.name, each.type),
     );
     if ((servfail < 5 || servfail < 0.02 * asked) && late.length < LATE_LEAST)
       return excluded('SERVFAIL is rare');

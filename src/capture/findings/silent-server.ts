@@ -1,6 +1,7 @@
 import { answered } from '../evidence/outcomes.ts';
+import { explainWaiting, silencesOf } from './consequences.ts';
 import { excluded, unknown, type Rule } from './finding.ts';
-import { upstreams, waitingForThese } from './losses.ts';
+import { waitingForThese } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -19,8 +20,7 @@ export const silentServer: Rule = {
       if (losses.length < 3 || reached) continue;
       claims.take(losses);
       claims.take(waitingForThese(claims, losses));
-      // That these fail at who asks it is no news.
-      if (upstreams(observed).has(address)) for (const { name } of losses) claims.names.add(name);
+      explainWaiting(observed, claims, silencesOf(losses));
       const icmp = observed.unreachable.get(address);
       const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
       return {

@@ -27,6 +27,11 @@ describe('the first finding of a capture', () => {
           continue;
         }
         assert.equal(findings[0]?.code, story.code, `seed ${seed}: ${told.join(', ')}`);
+        if (story.seen !== undefined)
+          assert.ok(
+            findings[0].seen.some((each) => story.seen!.test(each)),
+            `seed ${seed}: ${findings[0].seen.join(' ')}`,
+          );
         for (const { code } of findings)
           assert.ok(!story.without?.includes(code), `seed ${seed}: ${told.join(', ')}`);
         for (const { seen, why, fix, prove, disproved } of findings)

@@ -1,0 +1,108 @@
+/** What follows from a server that is silent: those who ask it are late themselves, fail, or leave their own clients without a reply. */
+import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { REMEMBERED_MS, type Claims } from './finding.ts';
+
+/** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
+const WAITS_MS = 6000;
+/** A query is passed on within this time, milliseconds. */
+const PASSED_ON_MS = 100;
+/** So many of the late replies are of times in which the server is waited for. */
+const NEARLY_ALL = 0.9;
+
+/** What a server left without a reply, or answered late. */
+export interface Silence {
+  readonly server: string;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Times in which somebody waits for replies to these. */
+export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] {
+  const all: { server: string; fromMs: number; toMs: number }[] = [];
+  const open = new Map<string, { server: string; fromMs: number; toMs: number }>();
+  for (const { sentMs, server } of losses.toSorted((one, other) => one.sentMs - other.sentMs)) {
+    const last = open.get(server.address);
+    if (last !== undefined && sentMs <= last.toMs) {
+      last.toMs = sentMs + WAITS_MS;
+      continue;
+    }
+    const made = { server: server.address, fromMs: sentMs, toMs: sentMs + WAITS_MS };
+    open.set(server.address, made);
+    all.push(made);
+  }
+  return all;
+}
+
+/** Explains by these silences what those who ask the silent servers lose, fail with, or are late with. */
+export function explainWaiting(
+  observed: Observations,
+  claims: Claims,
+  silences: readonly Silence[],
+): void {
+  const askers = askersOf(observed, new Set(silences.map(({ server }) => server)));
+  if (askers.size === 0) return;
+  claims.silences.push(...silences);
+  claims.take(
+    claims.open.filter(
+      (loss) =>
+        [loss.server, ...loss.hops.map(({ server }) => server)].some(({ address }) =>
+          askers.has(address),
+        ) &&
+        // Names of the cluster they have in memory.
+        !observed.domains.isOfCluster(loss.name) &&
+        silences.some(
+          ({ fromMs, toMs }) => loss.sentMs >= fromMs - PASSED_ON_MS && loss.sentMs <= toMs,
+        ),
+    ),
+  );
+  const late = observed.slow.filter((each) => claims.isOfSilence(each));
+  if (late.length >= NEARLY_ALL * observed.slow.length)
+    for (const address of askers) claims.late.add(address);
+}
+
+/** Servers that ask one of these, and the addresses that they stand behind. */
+function askersOf(
+  { servers, backends }: Observations,
+  silent: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const clients = new Set(
+    [...silent].flatMap((address) => [
+      ...(servers.get(address)?.clients ?? []),
+      ...(backends.get(address)?.clients ?? []),
+    ]),
+  );
+  const askers = [...servers.list, ...backends.list].filter(
+    ({ address }) => clients.has(address) && !silent.has(address),
+  );
+  const served = new Set(
+    askers.flatMap(({ address, clients: theirs }) =>
+      backends.get(address) === undefined ? [] : [...theirs],
+    ),
+  );
+  const services = servers.list.filter(
+    ({ clients: theirs, address }) =>
+      !silent.has(address) && [...theirs].some((client) => served.has(client)),
+  );
+  return new Set([...askers, ...services].map(({ address }) => address));
+}
+
+/** Names, with their types, that failed at no other time than in these silences, or so shortly afterwards that it was remembered. */
+export function failedInSilence(
+  { failed }: Observations,
+  claims: Claims,
+): (name: string, type: number) => boolean {
+  const counts = new Map<string, { all: number; within: number }>();
+  if (claims.silences.length > 0)
+    for (const each of failed) {
+      const key = `${each.type} ${each.name}`;
+      let count = counts.get(key);
+      if (count === undefined) counts.set(key, (count = { all: 0, within: 0 }));
+      count.all++;
+      if (claims.isOfSilence(each, REMEMBERED_MS)) count.within++;
+    }
+  return (name, type) => {
+    const count = counts.get(`${type} ${name}`);
+    return count !== undefined && count.within >= NEARLY_ALL * count.all;
+  };
+}

@@ -1,0 +1,169 @@
+/** Stories of servers that stand still for seconds and then answer all that has waited, and of links that are down as long. */
+import type { Captured } from './packets.ts';
+import { healthy, play, type Fate, type Passing } from './story.ts';
+import { asked, ends, inOrder, names, played, pods, type Story } from './story-parts.ts';
+
+/** A pod that asks much, and whose few programs then all wait. */
+const busy = (count = 1): ReturnType<typeof pods> =>
+  pods('go', count, { lookups: 100, everyMs: 200, names: names.slice(0, 5) });
+
+/** Nothing is answered in these times, and all of it at their ends. */
+const still =
+  (
+    times: readonly (readonly [fromMs: number, toMs: number])[],
+    isHit: (passing: Passing) => boolean = () => true,
+  ) =>
+  (passing: Passing): Fate => {
+    const time = times.find(([from, to]) => passing.atMs >= from && passing.atMs < to);
+    if (time === undefined || !isHit(passing)) return healthy(passing);
+    const waitedMs = time[1] - passing.atMs + passing.random.integer(3);
+    return { ...healthy(passing), tookMs: Math.max(waitedMs, 0.3) };
+  };
+
+/** Pods whose programs wait for one of their queries before they ask the next one. */
+function patient(seed: number, fate: (passing: Passing) => Fate): Promise<Captured[]> {
+  return play(busy(), fate, { seed });
+}
+
+/** Six lookups that were asked within half a second. */
+function few(seed: number, toMs: number, tookMs: (i: number) => number): Captured[][] {
+  return Array.from({ length: 6 }, (_, i) => {
+    const name = `${['db.shop', 'redis.cache'][(i + seed) % 2]}.svc.cluster.local.`;
+    return ['A', 'AAAA'].flatMap((type, j) => {
+      const atMs = toMs - 3000 + i * 80 + j * 0.1;
+      return asked(atMs, ends('10.244.1.9', 41_000 + 2 * i + j), name, 700 + 2 * i + j, {
+        type,
+        tookMs: tookMs(i),
+      });
+    });
+  });
+}
+
+/** One busy pod up to some moment, and from another one on. */
+const around = (seed: number, fromMs: number, toMs: number): Captured[][] =>
+  Array.from({ length: 150 }, (_, i) => i * 100)
+    .filter((ms) => ms < fromMs || ms > toMs)
+    .map((ms, i) =>
+      asked(
+        ms,
+        ends('10.244.1.9', 30_000 + i),
+        `${['db.shop', 'www.example', 'redis.cache'][(i + seed) % 3]}.svc.cluster.local.`,
+        300 + i,
+        { tookMs: 0.4 },
+      ),
+    );
+
+const POD = '10.244.3.2';
+const UPSTREAM = '192.0.2.53';
+
+/** Names that nobody has asked for before, so that no cache helps. */
+const fresh = (i: number): string => `h${i % 40}.example.com.`;
+
+/** What a DNS pod asks its upstream, which stands still, and what its own clients ask it meanwhile. */
+function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
+  const isIn = (ms: number): boolean => ms >= fromMs && ms < toMs;
+  return inOrder(
+    Array.from({ length: 160 }, (_, i): Captured[][] => {
+      const ms = i * 90;
+      const waits = isIn(ms) ? toMs - ms + (i % 4) : 5;
+      const client = `10.244.1.${10 + ((i + seed) % 4)}`;
+      // Some are given up, some are failures: a failure is remembered for five seconds.
+      const given = isIn(ms) && i % 3 === 0;
+      const failed = isIn(ms) && i % 3 === 1;
+      return [
+        asked(ms, ends(client, 21_000 + i, POD), fresh(i), 300 + i, {
+          tookMs: given ? null : failed ? 2000 : waits + 1,
+          rcode: failed ? 2 : 0,
+        }),
+        asked(ms + 0.5, ends(POD, 31_000 + i, UPSTREAM), fresh(i), 900 + i, { tookMs: waits }),
+        ...(failed
+          ? [4000, 4300, 4600].map((later, n) =>
+              asked(
+                ms + later,
+                ends(client, 25_000 + 10 * i + n, POD),
+                fresh(i),
+                4000 + 10 * i + n,
+                { tookMs: 0.3, rcode: 2 },
+              ),
+            )
+          : []),
+        asked(
+          ms + 20,
+          ends(client, 23_000 + i, POD),
+          `${['db.shop', 'redis.cache'][i % 2]}.svc.cluster.local.`,
+          8000 + i,
+          { tookMs: 0.4 },
+        ),
+      ];
+    }).flat(),
+  );
+}
+
+/** Stories of servers that stand still. */
+export const standstillStories: readonly Story[] = [
+  {
+    name: 'the server stands still for three seconds: six lookups of one pod were asked in the first half second, and all wait',
+    code: 'ND3007',
+    without: ['ND4003'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder([
+          ...around(seed, 6000, 9100),
+          ...few(seed, 9100, (i) => 3000 - i * 80 + (i % 3) * 0.5),
+        ]),
+      ),
+  },
+  {
+    name: 'the only server stands still four times for two or three seconds',
+    code: 'ND3007',
+    without: ['ND4003', 'ND7001'],
+    seen: /^10\.96\.0\.10 gave not one reply 4 times/,
+    packets: (seed) =>
+      patient(
+        seed,
+        still([
+          [3000, 5300],
+          [8000, 10_700],
+          [13_000, 16_000],
+          [18_000, 20_100],
+        ]),
+      ),
+  },
+  {
+    name: 'one of two servers behind an address stands still: what is taken there waits, all else is answered',
+    code: 'ND3007',
+    packets: (seed) =>
+      play(
+        busy(3),
+        still([[8000, 11_300]], ({ port }) => port % 2 === 0),
+        { seed },
+      ),
+  },
+  {
+    name: 'the upstream stands still for four seconds, and the DNS pod waits for it: late replies, lost ones, failures that are remembered',
+    code: 'ND3007',
+    without: ['ND3010', 'ND3013', 'ND4002', 'ND4003', 'ND4007', 'ND7001'],
+    seen: /^192\.0\.2\.53 gave not one reply/,
+    packets: (seed) => Promise.resolve(upstreamStill(seed, 6000, 10_000)),
+  },
+  played(
+    'clean: a name takes three seconds now and then, and its pod asks for others meanwhile',
+    null,
+    () => busy(),
+    (passing) =>
+      passing.name === 'www.example.com.' && passing.random.integer(8) === 0
+        ? { addresses: ['192.0.2.10'], tookMs: 2500 + passing.random.integer(900) }
+        : healthy(passing),
+  ),
+  {
+    name: 'the link is down three times for two or three seconds',
+    code: 'ND3007',
+    seen: /3 times/,
+    packets: (seed) =>
+      patient(seed, (passing) =>
+        [3000, 9000, 15_000].some((ms) => passing.atMs >= ms && passing.atMs < ms + 2400)
+          ? { lost: true }
+          : healthy(passing),
+      ),
+  },
+];
