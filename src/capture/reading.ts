@@ -1,4 +1,5 @@
 /** One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and lookups. */
+import { CopiedBytes } from './exchanges/copied-bytes.ts';
 import { LookupGrouping } from './exchanges/lookups.ts';
 import { Pairing, type PairingCounts } from './exchanges/pairing.ts';
 import type { SeenExchange, SeenLookup } from './exchanges/seen-exchange.ts';
@@ -18,7 +19,7 @@ import { DnstapReader } from './records/dnstap-messages.ts';
 import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
 import { SearchDomains } from './exchanges/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
-import { SteadyTime } from './steady-time.ts';
+import { isTime, SteadyTime } from './steady-time.ts';
 
 /** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
 export const usualPorts: readonly number[] = [53, 5353];
@@ -67,9 +68,10 @@ export class Reading {
   readonly #pairing: Pairing;
   readonly #grouping: LookupGrouping;
   readonly #second: SecondReading | null;
+  readonly #copies = new CopiedBytes();
   readonly #steadyFrames = new SteadyTime<Frame>(
     (frame) => this.#frame(frame),
-    ownFrame,
+    (frame) => ownFrame(frame, this.#copies),
     ({ number }) => this.remarks.add(strangeTime('packet'), `frame ${number}`),
   );
   readonly #order = new CaptureOrder((frame) => this.#steadyFrames.take(frame));
@@ -79,7 +81,7 @@ export class Reading {
     },
     // Those of dnstap are their own.
     (message) => message,
-    ({ frame }) => this.remarks.add(strangeTime('message'), `message ${frame}`),
+    (message) => this.#passOver(message),
   );
   #lookups = 0;
   #exchanges = 0;
@@ -126,16 +128,27 @@ export class Reading {
     }
     // Who watches a pipe sees the last packets when no more come for now.
     let pause: NodeJS.Timeout | undefined;
+    const failed: unknown[] = [];
+    const catchUp = (): void => {
+      try {
+        this.#order.pause();
+      } catch (error) {
+        // Nobody would catch it here: who reads is told.
+        failed.push(error);
+        input.close();
+      }
+    };
     try {
       for await (const chunk of input.chunks) {
         clearTimeout(pause);
         reader.push(chunk);
         if (reader.broken || stopped()) break;
-        if (input.size === null) pause = setTimeout(() => this.#order.end(), TURN_MS);
+        if (input.size === null) pause = setTimeout(catchUp, TURN_MS);
       }
     } finally {
       clearTimeout(pause);
     }
+    if (failed.length > 0) throw failed[0];
     reader.end();
     this.#order.end();
     this.#steadyFrames.end();
@@ -160,6 +173,10 @@ export class Reading {
 
   /** Messages that come without packets, as dnstap has them. */
   takeMessage(message: PassingMessage): void {
+    if (!isTime(message.timeMs)) {
+      this.#passOver(message);
+      return;
+    }
     this.#time(message.timeMs);
     this.#events.message?.(message);
     this.#pairing.take(message);
@@ -224,6 +241,10 @@ export class Reading {
 
   #isWanted(ms: number): boolean {
     return this.#second === null || (ms >= this.#second.fromMs && ms <= this.#second.toMs);
+  }
+
+  #passOver({ frame }: PassingMessage): void {
+    this.remarks.add(strangeTime('message'), `message ${frame}`);
   }
 
   #begun(exchange: SeenExchange): void {
