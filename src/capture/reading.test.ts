@@ -4,9 +4,12 @@ import { test } from 'node:test';
 import {
   back,
   dnsMessage,
+  framed,
   linked,
   pcapFile,
   pcapngFile,
+  TCP,
+  tcpPacket,
   udpPacket,
 } from '../../test/kit/packets.ts';
 import { CONTROL, writeControl } from '../wire/frame-stream.ts';
@@ -137,6 +140,32 @@ test('a message of dnstap whose time no calendar has is passed over', () => {
   const reading = new Reading({ message: () => assert.fail('it was read') });
   reading.takeMessage(message);
   assert.match(remarksOf(reading).join(), /passed over/);
+});
+
+/** A query over TCP, amid its connection, and one over UDP that gets no reply: both within a second. */
+function shortCapture(): Uint8Array {
+  const ends = { from: '10.244.1.5', fromPort: 4000, to: '10.96.0.10', toPort: 53 };
+  const query = dnsMessage('www.example.', 'A', { id: 5 });
+  const reply = dnsMessage('www.example.', 'A', { id: 5, reply: true });
+  return pcapFile(
+    LINK.RAW,
+    [
+      udpPacket({ ...ends, fromPort: 4001 }, query, 77),
+      tcpPacket(ends, 7000, TCP.PSH, framed(query)),
+      tcpPacket(back(ends), 9000, TCP.PSH, framed(reply)),
+    ].map((bytes, nth) => ({ timeMs: 1.7e12 + nth * 1200, bytes })),
+  );
+}
+
+test('a short capture that is read twice is twice as much, over TCP as well', async () => {
+  const endings: string[] = [];
+  const reading = new Reading({
+    ended: ({ protocol, ending }) => endings.push(`${protocol} ${ending}`),
+  });
+  for (const name of ['one', 'two'])
+    await reading.read(await openStream(name, Readable.from([shortCapture()]), new Remarks()));
+  reading.end();
+  assert.deepEqual(endings.toSorted(), ['tcp answered', 'tcp answered', 'udp open', 'udp open']);
 });
 
 test('a capture appended to one of the same time is read behind it, not amid it', async () => {

@@ -89,6 +89,8 @@ export class Reading {
   #firstMs = Infinity;
   #lastMs = -Infinity;
   #nowMs = -Infinity;
+  /** Times that go back by more are of another capture: those of another file go back by less, milliseconds. */
+  #backMs = BACK_MS;
 
   /** @param ports where name servers are asked */
   constructor(
@@ -121,6 +123,7 @@ export class Reading {
 
   /** Reads an input to its end, or until `stopped` says so. */
   async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
+    this.#backMs = TURN_MS;
     const reader = this.#readerOf(input.format);
     if (reader === null) {
       if (!stopped()) this.remarks.add(`${input.name} is empty`);
@@ -261,10 +264,11 @@ export class Reading {
 
   #time(ms: number): void {
     // Another capture of the same time, or one that was appended: what is open will not go on.
-    if (ms < this.#nowMs - BACK_MS) {
+    if (ms < this.#nowMs - this.#backMs) {
       this.end();
       this.#nowMs = ms;
     }
+    this.#backMs = BACK_MS;
     if (ms > this.#nowMs) this.#nowMs = ms;
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;

@@ -232,7 +232,7 @@ class Run {
         capturePackets({ device, netns, ports: this.#ports }, (bytes, start, end, timeMs, port) => {
           this.#reading.takeNetwork(bytes, start, end, timeMs, port);
           if (this.#outputs.frame === null) return;
-          Object.assign(frame, { bytes, start, end, timeMs, wireLength: end - start });
+          Object.assign(frame, { bytes, start, end, timeMs, port, wireLength: end - start });
           this.#frame(frame);
         }),
       );

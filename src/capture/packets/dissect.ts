@@ -144,9 +144,10 @@ export class Dissector {
     if (byVersion(bytes, start, end, this.#place)) this.#network(bytes, end, 0);
   }
 
-  /** No more frames will come. */
+  /** No more frames will come, or those of another capture. */
   end(): void {
     this.#fragments.end();
+    this.#streams.end();
   }
 
   get #where(): string {
@@ -244,14 +245,17 @@ export class Dissector {
       return;
     }
     this.#events.part?.();
+    const opens = (flags & 0x02) !== 0;
     const sequence = readUint32(bytes, at + 4);
     const data = at + (bytes[at + 12]! >> 4) * 4;
     const key = keyOf(packet, source, target);
-    if ((flags & 0x02) !== 0) this.#streams.open(key, sequence);
+    if (opens) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
       // What is cut off is a loss, found by the numbers of what follows.
       const payload = bytes.subarray(data, end);
-      this.#streams.push(key, sequence, payload, this.#frame, (message) => {
+      // SYN has a number of its own (RFC 9293 section 3.4), and data may come with it (RFC 7413).
+      const first = opens ? (sequence + 1) >>> 0 : sequence;
+      this.#streams.push(key, first, payload, this.#frame, (message) => {
         this.#give(packet, 'tcp', message, 0, message.length, source, target, false);
       });
     }

@@ -88,6 +88,12 @@ export class TcpStreams {
     this.#directions.delete(key);
   }
 
+  /** No more will come: the numbers of another capture may be any. */
+  end(): void {
+    this.#directions.clear();
+    this.#waiting = 0;
+  }
+
   #of(key: string): Direction {
     let direction = this.#directions.get(key);
     if (direction !== undefined) {
