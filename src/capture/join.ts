@@ -17,14 +17,6 @@ const NEAR_MS = 1000;
 /** One query is nowhere seen later than this after it left. */
 const WAY_MS = 2000;
 
-/** What of an exchange is compared. */
-interface Trace {
-  readonly sentMs: number;
-  readonly repliedMs: number | null;
-  readonly exchange: SeenExchange;
-  taken: boolean;
-}
-
 /** What one place saw. */
 export class Vantage {
   readonly name: string;
@@ -96,7 +88,7 @@ export function join(vantages: readonly Vantage[]): Join {
   const exchanges = compared.map((exchange): JoinedExchange => {
     const found = tables.map((table, index) => {
       const ahead = aheadMs[index + 1]!;
-      const match = matchOf(table, exchange, ahead);
+      const match = table.get(keyOf(exchange))?.take(exchange.sentMs + ahead) ?? null;
       if (match === null) return null;
       matched[index + 1]!++;
       const { sentMs, repliedMs } = match;
@@ -124,16 +116,19 @@ function previous(seen: JoinedExchange['seen'], index: number): number {
   return seen.findLastIndex((each, at) => at < index && each !== null);
 }
 
-function tableOf(exchanges: readonly SeenExchange[]): ReadonlyMap<string, Trace[]> {
-  const table = new Map<string, Trace[]>();
+/** By what is known again of a query: what the place saw of it. */
+type Table = ReadonlyMap<string, Sightings>;
+
+function tableOf(exchanges: readonly SeenExchange[]): Table {
+  const lists = new Map<string, SeenExchange[]>();
   for (const exchange of exchanges) {
-    const { sentMs, repliedMs } = exchange;
-    const trace = { sentMs, repliedMs, exchange, taken: false };
     const key = keyOf(exchange);
-    const known = table.get(key);
-    if (known === undefined) table.set(key, [trace]);
-    else known.push(trace);
+    const known = lists.get(key);
+    if (known === undefined) lists.set(key, [exchange]);
+    else known.push(exchange);
   }
+  const table = new Map<string, Sightings>();
+  for (const [key, list] of lists) table.set(key, new Sightings(list));
   return table;
 }
 
@@ -141,38 +136,63 @@ function keyOf({ id, type, name }: SeenExchange): string {
   return `${id} ${type} ${name}`;
 }
 
-function matchOf(
-  table: ReadonlyMap<string, Trace[]>,
-  exchange: SeenExchange,
-  aheadMs: number,
-): Trace | null {
-  let best: Trace | null = null;
-  let bestMs = WAY_MS;
-  for (const trace of table.get(keyOf(exchange)) ?? []) {
-    const apartMs = Math.abs(trace.sentMs - aheadMs - exchange.sentMs);
-    if (trace.taken || apartMs > bestMs) continue;
-    best = trace;
-    bestMs = apartMs;
+/** Exchanges that look the same, in the order of their sending. Each is taken once; those that are left are found in (nearly) constant time. */
+class Sightings {
+  readonly #list: SeenExchange[];
+  /** From each place the way to the first that is left, there or later; the length of the list: there is none. */
+  readonly #later: number[];
+  /** The same, before it: counted from 1, and 0 where there is none. */
+  readonly #earlier: number[];
+
+  constructor(list: SeenExchange[]) {
+    this.#list = list.sort((one, other) => one.sentMs - other.sentMs);
+    this.#later = [...list.keys(), list.length];
+    this.#earlier = [...this.#later];
   }
-  if (best !== null) best.taken = true;
-  return best;
+
+  /** When it was sent, if it is only one; milliseconds since 1970. */
+  get onlyMs(): number | null {
+    return this.#list.length === 1 ? this.#list[0]!.sentMs : null;
+  }
+
+  /** Takes what was sent nearest to this time, on the clock of the place; null: nothing that is left was sent near it. */
+  take(ms: number): SeenExchange | null {
+    const list = this.#list;
+    let [from, to] = [0, list.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (list[middle]!.sentMs < ms) from = middle + 1;
+      else to = middle;
+    }
+    const [later, earlier] = [endOf(this.#later, from), endOf(this.#earlier, from) - 1];
+    const apartMs = (at: number): number => Math.abs((list[at]?.sentMs ?? Infinity) - ms);
+    const at = apartMs(later) < apartMs(earlier) ? later : earlier;
+    if (apartMs(at) > WAY_MS) return null;
+    this.#later[at] = at + 1;
+    this.#earlier[at + 1] = at;
+    return list[at]!;
+  }
+}
+
+/** Where the way ends that begins at this place; who goes it next has half of it left. */
+function endOf(way: number[], at: number): number {
+  while (way[at] !== at) at = way[at] = way[way[at]!]!;
+  return at;
 }
 
 /** The median difference of what is surely the same: ids and names that stand in both captures once. */
-function clockDifference(
-  exchanges: readonly SeenExchange[],
-  table: ReadonlyMap<string, Trace[]>,
-): number {
+function clockDifference(exchanges: readonly SeenExchange[], table: Table): number {
   const counts = new Map<string, number>();
   for (const exchange of exchanges) {
     const key = keyOf(exchange);
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   const differences = exchanges
-    .filter(
-      (exchange) => counts.get(keyOf(exchange)) === 1 && table.get(keyOf(exchange))?.length === 1,
-    )
-    .map((exchange) => table.get(keyOf(exchange))![0]!.sentMs - exchange.sentMs)
+    .flatMap((exchange) => {
+      const key = keyOf(exchange);
+      const onlyMs = counts.get(key) === 1 ? (table.get(key)?.onlyMs ?? null) : null;
+      return onlyMs === null ? [] : onlyMs - exchange.sentMs;
+    })
     .toSorted((one, other) => one - other);
   const median = differences[differences.length >> 1] ?? 0;
   // Small differences may be the way itself; they do no harm.

@@ -1,4 +1,5 @@
 /** Packets put into the order of their times: those of several interfaces are written in turns, and exchanges become known when they end. */
+import { CopiedBytes } from './exchanges/copied-bytes.ts';
 import type { Frame } from './packets/frame.ts';
 
 /** Packets that are held at most, and their bytes; then the earlier half is let go, whatever comes. */
@@ -75,6 +76,7 @@ export class PacketOrder {
 export class CaptureOrder {
   readonly #give: (frame: Frame) => void;
   readonly #order: PacketOrder;
+  readonly #copies = new CopiedBytes();
   #newestMs = -Infinity;
   #isHolding = false;
 
@@ -89,19 +91,27 @@ export class CaptureOrder {
     if (timeMs < this.#newestMs - BACK_MS) this.end();
     if (interfaces > 1 || timeMs < this.#newestMs - NEAR_MS) this.#isHolding = true;
     if (timeMs > this.#newestMs) this.#newestMs = timeMs;
-    if (this.#isHolding) this.#order.add(ownFrame(frame));
+    if (this.#isHolding) this.#order.add(ownFrame(frame, this.#copies));
     else this.#give(frame);
   }
 
-  /** No more will come, or nothing for a while. */
-  end(): void {
+  /** Nothing comes for a while: what is held is given. */
+  pause(): void {
     this.#order.end();
     this.#newestMs = -Infinity;
+  }
+
+  /** No more will come, or what comes is another capture. */
+  end(): void {
+    this.pause();
+    this.#isHolding = false;
   }
 }
 
 /** A frame that stays when the reader goes on. */
-export function ownFrame(frame: Frame): Frame {
-  const bytes = frame.bytes.slice(frame.start, frame.end);
-  return { ...frame, bytes, start: 0, end: bytes.length };
+export function ownFrame(frame: Frame, copies: CopiedBytes): Frame {
+  const { number, timeMs, link, wireLength, port } = frame;
+  const start = copies.add(frame.bytes, frame.start, frame.end);
+  const end = start + frame.end - frame.start;
+  return { number, timeMs, link, bytes: copies.slab, start, end, wireLength, port };
 }

@@ -4,14 +4,18 @@ import { test } from 'node:test';
 import {
   back,
   dnsMessage,
+  framed,
   linked,
   pcapFile,
   pcapngFile,
+  TCP,
+  tcpPacket,
   udpPacket,
 } from '../../test/kit/packets.ts';
 import { CONTROL, writeControl } from '../wire/frame-stream.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
 import { openStream } from './input.ts';
+import type { PassingMessage } from './packets/dissect.ts';
 import { LINK } from './packets/frame.ts';
 import { Remarks } from './packets/remarks.ts';
 import { Reading } from './reading.ts';
@@ -106,6 +110,62 @@ test('what has come through a pipe is read though no more comes for a while', as
   pipe.push(null);
   await read;
   assert.equal(frames.length, 240);
+});
+
+test('what fails while a pipe is silent fails the reading', async () => {
+  const pipe = new Readable({ read: () => undefined });
+  const reading = new Reading({
+    frame() {
+      throw new Error('no space left');
+    },
+  });
+  pipe.push(inTurns().subarray(0, 2000));
+  const input = await openStream('it', pipe, new Remarks());
+  await assert.rejects(reading.readWhole(input), /no space left/);
+});
+
+test('a time that no calendar has is passed over, be all of a capture of it', async () => {
+  const file = Buffer.from(inTurns());
+  for (let at = 0; at < file.length; at += file.readUInt32LE(at + 4))
+    if (file.readUInt32LE(at) === 6) file.writeUInt32LE(0xffff_0000, at + 12);
+  const frames: number[] = [];
+  const reading = new Reading({ frame: ({ number }) => frames.push(number) });
+  await reading.readWhole(await openStream('it', Readable.from([file]), new Remarks()));
+  assert.deepEqual(frames, []);
+  assert.match(remarksOf(reading).join(), /passed over/);
+});
+
+test('a message of dnstap whose time no calendar has is passed over', () => {
+  const message = { timeMs: 1e19, frame: 1 } as PassingMessage;
+  const reading = new Reading({ message: () => assert.fail('it was read') });
+  reading.takeMessage(message);
+  assert.match(remarksOf(reading).join(), /passed over/);
+});
+
+/** A query over TCP, amid its connection, and one over UDP that gets no reply: both within a second. */
+function shortCapture(): Uint8Array {
+  const ends = { from: '10.244.1.5', fromPort: 4000, to: '10.96.0.10', toPort: 53 };
+  const query = dnsMessage('www.example.', 'A', { id: 5 });
+  const reply = dnsMessage('www.example.', 'A', { id: 5, reply: true });
+  return pcapFile(
+    LINK.RAW,
+    [
+      udpPacket({ ...ends, fromPort: 4001 }, query, 77),
+      tcpPacket(ends, 7000, TCP.PSH, framed(query)),
+      tcpPacket(back(ends), 9000, TCP.PSH, framed(reply)),
+    ].map((bytes, nth) => ({ timeMs: 1.7e12 + nth * 1200, bytes })),
+  );
+}
+
+test('a short capture that is read twice is twice as much, over TCP as well', async () => {
+  const endings: string[] = [];
+  const reading = new Reading({
+    ended: ({ protocol, ending }) => endings.push(`${protocol} ${ending}`),
+  });
+  for (const name of ['one', 'two'])
+    await reading.read(await openStream(name, Readable.from([shortCapture()]), new Remarks()));
+  reading.end();
+  assert.deepEqual(endings.toSorted(), ['tcp answered', 'tcp answered', 'udp open', 'udp open']);
 });
 
 test('a capture appended to one of the same time is read behind it, not amid it', async () => {

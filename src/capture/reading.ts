@@ -1,4 +1,5 @@
 /** One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and lookups. */
+import { CopiedBytes } from './exchanges/copied-bytes.ts';
 import { LookupGrouping } from './exchanges/lookups.ts';
 import { Pairing, type PairingCounts } from './exchanges/pairing.ts';
 import type { SeenExchange, SeenLookup } from './exchanges/seen-exchange.ts';
@@ -18,7 +19,7 @@ import { DnstapReader } from './records/dnstap-messages.ts';
 import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
 import { SearchDomains } from './exchanges/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
-import { SteadyTime } from './steady-time.ts';
+import { isTime, SteadyTime } from './steady-time.ts';
 
 /** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
 export const usualPorts: readonly number[] = [53, 5353];
@@ -67,9 +68,10 @@ export class Reading {
   readonly #pairing: Pairing;
   readonly #grouping: LookupGrouping;
   readonly #second: SecondReading | null;
+  readonly #copies = new CopiedBytes();
   readonly #steadyFrames = new SteadyTime<Frame>(
     (frame) => this.#frame(frame),
-    ownFrame,
+    (frame) => ownFrame(frame, this.#copies),
     ({ number }) => this.remarks.add(strangeTime('packet'), `frame ${number}`),
   );
   readonly #order = new CaptureOrder((frame) => this.#steadyFrames.take(frame));
@@ -79,7 +81,7 @@ export class Reading {
     },
     // Those of dnstap are their own.
     (message) => message,
-    ({ frame }) => this.remarks.add(strangeTime('message'), `message ${frame}`),
+    (message) => this.#passOver(message),
   );
   #lookups = 0;
   #exchanges = 0;
@@ -87,6 +89,8 @@ export class Reading {
   #firstMs = Infinity;
   #lastMs = -Infinity;
   #nowMs = -Infinity;
+  /** Times that go back by more are of another capture: those of another file go back by less, milliseconds. */
+  #backMs = BACK_MS;
 
   /** @param ports where name servers are asked */
   constructor(
@@ -119,6 +123,7 @@ export class Reading {
 
   /** Reads an input to its end, or until `stopped` says so. */
   async read(input: Input, stopped: () => boolean = () => false): Promise<void> {
+    this.#backMs = TURN_MS;
     const reader = this.#readerOf(input.format);
     if (reader === null) {
       if (!stopped()) this.remarks.add(`${input.name} is empty`);
@@ -126,16 +131,27 @@ export class Reading {
     }
     // Who watches a pipe sees the last packets when no more come for now.
     let pause: NodeJS.Timeout | undefined;
+    const failed: unknown[] = [];
+    const catchUp = (): void => {
+      try {
+        this.#order.pause();
+      } catch (error) {
+        // Nobody would catch it here: who reads is told.
+        failed.push(error);
+        input.close();
+      }
+    };
     try {
       for await (const chunk of input.chunks) {
         clearTimeout(pause);
         reader.push(chunk);
         if (reader.broken || stopped()) break;
-        if (input.size === null) pause = setTimeout(() => this.#order.end(), TURN_MS);
+        if (input.size === null) pause = setTimeout(catchUp, TURN_MS);
       }
     } finally {
       clearTimeout(pause);
     }
+    if (failed.length > 0) throw failed[0];
     reader.end();
     this.#order.end();
     this.#steadyFrames.end();
@@ -160,6 +176,10 @@ export class Reading {
 
   /** Messages that come without packets, as dnstap has them. */
   takeMessage(message: PassingMessage): void {
+    if (!isTime(message.timeMs)) {
+      this.#passOver(message);
+      return;
+    }
     this.#time(message.timeMs);
     this.#events.message?.(message);
     this.#pairing.take(message);
@@ -226,6 +246,10 @@ export class Reading {
     return this.#second === null || (ms >= this.#second.fromMs && ms <= this.#second.toMs);
   }
 
+  #passOver({ frame }: PassingMessage): void {
+    this.remarks.add(strangeTime('message'), `message ${frame}`);
+  }
+
   #begun(exchange: SeenExchange): void {
     this.#events.begun?.(exchange);
     if (exchange.name !== '') this.#grouping.begun(exchange);
@@ -240,10 +264,11 @@ export class Reading {
 
   #time(ms: number): void {
     // Another capture of the same time, or one that was appended: what is open will not go on.
-    if (ms < this.#nowMs - BACK_MS) {
+    if (ms < this.#nowMs - this.#backMs) {
       this.end();
       this.#nowMs = ms;
     }
+    this.#backMs = BACK_MS;
     if (ms > this.#nowMs) this.#nowMs = ms;
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;

@@ -5,6 +5,13 @@
 
 /** Nobody leaves a capture running, without a packet, for longer than this: milliseconds. */
 const FAR_MS = 30 * 24 * 3600 * 1000;
+/** The year 10000: what is later has no time of day that could be printed. */
+const END_MS = Date.UTC(10_000);
+
+/** Whether packets can be of this time, milliseconds since 1970. */
+export function isTime(ms: number): boolean {
+  return ms >= 0 && ms < END_MS;
+}
 
 /** Takes what has a time, in the order of a capture, and gives it on when what comes next is of the same time. */
 export class SteadyTime<T extends { readonly timeMs: number }> {
@@ -27,6 +34,10 @@ export class SteadyTime<T extends { readonly timeMs: number }> {
 
   take(item: T): void {
     const { timeMs } = item;
+    if (!isTime(timeMs)) {
+      this.#drop(item);
+      return;
+    }
     const far = this.#far;
     if (far === null) {
       if (this.#nowMs !== null && isNear(timeMs, this.#nowMs)) this.#pass(item);

@@ -143,19 +143,21 @@ interface Packets {
 }
 
 function openPackets(path: string): Packets {
-  let fd: number;
-  try {
-    fd = openSync(path, 'w', 0o600);
-  } catch (error) {
-    throw new Problem({
-      code: 'capture-unwritable',
-      text: `cannot write ${path}: ${whyFailed(error)}`,
-      cause: error,
-    });
-  }
+  const told = <T>(action: () => T): T => {
+    try {
+      return action();
+    } catch (error) {
+      throw new Problem({
+        code: 'capture-unwritable',
+        text: `cannot write ${path}: ${whyFailed(error)}`,
+        cause: error,
+      });
+    }
+  };
+  const fd = told(() => openSync(path, 'w', 0o600));
   return packetFile(
     (bytes) => {
-      for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
+      for (let at = 0; at < bytes.length;) at += told(() => writeSync(fd, bytes, at));
     },
     () => closeSync(fd),
   );

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -181,6 +183,25 @@ describe('ndots capture', () => {
       assert.match(err, text);
     }
     assert.equal((await run(at('nowhere.pcap'), file)).code, 0);
+  });
+
+  test('packets that a full disk does not take end the capture, and it says so', async () => {
+    const { code, err } = await run(file, file, '-o', 'none', '-w', '/dev/full');
+    assert.equal(code, 2);
+    assert.match(err, /^ndots capture: cannot write \/dev\/full: the disk is full/m);
+    assert.equal(err.match(/cannot write/g)!.length, 1);
+  });
+
+  test('so do those that are held back while nothing more comes through a pipe', async () => {
+    const pipe = at('pipe');
+    execFileSync('mkfifo', [pipe]);
+    const ran = run(pipe, '-o', 'none', '-w', '/dev/full');
+    const writer = await open(pipe, 'r+');
+    await writer.writeFile(readFileSync(file));
+    const { code, err } = await ran;
+    await writer.close();
+    assert.equal(code, 2);
+    assert.match(err, /cannot write \/dev\/full: the disk is full/);
   });
 
   test('packets that nothing could be read of are exit code 2, and no port would help', async () => {

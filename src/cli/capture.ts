@@ -53,6 +53,8 @@ class Run {
   readonly #stop = new AbortController();
   #shown = 0;
   #failed = 0;
+  /** Why nothing can be written any more: that ends the capture, whoever was about to write. */
+  readonly #unwritten: unknown[] = [];
   /** Whether the frame that is being read is wanted as a packet. */
   #keep = false;
 
@@ -87,7 +89,8 @@ class Run {
       if (timer !== null) clearTimeout(timer);
     }
     this.#reading.end();
-    this.#outputs.close();
+    this.#write(() => this.#outputs.close());
+    if (this.#unwritten.length > 0) throw this.#unwritten[0];
     if (!quiet) this.#summary();
     if (this.#failed > 0 && this.#failed === this.#options.files.length) return EXIT.failed;
     if (asked.aborted && !live) return EXIT.interrupted;
@@ -118,14 +121,14 @@ class Run {
       ended: (exchange) => {
         if (!this.#takes(exchange)) return;
         this.#shown++;
-        this.#outputs.exchange(exchange);
+        this.#write(() => this.#outputs.exchange(exchange));
         if (exchange.ending === 'answered') this.#keep = true;
         this.#enough();
       },
     };
     if (output === 'flow')
       events.lookup = (lookup) => {
-        if (lookup.exchanges.some(this.#filter)) this.#outputs.lookup(lookup);
+        if (lookup.exchanges.some(this.#filter)) this.#write(() => this.#outputs.lookup(lookup));
       };
     if (frame !== null) {
       events.frame = (each) => this.#frame(each);
@@ -150,8 +153,23 @@ class Run {
     if (this.#isEnough) this.#stop.abort();
   }
 
+  #flush(): void {
+    this.#write(() => this.#outputs.flush());
+  }
+
+  /** Timers and sockets call it, too: what they throw nobody would catch. */
+  #write(action: () => void): void {
+    if (this.#unwritten.length > 0) return;
+    try {
+      action();
+    } catch (error) {
+      this.#unwritten.push(error);
+      this.#stop.abort();
+    }
+  }
+
   #frame(frame: Frame): void {
-    if (this.#keep) this.#outputs.frame!(frame);
+    if (this.#keep) this.#write(() => this.#outputs.frame!(frame));
     this.#keep = false;
   }
 
@@ -177,7 +195,7 @@ class Run {
     const progress = this.#progress(input);
     const before = this.#reading.totals.exchanges;
     // What is read from a pipe is shown when it comes, not when a piece is full.
-    const flush = input.size === null ? setInterval(() => this.#outputs.flush(), 200) : null;
+    const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;
     try {
       await this.#reading.read(input, () => this.#stop.signal.aborted);
     } finally {
@@ -214,14 +232,14 @@ class Run {
         capturePackets({ device, netns, ports: this.#ports }, (bytes, start, end, timeMs, port) => {
           this.#reading.takeNetwork(bytes, start, end, timeMs, port);
           if (this.#outputs.frame === null) return;
-          Object.assign(frame, { bytes, start, end, timeMs, wireLength: end - start });
+          Object.assign(frame, { bytes, start, end, timeMs, port, wireLength: end - start });
           this.#frame(frame);
         }),
       );
     if (dnstap !== null) captures.push(await captureDnstap(dnstap, this.#reading));
     if (!quiet)
       this.#io.err(`ndots capture: ${captures.map(({ name }) => name).join(', ')}; Ctrl-C ends\n`);
-    const flush = setInterval(() => this.#outputs.flush(), 200);
+    const flush = setInterval(() => this.#flush(), 200);
     if (!this.#stop.signal.aborted)
       await new Promise<void>((resolve) => {
         this.#stop.signal.addEventListener('abort', () => resolve(), { once: true });

@@ -1,5 +1,5 @@
 /** Stories in which much is well that has nothing to do with the trouble: names of the cluster, and the time before it. */
-import { icmpError, type Captured } from './packets.ts';
+import { dnsMessage, icmpError, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, type Passing } from './story.ts';
 import {
   asked,
@@ -40,26 +40,6 @@ const outsiders: typeof services = [
     lookups: pod.lookups.map((lookup) => ({ ...lookup, atMs: lookup.atMs + ONSET })),
   })),
 ];
-
-/** Some clients ask at the service's address, and from the middle on get no reply; others go on asking two DNS pods by their own addresses. */
-const serviceFallsSilent = (
-  client: (i: number) => string,
-  other: (i: number) => string,
-): Promise<readonly Captured[]> =>
-  Promise.resolve(
-    inOrder(
-      Array.from({ length: 120 }, (_, i) => {
-        const name = 'backend.shop.svc.cluster.local.';
-        const toPod = ends(other(i), 41_000 + i, `10.244.3.${1 + (i % 2)}`);
-        return [
-          ...asked(i * 100, ends(client(i), 31_000 + i), name, 300 + i, {
-            tookMs: i < 60 ? 0.6 : null,
-          }),
-          ...asked(i * 100 + 20, toPod, name, 900 + i),
-        ];
-      }),
-    ),
-  );
 
 /** Stories of names that go the same way. */
 export const sameWayStories: readonly Story[] = [
@@ -132,9 +112,24 @@ export const sameWayStories: readonly Story[] = [
     name: 'the rules of the service’s address go in the middle of a capture, and who asks the DNS pods themselves is answered',
     code: 'ND3018',
     packets: () =>
-      serviceFallsSilent(
-        (i) => `10.244.1.${7 + (i % 2)}`,
-        () => '10.244.1.90',
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 120 }, (_, i) => [
+            ...asked(
+              i * 100,
+              ends(`10.244.1.${7 + (i % 2)}`, 31_000 + i),
+              'backend.shop.svc.cluster.local.',
+              300 + i,
+              { tookMs: i < 60 ? 0.6 : null },
+            ),
+            ...asked(
+              i * 100 + 20,
+              ends('10.244.1.90', 41_000 + i, `10.244.3.${1 + (i % 2)}`),
+              'backend.shop.svc.cluster.local.',
+              900 + i,
+            ),
+          ]),
+        ),
       ),
   },
   {
@@ -142,9 +137,24 @@ export const sameWayStories: readonly Story[] = [
     code: 'ND3007',
     without: ['ND3018'],
     packets: () =>
-      serviceFallsSilent(
-        () => '10.244.1.7',
-        (i) => `10.244.1.${90 + (i % 3)}`,
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 120 }, (_, i) => [
+            ...asked(
+              i * 100,
+              ends('10.244.1.7', 31_000 + i),
+              'backend.shop.svc.cluster.local.',
+              300 + i,
+              { tookMs: i < 60 ? 0.6 : null },
+            ),
+            ...asked(
+              i * 100 + 20,
+              ends(`10.244.1.${90 + (i % 3)}`, 41_000 + i, `10.244.3.${1 + (i % 2)}`),
+              'backend.shop.svc.cluster.local.',
+              900 + i,
+            ),
+          ]),
+        ),
       ),
   },
   {
@@ -160,6 +170,26 @@ export const sameWayStories: readonly Story[] = [
             });
             const error = icmpError('10.244.0.1', query[0]!.bytes, 3, 13, client);
             return [...query, { timeMs: query[0]!.timeMs + 0.1, bytes: error }];
+          }),
+        ),
+      ),
+  },
+  {
+    name: 'a rule rejects what two pods ask behind the translation, where the node stands as the sender',
+    code: 'ND3004',
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 40 }, (_, i) => {
+            const pod = ends(`10.244.1.${7 + (i % 2)}`, 31_000 + i);
+            const node = { ...pod, from: '10.244.1.1', to: '10.244.3.7' };
+            const message = dnsMessage('www.example.com.', 'A', { id: 300 + i });
+            const behind = udpPacket(node, message, 300 + i, 63);
+            const error = icmpError('10.244.3.1', behind, 3, 13, node.from);
+            return [udpPacket(pod, message, 300 + i), behind, error].map((bytes, nth) => ({
+              timeMs: 1.7e12 + i * 200 + nth * 0.1,
+              bytes,
+            }));
           }),
         ),
       ),

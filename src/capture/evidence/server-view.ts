@@ -18,6 +18,8 @@ const LAST_MS = 50;
 /** So much later than else, and milliseconds, are most replies of a server that is out of breath. */
 const MUCH_MORE = 15;
 const MUCH_MS = 15;
+/** A process that stands still gives no reply for so many seconds, and then late ones, milliseconds. */
+const STILL = { seconds: 3, ms: 2000 };
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
 
@@ -44,6 +46,9 @@ export interface Pause {
   readonly fromMs: number;
   readonly toMs: number;
 }
+
+/** Seconds since 1970, in order, and what was counted in each. */
+export type History = readonly (readonly [second: number, Second])[];
 
 /** What is counted of one server. */
 export class ServerView {
@@ -140,7 +145,7 @@ export class ServerView {
   }
 
   /** What replies took in these seconds, milliseconds, as a geometric mean: a few that take very long hardly count. */
-  static usualMs(seconds: ServerView['history']): number {
+  static usualMs(seconds: History): number {
     const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
     const sum = seconds.reduce((total, [, { logMs }]) => total + logMs, 0);
     return replies === 0 ? 0 : Math.exp(sum / replies);
@@ -152,20 +157,39 @@ export class ServerView {
     return otherwise > 0 && within > MUCH_MS && within > MUCH_MORE * otherwise;
   }
 
+  /** Whether the server said nothing for a while, and then answered what had waited: it had no time at all, and not too little. */
+  get stoodStill(): boolean {
+    // The beginning counts: it may have stood still by then.
+    const seconds = this.history.filter(([, { replied }], at) => at === 0 || replied > 0);
+    const isGap = seconds.some(
+      ([second], at) => at > 0 && second - seconds[at - 1]![0] > STILL.seconds,
+    );
+    return isGap && this.quantile(1) >= STILL.ms;
+  }
+
   /** What replies usually take in the seconds in which queries are lost, and before and after these; milliseconds, 0 without any. */
   get pace(): { readonly within: number; readonly otherwise: number } {
-    const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
-    const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
-    const calm = this.history.filter(([second]) => second < from || second > to);
+    const { lossy, calm } = this.byLoss;
     return { within: ServerView.usualMs(lossy), otherwise: ServerView.usualMs(calm) };
   }
 
+  /** The seconds in which queries are lost and others answered, and those before the first and after the last of them: between these a server is no quicker. */
+  get byLoss(): { readonly lossy: History; readonly calm: History } {
+    const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
+    const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
+    const calm = this.history.filter(([second]) => second < from || second > to);
+    return { lossy, calm };
+  }
+
   /** The seconds in order. */
-  get history(): readonly (readonly [second: number, Second])[] {
-    return this.#order.toSorted(([one], [other]) => one - other);
+  get history(): History {
+    if (!this.#isOrdered) this.#order.sort(([one], [other]) => one - other);
+    this.#isOrdered = true;
+    return this.#order;
   }
 
   readonly #order: (readonly [number, Second])[] = [];
+  #isOrdered = true;
   readonly #makeSecond = (at: number): Second => {
     const made: Second = {
       asked: 0,
@@ -177,6 +201,7 @@ export class ServerView {
       ownMs: 0,
     };
     this.#order.push([at, made]);
+    this.#isOrdered = false;
     return made;
   };
 

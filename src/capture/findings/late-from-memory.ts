@@ -12,8 +12,6 @@ import type { ServerView } from '../evidence/server-view.ts';
 const LATE_MS = 50;
 /** So many seconds, which are so much of the time from the first of them to the last, and so many replies in them. */
 const LEAST = { seconds: 4, share: 0.5, replies: 20 };
-/** A process that stands still gives no reply for so many seconds, and then late ones, milliseconds. */
-const STILL = { seconds: 3, ms: 2000 };
 /** Before and afterwards, or when little waits, it is so many times quicker: else the way to it is long. */
 const QUICKER = { otherwise: 4, least: 1.5 };
 
@@ -45,22 +43,12 @@ function stretchOf(server: ServerView): LateStretch | null {
   const replies = within.reduce((sum, [, { own }]) => sum + own, 0);
   if (late.length < LEAST.share * within.length || replies < LEAST.replies || meanMs === null)
     return null;
-  if (stoodStill(server)) return null;
+  if (server.stoodStill) return null;
   const isQuicker =
     otherwiseMs === null
       ? server.quantile(0.05) * QUICKER.least <= meanMs
       : otherwiseMs * QUICKER.otherwise <= meanMs;
   return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
-}
-
-/** Whether the server said nothing for a while, and then answered what had waited: it had no time at all, and not too little. */
-export function stoodStill(server: ServerView): boolean {
-  // The beginning counts: it may have stood still by then.
-  const seconds = server.history.filter(([, { replied }], at) => at === 0 || replied > 0);
-  const isGap = seconds.some(
-    ([second], at) => at > 0 && second - seconds[at - 1]![0] > STILL.seconds,
-  );
-  return isGap && server.quantile(1) >= STILL.ms;
 }
 
 function meanOf(seconds: ServerView['history']): number | null {

@@ -1,6 +1,6 @@
 /** Servers that cannot keep up, by what they lose or by what waits for what. */
 import type { Observations } from '../evidence/observations.ts';
-import type { ServerView } from '../evidence/server-view.ts';
+import type { History, ServerView } from '../evidence/server-view.ts';
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   clock,
@@ -13,7 +13,7 @@ import {
   type Rule,
   type Verdict,
 } from './finding.ts';
-import { lateFromMemory, stoodStill } from './late-from-memory.ts';
+import { lateFromMemory } from './late-from-memory.ts';
 
 /** One in ten replies takes longer, milliseconds. */
 const SLOW_MS = 400;
@@ -45,13 +45,9 @@ export const overload: Rule = {
     if (late !== null) return late;
     for (const server of observed.servers.list) {
       const { outcomes, history } = server;
-      const lossy = history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
-      const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];
-      // Between seconds in which much is lost a server is no quicker.
-      const quiet = history.filter(
-        ([second, { lost, asked }]) => asked > lost && lost === 0 && (second < from || second > to),
-      );
-      const mean = (list: typeof history): number => {
+      const { lossy, calm } = server.byLoss;
+      const quiet = calm.filter(([, { lost, asked }]) => asked > lost && lost === 0);
+      const mean = (list: History): number => {
         const asked = list.reduce((sum, [, second]) => sum + second.asked - second.lost, 0);
         return asked === 0
           ? 0
@@ -67,7 +63,7 @@ export const overload: Rule = {
             server.isOutOfBreath;
       const losses = claims.openTo(server.address);
       const asked = lossy.reduce((sum, [, second]) => sum + second.asked, 0);
-      if (!slow || stoodStill(server) || answersOthers(observed, server)) continue;
+      if (!slow || server.stoodStill || answersOthers(observed, server)) continue;
       if (losses.length < 5 || losses.length < 0.02 * asked) continue;
       claims.take(losses);
       claims.late.add(server.address);

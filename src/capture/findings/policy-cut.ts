@@ -26,9 +26,10 @@ export const prohibited: Rule = {
   check(observed, claims) {
     const said = [...observed.prohibited].filter(([, count]) => count >= SAID);
     const ways = new Set(said.map(([way]) => way));
-    const losses = claims.open.filter(({ client, server, hops }) =>
-      [server, ...hops.map((hop) => hop.server)].some(({ address }) =>
-        ways.has(`${client.address} ${address}`),
+    // Behind the translation a node may stand as the sender.
+    const losses = claims.open.filter((loss) =>
+      [loss, ...loss.hops].some(({ client, server }) =>
+        ways.has(`${client.address} ${server.address}`),
       ),
     );
     if (losses.length < SAID)

@@ -9,6 +9,8 @@ const SINCE = { queries: 8, ms: 2000 };
 const LATE_MS = 50;
 /** Replies of a DNS pod meanwhile, and what it may lose of all. */
 const WELL = { replies: 3, lost: 0.1 };
+/** Addresses that answer nobody are looked at from the one that is asked most: a cluster has few that are its DNS service's. */
+const SILENT_MAX = 16;
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
 export const serviceSilent: Rule = {
@@ -17,12 +19,19 @@ export const serviceSilent: Rule = {
   name: 'the address of the service',
   check(observed, claims) {
     const { servers, clients, names, domains } = observed;
-    const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
-    const asked = (server: string): boolean => inside.some((view) => view.servers.has(server));
-    const silent = servers.list.filter((view) => {
-      const { address, outcomes } = view;
-      return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && asked(address);
-    });
+    const asked = new Set<string>();
+    const knowing = new Set<string>();
+    for (const { name, servers: own } of names.list)
+      if (domains.isOfCluster(name))
+        for (const [address, { found }] of own) (found > 0 ? knowing : asked).add(address);
+    const silent = servers.list
+      .filter((view) => {
+        const { address, outcomes } = view;
+        const isAsked = asked.has(address) || knowing.has(address);
+        return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && isAsked;
+      })
+      .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
+      .slice(0, SILENT_MAX);
     if (silent.length === 0)
       return excluded('an address that is asked for names of the cluster answers');
     for (const { address, clients: theirs, lastReplyMs } of silent) {
@@ -33,8 +42,8 @@ export const serviceSilent: Rule = {
       const pods = servers.list.filter(
         (other) =>
           other.address !== address &&
+          knowing.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
-          inside.some(({ servers: own }) => (own.get(other.address)?.found ?? 0) > 0) &&
           ![...theirs].some((client) => other.clients.has(client)),
       );
       const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs - LATE_MS);

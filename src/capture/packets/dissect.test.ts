@@ -207,6 +207,16 @@ describe('packets', () => {
     assert.deepEqual(remarks, ['1 a TCP segment is of a message whose begin is missing']);
   });
 
+  test('a query in the segment that opens its connection (RFC 7413) is read, and the one behind it', () => {
+    const stream = framed(query);
+    const { messages, remarks } = dissect([
+      tcpPacket(ends, 900, TCP.SYN, stream),
+      tcpPacket(ends, 901 + stream.length, TCP.PSH, stream),
+    ]);
+    assert.equal(messages.length, 2);
+    assert.deepEqual(remarks, []);
+  });
+
   test('numbers of TCP bytes wrap around', () => {
     const stream = framed(query);
     const { messages } = dissect([

@@ -144,7 +144,7 @@ export class Dissector {
     if (byVersion(bytes, start, end, this.#place)) this.#network(bytes, end, 0);
   }
 
-  /** No more frames will come. */
+  /** No more frames will come, or those of another capture. */
   end(): void {
     this.#fragments.end();
     this.#streams.end();
@@ -245,12 +245,16 @@ export class Dissector {
       return;
     }
     this.#events.part?.();
+    const opens = (flags & 0x02) !== 0;
     const sequence = readUint32(bytes, at + 4);
     const data = at + (bytes[at + 12]! >> 4) * 4;
     const key = keyOf(packet, source, target);
-    if ((flags & 0x02) !== 0) this.#streams.open(key, sequence);
+    if (opens) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
-      const segment = { sequence, bytes: bytes.subarray(data, end), missing: packet.missing };
+      // SYN has a number of its own (RFC 9293 section 3.4), and data may come with it (RFC 7413).
+      const first = opens ? (sequence + 1) >>> 0 : sequence;
+      const payload = bytes.subarray(data, end);
+      const segment = { sequence: first, bytes: payload, missing: packet.missing };
       this.#streams.push(key, segment, this.#frame, (message, cut) => {
         this.#give(packet, 'tcp', message, 0, message.length, source, target, cut);
       });

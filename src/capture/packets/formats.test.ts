@@ -154,6 +154,20 @@ describe('captures', () => {
     }
   });
 
+  test('packets are written with their interfaces, however many these are', () => {
+    const parts: Uint8Array[] = [];
+    const writer = new PcapngWriter((bytes) => parts.push(bytes), 'test');
+    const ports = [3, 65_536, 3, 0, ...Array.from({ length: 70_000 }, (_, at) => 100_000 + at)];
+    for (const port of ports)
+      writer.packet({ ...emptyFrame(), link: 1, port, bytes: new Uint8Array(4), end: 4 });
+    const found: number[] = [];
+    const reader = new PcapngReader(({ port }) => found.push(port), new Remarks());
+    reader.push(Buffer.concat(parts));
+    assert.deepEqual(found.slice(0, 5), [0, 1, 0, 2, 3]);
+    assert.equal(found.length, ports.length);
+    assert.equal(new Set(found).size, ports.length - 1);
+  });
+
   test('a section describes so many interfaces and no more, and link types beyond a hundred are told of together', () => {
     const parts: Uint8Array[] = [];
     const writer = new PcapngWriter((bytes) => parts.push(bytes), 'test');

@@ -246,25 +246,23 @@ export class PcapngReader implements CaptureReader {
   }
 }
 
-/** Writes a pcapng file: an interface for each link type, times in microseconds. */
+/** Writes a pcapng file: an interface for each of the packets' and each link type, times in microseconds. */
 export class PcapngWriter {
   readonly #write: (bytes: Uint8Array) => void;
-  readonly #ports = new Map<number, number>();
+  readonly #program: string;
+  /** Of the present section, by link type and interface of the packets. */
+  readonly #ports = new Map<number, Map<number, number>>();
+  #described = 0;
 
   /** @param program stands in the file as what wrote it */
   constructor(write: (bytes: Uint8Array) => void, program: string) {
     this.#write = write;
-    const parts = [u32(ORDER), u16(1), u16(0), ff(8), text(4, program), u32(0)];
-    write(block(BLOCK.SECTION, parts));
+    this.#program = program;
+    this.#section();
   }
 
   packet(frame: Frame): void {
-    let port = this.#ports.get(frame.link);
-    if (port === undefined) {
-      port = this.#ports.size;
-      this.#ports.set(frame.link, port);
-      this.#write(block(BLOCK.INTERFACE, [u16(frame.link), u16(0), u32(PACKET_MAX)]));
-    }
+    const port = this.#ports.get(frame.link)?.get(frame.port) ?? this.#describe(frame);
     const length = frame.end - frame.start;
     const padded = (length + 3) & ~3;
     const out = new Uint8Array(32 + padded);
@@ -280,6 +278,22 @@ export class PcapngWriter {
     out.set(frame.bytes.subarray(frame.start, frame.end), 28);
     view.setUint32(28 + padded, out.length, true);
     this.#write(out);
+  }
+
+  #section(): void {
+    const parts = [u32(ORDER), u16(1), u16(0), ff(8), text(4, this.#program), u32(0)];
+    this.#write(block(BLOCK.SECTION, parts));
+    this.#ports.clear();
+    this.#described = 0;
+  }
+
+  /** Describes the interface of the packet. @returns its number */
+  #describe({ link, port }: Frame): number {
+    if (this.#described === INTERFACES_MAX) this.#section();
+    this.#write(block(BLOCK.INTERFACE, [u16(link), u16(0), u32(PACKET_MAX)]));
+    const ofLink = this.#ports.get(link) ?? new Map<number, number>();
+    this.#ports.set(link, ofLink.set(port, this.#described));
+    return this.#described++;
   }
 }
 

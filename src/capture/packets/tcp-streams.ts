@@ -96,7 +96,7 @@ export class TcpStreams {
     this.#directions.delete(key);
   }
 
-  /** No more will come. */
+  /** No more will come: the numbers of another capture may be any. */
   end(): void {
     for (const direction of this.#directions.values()) {
       if (direction.aheadBytes > 0) this.#remarks.add(missingRemark);

@@ -1,0 +1,40 @@
+/** What judging takes, of captures that no cluster makes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { back, dnsMessage, udpPacket } from '../../test/kit/packets.ts';
+import { diagnose } from './diagnosis.ts';
+import { Observations } from './evidence/observations.ts';
+import { Reading } from './reading.ts';
+
+test('many silent addresses beside many DNS pods, each asked for a name of its own, are judged at once', () => {
+  let observed: Observations | null = null;
+  const reading: Reading = new Reading({ ended: (each) => observed?.exchange(each) });
+  observed = new Observations(reading.domains);
+  let timeMs = 1.7e12;
+  const address = (network: number, nth: number): string =>
+    `10.${network}.${nth >> 8}.${nth & 255}`;
+  const ask = (pair: number, nth: number, isAnswered: boolean): void => {
+    const [from, to] = [address(pair, nth), address(pair + 100, nth)];
+    const ends = { from, fromPort: 4000, to, toPort: 53 };
+    const name = `s${nth}-${pair}.a.svc.cluster.local.`;
+    for (const reply of isAnswered ? [false, true] : [false]) {
+      const message = dnsMessage(name, 'A', { id: 7, reply });
+      const bytes = udpPacket(reply ? back(ends) : ends, message, 1 + (timeMs % 60_000), 64);
+      reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+    }
+    timeMs += 1;
+  };
+  for (let round = 0; round < 3; round++)
+    for (let nth = 0; nth < 800; nth++) {
+      ask(1, nth, false);
+      ask(2, nth, true);
+    }
+  timeMs += 60_000;
+  ask(3, 0, true);
+  reading.end();
+  assert.equal(observed.servers.size, 1601);
+  const before = process.cpuUsage();
+  diagnose(observed);
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 5e6, `${user / 1e6} s`);
+});
