@@ -1,6 +1,7 @@
 /** `--names`: names that people ask for, from a list, a log, a capture or a dnstap stream. */
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
+import { noTimesRemark } from '../capture/records/query-log.ts';
 import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import type { NamedType } from '../diff/witnesses.ts';
 import { TYPE, typeNumber } from '../wire/iana.ts';
@@ -47,6 +48,8 @@ export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<read
       `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and left out; the first: ${JSON.stringify(firstOdd)}`,
     );
   if (found.size === 0) reading.remarks.add(`${path} holds no names`);
-  for (const remark of reading.remarks.list) io.err(`ndots diff: ${printRemark(remark)}\n`);
+  for (const remark of reading.remarks.list)
+    // Answers do not depend on when somebody asked.
+    if (remark.text !== noTimesRemark) io.err(`ndots diff: ${printRemark(remark)}\n`);
   return [...found].map(([name, types]) => ({ name, types: [...types] }));
 }
