@@ -24,6 +24,17 @@ test('a pseudonym has the labels of its name and their lengths, whatever bytes t
   }
 });
 
+test('a name of as many labels as there can be stays a name, though its labels run out of pseudonyms', () => {
+  const redaction = new Redaction('k');
+  const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
+  for (let nth = 0; nth < 50; nth++) {
+    const name = `${Array.from({ length: 127 }, (_, at) => letters[(at * 7 + nth) % 36]).join('.')}.`;
+    const hidden = redaction.name(name);
+    assert.equal(parseName(hidden).length, 255);
+    assert.equal(redaction.name(name), hidden);
+  }
+});
+
 test('what stands in the place of an address and is none is hidden, too', () => {
   const redaction = new Redaction('k');
   for (const text of ['db-7.prod', 'fe80::1%eth0', '10.0.0.1.5', '2001:db8::g'])

@@ -22,6 +22,8 @@ const LABEL = /(?:\\(?:\d{3}|\D)|[^.\\])+/gu;
 const ESCAPE = /\\(?:\d{3}|\D)/gu;
 /** Pseudonyms that are remembered, so that no two labels have the same; of more labels only short ones may have. */
 const LABELS_MAX = 250_000;
+/** Characters of a name without escapes and final dot: 255 bytes on the wire (RFC 1035 section 2.3.4). */
+const TEXT_MAX = 253;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
 /** Addresses that are the same everywhere stay as they are. */
 const plainNets = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe80::/10'].map(
@@ -33,6 +35,8 @@ export class Redaction {
   readonly #key: string;
   readonly #labels = new Map<string, string>();
   readonly #taken = new Set<string>();
+  /** Those of labels in names that have no room for others. */
+  readonly #tight = new Map<string, string>();
   readonly #addresses = new Map<string, string>();
 
   /** @param key the same key gives the same pseudonyms in another run */
@@ -42,7 +46,11 @@ export class Redaction {
 
   /** An absolute or relative name. */
   name(text: string): string {
-    return text.replace(LABEL, (label) => this.#label(label));
+    const made = text.replace(LABEL, (label) => this.#label(label));
+    // Labels that ran out of pseudonyms of their length make a name that is as long as can be too long.
+    return made.length - (made.endsWith('.') ? 1 : 0) <= TEXT_MAX
+      ? made
+      : text.replace(LABEL, (label) => (isKept(label) ? label : this.#tightLabel(label)));
   }
 
   /** What is no address (a log may say anything in its place) is taken for one nevertheless: somebody may be known by it. */
@@ -131,17 +139,13 @@ export class Redaction {
   }
 
   #label(label: string): string {
+    if (isKept(label)) return label;
     const lower = label.toLowerCase();
-    if (lower === '' || kept.has(lower)) return label;
     const known = this.#labels.get(lower);
     if (known !== undefined) return known;
-    const size = lower.replace(ESCAPE, 'x').length;
     // Short labels run out of pseudonyms of their length: then longer ones are taken.
     for (let turn = 0; ; turn++) {
-      const hash = this.#hash(`label ${turn} ${lower}`);
-      const length = Math.min(63, size + (turn >> 5));
-      let made = '';
-      for (let i = 0; i < length; i++) made += LETTERS[hash[i % hash.length]! & 31];
+      const made = this.#pseudonym(lower, turn);
       if (this.#labels.size >= LABELS_MAX) return made;
       if (this.#taken.has(made) || kept.has(made)) continue;
       this.#taken.add(made);
@@ -150,7 +154,30 @@ export class Redaction {
     }
   }
 
+  /** As long as the label, and perhaps that of another one, too. */
+  #tightLabel(label: string): string {
+    const lower = label.toLowerCase();
+    const known = this.#tight.get(lower);
+    if (known !== undefined) return known;
+    const made = this.#pseudonym(lower, 0);
+    if (this.#tight.size < LABELS_MAX) this.#tight.set(lower, made);
+    return made;
+  }
+
+  /** @param turn 0: as long as the label */
+  #pseudonym(lower: string, turn: number): string {
+    const hash = this.#hash(`label ${turn} ${lower}`);
+    const length = Math.min(63, lower.replace(ESCAPE, 'x').length + (turn >> 5));
+    let made = '';
+    for (let i = 0; i < length; i++) made += LETTERS[hash[i % hash.length]! & 31];
+    return made;
+  }
+
   #hash(text: string): Uint8Array {
     return createHmac('sha256', this.#key).update(text).digest();
   }
+}
+
+function isKept(label: string): boolean {
+  return label === '' || kept.has(label.toLowerCase());
 }

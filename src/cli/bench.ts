@@ -19,7 +19,6 @@ export const bench: Command = {
   async run(words, io) {
     const options = parseBenchOptions(words);
     const { queries, what } = await loadOf(options, io);
-    const showsProgress = options.output === 'text' && process.stderr.isTTY === true;
     const loads = await runLoad({
       ...options,
       servers: options.servers.map((server) => ({ ...server, serverName: '' })),
@@ -27,12 +26,9 @@ export const bench: Command = {
       turnMs: TURN_MS,
       openPort: batchedUdp().available ? batchedUdpPort : plainUdpPort,
       signal: io.signal,
-      ...(showsProgress && {
-        progress: (doneMs: number) =>
-          io.err(`\r${Math.round(doneMs / 1000)} of ${printSpan(options.lastsMs)} `),
-      }),
+      progress: (doneMs) =>
+        io.progress(() => `${Math.round(doneMs / 1000)} of ${printSpan(options.lastsMs)}`),
     });
-    if (showsProgress) io.err('\r');
     io.out(options.output === 'json' ? printJson(options, loads) : printText(options, loads, what));
     if (io.signal.aborted) return EXIT.interrupted;
     return loads.some(({ lost }) => lost > 0) ? EXIT.no : EXIT.ok;

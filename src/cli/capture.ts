@@ -1,7 +1,6 @@
 /** `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams and logs. */
 import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
 import { afterwards, filterOf, type Filter } from '../capture/filter.ts';
-import type { Input } from '../capture/input.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts, type ReadingEvents } from '../capture/reading.ts';
@@ -15,6 +14,7 @@ import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { readLean } from './lean-reading.ts';
 import { count, paintFor } from './page.ts';
+import { readingProgress } from './reading-progress.ts';
 import { untilSignal } from './until-signal.ts';
 import { openGiven } from './named-file.ts';
 
@@ -192,7 +192,9 @@ class Run {
     const input = await openGiven(path, remarks, this.#stop.signal);
     const close = (): void => input.close();
     this.#stop.signal.addEventListener('abort', close);
-    const progress = this.#progress(input);
+    const { quiet, output } = this.#options;
+    const shows = !quiet && output === 'none';
+    const progress = shows ? readingProgress(this.#io, input, this.#reading) : null;
     const before = this.#reading.totals.exchanges;
     // What is read from a pipe is shown when it comes, not when a piece is full.
     const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;
@@ -209,18 +211,6 @@ class Run {
       this.#failed++;
       remarks.add(`${input.name} is no capture, no dnstap and no query log that ndots knows`);
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
-  }
-
-  #progress(input: Input): NodeJS.Timeout | null {
-    if (this.#options.quiet || process.stderr.isTTY !== true || this.#options.output !== 'none')
-      return null;
-    return setInterval(() => {
-      const share =
-        input.size === null ? '' : `${Math.floor((100 * input.taken()) / input.size)} %, `;
-      this.#io.err(
-        `\r${input.name}: ${share}${count(this.#reading.totals.messages, 'message', 'messages')} `,
-      );
-    }, 1000);
   }
 
   async #live(): Promise<void> {

@@ -6,6 +6,8 @@ import { problemsIn } from '../base/problem.ts';
 export interface Io {
   out(text: string): void;
   err(text: string): void;
+  /** Says on a terminal how far the verb is, if it takes longer than a moment: one line, which the next one takes the place of, and all else that is printed. */
+  progress(text: () => string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether standard output is a terminal that wants colour. */
   readonly colour: boolean;

@@ -1,6 +1,7 @@
 /** `--names`: names that people ask for, from a list, a log, a capture or a dnstap stream. */
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
+import { noTimesRemark } from '../capture/records/query-log.ts';
 import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import type { NamedType } from '../diff/witnesses.ts';
 import { TYPE, typeNumber } from '../wire/iana.ts';
@@ -10,11 +11,13 @@ import { openGiven } from './named-file.ts';
 /** More names than this make more questions than are asked. */
 const NAMES_MAX = 50_000;
 
-/** The names of a file, each once with its types. Lines of a text that are no log are `NAME [TYPE…]`. */
+/** The names of a file, each once with its types. Lines of a text that are no log are `NAME [TYPE…]`. Says what is left out. */
 export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<readonly NamedType[]> {
   const found = new Map<string, Set<number>>();
+  let queries = 0;
+  let odd = 0;
+  let firstOdd = '';
   const add = (given: string, types: readonly number[]): void => {
-    if (!isDomainName(given)) return;
     const name = absoluteName(given.toLowerCase());
     const known = found.get(name) ?? new Set<number>();
     if (!found.has(name) && found.size >= NAMES_MAX) return;
@@ -22,18 +25,31 @@ export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<read
     found.set(name, known);
   };
   const reading = new Reading({
-    begun: ({ name, type }) => add(name, [type]),
+    begun: ({ name, type }) => {
+      queries++;
+      if (isDomainName(name)) add(name, [type]);
+    },
     line(line) {
       const [name = '', ...words] = line.trim().split(/\s+/);
       const types = words.map((word) => typeNumber(word.toUpperCase()));
-      if (name === '' || name.startsWith('#') || types.includes(null)) return;
-      add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
+      if (name === '' || name.startsWith('#')) return;
+      if (!isDomainName(name) || types.includes(null)) {
+        if (odd++ === 0) firstOdd = line.trim().slice(0, 60);
+      } else
+        add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
     },
   });
   await reading.readWhole(await openGiven(path, reading.remarks), () => found.size >= NAMES_MAX);
-  if (found.size === 0) {
-    for (const remark of reading.remarks.list) io.err(`ndots diff: ${printRemark(remark)}\n`);
-    io.err(`ndots diff: ${path} holds no names\n`);
-  }
+  if (found.size >= NAMES_MAX)
+    reading.remarks.add(`${path}: the first ${NAMES_MAX} names are asked, and no more is read`);
+  // A log has other lines, too; in a list they are mistakes, or it is none.
+  if (queries === 0 && odd > 0)
+    reading.remarks.add(
+      `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and left out; the first: ${JSON.stringify(firstOdd)}`,
+    );
+  if (found.size === 0) reading.remarks.add(`${path} holds no names`);
+  for (const remark of reading.remarks.list)
+    // Answers do not depend on when somebody asked.
+    if (remark.text !== noTimesRemark) io.err(`ndots diff: ${printRemark(remark)}\n`);
   return [...found].map(([name, types]) => ({ name, types: [...types] }));
 }

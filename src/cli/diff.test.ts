@@ -307,6 +307,31 @@ describe('ndots diff', () => {
     assert.equal(count(out), count(without) + 2);
   });
 
+  test('says of names that are none that they are not asked', async () => {
+    const list = file(`www.example.com\n${'x'.repeat(64)}.example\nmail.example.com MXX\n\n# a\n`);
+    const { out, err } = await run(file(kubeadm), file(kubeadm), '--names', list, '-o', 'json');
+    assert.ok((JSON.parse(out) as { questions: number }).questions > 2);
+    assert.match(err, /2 lines are neither NAME nor NAME TYPE…, and left out; the first: "xxxxxx/);
+    const log = file(
+      `[INFO] 10.244.0.9:40000 - 1 "A IN ${'y'.repeat(64)}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.001s\n[INFO] 10.244.0.9:40000 - 2 "A IN www.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.001s\n`,
+    );
+    const logged = await run(file(kubeadm), file(kubeadm), '--names', log);
+    assert.match(logged.err, /a logged name is none, at line 1$/m);
+  });
+
+  test('says how far it is', async () => {
+    const told: string[] = [];
+    await runCommand(
+      diff,
+      [file(kubeadm), file(kubeadm)],
+      {},
+      { progress: (text) => told.push(text) },
+    );
+    assert.match(told[0]!, /^question 1 of \d+$/);
+    const [, at, of] = /^question (\d+) of (\d+), .*$/.exec(told.at(-1)!)!;
+    assert.equal(at, of);
+  });
+
   test('asks the names of a capture', async () => {
     const query = writeMessage({
       id: 1,

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../base/problem.ts';
 import type { Corefile } from '../corefile/tree.ts';
-import { compare, differences, type Comparison } from '../diff/compare.ts';
+import { compare, differences, type Comparison, type Moment } from '../diff/compare.ts';
 import type { Question } from '../diff/question.ts';
 import { objectNames } from '../diff/object-names.ts';
 import { Side } from '../diff/side.ts';
@@ -32,13 +32,24 @@ export const diff: Command = {
       env: io.env,
     };
     const found = await withBoth(before, after, common, (first, second, questions) =>
-      compare(first, second, questions),
+      compare(first, second, questions, {
+        progress: (at, of, moment) =>
+          io.progress(() => `question ${at} of ${of}${momentText[moment]}`),
+      }),
     );
     if (!(found instanceof Problems)) return show(found, options, io);
     for (const problem of found.problems) io.err(`${problem.print()}\n`);
     io.err(`ndots diff: ${after.file} cannot be served: every answer changes\n`);
     return EXIT.no;
   },
+};
+
+/** When a question is asked, behind its number. */
+const momentText: Readonly<Record<Moment, string>> = {
+  first: '',
+  again: ', a second later',
+  later: ', when its TTL is over',
+  stale: ', with silent upstreams',
 };
 
 const exampleCluster = fileURLToPath(new URL('../../examples/cluster', import.meta.url));

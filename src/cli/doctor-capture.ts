@@ -18,6 +18,7 @@ import type { Io } from './command.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { readLean } from './lean-reading.ts';
 import { count } from './page.ts';
+import { readingProgress } from './reading-progress.ts';
 import { openGiven } from './named-file.ts';
 
 /** How long to look where nothing is said. */
@@ -96,16 +97,7 @@ export async function observe(
         const input = await openGiven(path, remarks, stop.signal);
         const close = (): void => input.close();
         stop.signal.addEventListener('abort', close);
-        const progress =
-          options.quiet || process.stderr.isTTY !== true
-            ? null
-            : setInterval(() => {
-                const part =
-                  input.size === null ? '' : ` ${Math.floor((100 * input.taken()) / input.size)} %`;
-                io.err(
-                  `\r${input.name}${part}, ${count(reading.totals.messages, 'message', 'messages')} `,
-                );
-              }, 1000);
+        const progress = options.quiet ? null : readingProgress(io, input, reading);
         try {
           await reading.read(input, () => stop.signal.aborted);
         } finally {

@@ -61,18 +61,23 @@ export function diagnosisText(
   }
   if (!findings.some(({ severity }) => severity === 'critical'))
     lines.push(...wrap(`${paint.good('✓')} ${well}`, '', page), '');
-  lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page));
-  lines.push(...list('Cannot be told from this', unknown, page));
+  lines.push(...list('It is NOT (looked for, with enough to see it by)', excluded, page, hide));
+  lines.push(...list('Cannot be told from this', unknown, page, hide));
   return `${lines.join('\n')}\n`;
 }
 
-function list(title: string, rules: readonly NotFound[], page: Page): string[] {
+function list(
+  title: string,
+  rules: readonly NotFound[],
+  page: Page,
+  hide: (text: string) => string,
+): string[] {
   if (rules.length === 0) return [];
   // Reasons that are the same for several stand once.
   const byReason = Map.groupBy(rules, ({ reason }) => reason);
   const lines = [page.paint.strong(title)];
   for (const [reason, same] of byReason)
-    lines.push(...wrap(`${same.map(({ name }) => name).join(', ')}: ${reason}`, '  ', page));
+    lines.push(...wrap(`${same.map(({ name }) => name).join(', ')}: ${hide(reason)}`, '  ', page));
   return [...lines, ''];
 }
 

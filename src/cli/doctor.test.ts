@@ -188,6 +188,33 @@ describe('ndots doctor', () => {
     assert.match(out, /ND3004/);
   });
 
+  test('nothing of names stays that hold commas, brackets, quotes or bytes that do not print', async () => {
+    const names = [
+      'secret\\.dot.hush.example.',
+      'secret=pair.hush.example.',
+      '\u001b[31msecretred.hush.example.',
+      '"secretquote".hush.example.',
+      'secret,comma.hush.example.',
+      '(secretbracket).hush.example.',
+      'sécret.hush.example.',
+    ];
+    for (const [nth, name] of names.entries()) {
+      const lines = Array.from(
+        { length: 60 },
+        (_, at) =>
+          `2026-11-22T03:00:${String(at).padStart(2, '0')}.000Z [INFO] 10.244.7.9:${40_000 + at} - ${at} "A IN ${name} udp 41 false 512" SERVFAIL qr,rd,ra 68 0.000990251s\n`,
+      );
+      writeFileSync(at(`odd${nth}.log`), lines.join(''));
+      const plain = (await run(at(`odd${nth}.log`), '--fail-on', 'never')).out;
+      assert.match(plain, /hush/);
+      for (const format of ['text', 'json']) {
+        const { out } = await run(at(`odd${nth}.log`), '--redact-key', 'k', '-o', format);
+        assert.match(out, /ND4002/);
+        assert.doesNotMatch(out, /secret|hush|10\.244\.7\.9|195/, `${name} as ${format}: ${out}`);
+      }
+    }
+  });
+
   test('what is no capture, and a capture without DNS, is exit code 2', async () => {
     writeFileSync(at('no.txt'), 'hello\n');
     writeFileSync(

@@ -138,7 +138,7 @@ function print(
     packets === null ? nobody : whoOf(finding, packets.observed, packets.owners);
   const hide = packets?.hide ?? asItIs;
   if (options.output === 'json') {
-    io.out(`${hide(json(found, packets, facts, who))}\n`);
+    io.out(`${json(found, packets, facts, who)}\n`);
     return;
   }
   const page = pageFor({ colour: wantsColour(options, io), wide: false, columns: io.columns });
@@ -189,7 +189,10 @@ function json(
     unknown,
     remarks: packets?.reading.remarks.list ?? [],
   };
-  return JSON.stringify(document, null, 2);
+  const hide = packets?.hide ?? asItIs;
+  const hidden = (_key: string, value: unknown): unknown =>
+    typeof value === 'string' ? hide(value) : value;
+  return JSON.stringify(document, hidden, 2);
 }
 
 function totalsOf({ reading: { totals }, observed }: Packets): object {

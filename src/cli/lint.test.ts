@@ -487,6 +487,14 @@ describe('input that is no good', () => {
     );
   });
 
+  test('of many files it is said how far it is', async () => {
+    const told: string[] = [];
+    const at = files({ 'a.yaml': 'kind: Secret\n', 'b.yaml': 'kind: Secret\n', Corefile: looping });
+    await runCommand(lint, [at], {}, { progress: (text) => told.push(text) });
+    assert.match(told[0]!, /^reading 1 of 3: .*Corefile$/);
+    assert.match(told.join('\n'), /^reading 3 of 3: .*b\.yaml\n(?:.*\n)*rule CF\d+, 2 of \d+$/m);
+  });
+
   test('a folder of nothing', async () => {
     const { code, err } = await run(files({ 'README.md': 'x' }));
     assert.equal(code, 2);

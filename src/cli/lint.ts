@@ -49,7 +49,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   const given = await gatherAll(options, io);
-  let report = await lintFiles(given, options);
+  let report = await lintFiles(given, options, io);
   if (options.fix || options.diff) {
     const changes = fixedTexts(report.findings, given.files);
     io.out(showChanges(changes, wantsColour(options, io)));
@@ -60,7 +60,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
         ...each,
         text: mended.get(each.file) ?? each.text,
       }));
-      report = await lintFiles({ ...given, files }, options);
+      report = await lintFiles({ ...given, files }, options, io);
     }
   }
   const { output } = options;
@@ -72,7 +72,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   return fails ? EXIT.no : EXIT.ok;
 }
 
-async function lintFiles(given: Gathered, options: LintOptions): Promise<LintReport> {
+async function lintFiles(given: Gathered, options: LintOptions, io: Io): Promise<LintReport> {
   const { only, ignore, severity, target } = options;
   const chosen = rules.filter(
     (rule) =>
@@ -86,6 +86,7 @@ async function lintFiles(given: Gathered, options: LintOptions): Promise<LintRep
     plugins: lintedPlugins,
     rules: chosen,
     known: rules,
+    progress: (text) => io.progress(text),
     target,
     running,
     ...(options.live && {

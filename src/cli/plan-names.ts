@@ -1,6 +1,7 @@
 /** Names that clients have looked up, as their applications spelled them, and what is known of each. */
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
+import { noTimesRemark } from '../capture/records/query-log.ts';
 import type { SeenLookup } from '../capture/exchanges/seen-exchange.ts';
 import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import { RCODE, TYPE } from '../wire/iana.ts';
@@ -92,7 +93,9 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       },
     });
     await reading.readWhole(await openGiven(file, reading.remarks));
-    for (const remark of reading.remarks.list) io.err(`ndots plan: ${printRemark(remark)}\n`);
+    for (const remark of reading.remarks.list)
+      // What is saved does not depend on when somebody asked.
+      if (remark.text !== noTimesRemark) io.err(`ndots plan: ${printRemark(remark)}\n`);
     // A log has other lines, too; in a list they are mistakes, or it is none.
     if (lookups === 0 && odd > 0)
       io.err(

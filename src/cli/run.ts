@@ -2,6 +2,7 @@
 import { nearest, problemsIn } from '../base/problem.ts';
 import { harmless } from '../base/visible.ts';
 import { EXIT, failure, type Io } from './command.ts';
+import { ProgressLine } from './progress-line.ts';
 import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
 import {
   isVerb,
@@ -74,9 +75,26 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   }
 }
 
+/** What a terminal that was never told its size says is 0, or nothing. */
+function columnsOf(stream: NodeJS.WriteStream): number {
+  return stream.columns || 100;
+}
+
+const progress =
+  process.stderr.isTTY && process.env['TERM'] !== 'dumb'
+    ? new ProgressLine({
+        write: (text) => void process.stderr.write(text),
+        columns: () => columnsOf(process.stderr),
+        nowMs: () => performance.now(),
+      })
+    : null;
+
 /** Names and texts of other people's pass through all verbs: files get them as they are, and a terminal what it may obey. */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
-  return (text) => void stream.write(stream.isTTY ? harmless(text) : text);
+  return (text) => {
+    progress?.clear();
+    stream.write(stream.isTTY ? harmless(text) : text);
+  };
 }
 
 function noVerb(word: string, io: Io): number {
@@ -101,10 +119,10 @@ process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 const io: Io = {
   out: writerTo(process.stdout),
   err: writerTo(process.stderr),
+  progress: (text) => progress?.tell(text),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
-  // A terminal that was never told its size says 0.
-  columns: process.stdout.columns || 100,
+  columns: columnsOf(process.stdout),
   // Made when it is asked for: a verb that never does is ended by Ctrl-C as the system does it.
   get signal() {
     return interruptSignal();
@@ -126,6 +144,7 @@ process.stderr.on('error', () => process.exit(EXIT.failed));
 // Timers of the clock and idle connections do not hold the process: a verb that waits for nothing else would end in its middle.
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
+progress?.clear();
 // A slow reader gets all of it, and an error of the stream has its say; a socket or timer that a lookup which was cut
 // short left behind keeps nobody waiting.
 if (process.stdout.writableLength > 0)

@@ -62,18 +62,24 @@ const STALE_MS = 60_000;
 
 /**
  * Asks both sides everything: once, once again a little later, and some names a minute later, with upstreams and without.
- * @param rounds `againMs`: how much later the second time is; `later: false`: no minutes pass
+ * @param rounds `againMs`: how much later the second time is; `later: false`: no minutes pass; `progress` hears of each question before it
+ * is asked, which it is of how many, counted from 1
  */
 export async function compare(
   before: Asked,
   after: Asked,
   questions: readonly Question[],
-  rounds: { readonly againMs?: number; readonly later?: boolean } = {},
+  rounds: {
+    readonly againMs?: number;
+    readonly later?: boolean;
+    readonly progress?: (at: number, of: number, moment: Moment) => void;
+  } = {},
 ): Promise<Comparison> {
-  const { againMs = 1000, later = true } = rounds;
+  const { againMs = 1000, later = true, progress } = rounds;
   const found = new Map<Question, Witness>();
   const round = async (asked: readonly Question[], moment: Moment): Promise<void> => {
-    for (const question of asked) {
+    for (const [index, question] of asked.entries()) {
+      progress?.(index + 1, asked.length, moment);
       const [a, b] = [await before.ask(question), await after.ask(question)];
       const kind = differenceOf(a, b);
       if (kind === null) continue;

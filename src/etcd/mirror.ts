@@ -255,7 +255,10 @@ export class Mirror {
       releaseBytes(page.bytes);
       if (!page.more) return revision;
       if (last === undefined)
-        throw new EtcdFailure('malformed', 'a list of etcd goes on with nothing');
+        throw new EtcdFailure(
+          'malformed',
+          'etcd says that its list goes on, and sends an empty page',
+        );
       limit = Math.max(1, Math.min(PAGE_KEYS, 8 * limit, Math.floor(PAGE_BYTES / size)));
     }
   }

@@ -37,10 +37,16 @@ export interface Inputs {
   readonly problems: readonly Problem[];
 }
 
-/** Sorts what the files hold. */
-export function sortInputs(files: readonly GivenFile[]): Inputs {
+/** Sorts what the files hold. @param progress hears of each file before it is read, as a part of a sentence */
+export function sortInputs(
+  files: readonly GivenFile[],
+  progress?: (text: () => string) => void,
+): Inputs {
   const inputs = new Sorting();
-  for (const file of files) inputs.take(file);
+  for (const [index, file] of files.entries()) {
+    progress?.(() => `reading ${index + 1} of ${files.length}: ${file.file}`);
+    inputs.take(file);
+  }
   return inputs;
 }
 

@@ -28,6 +28,8 @@ export interface LintParts {
   readonly running?: GivenFile | null;
   /** What rules found that ask the network; absent: nothing is sent anywhere. */
   readonly live?: (subject: Subject) => Promise<readonly (readonly [Rule, Told])[]>;
+  /** Hears how far it is. */
+  readonly progress?: (text: () => string) => void;
 }
 
 /** All that was found. */
@@ -47,8 +49,8 @@ export interface LintReport {
 
 /** Lints. Rejects with nothing but bugs: what is wrong with the input are findings. */
 export async function lint(parts: LintParts): Promise<LintReport> {
-  const { given, plugins, rules } = parts;
-  const inputs = sortInputs(given.files);
+  const { given, plugins, rules, progress } = parts;
+  const inputs = sortInputs(given.files, progress);
   const { corefiles, sources } = await readCorefiles(inputs, plugins);
   const target = parts.target ?? targetIn(inputs.objects);
   const subject: Subject = {
@@ -60,7 +62,11 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
   const collector = new Collector(sources, texts);
-  for (const rule of rules) rule.find(subject, (told) => collector.add(rule, told));
+  for (const [index, rule] of rules.entries()) {
+    progress?.(() => `rule ${rule.code}, ${index + 1} of ${rules.length}`);
+    rule.find(subject, (told) => collector.add(rule, told));
+  }
+  if (parts.live !== undefined) progress?.(() => 'asking the network');
   for (const [rule, told] of (await parts.live?.(subject)) ?? []) collector.add(rule, told);
   for (const problem of inputs.problems) collector.unreadable(problem);
   for (const { file, why } of given.passed)

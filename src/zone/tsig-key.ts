@@ -126,9 +126,11 @@ function parseKeys(
       if (word.text === 'secret') secret = value;
       else if (word.text === 'algorithm') {
         const found = algorithmOrWhy(value.text);
-        if (typeof found !== 'string') algorithm = found;
-        else if (broken === null) throw fail(value.line, found);
-        else broken(value.line, found);
+        if (typeof found === 'string') {
+          const why = `key "${name.text}": ${found}`;
+          if (broken === null) throw fail(value.line, why);
+          broken(value.line, why);
+        } else algorithm = found;
       } else throw fail(word.line, `unexpected token "${word.text}"`);
       if (words[at]?.text === ';') at++;
     }

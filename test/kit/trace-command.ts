@@ -14,6 +14,8 @@ export interface Ran {
 export interface Terminal {
   readonly colour?: boolean;
   readonly columns?: number;
+  /** Takes what the command says of how far it is. */
+  readonly progress?: (text: string) => void;
 }
 
 /** Runs `ndots trace` with these words. */
@@ -30,7 +32,7 @@ export async function runCommand(
   command: Command,
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { colour = false, columns = 100 }: Terminal = {},
+  { colour = false, columns = 100, progress = () => undefined }: Terminal = {},
   stdin = '',
 ): Promise<Ran> {
   let out = '';
@@ -38,6 +40,7 @@ export async function runCommand(
   const io: Io = {
     out: (text) => void (out += text),
     err: (text) => void (err += text),
+    progress: (text) => progress(text()),
     env,
     colour,
     columns,
