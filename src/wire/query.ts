@@ -55,6 +55,8 @@ export class Query {
   /** Question type and class. */
   type = 0;
   class = 0;
+  /** The code of the error that it gets, since it is no query that plugins may see (NOTIMP, FORMERR); 0: it is one. */
+  rejection = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
   /** 30-bit hash of the folded name: a small integer, never boxed. */
@@ -127,6 +129,7 @@ export class Query {
     this.#owned = false;
     this.#kept = null;
     this.upstreamFlags = 0;
+    this.rejection = 0;
     this.nameLength = 0;
     this.edns = false;
     this.ednsVersion = 0;
