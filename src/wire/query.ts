@@ -37,6 +37,9 @@ export interface Route {
   readonly view: string;
 }
 
+/** In the place of a query's `screen`: the name was rewritten on the way to a part of a reply. */
+export const renamed: object = {};
+
 /**
  * One query: a view over the bytes it came in. A listener reuses one object for many queries; who needs a query after
  * the chain has returned (because a promise is pending) works on the copy that `keep()` gives.
@@ -98,7 +101,7 @@ export class Query {
   mayWait = true;
   /**
    * Whoever in front looks at the whole reply before the client gets it, and so need not look at parts of it that are asked for on the
-   * way; null: nobody does.
+   * way; null: nobody does; `renamed`: somebody does, but the name that is looked up does not stand in the reply.
    */
   screen: object | null = null;
   /** How many internal look-ups led here (CNAME targets): bounds loops. */
