@@ -1,6 +1,7 @@
 import { bugText, type Log } from '../base/log.ts';
 import { isLater, type Later, type Maybe, whenSettled } from '../base/maybe.ts';
 import type { Clock } from '../base/clock.ts';
+import { RCODE } from '../wire/iana.ts';
 import { Query, type Proto, type Triage } from '../wire/query.ts';
 import { overloaded, silence, type Reply, type Rest } from '../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../wire/stamp.ts';
@@ -159,9 +160,26 @@ export class Intake {
       return false;
     }
     this.counters.rejected.add(1);
+    if (this.proto === 'udp' && !this.#mayReject(outlet, triage)) {
+      outlet.keepSilent(null);
+      return true;
+    }
     outlet.reserve(REJECTION_ROOM);
     outlet.send(writeRejection(triage, this.#query, outlet.out, outlet.at), null);
     return true;
+  }
+
+  /** Whether the server lets the error out: one to a forged address would reach somebody else. */
+  #mayReject(outlet: Outlet, triage: 'formerr' | 'notimp'): boolean {
+    const query = this.#query;
+    outlet.identify(query);
+    query.rejection = triage === 'formerr' ? RCODE.FORMERR : RCODE.NOTIMP;
+    try {
+      return this.#serve(query) !== silence;
+    } catch (error) {
+      this.#log.error(`${this.proto} listener: ${bugText(error)}`);
+      return true;
+    }
   }
 
   /** @param reply null: the server broke its promise not to throw, SERVFAIL is the last resort */

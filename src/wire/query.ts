@@ -37,6 +37,9 @@ export interface Route {
   readonly view: string;
 }
 
+/** In the place of a query's `screen`: the name was rewritten on the way to a part of a reply. */
+export const renamed: object = {};
+
 /**
  * One query: a view over the bytes it came in. A listener reuses one object for many queries; who needs a query after
  * the chain has returned (because a promise is pending) works on the copy that `keep()` gives.
@@ -55,6 +58,8 @@ export class Query {
   /** Question type and class. */
   type = 0;
   class = 0;
+  /** The code of the error that it gets, since it is no query that plugins may see (NOTIMP, FORMERR); 0: it is one. */
+  rejection = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
   /** 30-bit hash of the folded name: a small integer, never boxed. */
@@ -96,7 +101,7 @@ export class Query {
   mayWait = true;
   /**
    * Whoever in front looks at the whole reply before the client gets it, and so need not look at parts of it that are asked for on the
-   * way; null: nobody does.
+   * way; null: nobody does; `renamed`: somebody does, but the name that is looked up does not stand in the reply.
    */
   screen: object | null = null;
   /** How many internal look-ups led here (CNAME targets): bounds loops. */
@@ -129,6 +134,7 @@ export class Query {
     this.#owned = false;
     this.#kept = null;
     this.upstreamFlags = 0;
+    this.rejection = 0;
     this.nameLength = 0;
     this.edns = false;
     this.ednsVersion = 0;

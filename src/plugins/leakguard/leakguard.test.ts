@@ -194,8 +194,129 @@ describe('leakguard', () => {
     await excepted.world.close();
   });
 
+  test('a name of the cluster stays here, whatever stands behind the zone of the cluster', async () => {
+    const { world, network } = await serve('leakguard cluster.local k8s k8s.example.com');
+    for (const question of [
+      'backend.shop.cluster.local.corp.example. A',
+      'CLUSTER.local.corp.example. TYPE65',
+      'backend.shop.svc.cluster.local.shop.svc.corp.example. AAAA',
+      'backend.shop.svc.k8s.corp.example. A',
+      'backend.shop.svc.k8s.example.com.br. A',
+    ])
+      assert.equal((await world.ask(question)).rcode, RCODE.NXDOMAIN, question);
+    assert.deepEqual(network.asked, []);
+    // These may be anybody's: a zone that is public elsewhere, or one label of a name.
+    for (const question of [
+      'www.k8s.example.com.br. A',
+      'registry.k8s.io. A',
+      'a.svc.corp.example. A',
+    ])
+      await world.ask(question);
+    assert.equal(network.asked.length, 3);
+    await world.close();
+  });
+
+  test('behind the search domains of the nodes, names of services stay here', async () => {
+    const { world, network } = await serve('leakguard {\n search corp.example eu.corp.example\n }');
+    for (const [question, zone] of [
+      ['backend.shop.svc.corp.example. A', 'svc.corp.example.'],
+      ['_http._tcp.backend.shop.SVC.eu.Corp.Example. SRV', 'svc.eu.corp.example.'],
+      ['10-0-0-1.shop.pod.corp.example. AAAA', 'pod.corp.example.'],
+      ['backend.cluster.local.corp.example. A', 'cluster.local.corp.example.'],
+    ] as const) {
+      const reply = await world.ask(question);
+      assert.deepEqual(
+        [reply.rcode, reply.authority[0]?.name.toLowerCase()],
+        [RCODE.NXDOMAIN, zone],
+        question,
+      );
+    }
+    assert.deepEqual(network.asked, []);
+    for (const question of [
+      'backend.corp.example. A',
+      'svc.corp.example.org. A',
+      'a.svc.de.corp.example. A',
+    ])
+      await world.ask(question);
+    assert.equal(network.asked.length, 3);
+    await world.close();
+  });
+
+  test('search domains of any length are taken', async () => {
+    const long = `${'a'.repeat(60)}.`.repeat(4);
+    const { world } = await serve(`leakguard {\n search . ${long} ${long.slice(3)}\n }`);
+    assert.equal((await world.ask('a.example. A')).rcode, RCODE.NOERROR);
+    await world.close();
+  });
+
+  test('names whose last label no top-level domain can have: addresses, cut and mistyped names', async () => {
+    const { world, network } = await serve();
+    for (const question of [
+      '10.0.0.1. A',
+      '2001:db8::1.example:. AAAA',
+      '_http._tcp. SRV',
+      String.raw`backend.shop.svc.cluster.local\032. A`,
+      String.raw`backend.shop.svc.cluster.local\010. A`,
+      String.raw`backend.shop.svc.cluster.local\000. TXT`,
+      String.raw`backend.shop.svc.cluster\.local. A`,
+      String.raw`backend.shop.svc.cluster.local\.. A`,
+      String.raw`a.\255\254. A`,
+      'a.-. A',
+    ]) {
+      const reply = await world.ask(question, { edns: true });
+      assert.equal(reply.rcode, RCODE.NXDOMAIN, question);
+      assert.match(printMessage(reply), /EDE: 15 .*no top-level domain/, question);
+    }
+    assert.deepEqual(network.asked, []);
+    for (const question of ['a.xn--p1ai. A', 'a.X--1. A', '1.example. A', '_dmarc.example. TXT'])
+      await world.ask(question);
+    assert.equal(network.asked.length, 4);
+    await world.clock.advance(10_000);
+    assert.match(
+      world.metrics(),
+      /ndots_leakguard_stopped_total\{reason="impossible_name"[^}]*\} 10\n/,
+    );
+    await world.close();
+    const allowed = await serve('leakguard {\n allow impossible_names\n }');
+    await allowed.world.ask('10.0.0.1. A');
+    assert.equal(allowed.network.asked.length, 1);
+    await allowed.world.close();
+  });
+
+  test('names below private reverse zones stay here, whole or in part, of any type and spelling', async () => {
+    const { world, network } = await serve();
+    for (const question of [
+      '0.0.10.In-Addr.ARPA. NS',
+      '10.in-addr.arpa. TXT',
+      'lb._dns-sd._udp.0.0.0.10.in-addr.arpa. PTR',
+      String.raw`1\.2.168.192.in-addr.arpa. PTR`,
+      '0/25.1.168.192.in-addr.arpa. CNAME',
+      'd.f.ip6.arpa. PTR',
+      '0.d.F.ip6.arpa. PTR',
+      '0.8.e.f.ip6.arpa. PTR',
+      'b.e.f.ip6.ARPA. A',
+      'zz.c.f.ip6.arpa. ANY',
+      '255.255.255.255.in-addr.arpa. PTR',
+    ]) {
+      await world.ask(question);
+      assert.deepEqual(network.asked, [], question);
+    }
+    // What lies above is public: resolvers that ask label by label (RFC 9156) need it.
+    for (const question of [
+      '172.in-addr.arpa. NS',
+      'e.f.ip6.arpa. NS',
+      'f.ip6.arpa. NS',
+      'in-addr.arpa. NS',
+    ])
+      await world.ask(question);
+    assert.equal(network.asked.length, 4);
+    await world.close();
+  });
+
   test('property: an address has a reverse name that stays here exactly if it is private', async () => {
-    const zones = localZones([], new Set(['special_name'])).map(({ origin }) => printName(origin));
+    const zones = localZones([], [], new Set(['special_name'])).map(({ origin }) =>
+      printName(origin),
+    );
     const isPrivate = ([a, b, c]: readonly number[]): boolean =>
       a === 10 ||
       a === 0 ||

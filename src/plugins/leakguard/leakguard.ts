@@ -14,12 +14,18 @@ import {
 } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
-import { foldName, parseName, ROOT, type WireName } from '../../wire/name.ts';
+import { parseName, ROOT, type WireName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
 import { SECTION, type Section } from '../../wire/writer.ts';
 import { ZoneDirectory } from '../../zone/zone-directory.ts';
-import { localZones, type LocalZone, type Reason } from './local-zones.ts';
+import {
+  localZones,
+  namesInside,
+  type InsideName,
+  type LocalZone,
+  type Reason,
+} from './local-zones.ts';
 
 const syntax = directive({
   name: 'leakguard',
@@ -31,8 +37,15 @@ const syntax = directive({
     }),
   },
   properties: {
-    allow: list('allow', choice('single_labels', 'private_reverse', 'special_names'), {
-      help: 'what goes to upstreams all the same',
+    allow: list(
+      'allow',
+      choice('single_labels', 'private_reverse', 'special_names', 'impossible_names'),
+      {
+        help: 'what goes to upstreams all the same',
+      },
+    ),
+    search: zoneList('search', {
+      help: "search domains of the nodes: what is a name of the cluster's with one of them behind it stays here, too",
     }),
     except: zoneList('except', { help: 'names that go to upstreams all the same' }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
@@ -45,9 +58,6 @@ const syntax = directive({
 
 /** What is asked of top-level domains by whoever validates or looks for servers. */
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
-/** The labels that names of the cluster have in front of its zone. */
-const KINDS = [Uint8Array.of(3, 0x73, 0x76, 0x63), Uint8Array.of(3, 0x70, 0x6f, 0x64)];
-const KIND_SIZE = 4;
 /** As the empty zones of RFC 6303 section 3 have it. */
 const mailbox = parseName('nobody.invalid.');
 
@@ -63,9 +73,9 @@ class LeakGuard {
   readonly #next: Next;
   readonly #zones = new ZoneDirectory<LocalZone>();
   readonly #except: ZoneMatch;
-  /** `svc.ZONE` and `pod.ZONE` of each cluster zone, without the root. */
-  readonly #inside: readonly Uint8Array[];
+  readonly #inside: readonly InsideName[];
   readonly #singleLabels: boolean;
+  readonly #impossible: boolean;
   readonly #errors: Readonly<Record<Reason, readonly ExtendedError[]>>;
   readonly #stopped: (route: Route, reason: Reason) => void;
   readonly #client = new ClientPrefix(32, 128);
@@ -78,16 +88,17 @@ class LeakGuard {
     const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
     const allowed = new Set(options.allow.map((word) => reasons[word]));
     // Of two for one name the first counts.
-    for (const zone of localZones(clusters, allowed).toReversed()) this.#zones.put(zone);
+    for (const zone of localZones(clusters, options.search ?? [], allowed).toReversed())
+      this.#zones.put(zone);
     this.#except = new ZoneMatch(options.except ?? []);
-    this.#inside = clusters.flatMap((zone) =>
-      KINDS.map((kind) => Buffer.concat([kind, foldName(parseName(zone)).subarray(0, -1)])),
-    );
+    this.#inside = namesInside(clusters);
     this.#singleLabels = !allowed.has('single_label');
+    this.#impossible = !allowed.has('impossible_name');
     this.#errors = {
       cluster: because('names of the cluster are not asked for outside'),
       single_label: because('single labels are not asked for outside'),
       private_reverse: because('private addresses have no names outside (RFC 6303)'),
+      impossible_name: because('there is no top-level domain that is written so'),
       special_name: because('a special-use name is not asked for outside (RFC 6761)'),
     };
     const { metrics, clock } = context;
@@ -120,9 +131,10 @@ class LeakGuard {
         : this.#next(query);
     }
     const at = this.#clusterNameIn(folded, nameLength);
-    return at < 0
-      ? this.#next(query)
-      : this.#stop(query, 'cluster', folded.slice(at, nameLength), false);
+    if (at >= 0) return this.#stop(query, 'cluster', folded.slice(at, nameLength), false);
+    return this.#impossible && !isPossible(folded, nameLength)
+      ? this.#stop(query, 'impossible_name', ROOT, false)
+      : this.#next(query);
   };
 
   /**
@@ -130,11 +142,9 @@ class LeakGuard {
    * (`backend.shop.svc.cluster.local.corp.example.`). -1: nowhere.
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
-    for (let at = 0; at < length - 1; at += name[at]! + 1) {
-      if (name[at] !== KIND_SIZE - 1) continue;
-      for (const zone of this.#inside)
-        if (at + zone.length < length && holds(name, at, zone)) return at + KIND_SIZE;
-    }
+    for (let at = 0; at < length - 1; at += name[at]! + 1)
+      for (const { bytes, zoneAt } of this.#inside)
+        if (at + bytes.length < length && holds(name, at, bytes)) return at + zoneAt;
     return -1;
   }
 
@@ -176,10 +186,33 @@ const reasons = {
   single_labels: 'single_label',
   private_reverse: 'private_reverse',
   special_names: 'special_name',
+  impossible_names: 'impossible_name',
 } as const satisfies Record<string, Reason>;
 
 function because(text: string): readonly ExtendedError[] {
   return [{ code: EDE.BLOCKED, text }];
+}
+
+/** Whether the last label is one that a top-level domain can have: letters first, then digits and hyphens (RFC 3696 section 2). */
+function isPossible(name: Uint8Array, length: number): boolean {
+  if (length === 1) return true;
+  let last = 0;
+  for (let at = 0; at < length - 1; at += name[at]! + 1) last = at;
+  if (!isLetter(name[last + 1]!)) return false;
+  for (let at = last + 2; at < length - 1; at++) {
+    const byte = name[at]!;
+    if (!isLetter(byte) && !(byte >= DIGIT && byte < DIGIT + 10) && byte !== HYPHEN) return false;
+  }
+  return true;
+}
+
+const DIGIT = 0x30;
+const HYPHEN = 0x2d;
+const LETTER = 0x61;
+
+/** In a folded name. */
+function isLetter(byte: number): boolean {
+  return byte >= LETTER && byte < LETTER + 26;
 }
 
 function holds(name: Uint8Array, at: number, part: Uint8Array): boolean {
@@ -198,6 +231,7 @@ function counter({ metrics }: WorkerContext): (route: Route, reason: Reason) => 
     single_label: stopped.with(server, view, 'single_label'),
     private_reverse: stopped.with(server, view, 'private_reverse'),
     special_name: stopped.with(server, view, 'special_name'),
+    impossible_name: stopped.with(server, view, 'impossible_name'),
   }));
   return (route, reason) => countersOf(route)[reason].add(1);
 }

@@ -1,9 +1,14 @@
 /** Names that the public name servers know nothing of, by the RFCs that say so. */
-import { foldName, parseName } from '../../wire/name.ts';
+import { foldName, NAME_MAX, parseName } from '../../wire/name.ts';
 import type { OfZone } from '../../zone/zone-directory.ts';
 
 /** Why a name stays here, as the metrics name it. */
-export type Reason = 'cluster' | 'single_label' | 'private_reverse' | 'special_name';
+export type Reason =
+  | 'cluster'
+  | 'single_label'
+  | 'private_reverse'
+  | 'special_name'
+  | 'impossible_name';
 
 /** A zone whose names stay here. */
 export interface LocalZone extends OfZone {
@@ -64,8 +69,13 @@ function numbered(from: number, to: number): readonly number[] {
 /**
  * All zones whose names stay here.
  * @param clusters absolute names
+ * @param searched the search domains of the nodes, absolute
  */
-export function localZones(clusters: readonly string[], allowed: ReadonlySet<Reason>): LocalZone[] {
+export function localZones(
+  clusters: readonly string[],
+  searched: readonly string[],
+  allowed: ReadonlySet<Reason>,
+): LocalZone[] {
   const zones = (texts: readonly string[], reason: Reason, registered: boolean): LocalZone[] =>
     allowed.has(reason)
       ? []
@@ -73,7 +83,42 @@ export function localZones(clusters: readonly string[], allowed: ReadonlySet<Rea
   return [
     ...zones(clusters, 'cluster', false),
     ...zones(cutShort, 'cluster', true),
+    ...zones(
+      searched
+        .flatMap((domain) => [...cutShort, ...clusters].map((name) => name + domain))
+        .filter((name) => !name.endsWith('..') && name.length < NAME_MAX),
+      'cluster',
+      false,
+    ),
     ...zones(privateReverse, 'private_reverse', true),
     ...zones(specialNames, 'special_name', true),
   ];
+}
+
+/** A name of the cluster that something may stand behind. */
+export interface InsideName {
+  /** Wire form, lower case, without the root. */
+  readonly bytes: Uint8Array;
+  /** Where the cluster's zone begins in it. */
+  readonly zoneAt: number;
+}
+
+/** Top-level domains that are nobody's. */
+const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
+
+/**
+ * What tells in the middle of a name that it is one of the cluster's: `svc` or `pod` before the zone, and the zone alone where it can be
+ * no beginning of a public name, as `cluster.local` but not `k8s.example.com`, behind which `.br` may stand.
+ * @param clusters absolute names
+ */
+export function namesInside(clusters: readonly string[]): readonly InsideName[] {
+  const inside = (text: string, zoneAt: number): InsideName => ({
+    bytes: foldName(parseName(text)).subarray(0, -1),
+    zoneAt,
+  });
+  return clusters.flatMap((zone) =>
+    NOBODYS.test(zone)
+      ? [inside(zone, 0)]
+      : cutShort.map((kind) => inside(kind + zone, kind.length)),
+  );
 }

@@ -2,7 +2,7 @@
 import { optionBytes, optionsIn, type EdnsOption } from '../../wire/edns.ts';
 import { HEADER, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
-import { Query } from '../../wire/query.ts';
+import { Query, renamed } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
 import type { ReplyRule, Turn } from './rule.ts';
 
@@ -44,6 +44,8 @@ export class ChangedQuery implements Turn {
   rename(name: string): void {
     try {
       this.#query = this.#query.asking(parseName(name));
+      // Who looks at the whole reply would not see this name in it.
+      if (this.#query.screen !== null) this.#query.screen = renamed;
     } catch (error) {
       if (!(error instanceof NameError)) throw error;
       this.failed = new Error(`invalid name after rewrite: ${name}`, { cause: error });

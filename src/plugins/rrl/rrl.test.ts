@@ -151,6 +151,99 @@ describe('rrl', () => {
     await world.close();
   });
 
+  test('errors that messages get which are no query count as others do', async () => {
+    const messages = {
+      'an opcode that nobody knows': [0, 1, 0x10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1],
+      'two questions': [0, 1, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1],
+      'half a question': [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0x77],
+      'a version of EDNS that nobody knows': [
+        0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1, 0, 0, 41, 4, 0xd0, 0, 1, 0, 0, 0, 0,
+      ],
+    };
+    for (const limits of ['errors-per-second 2', 'all-per-second 2', 'requests-per-second 2'])
+      for (const [what, bytes] of Object.entries(messages)) {
+        const world = await makeWorld(
+          `example.org {\n prometheus 127.0.0.1:0\n rrl {\n ${limits}\n exempt-clients 192.0.2.0/24\n }\n whoami\n}`,
+        );
+        const fatesOf = async (times: number, options: AskOptions = {}): Promise<string> => {
+          let text = '';
+          for (let i = 0; i < times; i++)
+            text += (await world.send(Uint8Array.from(bytes), options)) === null ? '-' : '.';
+          return text;
+        };
+        assert.equal(await fatesOf(5), '..---', `${limits}: ${what}`);
+        assert.equal(await fatesOf(4, { client: '192.0.2.1' }), '....');
+        assert.equal(await fatesOf(4, { proto: 'tcp' }), '....');
+        assert.match(world.metrics(), /ndots_rrl_dropped_total\{[^}]*\} 3\n/);
+        await world.close();
+      }
+  });
+
+  test('requests-per-second covers queries that no server block takes', async () => {
+    const world = await makeWorld(
+      'example.org {\n prometheus 127.0.0.1:0\n rrl {\n requests-per-second 2\n }\n whoami\n}',
+    );
+    assert.equal(await fates(world, 5, 'www.example.net. A'), '..---');
+    assert.match(world.metrics(), /ndots_rrl_dropped_total\{category="request"[^}]*\} 3\n/);
+    await world.close();
+  });
+
+  test('a client is a prefix of any length, and none of no length', async () => {
+    const near = {
+      1: '127.0.0.1',
+      9: '10.127.0.1',
+      24: '10.0.0.255',
+      31: '10.0.0.1',
+      32: '10.0.0.0',
+    };
+    for (const [bits, client] of Object.entries(near)) {
+      const world = await worldWith(
+        `responses-per-second 1`,
+        'slip-ratio 0',
+        `ipv4-prefix-length ${bits}`,
+      );
+      assert.equal(await fates(world, 1, 'www.example.org. A', { client: '10.0.0.0' }), '.');
+      assert.equal(await fates(world, 1, 'www.example.org. A', { client }), '-', bits);
+      assert.equal(
+        await fates(world, 1, 'www.example.org. A', { client: '138.128.1.2' }),
+        '.',
+        bits,
+      );
+      await world.close();
+    }
+    for (const [bits, client, other] of [
+      [1, '7fff::1', 'fd00::1'],
+      [7, 'fc00::1', '2001:db8::1'],
+      [56, 'fd00:0:0:ff::1', 'fd00:0:0:100::1'],
+      [127, 'fd00::1', 'fd00::2'],
+      [128, 'fd00::', 'fd00::1'],
+    ] as const) {
+      const first = bits === 1 ? '2001:db8::1' : 'fd00::';
+      const world = await worldWith(
+        `responses-per-second 1`,
+        'slip-ratio 0',
+        `ipv6-prefix-length ${bits}`,
+      );
+      assert.equal(await fates(world, 1, 'www.example.org. A', { client: first }), '.');
+      assert.equal(await fates(world, 1, 'www.example.org. A', { client }), '-', String(bits));
+      assert.equal(
+        await fates(world, 1, 'www.example.org. A', { client: other }),
+        '.',
+        String(bits),
+      );
+      await world.close();
+    }
+    for (const line of [
+      'ipv4-prefix-length 0',
+      'ipv4-prefix-length 33',
+      'ipv6-prefix-length 0',
+      'ipv6-prefix-length 129',
+      'ipv4-prefix-length -1',
+      'ipv4-prefix-length 1.5',
+    ])
+      await assert.rejects(worldWith(line), /LENGTH|invalid syntax/, line);
+  });
+
   test('each name and type has its own account; the case of letters makes none', async () => {
     const world = await worldWith('responses-per-second 1', 'slip-ratio 0');
     assert.equal(await fates(world, 1, 'www.example.org. A'), '.');

@@ -109,7 +109,7 @@ class Rrl {
     context.onStart(() => {
       this.#wildcards = context.find(wildcardNames);
     });
-    // Refusals of names that nobody serves here are reflected as well as others.
+    // Refusals of names that nobody serves here, and of what is no query, are reflected as well as others.
     if (all) context.judgeDropped(this.#judgeDropped);
     context.onStop(() => {
       told.cancel();
@@ -169,8 +169,11 @@ class Rrl {
     return slips ? this.#truncated(query) : silence;
   };
 
-  readonly #judgeDropped = (query: Query, reply: Reply): Reply =>
-    this.#isCounted(query) ? this.#judge(reply, query) : reply;
+  readonly #judgeDropped = (query: Query, reply: Reply): Reply => {
+    if (!this.#isCounted(query)) return reply;
+    if (this.#rates[REQUESTS]! > 0 && !this.#allowsQuery(query)) return silence;
+    return this.#limits ? this.#judge(reply, query) : reply;
+  };
 
   #wildcardOf(query: Query): number {
     for (const wildcard of this.#wildcards) {

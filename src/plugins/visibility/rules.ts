@@ -58,15 +58,17 @@ export class ClientRules {
   readonly #own: Uint8Array;
   readonly #rules: readonly Rule[];
 
-  /** @param client its namespace; empty: it is no pod's */
-  constructor(rules: readonly Rule[], client: string) {
-    this.#own = Buffer.from(client);
-    this.#rules = rules.filter(({ from }) =>
-      from.some((pattern) =>
-        client === ''
-          ? pattern.unknown || (pattern.open && pattern.bytes.length === 0)
-          : !pattern.unknown && fits(pattern, this.#own, 0, this.#own.length),
-      ),
+  /** @param client its namespace; empty: it is no pod's; null: whoever sees least, for what anybody may be told in the end */
+  constructor(rules: readonly Rule[], client: string | null) {
+    this.#own = Buffer.from(client ?? '');
+    this.#rules = rules.filter(({ allows, from }) =>
+      client === null
+        ? !allows || from.some(isAnybody)
+        : from.some((pattern) =>
+            client === ''
+              ? pattern.unknown || isAnybody(pattern)
+              : !pattern.unknown && fits(pattern, this.#own, 0, this.#own.length),
+          ),
     );
     this.all = this.#rules.every(({ allows }) => allows);
   }
@@ -78,6 +80,10 @@ export class ClientRules {
       for (const pattern of to) if (fits(pattern, bytes, at, length)) return allows;
     return true;
   }
+}
+
+function isAnybody({ bytes, open }: Pattern): boolean {
+  return open && bytes.length === 0;
 }
 
 function fits({ bytes, open }: Pattern, name: Uint8Array, at: number, length: number): boolean {

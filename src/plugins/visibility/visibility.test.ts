@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { VirtualClock } from '../../base/virtual-clock.ts';
-import { FLAG, RCODE } from '../../wire/iana.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
 import { printMessage } from '../../wire/print.ts';
 import { scriptedNetwork } from '../../../test/kit/upstream.ts';
@@ -45,6 +45,16 @@ const objects = [
       },
     },
   ]),
+  ...[
+    ['there', 'web.team-b.svc.cluster.local'],
+    ['nones', 'nil.team-b.svc.cluster.local'],
+    ['rewritten', 'public.example.org'],
+  ].map(([name, externalName]) => ({
+    ...meta,
+    kind: 'Service',
+    metadata: { name, namespace: 'team-a' },
+    spec: { type: 'ExternalName', externalName },
+  })),
   ...[...clients]
     .filter(([, namespace]) => namespace !== '')
     .map(([ip, namespace]) => ({
@@ -96,6 +106,43 @@ function serve(lines: readonly string[], before = '', pods = 'verified'): Promis
 const from = (client: string): AskOptions => ({ client, edns: true });
 
 describe('visibility', () => {
+  test('an alias of one’s own that leads to what is hidden looks as one that leads nowhere, whatever is asked for', async () => {
+    for (const answer of ['nxdomain', 'refused']) {
+      const world = await serve([...tenants, `answer ${answer}`], 'cache');
+      const seen = async (name: string, type: string): Promise<string> => {
+        const reply = await world.ask(
+          `${name}.team-a.svc.cluster.local. ${type}`,
+          from('10.244.0.1'),
+        );
+        return printMessage({ ...reply, question: [] });
+      };
+      for (const type of ['A', 'AAAA', 'CNAME', 'SRV', 'TXT', 'ANY', 'HTTPS'])
+        assert.equal(await seen('there', type), await seen('nones', type), type);
+      assert.match(await seen('there', 'A'), /status: NOERROR/);
+      await world.close();
+    }
+  });
+
+  test('an alias whose target is rewritten to a hidden name shows nothing of it, and nothing that the memory keeps', async () => {
+    for (const policy of [tenants, ['deny from team-a to team-b']]) {
+      const world = await serve(
+        policy,
+        'cache\n rewrite name exact public.example.org web.team-b.svc.cluster.local',
+      );
+      for (const client of ['10.244.0.4', '10.244.0.1', '10.244.0.2', '10.244.0.1']) {
+        const reply = await world.ask('rewritten.team-a.svc.cluster.local. A', from(client));
+        assert.ok(!reply.answer.some(({ type }) => type === TYPE.A), client);
+      }
+      // Who asks for the rewritten name himself is known.
+      for (const [client, count] of [
+        ['10.244.0.2', 1],
+        ['10.244.0.1', 0],
+      ] as const)
+        assert.equal((await world.ask('public.example.org. A', from(client))).answer.length, count);
+      await world.close();
+    }
+  });
+
   test('a namespace sees itself and what no line denies; NXDOMAIN stands for the rest, with the reason', async () => {
     const world = await serve(tenants, 'cache');
     const seen = async (client: string, namespace: string): Promise<number> =>
@@ -172,7 +219,7 @@ describe('visibility', () => {
       for (const client of order) {
         const reply = await world.ask('alias.team-a.svc.cluster.local. A', from(client));
         const sees = client === '10.244.0.4';
-        assert.equal(reply.rcode, sees ? RCODE.NOERROR : RCODE.NXDOMAIN);
+        assert.equal(reply.rcode, RCODE.NOERROR);
         assert.equal(reply.answer.length, sees ? 2 : 0);
       }
       await world.close();
@@ -358,7 +405,9 @@ cluster.local {
               .flatMap((text) => [...text.matchAll(/([a-z-]+)\.svc\.cluster\.local/g)])
               .map(([, namespace]) => namespace!);
             if (named.some((namespace) => hidden(clients.get(client)!, namespace))) {
-              assert.equal(reply.rcode, RCODE.NXDOMAIN);
+              const [, asked] = /([a-z-]+)\.svc\.cluster\.local/.exec(question) ?? [];
+              const isAlias = asked !== undefined && !hidden(clients.get(client)!, asked);
+              assert.equal(reply.rcode, isAlias ? RCODE.NOERROR : RCODE.NXDOMAIN);
               assert.deepEqual([reply.answer.length, reply.additional.length], [0, 0]);
               assert.equal(reply.flags & FLAG.TC, 0);
             } else assert.deepEqual(shown(reply), free);

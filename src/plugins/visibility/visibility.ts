@@ -1,5 +1,5 @@
 /** `visibility`: which namespaces may resolve the names of which. */
-import { andThen, isLater } from '../../base/maybe.ts';
+import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { flag, lines, setting } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -16,8 +16,9 @@ import {
 import { clientNamespaces, type ClientNamespaces } from '../../server/contract/ports.ts';
 import { EDE, FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
-import type { Query } from '../../wire/query.ts';
+import { renamed, type Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { withQuestion } from '../../wire/requestion.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { NamespaceNames } from './names.ts';
 import { ClientRules, readRule, UNKNOWN } from './rules.ts';
@@ -67,6 +68,8 @@ const syntax = directive({
 const UNWATCHED = 'pods are not watched';
 const nameServer = parseName('ns.dns.');
 const mailbox = parseName('hostmaster.');
+/** Types for private use (RFC 6895 section 3.1), which nobody has records of. */
+const PRIVATE_TYPES = 0xff00;
 /** Namespaces of clients whose rules are remembered. */
 const CLIENTS_MAX = 10_000;
 
@@ -110,6 +113,7 @@ class Visibility {
   readonly #own: boolean[] = [];
   #clients: ClientNamespaces | null = null;
   #rules: ClientRules;
+  readonly #least: ClientRules;
 
   constructor(options: Options<typeof syntax>, context: WorkerContext, next: Next) {
     this.#options = options;
@@ -120,6 +124,7 @@ class Visibility {
       .toSorted((a, b) => b.length - a.length);
     this.#names = new NamespaceNames(this.#zones);
     this.#rules = this.#rulesOf('');
+    this.#least = new ClientRules(options.rules, null);
     const { metrics, clock } = context;
     const denied = metrics.counter(
       'ndots_visibility_denied_total',
@@ -146,10 +151,9 @@ class Visibility {
   readonly link: Next = (query) => {
     // A part of a reply that is looked at as a whole, further up.
     if (query.screen === this) return this.#next(query);
-    const client = this.#isForAll(query) ? '' : (this.#clients?.of(query) ?? '');
+    const client = this.#isForAll(query) ? null : (this.#clients?.of(query) ?? '');
     const rules = (this.#rules = this.#rulesOf(client));
-    if (rules.all) return this.#next(query);
-    if (this.#names.hides(query.folded, query.nameLength, this.#sees) || this.#isTransfer(query)) {
+    if (!rules.all && this.#mayNotAsk(query)) {
       this.#count(query, client);
       if (!this.#options.reportOnly) return this.#deny(query);
     }
@@ -159,28 +163,38 @@ class Visibility {
     inner.screen = this;
     const reply = this.#next(inner);
     inner.screen = before;
+    if (rules.all) return reply;
     if (!isLater(reply)) return this.#judge(reply, query, client);
     return andThen(reply, this.#judgeLater, { query: query.keep(), client });
   };
 
+  #mayNotAsk(query: Query): boolean {
+    return this.#names.hides(query.folded, query.nameLength, this.#sees) || this.#isTransfer(query);
+  }
+
   /**
    * Whether it is asked on the way to a reply of another server block, which may be remembered there for all: what is found must not
-   * depend on who asked. Links of this block that stand behind a memory stand behind this one, too: they are not looked at again.
+   * depend on who asked. Links of this block that stand behind a memory stand behind this one, too: they are not looked at again, unless
+   * the name was rewritten since.
    */
-  #isForAll({ depth, route, via }: Query): boolean {
+  #isForAll({ depth, route, via, screen }: Query): boolean {
     this.#own[route.index] = true;
+    if (screen === renamed) return true;
     return depth > 0 && this.#own[via.index] !== true;
   }
 
-  readonly #judgeLater = (reply: Reply, { query, client }: Asked): Reply =>
+  readonly #judgeLater = (reply: Reply, { query, client }: Asked): Maybe<Reply> =>
     this.#judge(reply, query, client);
 
-  #judge(reply: Reply, query: Query, client: string): Reply {
+  #judge(reply: Reply, query: Query, client: string | null): Maybe<Reply> {
     if (reply.bare) return reply;
     this.#rules = this.#rulesOf(client);
     if (!this.#names.hidesAny(reply, this.#sees)) return reply;
     this.#count(query, client);
-    return this.#options.reportOnly ? reply : this.#deny(query);
+    if (this.#options.reportOnly) return reply;
+    return this.#names.covers(query.folded, query.nameLength)
+      ? this.#withoutData(query)
+      : this.#deny(query);
   }
 
   readonly #sees = (bytes: Uint8Array, at: number, length: number): boolean =>
@@ -191,7 +205,8 @@ class Visibility {
     return (type === TYPE.AXFR || type === TYPE.IXFR) && this.#names.covers(folded, nameLength);
   }
 
-  #rulesOf(client: string): ClientRules {
+  #rulesOf(client: string | null): ClientRules {
+    if (client === null) return this.#least;
     let rules = this.#byClient.get(client);
     if (rules === undefined) {
       if (this.#byClient.size >= CLIENTS_MAX) this.#byClient.clear();
@@ -200,9 +215,9 @@ class Visibility {
     return rules;
   }
 
-  #count(query: Query, client: string): void {
+  #count(query: Query, client: string | null): void {
     this.#denied(query.route).add(1);
-    const key = Buffer.from(client, 'latin1');
+    const key = Buffer.from(client ?? '', 'latin1');
     this.#offenders.add(key, 0, key.length);
   }
 
@@ -217,6 +232,28 @@ class Visibility {
     this.#writeSoa(query, ttlSeconds);
     return writer.finish(RCODE.NXDOMAIN, 'visibility').with({ errors: prohibited });
   }
+
+  /**
+   * To a name that may be seen itself, but leads to one that may not: what is said of it where there is no data, serial and TTL included.
+   * Who may make aliases would find out by any other reply where they lead.
+   */
+  #withoutData(query: Query): Maybe<Reply> {
+    // A type of its own for each type that is asked for, so that each has an age of its own in a memory.
+    const asked = query.asking(query.wireName, PRIVATE_TYPES | (query.type & 0xff));
+    asked.screen = this;
+    const found = this.#next(asked);
+    if (!isLater(found)) return this.#unlessData(found, query);
+    return andThen(found, this.#unlessData, query.keep());
+  }
+
+  readonly #unlessData = (found: Reply, query: Query): Reply => {
+    if (!found.bare && found.rcode === RCODE.NOERROR && found.answers === 0)
+      return withQuestion(found, query);
+    const { writer } = this.#context;
+    writer.reply(query, FLAG.AA);
+    this.#writeSoa(query, this.#options.ttlSeconds);
+    return writer.finish(RCODE.NOERROR, 'visibility');
+  };
 
   /** As the cluster's own: `ns.dns.ZONE`, `hostmaster.ZONE`. */
   #writeSoa(query: Query, ttl: number): void {
@@ -235,5 +272,5 @@ class Visibility {
 
 interface Asked {
   readonly query: Query;
-  readonly client: string;
+  readonly client: string | null;
 }

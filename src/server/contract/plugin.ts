@@ -114,7 +114,10 @@ export interface WorkerContext extends WorkerChannel {
   path(file: string): string;
   /** Tells of queries that no server block took (`zone` label `dropped`), whichever listener they came to. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
-  /** Has replies to such queries judged before they are sent: those of a listener by the first block there that does. */
+  /**
+   * Has replies to such queries judged before they are sent, and the errors that messages get which are none (`Query.rejection`): those of
+   * a listener by the first block there that does.
+   */
   judgeDropped(judge: (query: Query, reply: Reply) => Reply): void;
   /** What the listener of one of `servers` counts in this worker. */
   readonly counters: (server: string) => CountersOf;

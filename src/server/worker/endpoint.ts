@@ -15,7 +15,7 @@ export interface ServedEndpoint {
   /** Told of queries that no block took; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
-  /** Decides whether the reply to such a query is sent; null: it always is. */
+  /** Decides whether the error is sent that such a query gets, or a message that is no query (`Query.rejection`); null: it always is. */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
   /** A plugin threw: counts and logs, or with `debug` ends this worker. @returns SERVFAIL */
   readonly panicked: (error: unknown, query: Query) => Reply;
@@ -43,11 +43,12 @@ export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
 }
 
 function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
+  if (query.rejection !== 0) return refuse(endpoint, query, query.rejection);
   if (query.nameLength === 0) return drop(endpoint, query, RCODE.SERVFAIL);
   if (query.class !== CLASS.IN && !endpoint.anyClass) return drop(endpoint, query, RCODE.REFUSED);
   if (query.edns && query.ednsVersion !== 0) {
     query.udpSize = 0;
-    return failure(RCODE.BADVERS, '');
+    return refuse(endpoint, query, RCODE.BADVERS);
   }
   const served = endpoint.table.match(query);
   if (served === null) return drop(endpoint, query, RCODE.REFUSED);
@@ -60,10 +61,15 @@ function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   return served.chain(query);
 }
 
-function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
+/** An error that stands before any plugin. */
+function refuse(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
   query.route = endpoint.nowhere;
   const refused = failure(rcode, '');
-  const reply = endpoint.judge === null ? refused : endpoint.judge(query, refused);
+  return endpoint.judge === null ? refused : endpoint.judge(query, refused);
+}
+
+function drop(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
+  const reply = refuse(endpoint, query, rcode);
   for (const tell of endpoint.dropped) tell(query, reply);
   return reply;
 }
