@@ -222,19 +222,21 @@ function isNearly(one: Part, other: Part | null): boolean {
   );
 }
 
-/** The few clients that (nearly) all of these are of; null: they are of many. */
+/** The few clients that (nearly) all of these are of; null: they are of many, or of some of which it is not known how much they ask. */
 function fewOf(bad: readonly Moment[], { clients }: Observations): ReadonlySet<string> | null {
   const counts = new Map<string, number>();
   for (const { client } of bad) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
   const few = new Set<string>();
   let theirs = 0;
+  let asked = 0;
   for (const [address, count] of [...counts].toSorted(([, one], [, other]) => other - one)) {
     if (theirs >= THEIRS * bad.length) break;
+    const view = clients.get(address);
+    if (view === undefined) return null;
     few.add(address);
     theirs += count;
+    asked += view.outcomes.asked;
   }
-  const asked = (list: Iterable<string>): number =>
-    [...list].reduce((sum, address) => sum + (clients.get(address)?.outcomes.asked ?? 0), 0);
   const all = clients.list.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-  return few.size < clients.size && asked(few) <= THEIR_SHARE * all ? few : null;
+  return few.size < clients.size && asked <= THEIR_SHARE * all ? few : null;
 }

@@ -1,4 +1,5 @@
 /** Records in the form that is signed, and the order of names (RFC 4034 section 6). */
+import { copyBytes } from '../base/copy-bytes.ts';
 import { TYPE } from '../wire/iana.ts';
 import { firstName, layoutOf } from '../wire/layout.ts';
 import { LOWER, NAME_MAX, type WireName } from '../wire/name.ts';
@@ -52,23 +53,27 @@ export interface SignedSet {
 
 /** The records of an RRset one after the other as they are signed: each once, in order (RFC 4034 sections 3.1.8.1 and 6.3). */
 export function signedRecords({ owner, type, originalTtl, data }: SignedSet): Uint8Array {
-  const sorted = data.toSorted((a, b) => Buffer.compare(a, b));
-  const each = sorted.filter((one, at) => at === 0 || Buffer.compare(one, sorted[at - 1]!) !== 0);
+  const each = data.length === 1 ? data : inOrder(data);
   const head = owner.length + 10;
   const bytes = new Uint8Array(each.reduce((sum, one) => sum + head + one.length, 0));
   const view = new DataView(bytes.buffer);
   let at = 0;
   for (const one of each) {
-    bytes.set(owner, at);
+    copyBytes(owner, 0, bytes, at, owner.length);
     at += owner.length;
     view.setUint16(at, type);
     view.setUint16(at + 2, 1);
     view.setUint32(at + 4, originalTtl);
     view.setUint16(at + 8, one.length);
-    bytes.set(one, at + 10);
+    copyBytes(one, 0, bytes, at + 10, one.length);
     at += 10 + one.length;
   }
   return bytes;
+}
+
+function inOrder(data: readonly Uint8Array[]): readonly Uint8Array[] {
+  const sorted = data.toSorted((a, b) => Buffer.compare(a, b));
+  return sorted.filter((one, at) => at === 0 || Buffer.compare(one, sorted[at - 1]!) !== 0);
 }
 
 /** Labels of a name without the root, and without the `*` of a wildcard (RFC 4034 section 3.1.3). */
@@ -83,7 +88,11 @@ export function labelCount(name: WireName): number {
  * were longer than a name can be, the next one beside it.
  */
 export function nameBehind(name: WireName): WireName {
-  return name.length + 2 <= NAME_MAX ? Uint8Array.of(1, 0, ...name) : nameBeside(name);
+  if (name.length + 2 > NAME_MAX) return nameBeside(name);
+  const behind = new Uint8Array(name.length + 2);
+  behind[0] = 1;
+  copyBytes(name, 0, behind, 2, name.length);
+  return behind;
 }
 
 /** The first name in canonical order that is not below `name` (lower case), of as many labels or fewer. */

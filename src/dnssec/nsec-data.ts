@@ -1,14 +1,22 @@
 /** NSEC records: what is not there (RFC 4034 section 4). */
+import { copyBytes } from '../base/copy-bytes.ts';
 import type { WireName } from '../wire/name.ts';
 import { typeSet } from '../wire/record/type-field.ts';
 import { MessageWriter } from '../wire/writer.ts';
 
 const writer = new MessageWriter(false);
 
-/** NSEC data: the next name in full, then the types as bitmaps (RFC 4034 section 4.1). */
-export function nsecData(next: WireName, types: readonly number[]): Uint8Array {
+/** NSEC data: the next name in full, then what types there are (RFC 4034 section 4.1). @param types as `typeBitmaps` makes them */
+export function nsecData(next: WireName, types: Uint8Array): Uint8Array {
+  const data = new Uint8Array(next.length + types.length);
+  copyBytes(next, 0, data, 0, next.length);
+  copyBytes(types, 0, data, next.length, types.length);
+  return data;
+}
+
+/** A set of types in wire form (RFC 4034 section 4.1.2). */
+export function typeBitmaps(types: readonly number[]): Uint8Array {
   writer.begin(0, 0);
-  writer.name(next, false);
   typeSet.write(types, writer);
-  return writer.take().subarray(12);
+  return writer.take().slice(12);
 }

@@ -1,4 +1,5 @@
 /** RRSIG records: what is signed, and the data that comes of it (RFC 4034 section 3). */
+import { copyBytes } from '../base/copy-bytes.ts';
 import { Later } from '../base/maybe.ts';
 import type { WireName } from '../wire/name.ts';
 import { labelCount, type SignedSet } from './canonical.ts';
@@ -64,7 +65,7 @@ function signatureHead(
 
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   const both = new Uint8Array(first.length + second.length);
-  both.set(first);
-  both.set(second, first.length);
+  copyBytes(first, 0, both, 0, first.length);
+  copyBytes(second, 0, both, first.length, second.length);
   return both;
 }

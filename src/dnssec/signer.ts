@@ -14,8 +14,8 @@ export interface Signer {
 }
 
 /**
- * Signs in the threads that the runtime has for such work: the thread that asks goes on. Handing a signature over and back takes half as
- * much processor time again as making one with a quick algorithm does.
+ * Signs in the threads that the runtime has for such work: the thread that asks goes on. Handing a signature over and back takes more
+ * processor time than making one with a quick algorithm does.
  */
 export class PoolSigner implements Signer {
   readonly pair: KeyPair;
@@ -66,13 +66,14 @@ export class TurnSigner implements Signer {
   }
 }
 
-/**
- * Who signs best with this key where so many processors may be used: with one of them, threads beside it only cost, unless the algorithm
- * takes so long that everybody else would have to wait.
- */
-export function signerFor(pair: KeyPair, processors: number): Signer {
-  const { quick } = algorithms.get(pair.algorithm)!;
-  return quick && processors === 1 ? new TurnSigner(pair) : new PoolSigner(pair);
+/** Who signs with this key: the thread that asks, unless the algorithm takes so long that everybody else would have to wait. */
+export function signerFor(pair: KeyPair): Signer {
+  return isQuick(pair) ? new TurnSigner(pair) : new PoolSigner(pair);
+}
+
+/** Whether a signature takes less time than to hand it to another thread and back is worth. */
+export function isQuick({ algorithm }: KeyPair): boolean {
+  return algorithms.get(algorithm)!.quick;
 }
 
 /** A key as `node:crypto` takes it. */

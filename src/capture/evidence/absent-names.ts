@@ -26,17 +26,14 @@ export class AbsentNames {
 
   add(lookup: SeenLookup): void {
     const last = lookup.candidates.at(-1);
-    // What exists for one type exists: that is a server's fault, and no program's.
-    if (lookup.exchanges.some(({ name, rcode }) => name === last && rcode === RCODE.NOERROR))
-      return;
-    const queries = lookup.exchanges.filter(
-      ({ name, type, rcode }) =>
-        name === last &&
-        rcode === RCODE.NXDOMAIN &&
-        // Names of addresses are made by nobody: most addresses have none.
-        type !== TYPE.PTR &&
-        !isServiceConfig(name, type),
-    ).length;
+    let queries = 0;
+    for (const { name, type, rcode } of lookup.exchanges) {
+      if (name !== last) continue;
+      // What exists for one type exists: that is a server's fault, and no program's.
+      if (rcode === RCODE.NOERROR) return;
+      // Names of addresses are made by nobody: most addresses have none.
+      if (rcode === RCODE.NXDOMAIN && type !== TYPE.PTR && !isServiceConfig(name, type)) queries++;
+    }
     if (last === undefined || queries === 0) return;
     this.queries += queries;
     this.lookups++;

@@ -30,14 +30,21 @@ export class Flows {
   /** That of the exchange, made on first use; null once there are too many. */
   at(exchange: SeenExchange): FlowView | null {
     const { client, server } = exchange;
-    if (!this.#servers.has(server.address) && this.#servers.size < this.#most)
-      this.#servers.set(server.address, this.#servers.size);
+    let number = this.#servers.get(server.address);
+    if (number === undefined) {
+      number = this.#servers.size;
+      // As many servers as flows: there is no place for one more.
+      if (number < this.#most) this.#servers.set(server.address, number);
+    }
     this.#present = exchange;
-    return this.#flows.at(client.address, this.#ends(exchange), this.#make);
+    return this.#flows.at(client.address, number * PORTS + client.port, this.#make);
   }
 
   get(exchange: Ends): FlowView | undefined {
-    return this.#flows.get(exchange.client.address, this.#ends(exchange));
+    const { client, server } = exchange;
+    const number = this.#servers.get(server.address);
+    if (number === undefined) return undefined;
+    return this.#flows.get(client.address, number * PORTS + client.port);
   }
 
   get size(): number {
@@ -65,10 +72,5 @@ export class Flows {
   to(server: string): readonly FlowView[] {
     this.#byServer ??= Map.groupBy(this.list, (flow) => flow.server);
     return this.#byServer.get(server) ?? [];
-  }
-
-  /** A server without a number has no flow. */
-  #ends({ client, server }: Ends): number {
-    return (this.#servers.get(server.address) ?? this.#most) * PORTS + client.port;
   }
 }

@@ -239,8 +239,10 @@ export class Observations {
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
     this.ways.add(exchange, isOwn);
-    this.servers.at(server.address, newServer)?.add(exchange, isOwn);
-    this.replays.at(server.address, newReplay)?.add(exchange);
+    const view = this.servers.at(server.address, newServer);
+    view?.add(exchange, isOwn);
+    // Who is not among the first servers is not among the first few of them.
+    if (view !== null) this.replays.at(server.address, newReplay)?.add(exchange);
     this.lines.at(server.address, newLine)?.add(exchange);
     const behind = exchange.hops.at(-1)?.server.address;
     if (behind !== undefined && behind !== server.address) {
@@ -282,10 +284,13 @@ export class Observations {
           this.wasted++;
     const slow = endMs - startMs > SLOW_MS;
     if (slow) this.slowLookups++;
-    const wrong = exchanges.some(
-      (each) => isLost(each) || each.rcode === RCODE.SERVFAIL || each.rcode === RCODE.REFUSED,
-    );
-    const found = exchanges.some(({ answers, rcode }) => answers > 0 && rcode === RCODE.NOERROR);
+    let wrong = false;
+    let found = false;
+    for (const each of exchanges) {
+      const { answers, rcode } = each;
+      if (isLost(each) || rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) wrong = true;
+      if (answers > 0 && rcode === RCODE.NOERROR) found = true;
+    }
     const isMade =
       found &&
       last !== undefined &&

@@ -165,7 +165,15 @@ export class Pairing {
     const exchange = new PairedExchange(message, head, client, server, attempt, this.#copies);
     const { ipId, ttl, port } = message;
     const waiting: Waiting = {
-      ...{ exchange, earlier, key, hopKeys: null, question, ipId, ttl, port, hop: null },
+      exchange,
+      earlier,
+      key,
+      hopKeys: null,
+      question,
+      ipId,
+      ttl,
+      port,
+      hop: null,
     };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);

@@ -1,4 +1,5 @@
 /** Which types the denials claim for a name: all it could have, since what it has is not known here. */
+import { typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { TYPE } from '../../wire/iana.ts';
 
 /** How a name stands in the zone. */
@@ -16,9 +17,27 @@ const atApex: readonly number[] = [
 ];
 const atCut: readonly number[] = [TYPE.NS, TYPE.RRSIG, TYPE.NSEC];
 
-/** The types that a denial of `denied` claims; NSEC itself cannot be denied by an NSEC record. */
-export function claimedTypes(standing: Standing, denied: number): readonly number[] {
-  if (standing === 'cut') return atCut;
-  const types = standing === 'apex' ? atApex : possible;
-  return denied === TYPE.NSEC ? types : types.filter((type) => type !== denied);
+const claimed: Readonly<Record<Standing, readonly number[]>> = {
+  apex: atApex,
+  cut: atCut,
+  name: possible,
+};
+/** By standing and what is left out: there are some dozens, and each denial needs one. */
+const made: Readonly<Record<Standing, Map<number, Uint8Array>>> = {
+  apex: new Map(),
+  cut: new Map(),
+  name: new Map(),
+};
+
+/** The types that a denial of `denied` claims, as an NSEC record has them; NSEC itself cannot be denied by one. */
+export function claimedTypes(standing: Standing, denied: number): Uint8Array {
+  const types = claimed[standing];
+  const isLeftOut = standing !== 'cut' && denied !== TYPE.NSEC && types.includes(denied);
+  const leftOut = isLeftOut ? denied : 0;
+  let bitmaps = made[standing].get(leftOut);
+  if (bitmaps === undefined) {
+    bitmaps = typeBitmaps(types.filter((type) => type !== leftOut));
+    made[standing].set(leftOut, bitmaps);
+  }
+  return bitmaps;
 }

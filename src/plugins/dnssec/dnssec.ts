@@ -9,7 +9,7 @@ import { byteSize, integer } from '../../corefile/values.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { readKeyPair } from '../../dnssec/key-file.ts';
 import type { KeyPair } from '../../dnssec/key-pair.ts';
-import { signerFor } from '../../dnssec/signer.ts';
+import { isQuick, signerFor } from '../../dnssec/signer.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
 import { parseName, printName, suffixAt } from '../../wire/name.ts';
 import { DnssecMetrics } from './counters.ts';
@@ -74,10 +74,10 @@ const syntax = directive({
   },
 });
 
-/** RRsets that are signed before others have their turn again, where one processor does all: well under a millisecond. */
+/** RRsets that are signed before others have their turn again: well under a millisecond. */
 const IN_A_TURN = 8;
 
-/** Signs on the way back. The main thread reads the keys; each worker signs, in threads that the runtime has for that. */
+/** Signs on the way back. The main thread reads the keys; each worker signs what is quickly signed, and has the rest signed by threads of the runtime. */
 export const dnssec: Plugin = definePlugin({
   syntax,
   control({ keys, zones: names }, context) {
@@ -114,14 +114,15 @@ export const dnssec: Plugin = definePlugin({
       const pairs = message as readonly KeyPair[];
       if (pairs.length === 0) return;
       const processors = availableParallelism();
+      const inTurns = processors === 1 || pairs.every(isQuick);
       const made = new DnssecLink({
         zones: new SignedZones(names),
         pairs,
         signatures: new Signatures({
-          signers: pairs.map((pair) => signerFor(pair, processors)),
+          signers: pairs.map((pair) => signerFor(pair)),
           capacity,
           most: signing,
-          atOnce: processors === 1 ? IN_A_TURN : Math.floor(processors / 2),
+          atOnce: inTurns ? IN_A_TURN : Math.floor(processors / 2),
           clock: context.clock,
           onBusy: (change) => metrics.signing.add(change),
         }),

@@ -55,7 +55,7 @@ export class FoundSets {
   }
 
   find(section: Section, owner: WireName, type: number): FoundSet | null {
-    return this.#sets.get(keyOf(section, owner, type)) ?? null;
+    return this.#sets.size === 0 ? null : (this.#sets.get(keyOf(section, owner, type)) ?? null);
   }
 
   /** The first RRset of a type in a section. */
@@ -65,7 +65,7 @@ export class FoundSets {
   }
 
   isSigned({ section, owner, type }: FoundSet): boolean {
-    return this.#signed.has(keyOf(section, owner, type));
+    return this.#signed.size > 0 && this.#signed.has(keyOf(section, owner, type));
   }
 }
 

@@ -86,6 +86,7 @@ export class Judgement {
     const { type, folded, nameLength } = this.#query;
     let name: WireName = folded.slice(0, nameLength);
     let nameAt = this.#reply.start + HEADER.SIZE;
+    if (this.#reply.answers === 0) return { name, nameAt, found: false };
     for (let links = 0; links <= CHAIN_MAX; links++) {
       if (type === TYPE.ANY && this.#reply.answers > 0) return { name, nameAt, found: true };
       if (sets.find(SECTION.answer, name, type) !== null) return { name, nameAt, found: true };

@@ -15,6 +15,8 @@ const AFTER = 8 * DAY;
 /** Signatures are made anew so long before they end, and are not given away any more so long before. */
 const RENEW = 2 * DAY;
 const LAST = HOUR;
+/** Places for marks; a power of two. */
+const MADE = 16_384;
 
 /** The signatures over one RRset. */
 export interface Signed {
@@ -69,7 +71,7 @@ export function wanted(set: SignedSet, zone: WireName): Wanted {
   return { set, records, zone, key };
 }
 
-/** The store of one worker. When it is full, what has not been used since goes first. */
+/** The store of one worker. When it is full, what has not been used since goes first; denials are kept when they are made again. */
 export class Signatures {
   readonly #parts: SignaturesParts;
   readonly #entries = new Map<string, Entry>();
@@ -78,6 +80,8 @@ export class Signatures {
   #queue: Wanted[] = [];
   #next = 0;
   #running = 0;
+  /** Marks of denials that were signed, by what their keys begin with. */
+  readonly #made = new Uint32Array(MADE);
   readonly #ofKeys: readonly Signer[];
   readonly #ofRest: readonly Signer[];
 
@@ -134,25 +138,26 @@ export class Signatures {
     this.#next = 0;
   }
 
-  #sign({ key, set, records, zone }: Wanted): void {
+  #sign(what: Wanted): void {
+    const { set, records, zone } = what;
     this.#running++;
     const now = this.#now();
     const validity = { inception: now - BEFORE, expiration: now + AFTER };
     const signers = set.type === TYPE.DNSKEY ? this.#ofKeys : this.#ofRest;
     signSet(set, records, zone, signers, validity).settle(
-      (made) => this.#end(key, null, { records: made, ...validity }),
-      (error) => this.#end(key, error, null),
+      (made) => this.#end(what, null, { records: made, ...validity }),
+      (error) => this.#end(what, error, null),
       undefined,
     );
   }
 
-  #end(key: string, error: unknown, signed: Signed | null): void {
+  #end({ key, set: { type } }: Wanted, error: unknown, signed: Signed | null): void {
     const waiters = this.#making.get(key)!;
     this.#making.delete(key);
     this.#running--;
     this.#begin();
     this.#parts.onBusy(-1);
-    if (signed !== null) this.#put(key, signed);
+    if (signed !== null && (type !== TYPE.NSEC || this.#wasMade(key))) this.#put(key, signed);
     for (const waiter of waiters) waiter(error, signed);
   }
 
@@ -164,18 +169,33 @@ export class Signatures {
       return;
     }
     if (this.#parts.capacity === 0) return;
-    while (entries.size >= this.#parts.capacity) this.#evict();
+    if (entries.size >= this.#parts.capacity) this.#makeRoom();
     entries.set(key, { signed, used: false });
   }
 
-  /** Removes the oldest that was not used; those that were get another round. */
-  #evict(): void {
+  /** Removes the oldest that were not used, several at once: each look for the first of a Map passes what was deleted before it. */
+  #makeRoom(): void {
+    const most = Math.ceil(0.99 * this.#parts.capacity) - 1;
     for (const [key, entry] of this.#entries) {
+      if (this.#entries.size <= most) return;
       this.#entries.delete(key);
-      if (!entry.used) return;
+      if (!entry.used) continue;
+      // It gets another round.
       entry.used = false;
       this.#entries.set(key, entry);
     }
+  }
+
+  /**
+   * Whether this was made before, as far as is remembered. There is no end of names that are not there, and most are asked for once: what is
+   * kept of them would go unused, after it was moved to where the collector looks seldom.
+   */
+  #wasMade(key: string): boolean {
+    const place = (key.charCodeAt(0) | (key.charCodeAt(1) << 8)) & (MADE - 1);
+    const mark = key.charCodeAt(2) | (key.charCodeAt(3) << 8) | (key.charCodeAt(4) << 16) | 1;
+    const was = this.#made[place] === mark;
+    this.#made[place] = mark;
+    return was;
   }
 
   #now(): number {

@@ -2,7 +2,7 @@
 import { canonicalData, signedRecords } from '../../dnssec/canonical.ts';
 import { dsData, type KeyPair } from '../../dnssec/key-pair.ts';
 import type { Signer } from '../../dnssec/signer.ts';
-import { nsecData } from '../../dnssec/nsec-data.ts';
+import { nsecData, typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { signSet, type Validity } from '../../dnssec/signature.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, NAME_MAX, nameLength, type WireName } from '../../wire/name.ts';
@@ -156,7 +156,7 @@ class NameReader {
   denial(follower: number, sets: readonly Rrset[], isCut: boolean): Rrset {
     const types = sets.map(({ type }) => type);
     const own = isCut ? types.filter((type) => type === TYPE.NS || type === TYPE.DS) : types;
-    const data = nsecData(this.owner(follower), [...own, TYPE.RRSIG, TYPE.NSEC]);
+    const data = nsecData(this.owner(follower), typeBitmaps([...own, TYPE.RRSIG, TYPE.NSEC]));
     return { type: TYPE.NSEC, ttl: this.#denialTtl, data: [data] };
   }
 }
