@@ -33,6 +33,8 @@ export const serviceSilent: Rule = {
       const pods = servers.list.filter(
         (other) =>
           other.address !== address &&
+          // Who asks by the other family may be the same pod.
+          isSix(other.address) === isSix(address) &&
           isWellSince(other, lastReplyMs) &&
           inside.some(({ servers: own }) => (own.get(other.address)?.found ?? 0) > 0) &&
           ![...theirs].some((client) => other.clients.has(client)),
@@ -81,4 +83,8 @@ function isWellSince({ history }: ServerView, fromMs: number): boolean {
   const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);
   const lost = later.reduce((sum, [, second]) => sum + second.lost, 0);
   return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
+}
+
+function isSix(address: string): boolean {
+  return address.includes(':');
 }
