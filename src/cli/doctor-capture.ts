@@ -222,6 +222,9 @@ export function captureWell(
     return `Nothing critical was found, as far as logs show: nine of ten replies took no longer than ${printElapsed(slowest)} in the server. A log has what the server answered; queries and replies that get lost on the way are seen in a capture alone.`;
   if (total.lost >= FEW && total.lost >= FEW_SHARE * total.asked)
     return `Nothing critical was found, but ${total.lost} of ${total.asked} queries got no reply: programs waited for them, and they are too few to tell why. Capture for longer, or on the node.`;
+  const errors = total.servfail + total.refused + total.error;
+  if (errors >= FEW && errors >= FEW_SHARE * total.asked)
+    return `Nothing critical was found, but ${errors} of ${total.asked} replies are errors: programs may fail because of them.`;
   const lost =
     total.lost === 0 ? 'every query' : `${total.asked - total.lost} of ${total.asked} queries`;
   return `Not DNS, as far as this shows: ${lost} got a reply, nine of ten within ${printElapsed(slowest)}. If programs fail or wait, look elsewhere, or capture where they are.`;

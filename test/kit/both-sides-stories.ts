@@ -1,5 +1,5 @@
 /** Stories that show what a server is asked and what becomes of it elsewhere: what it asks itself, and who is asked in its place. */
-import { dnsMessage, udpPacket, type Captured } from './packets.ts';
+import { dnsMessage, icmpError, TCP, tcpPacket, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, podResolvConf, type Fate, type Passing } from './story.ts';
 import { asked, at, ends, inOrder, names, pods, type Story } from './story-parts.ts';
 
@@ -96,6 +96,113 @@ export const bothSidesStories: readonly Story[] = [
       );
       return inOrder([rest, ...falls]);
     },
+  },
+  {
+    name: 'an old server does not understand EDNS, and says so (FORMERR)',
+    code: 'ND4009',
+    without: ['ND4002'],
+    packets: (seed) =>
+      play(
+        [...pods('musl', 2), ...twoOf('go', 8), ...twoOf('glibc', 9, 'edns0')],
+        (passing) =>
+          ['10.244.1.8', '10.244.1.9'].includes(passing.client)
+            ? { rcode: 1, tookMs: 0.4 }
+            : healthy(passing),
+        { seed },
+      ),
+  },
+  {
+    name: 'an old load balancer says of AAAA that it is not implemented (NOTIMP)',
+    code: 'ND8002',
+    without: ['ND4002', 'ND2003'],
+    packets: (seed) =>
+      play(
+        [...pods('glibc', 2), ...pods('go', 2, { from: 40 })],
+        (passing) => (passing.type === 'AAAA' ? { rcode: 4, tookMs: 0.4 } : healthy(passing)),
+        { seed },
+      ),
+  },
+  {
+    name: 'a firewall drops a zone, and one program after the other hangs in it until nobody is left to ask for anything else',
+    code: 'ND3010',
+    without: ['ND3007'],
+    packets: () =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 100 }, (_, i) =>
+            asked(i * 90, ends('10.244.1.7', 31_000 + i), `${names[i % 7]!}.`, 300 + i),
+          ),
+          // Each of six programs comes to it at another time, and waits for twice five seconds.
+          ...[0, 1, 2, 3, 4, 5].flatMap((program) =>
+            [0, 5000, 10_000, 15_000].flatMap((afterMs, step) =>
+              ['A', 'AAAA'].map((type, i) =>
+                asked(
+                  5000 + program * 750 + afterMs,
+                  ends('10.244.1.7', 41_000 + program * 10 + (step >> 1)),
+                  step < 2 ? 'www.dead.example.' : 'www.dead.example.shop.svc.cluster.local.',
+                  700 + program * 10 + 2 * (step >> 1) + i,
+                  { type, tookMs: null },
+                ),
+              ),
+            ),
+          ),
+          ...Array.from({ length: 20 }, (_, i) =>
+            asked(25_500 + i * 90, ends('10.244.1.7', 51_000 + i), `${names[i % 7]!}.`, 500 + i),
+          ),
+        ]),
+      ),
+  },
+  {
+    name: 'the cache of the node asks the DNS pods by TCP alone, which a policy has forgotten: all that it is asked fails after a while',
+    code: 'ND3011',
+    without: ['ND4002', 'ND4003'],
+    packets: async (seed) =>
+      inOrder([
+        await play(
+          pods('glibc', 3, {
+            lookups: 6,
+            everyMs: 7000,
+            resolvConf: podResolvConf.replace('10.96.0.10', '169.254.20.10'),
+          }),
+          () => ({ rcode: 2, tookMs: 1600 }),
+          { seed },
+        ),
+        ...Array.from({ length: 12 }, (_, i): Captured[] => {
+          const syn = tcpPacket(
+            ends('10.0.7.1', 39_000 + i, `10.244.${3 + (i % 2)}.2`),
+            100,
+            TCP.SYN,
+          );
+          return [0, 1000, 3000].map((afterMs) => at(100 + i * 3000 + afterMs, syn));
+        }),
+      ]),
+  },
+  {
+    name: 'a pod of both families asks the IPv6 address of the service first, for which the node has no rules, and then the other',
+    code: 'ND3005',
+    packets: () =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 40 }, (_, i) => {
+            const name = `${names[2 + (i % 3)]!}.shop.svc.cluster.local.`;
+            const six = asked(
+              i * 300,
+              ends('fd00:42::7', 31_000 + i, 'fd00:96::a'),
+              name,
+              300 + i,
+              {
+                tookMs: null,
+              },
+            );
+            const error = icmpError('fd00:42::1', six[0]!.bytes, 1, 0, 'fd00:42::7');
+            return [
+              ...six,
+              at(i * 300 + 0.1, error),
+              ...asked(i * 300 + 1, ends('10.244.1.7', 33_000 + i), name, 500 + i),
+            ];
+          }),
+        ),
+      ),
   },
   {
     name: 'a DNS pod is replaced: new sockets are taken to the new one, and two that were kept go on to the old one, seen behind the translation',

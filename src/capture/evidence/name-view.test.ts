@@ -60,8 +60,8 @@ describe('what is counted of a name', () => {
     assert.deepEqual(
       [TYPE.A, TYPE.AAAA].map((type) => names.get(name, type)!.outcomes),
       [
-        { asked: 1, lost: 0, found: 1, nodata: 0, nxdomain: 0, servfail: 0, refused: 0 },
-        { asked: 1, lost: 0, found: 0, nodata: 0, nxdomain: 1, servfail: 0, refused: 0 },
+        { asked: 1, lost: 0, found: 1, nodata: 0, nxdomain: 0, servfail: 0, refused: 0, error: 0 },
+        { asked: 1, lost: 0, found: 0, nodata: 0, nxdomain: 1, servfail: 0, refused: 0, error: 0 },
       ],
     );
     assert.equal(names.get(name, TYPE.MX), undefined);

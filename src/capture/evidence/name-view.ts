@@ -404,7 +404,7 @@ function rowOf(all: NameRows, rows: NumberRows, first: number, address: string):
 
 function countIn(rows: NumberRows, row: number, from: number, outcome: number): void {
   rows.increment(row, from);
-  if (outcome > 0) rows.increment(row, from + outcome);
+  rows.increment(row, from + outcome);
 }
 
 function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
@@ -416,6 +416,7 @@ function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
     nxdomain: rows.count(row, from + 4),
     servfail: rows.count(row, from + 5),
     refused: rows.count(row, from + 6),
+    error: rows.count(row, from + 7),
   };
 }
 

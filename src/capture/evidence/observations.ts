@@ -24,7 +24,7 @@ import { Names } from './names.ts';
 import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
-import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
@@ -66,7 +66,7 @@ const PROHIBITED: ReadonlySet<number> = new Set([0x309, 0x30a, 0x30d, 0x101]);
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
 /** A query that failed. */
-export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type'>;
+export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type' | 'rcode'>;
 
 /** ICMP errors about packets to one address. */
 export interface Unreachable {
@@ -135,7 +135,7 @@ export class Observations {
   /** By name and type. */
   readonly names: Names = new Names(MOST.names);
   readonly losses: SeenExchange[] = [];
-  /** SERVFAIL and REFUSED. */
+  /** SERVFAIL, REFUSED and other errors, but not NXDOMAIN. */
   readonly failed: Failure[] = [];
   readonly ways: Ways = new Ways();
   /** Replies that came late. */
@@ -262,9 +262,8 @@ export class Observations {
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
       this.slow.push({ sentMs, client: exchange.client });
-    if (exchange.rcode === RCODE.SERVFAIL || exchange.rcode === RCODE.REFUSED)
-      if (this.failed.length < MOST.events)
-        this.failed.push({ sentMs, client: exchange.client, name, type });
+    if (isFailure(exchange) && this.failed.length < MOST.events)
+      this.failed.push({ sentMs, client: exchange.client, name, type, rcode: exchange.rcode });
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
@@ -287,9 +286,8 @@ export class Observations {
     let wrong = false;
     let found = false;
     for (const each of exchanges) {
-      const { answers, rcode } = each;
-      if (isLost(each) || rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED) wrong = true;
-      if (answers > 0 && rcode === RCODE.NOERROR) found = true;
+      if (isLost(each) || isFailure(each)) wrong = true;
+      if (each.answers > 0 && each.rcode === RCODE.NOERROR) found = true;
     }
     const isMade =
       found &&

@@ -12,11 +12,13 @@ export interface Outcomes {
   nxdomain: number;
   servfail: number;
   refused: number;
+  /** Another error: FORMERR, NOTIMP and what else there is. */
+  error: number;
 }
 
 /** None yet. */
 export function noOutcomes(): Outcomes {
-  return { asked: 0, lost: 0, found: 0, nodata: 0, nxdomain: 0, servfail: 0, refused: 0 };
+  return { asked: 0, lost: 0, found: 0, nodata: 0, nxdomain: 0, servfail: 0, refused: 0, error: 0 };
 }
 
 /** The counts of `Outcomes` in order: what became of an exchange is a place in it. */
@@ -28,9 +30,10 @@ export const outcomeOrder: readonly (keyof Outcomes)[] = [
   'nxdomain',
   'servfail',
   'refused',
+  'error',
 ];
 
-/** The place in `outcomeOrder`; 0: nothing that is counted besides that it was asked. */
+/** The place in `outcomeOrder`. */
 export function outcomeOf(exchange: SeenExchange): number {
   if (isLost(exchange)) return 1;
   switch (exchange.rcode) {
@@ -44,7 +47,7 @@ export function outcomeOf(exchange: SeenExchange): number {
     case RCODE.REFUSED:
       return 6;
     default:
-      return 0;
+      return 7;
   }
 }
 
@@ -56,7 +59,7 @@ export function countOutcome(into: Outcomes, exchange: SeenExchange): void {
 /** Counts one of which it is known what became of it. @param outcome its place in `outcomeOrder` */
 export function countIn(into: Outcomes, outcome: number): void {
   into.asked++;
-  if (outcome > 0) into[outcomeOrder[outcome]!]++;
+  into[outcomeOrder[outcome]!]++;
 }
 
 /** Adds up. */
@@ -65,8 +68,13 @@ export function addOutcomes(into: Outcomes, more: Outcomes): void {
 }
 
 /** Those that got no reply, or a failure. */
-export function wrong({ lost, servfail, refused }: Outcomes): number {
-  return lost + servfail + refused;
+export function wrong({ lost, servfail, refused, error }: Outcomes): number {
+  return lost + servfail + refused + error;
+}
+
+/** Whether the reply is an error that says nothing of the name: SERVFAIL, REFUSED, FORMERR and what else there is. */
+export function isFailure({ rcode }: SeenExchange): boolean {
+  return rcode > 0 && rcode !== RCODE.NXDOMAIN;
 }
 
 /** The share of lost ones, 0 to 1. */

@@ -50,13 +50,22 @@ export interface Pause {
 /** Seconds since 1970, in order, and what was counted in each. */
 export type History = readonly (readonly [second: number, Second])[];
 
+
+/** Queries of one kind. */
+export interface Kind {
+  asked: number;
+  lost: number;
+  /** Answered with FORMERR or NOTIMP: the server does not know what it was sent (RFC 6891 section 7). */
+  misread: number;
+}
+
 /** What is counted of one server. */
 export class ServerView {
   readonly address: string;
   readonly outcomes: Outcomes = noOutcomes();
   /** Of these, those with EDNS and those without. */
-  readonly edns: { asked: number; lost: number } = { asked: 0, lost: 0 };
-  readonly plain: { asked: number; lost: number } = { asked: 0, lost: 0 };
+  readonly edns: Kind = { asked: 0, lost: 0, misread: 0 };
+  readonly plain: Kind = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
   readonly standstills: Standstills = new Standstills();
@@ -82,6 +91,7 @@ export class ServerView {
     const kind = exchange.udpSize > 0 ? this.edns : this.plain;
     kind.asked++;
     if (isLost(exchange)) kind.lost++;
+    if (exchange.rcode === RCODE.FORMERR || exchange.rcode === RCODE.NOTIMP) kind.misread++;
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);

@@ -1,8 +1,16 @@
 /** Queries with EDNS that vanish, while those without it are answered. */
 import type { ClientView, Observations } from '../evidence/observations.ts';
-import { lossRate } from '../evidence/outcomes.ts';
-import type { ServerView } from '../evidence/server-view.ts';
-import { excluded, listed, share, unknown, type Rule } from './finding.ts';
+import { isFailure, lossRate } from '../evidence/outcomes.ts';
+import type { Kind, ServerView } from '../evidence/server-view.ts';
+import {
+  excluded,
+  listed,
+  share,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
 
 /** Of fewer queries with EDNS, and without, nothing can be said. */
 const LEAST = 4;
@@ -21,6 +29,8 @@ export const droppedEdns: Rule = {
     );
     if (both.length === 0) return unknown('no server was asked both with EDNS and without it');
     const deaf = both.filter((server) => isDeaf(server, observed));
+    const misled = both.filter(isMisled);
+    if (misled.length > 0) return misreads(misled, observed, claims);
     const losses = deaf.flatMap(({ address }) =>
       claims.openTo(address).filter(({ udpSize }) => udpSize > 0),
     );
@@ -60,6 +70,37 @@ export const droppedEdns: Rule = {
   },
 };
 
+/** Whether the server says of (nearly) all queries with EDNS that it does not understand them, and of (nearly) none without. */
+function isMisled({ edns, plain }: ServerView): boolean {
+  return edns.misread >= LOST * edns.asked && plain.misread <= SPARED * plain.asked;
+}
+
+function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {
+  const addresses = servers.map(({ address }) => address);
+  const exchanges = observed.affected.flatMap((lookup) =>
+    lookup.exchanges.filter((each) => each.udpSize > 0 && isFailure(each)),
+  );
+  // That these fail is no news.
+  for (const { name } of exchanges) claims.names.add(name);
+  return {
+    code: 'ND4009',
+    title: 'A server answers, but not over TCP or not with EDNS',
+    severity: 'critical',
+    confidence: 0.95,
+    seen: [
+      `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with an error of form (FORMERR or NOTIMP); of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
+    ],
+    why: 'EDNS is an additional record in the query (OPT, RFC 6891) that says, among other things, how large a reply may be. A server that does not know it says that it does not understand the query. Some resolvers then ask once more without (glibc does), others fail: Go always asks with EDNS.',
+    fix: [
+      `Another server, or a newer version of it, in the place of ${listed(addresses)}: EDNS is as old as 1999.`,
+      'Or a forwarder in front of it that asks it without EDNS (Unbound and BIND find that out by themselves).',
+    ],
+    prove: `dig +edns=0 ${exchanges[0]?.name ?? 'NAME'} @${addresses[0]}, then the same with +noedns: only the second is answered`,
+    disproved: 'both are answered from the same host',
+    exchanges,
+  };
+}
+
 /** Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use it lose what they ask so. */
 function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations): boolean {
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
@@ -80,10 +121,6 @@ function asksBoth({ withEdns, outcomes }: ClientView): boolean {
   return withEdns > 0 && withEdns < outcomes.asked;
 }
 
-function total(
-  servers: readonly ServerView[],
-  kind: 'edns' | 'plain',
-  what: 'asked' | 'lost',
-): number {
+function total(servers: readonly ServerView[], kind: 'edns' | 'plain', what: keyof Kind): number {
   return servers.reduce((sum, server) => sum + server[kind][what], 0);
 }

@@ -20,6 +20,8 @@ import { repeatedOutage } from './repeated-outage.ts';
 import { standstill } from './standstill.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 
+/** So many losses before a silence are no chance. */
+const EARLIER = 4;
 /** So many new sockets that others answer show that a pod is no endpoint any more. */
 const REMOVED = 8;
 /** So many sockets that are answered among others that are not. */
@@ -55,6 +57,7 @@ export const outage: Rule = {
       const losses = claims
         .openTo(view.address)
         .filter(({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000);
+      const names = new Set(losses.map(({ name }) => name));
       if (losses.length < 3) continue;
       // Who is never answered is cut off, and may be the only one that asks for a while.
       const answeredElse = losses.filter(({ client, server }) => {
@@ -65,7 +68,12 @@ export const outage: Rule = {
       if (onlyAaaa(losses)) continue;
       if (waitsForOthers(observed, view.address, fromS * 1000, (toS + 1) * 1000)) continue;
       // Others are answered meanwhile, or these names never again.
-      if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
+      const theirs = claims.openTo(view.address);
+      // What was lost before it, as others were answered, tells more than the time in which all wait for the same.
+      const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
+      const lots = earlier.length < EARLIER ? [losses] : [losses, [...earlier, ...losses]];
+      if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY)))
+        continue;
       claims.take(losses);
       claims.take(waitingForThese(claims, losses));
       explainWaiting(observed, claims, silencesOf(losses));
@@ -80,7 +88,7 @@ export const outage: Rule = {
         severity: 'critical',
         confidence: known ? 0.95 : 0.85,
         seen: [
-          `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, whatever they asked for.`,
+          `${view.address} answered until ${clock(fromMs)}; of ${window.asked} queries in the following ${toS - fromS + 1} s ${window.lost} got no reply (${percent(window.lost, window.asked)}), of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, for ${names.size} ${names.size === 1 ? 'name' : 'names'}.`,
           ...(together.length > 0 ? [`${listed(together)} fell silent in the same time.`] : []),
           backMs === null
             ? 'It does not answer again up to the end of the capture.'

@@ -1,8 +1,8 @@
 /** SERVFAIL: who gives it, and for what. */
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
-import { TYPE } from '../../wire/iana.ts';
+import { addOutcomes, isFailure, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
+import { RCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import { failedInSilence } from './consequences.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { programs, upstreams } from './losses.ts';
@@ -158,14 +158,14 @@ export const serverFails: Rule = {
     const names = observed.names.list
       .filter(
         ({ name, type, outcomes }) =>
-          outcomes.servfail > 0 && !claims.names.has(name) && !isOfSilence(name, type),
+          failures(outcomes) > 0 && !claims.names.has(name) && !isOfSilence(name, type),
       )
-      .toSorted((one, other) => other.outcomes.servfail - one.outcomes.servfail);
+      .toSorted((one, other) => failures(other.outcomes) - failures(one.outcomes));
     // What a name server passes on to its clients is seen twice, and hits these.
     const theirs = programs(observed);
     const servfail = Math.min(
-      names.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0),
-      theirs.reduce((sum, { outcomes }) => sum + outcomes.servfail, 0),
+      names.reduce((sum, { outcomes }) => sum + failures(outcomes), 0),
+      theirs.reduce((sum, { outcomes }) => sum + failures(outcomes), 0),
     );
     const asked = theirs.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
     if (asked === 0) return unknown('no query was seen');
@@ -181,12 +181,14 @@ export const serverFails: Rule = {
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
-      ({ address, outcomes }) => behind.has(address) && outcomes.servfail >= FROM_BEHIND * servfail,
+      ({ address, outcomes }) =>
+        behind.has(address) && failures(outcomes) >= FROM_BEHIND * servfail,
     );
     const worst = (causes.length > 0 ? causes : views).toSorted(
-      (one, other) => other.outcomes.servfail - one.outcomes.servfail,
+      (one, other) => failures(other.outcomes) - failures(one.outcomes),
     )[0]!;
     const slow = observed.failures.length > 0;
+    const errors = otherErrors(observed);
     return {
       code: this.code,
       title: this.title,
@@ -194,7 +196,7 @@ export const serverFails: Rule = {
       confidence: 0.75,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries were SERVFAIL; most by ${worst.address || 'this server'} (${worst.outcomes.servfail}): ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(servfail, asked)} queries were ${errors.length === 0 ? 'SERVFAIL' : `SERVFAIL or ${errors.join(', ')}`}; most by ${worst.address || 'this server'} (${failures(worst.outcomes)}): ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         ...(late.length >= LATE_LEAST
           ? [
@@ -218,6 +220,19 @@ export const serverFails: Rule = {
     };
   },
 };
+
+/** Queries that were answered with an error, but for REFUSED. */
+function failures({ servfail, error }: Outcomes): number {
+  return servfail + error;
+}
+
+/** The errors besides SERVFAIL and REFUSED. */
+function otherErrors({ failed }: Observations): readonly string[] {
+  const rcodes = new Set(failed.map(({ rcode }) => rcode));
+  return [...rcodes].flatMap((rcode) =>
+    rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED ? [] : rcodeName(rcode),
+  );
+}
 
 function halves(
   { names, domains }: Observations,
@@ -251,6 +266,8 @@ function ofCluster(
 
 function fails(observed: Observations, wanted: (name: string) => boolean): Observations['losses'] {
   return observed.affected.flatMap((lookup) =>
-    lookup.exchanges.filter(({ name, rcode }) => rcode === 2 && wanted(name)),
+    lookup.exchanges.filter(
+      (each) => each.rcode !== RCODE.REFUSED && isFailure(each) && wanted(each.name),
+    ),
   );
 }

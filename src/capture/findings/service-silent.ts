@@ -42,6 +42,8 @@ export const serviceSilent: Rule = {
       const pods = servers.list.filter(
         (other) =>
           other.address !== address &&
+          // Who asks by the other family may be the same pod.
+          isSix(other.address) === isSix(address) &&
           knowing.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
           ![...theirs].some((client) => other.clients.has(client)),
@@ -90,4 +92,8 @@ function isWellSince({ history }: ServerView, fromMs: number): boolean {
   const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);
   const lost = later.reduce((sum, [, second]) => sum + second.lost, 0);
   return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
+}
+
+function isSix(address: string): boolean {
+  return address.includes(':');
 }

@@ -23,6 +23,9 @@ export const silentServer: Rule = {
       explainWaiting(observed, claims, silencesOf(losses));
       const icmp = observed.unreachable.get(address);
       const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
+      const otherFamily = others.some(
+        (other) => other.address.includes(':') !== address.includes(':'),
+      );
       return {
         code: this.code,
         title: this.title,
@@ -47,6 +50,11 @@ export const silentServer: Rule = {
         why: 'Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall drops all that goes there. Clients wait for their time-out (5 s for most) before they ask the next server, with every name they try.',
         fix: [
           'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+          ...(otherFamily
+            ? [
+                `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${address.includes(':') ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+              ]
+            : []),
           'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
         ],
         prove: `ndots query kubernetes.default.svc.cluster.local @${address}`,

@@ -1,7 +1,8 @@
 /** Truncated replies, whose whole TCP would bring: connections that do not get through, and clients that open none. */
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import type { ConnectionPair } from '../evidence/server-connections.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isFailure } from '../evidence/outcomes.ts';
+import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { answeredBetween } from './losses.ts';
 import {
   clock,
@@ -22,6 +23,9 @@ const FAILED_MIN = 3;
 /** Who opens fewer connections for each truncated reply does not ask again by TCP; one connection takes both families. */
 const ASKS_AGAIN = 0.1;
 const SURE = 0.75;
+/** A forwarder gives up after some seconds; while it waits for TCP alone, (nearly) all fails that it is asked; milliseconds. */
+const WAITS_MS = { before: 6000, after: 20_000 };
+const MOSTLY = 0.8;
 
 const code = 'ND3011';
 const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
@@ -41,13 +45,20 @@ export const tcpBlocked: Rule = {
       const keys = new Set(
         truncated.map(({ client, name, server }) => `${client.address} ${server.address} ${name}`),
       );
+      const waiting = truncated.length > 0 ? [] : waitingForTcp(observed, blocked);
+      // That these fail, and late, is no news.
+      for (const { name, server } of waiting) {
+        claims.names.add(name);
+        claims.late.add(server.address);
+      }
+      claims.take(waiting);
       claims.take(
         claims.open.filter(
           ({ client, server, name, protocol }) =>
             protocol === 'tcp' || keys.has(`${client.address} ${server.address} ${name}`),
         ),
       );
-      return blockedBy(observed, blocked);
+      return blockedBy(observed, blocked, waiting);
     }
     const deaf = observed.clients.list.flatMap((client) => {
       const own = truncated.filter((each) => each.client.address === client.address);
@@ -112,7 +123,27 @@ function failed({ refused, silent, late }: ConnectionPair): number {
   return refused + silent + late;
 }
 
-function blockedBy({ truncated }: Observations, blocked: readonly ConnectionPair[]): Verdict {
+/** What clients are not answered, or with an error, while a forwarder that asks by TCP alone tries in vain. */
+function waitingForTcp(
+  { affected }: Observations,
+  blocked: readonly ConnectionPair[],
+): readonly SeenExchange[] {
+  const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
+  const toMs = blocked.reduce((most, each) => Math.max(most, each.failedToMs), 0);
+  const within = affected.flatMap(({ exchanges }) =>
+    exchanges.filter(
+      ({ sentMs }) => sentMs >= fromMs - WAITS_MS.before && sentMs <= toMs + WAITS_MS.after,
+    ),
+  );
+  const failed = within.filter((each) => isLost(each) || isFailure(each));
+  return failed.length >= MOSTLY * within.length ? failed : [];
+}
+
+function blockedBy(
+  { truncated }: Observations,
+  blocked: readonly ConnectionPair[],
+  waiting: readonly SeenExchange[],
+): Verdict {
   const refused = blocked.reduce((sum, pair) => sum + pair.refused, 0);
   const silent = blocked.reduce((sum, pair) => sum + pair.silent + pair.late, 0);
   const opened = refused + silent + blocked.reduce((sum, pair) => sum + meanwhile(pair), 0);
@@ -123,21 +154,29 @@ function blockedBy({ truncated }: Observations, blocked: readonly ConnectionPair
   const when = later ? ` from ${clock(fromMs)} to ${clock(toMs)}` : '';
   const clients = new Set(blocked.map(({ client }) => client));
   const hit = truncated.filter(({ client }) => clients.has(client.address));
-  const exchanges = hit.length > 0 ? hit : truncated;
+  const exchanges = waiting.length > 0 ? waiting : hit.length > 0 ? hit : truncated;
   const servers = [...new Set(blocked.map(({ server }) => server))];
   return {
     code,
-    title,
+    title: truncated.length === 0 ? 'DNS over TCP does not get through' : title,
     severity: 'critical',
     confidence: 0.95,
     seen: [
       ...(truncated.length === 0 ? [] : [tooLarge(truncated)]),
       `${share(refused + silent, opened)} of the TCP connections that ${listed([...clients])} opened to ${listed(servers)}${when} were ${silent === 0 ? 'refused' : refused === 0 ? 'not answered' : 'refused or not answered'}${late === 0 ? '' : `; ${late} of them got in when it was over`}.`,
+      ...(waiting.length === 0
+        ? []
+        : [`Meanwhile ${waiting.length} queries of clients got an error or no reply.`]),
     ],
-    why: 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
+    why:
+      truncated.length === 0
+        ? 'A forwarder that asks by TCP (force_tcp, as NodeLocal DNSCache is set up to) opens connections, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. What it has no answer for it answers with SERVFAIL, or not at all.'
+        : 'The answer says that it is not whole and has to be asked for again by TCP, and port 53 by TCP is closed: by a network policy that names UDP only, a firewall, or a server that does not listen there. glibc waits more than a minute when the packets vanish; a refusal fails at once.',
     fix: [
       `Open TCP port 53 to ${listed(servers)} wherever UDP port 53 is open (network policies, firewalls, security groups).`,
-      'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
+      truncated.length === 0
+        ? 'Until then: prefer_udp in the forward of the cache, in the place of force_tcp.'
+        : 'Fewer records in one answer: a service instead of a headless one, fewer endpoints.',
     ],
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
