@@ -13,6 +13,9 @@ import {
 } from '../../../test/kit/packets.ts';
 import { LINK } from '../packets/frame.ts';
 import { Reading } from '../reading.ts';
+import { madeExchange } from '../records/made-exchange.ts';
+import { LookupGrouping } from './lookups.ts';
+import { SearchDomains } from './search-walk.ts';
 import type { SeenExchange, SeenLookup } from './seen-exchange.ts';
 
 const service: Ends = { from: '10.244.1.5', fromPort: 40_000, to: '10.96.0.10', toPort: 53 };
@@ -274,6 +277,58 @@ describe('exchanges', () => {
     assert.equal(exchanges.length, sent.length);
     assert.equal(exchanges.filter(({ ending }) => ending === 'lost').length, givenUp?.count);
     assert.ok(exchanges.filter(({ ending }) => ending === 'open').length <= 40_000);
+  });
+
+  test('a reply that was written before its query, as several processors do, is the reply to it', () => {
+    const { exchanges, reading } = read([
+      { ms: 1, id: 1, ipId: 1 },
+      { ms: 2, id: 1, ipId: 2, reply: true },
+      { ms: 4.05, id: 8, ipId: 4, reply: true },
+      { ms: 4, id: 8, ipId: 3 },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges.map(({ ending }) => ending),
+      ['answered', 'answered', 'open'],
+    );
+    assert.equal(reading.totals.unasked, 0);
+  });
+
+  test('what is known of the interfaces of one capture says nothing of those of the next', () => {
+    const exchange = (ms: number, ports: readonly number[]): Sent[] => [
+      { ms, id: 7 + ms, ipId: 2 * ms, port: 4 },
+      ...ports.map((port) => ({ ms: ms + 1, id: 7 + ms, ipId: 2 * ms + 1, port, reply: true })),
+    ];
+    const { exchanges } = read([
+      ...[100_000, 100_010, 100_020].flatMap((ms) => exchange(ms, [0, 4])),
+      ...[0, 10, 20].flatMap((ms) => exchange(ms, [0])),
+    ]);
+    assert.deepEqual(
+      exchanges.map(({ ending }) => ending),
+      Array.from({ length: 6 }, () => 'answered'),
+    );
+  });
+
+  test('lookups are closed when those under way have more exchanges than are followed, though time stands still', () => {
+    const given: number[] = [];
+    const grouping = new LookupGrouping(
+      ({ exchanges }) => given.push(exchanges.length),
+      new SearchDomains(),
+    );
+    for (let nth = 0; nth < 200_000; nth++) {
+      const from = `10.1.${(nth >> 8) & 7}.${nth & 255}`;
+      const each = madeExchange({
+        client: { address: from, port: 4000 },
+        server: { address: '10.96.0.10', port: 53 },
+        ...{ protocol: 'udp', id: 7, name: `www${nth}.example.`, type: 1, class: 1, udpSize: 0 },
+        ...{ sentMs: 1.7e12, repliedMs: 1.7e12, rcode: 0, flags: 0, line: 1 },
+      });
+      grouping.begun(each);
+      grouping.ended(each);
+    }
+    assert.ok(given.length >= 120_000, `${given.length} were given`);
+    grouping.end();
+    assert.equal(given.length, 200_000);
   });
 
   test('what was asked just before the end of a capture is not called lost', () => {

@@ -5,6 +5,7 @@
 import { HASH_START, nextHash } from '../../base/hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
+import { CopiedBytes } from './copied-bytes.ts';
 import type { SearchDomains } from './search-walk.ts';
 import { isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
@@ -22,6 +23,8 @@ const PAUSE_MS = 11_000;
 const PATIENCE_MS = 300;
 /** Queries of one lookup: more than any client sends, with every search domain, server and attempt. */
 const EXCHANGES_MAX = 512;
+/** Exchanges of all lookups that are under way; with more, the clients that were silent for longest are let go first. */
+const FOLLOWED_MAX = 80_000;
 
 interface Growing {
   readonly client: string;
@@ -44,6 +47,10 @@ export class LookupGrouping {
   readonly #clients = new Map<string, Growing[]>();
   readonly #give: (lookup: SeenLookup) => void;
   readonly #most: number;
+  /** Bytes of the lookups that last. */
+  readonly #lasting = new CopiedBytes();
+  /** Exchanges of those that are not closed. */
+  #followed = 0;
   #sweptMs = -Infinity;
 
   /**
@@ -63,6 +70,7 @@ export class LookupGrouping {
   begun(exchange: SeenExchange): void {
     const { address } = exchange.client;
     this.#sweep(exchange.sentMs);
+    if (++this.#followed > FOLLOWED_MAX) this.#makeRoom();
     const growing = this.#clients.get(address);
     if (growing !== undefined) {
       // Insertion order is the order of use.
@@ -162,7 +170,7 @@ export class LookupGrouping {
   /** The clients that were silent for longest, several at once: each look for the first of a Map passes what was deleted before it. */
   #makeRoom(): void {
     for (const [oldest, theirs] of this.#clients) {
-      if (this.#clients.size <= this.#most * 0.95) return;
+      if (this.#clients.size <= this.#most * 0.95 && this.#followed <= FOLLOWED_MAX * 0.95) return;
       for (const each of theirs) this.#close(each);
       this.#clients.delete(oldest);
     }
@@ -177,6 +185,8 @@ export class LookupGrouping {
       for (let at = 0; at < growing.length;) {
         const each = growing[at]!;
         if (nowMs - each.lastMs <= (each.open > 0 ? PAUSE_MS : 2 * NEXT_MS)) {
+          // Where they are, the bytes of all that passed at that time would stay with them.
+          if (each.open > 0) for (const one of each.exchanges) this.#lasting.keep(one);
           at++;
           continue;
         }
@@ -191,6 +201,7 @@ export class LookupGrouping {
   #close(each: Growing): void {
     if (each.closed) return;
     each.closed = true;
+    this.#followed -= each.exchanges.length;
     if (each.open === 0) this.#finish(each);
   }
 

@@ -29,6 +29,10 @@ const COPY_MS = 50;
 /** So long replies are known, to tell copies of them. */
 const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
+/** Replies to no query that are remembered until the oldest are looked for next: their queries may have been written after them. */
+const EARLY_MAX = 1000;
+/** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
+const INTERFACES_MAX = 10_000;
 /** How often the oldest are looked for, on the clock of the capture. */
 const EXPIRE_MS = 100;
 /** Places at which a server is looked for by a hash of its address; a power of two. */
@@ -82,6 +86,8 @@ export class Pairing {
   /** Queries that wait beside a later one that is the same question: `Waiting.earlier` of all. */
   #earlier = 0;
   readonly #answered = new Map<string, Answered>();
+  /** By the key of their queries. */
+  readonly #early = new Map<string, PassingMessage>();
   /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #key = Buffer.alloc(64);
@@ -128,6 +134,8 @@ export class Pairing {
     this.#waiting.clear();
     this.#asked.clear();
     this.#answered.clear();
+    this.#early.clear();
+    this.#delivering.clear();
     this.#nowMs = 0;
     this.#expiredMs = 0;
   }
@@ -179,6 +187,17 @@ export class Pairing {
     this.#asked.set(question, waiting);
     this.#events.begun?.(exchange);
     this.#makeRoom();
+    const early = this.#early.get(key);
+    if (early !== undefined) this.#takeEarly(key, early, message.timeMs);
+  }
+
+  /** The reply was written before its query, though it passed later: packets that several processors read come so. */
+  #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
+    this.#early.delete(key);
+    if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;
+    this.counts.replies--;
+    this.counts.unasked--;
+    this.#reply(reply, this.#reader.head);
   }
 
   /** Gives up the oldest ones, several at once: each look for the first of a Map passes what was deleted before it. */
@@ -228,7 +247,10 @@ export class Pairing {
           this.#deliveries(message.port).came++;
           answered.expectedAt = NOWHERE;
         }
-      } else if (!this.#stray(message, head)) this.counts.unasked++;
+      } else if (!this.#stray(message, head)) {
+        this.counts.unasked++;
+        if (this.#early.size < EARLY_MAX) this.#early.set(key, ownMessage(message));
+      }
       return;
     }
     const answered: Answered = { timeMs, expectedAt: NOWHERE };
@@ -268,6 +290,7 @@ export class Pairing {
   #deliveries(port: number): { expected: number; came: number } {
     let deliveries = this.#delivering.get(port);
     if (deliveries === undefined) {
+      if (this.#delivering.size >= INTERFACES_MAX) this.#delivering.clear();
       deliveries = { expected: 0, came: 0 };
       this.#delivering.set(port, deliveries);
     }
@@ -346,6 +369,7 @@ export class Pairing {
   #expire(): void {
     const now = this.#nowMs;
     this.#expiredMs = now;
+    this.#early.clear();
     for (const waiting of this.#waiting.values()) {
       if (now - waiting.exchange.sentMs < REPLY_WAIT_MS) break;
       this.#forget(waiting);
@@ -379,6 +403,14 @@ export class Pairing {
     out[at + 6] = of.protocol === 'udp' ? 1 : 2;
     return out.toString('latin1', 0, at + 7);
   }
+}
+
+/** A message that stays when the next one passes. */
+function ownMessage(message: PassingMessage): PassingMessage {
+  const { bytes, start, end, head, addressesAt: at, family } = message;
+  const own = bytes.slice(start, end);
+  const addresses = head.slice(at, at + (family === 4 ? 8 : 32));
+  return { ...message, bytes: own, start: 0, end: own.length, head: addresses, addressesAt: 0 };
 }
 
 interface Answered {
@@ -419,7 +451,7 @@ function questionHash(
 
 /** The packet that is waiting, captured again: on another interface, or one router further. */
 function isCopy({ exchange, hop, ipId, ttl, port }: Waiting, message: PassingMessage): boolean {
-  const sinceMs = message.timeMs - (hop?.sentMs ?? exchange.sentMs);
+  const sinceMs = Math.abs(message.timeMs - (hop?.sentMs ?? exchange.sentMs));
   if (sinceMs > COPY_MS) return false;
   return ipId !== 0 ? ipId === message.ipId : port !== message.port || ttl !== message.ttl;
 }
@@ -433,7 +465,8 @@ function isSamePacket(
   message: PassingMessage,
   client: Peer,
 ): boolean {
-  if (message.timeMs - exchange.sentMs > COPY_MS || ipId !== message.ipId) return false;
+  const sinceMs = Math.abs(message.timeMs - exchange.sentMs);
+  if (sinceMs > COPY_MS || ipId !== message.ipId) return false;
   const wentOn = message.ttl < ttl || port !== message.port;
   return wentOn || (ipId !== 0 && client.address === exchange.client.address);
 }
