@@ -181,6 +181,7 @@ describe('ndots capture', () => {
       const { code, err } = await run(at(name));
       assert.equal(code, 2, name);
       assert.match(err, text);
+      assert.doesNotMatch(err, /0 messages/);
     }
     assert.equal((await run(at('nowhere.pcap'), file)).code, 0);
   });

@@ -269,7 +269,9 @@ class Run {
         : []),
       ...(this.#shown !== totals.exchanges ? [`${this.#shown} shown`] : []),
     ];
-    this.#io.err(`${parts.join(', ')}\n`);
+    // What could not be read at all has been told of.
+    const nothing = totals.frames + totals.messages + totals.exchanges === 0;
+    if (!nothing || this.#failed === 0) this.#io.err(`${parts.join(', ')}\n`);
     if (this.#framesRead > 0 && totals.messages + totals.encrypted === 0)
       this.#io.err(
         'ndots capture: no packet is from or to a port of name servers: --port names others than 53 and 5353\n',

@@ -54,6 +54,12 @@ describe('ndots doctor', () => {
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
   });
 
+  test('at 60 columns no line is longer', async () => {
+    const { out } = await runCommand(doctor, [at('race.pcap')], {}, { columns: 60 });
+    assert.match(out, /ND3001/);
+    for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
+  });
+
   test('where all is well it says that it is not DNS', async () => {
     const { code, out } = await run(at('clean.pcap'));
     assert.equal(code, 0);

@@ -27,7 +27,7 @@ import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
 import { hiddenText } from './doctor-redaction.ts';
 import { diagnosisText } from './doctor-text.ts';
 import { usage } from './option-values.ts';
-import { pageFor } from './page.ts';
+import { pageFor, wrap } from './page.ts';
 
 const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;
 
@@ -148,7 +148,8 @@ function print(
       : [captureHead(packets.reading, packets.observed, found, packets.owners)]),
     ...(facts === null ? [] : [clusterHead(facts, found)]),
   ];
-  io.out(`${heads.join('\n')}\n\n`);
+  const lines = heads.flatMap((head) => head.split('\n')).flatMap((line) => wrap(line, '', page));
+  io.out(`${lines.join('\n')}\n\n`);
   const well =
     options.only.length + options.skip.length > 0
       ? 'Nothing critical among what was asked for (--only, --skip): the rest may tell another story.'

@@ -1,18 +1,35 @@
 /** `--help` of a verb and its page of the manual, from its usage. */
 import type { Option, Usage } from './option.ts';
 
-const columns = 100;
+/** Nobody likes to read wider lines, and in narrower ones words find no place. */
+const WIDEST = 100;
+const NARROWEST = 40;
+/** Where there is no room for options and what they do side by side, the one stands below the other. */
+const SIDE_BY_SIDE = 90;
+const BELOW = ' '.repeat(10);
 
-/** @param program how ndots was called: `ndots`, or `kubectl ndots` */
-export function helpText(program: string, verb: string, summary: string, usage: Usage): string {
+/**
+ * @param program how ndots was called: `ndots`, or `kubectl ndots`
+ * @param terminal its columns
+ */
+export function helpText(
+  program: string,
+  verb: string,
+  summary: string,
+  usage: Usage,
+  terminal: number = WIDEST,
+): string {
+  const columns = Math.min(WIDEST, Math.max(NARROWEST, terminal));
   const call = `${program} ${verb}`;
-  const lines = [`${program} ${verb}: ${summary}`, ''];
+  const lines = [...filled(`${program} ${verb}: ${summary}`, '', columns), ''];
   const examples = usage.examples.map(([words, what]) => [`${call} ${words}`.trimEnd(), what]);
   const room = Math.max(0, ...examples.map(([words = '']) => words.length));
+  const sideBySide = columns >= SIDE_BY_SIDE;
   for (const [words = '', what = ''] of examples)
-    lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
+    if (sideBySide) lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
+    else lines.push(`  ${words}`, ...(what === '' ? [] : filled(what, BELOW, columns)));
   if (examples.length > 0) lines.push('');
-  lines.push(`Usage: ${synopsis(call, usage)}`);
+  lines.push(...filled(`Usage: ${synopsis(call, usage)}`, '', columns));
   const brief = (title: string): boolean => usage.brief?.includes(title) === true;
   const width = Math.max(
     0,
@@ -24,10 +41,13 @@ export function helpText(program: string, verb: string, summary: string, usage: 
     lines.push('', title);
     if (brief(title)) {
       const names = options.flatMap((option) => spelled(option).slice(0, 1));
-      lines.push(...filled(names.join(' '), '  '));
-    } else lines.push(...listed(options, width));
+      lines.push(...filled(names.join(' '), '  ', columns));
+    } else if (sideBySide) lines.push(...listed(options, width, columns));
+    else
+      for (const option of options)
+        lines.push(left(option), ...filled(option.help, BELOW, columns));
   }
-  for (const note of usage.notes) lines.push('', ...paragraph(note));
+  for (const note of usage.notes) lines.push('', ...paragraph(note, columns));
   return `${lines.join('\n')}\n`;
 }
 
@@ -66,19 +86,19 @@ function left(option: Option): string {
   return text.startsWith('--') ? `      ${text}` : `  ${text}`;
 }
 
-function listed(options: readonly Option[], width: number): string[] {
+function listed(options: readonly Option[], width: number, columns: number): string[] {
   return options.flatMap((option) => {
-    const [first = '', ...more] = filled(option.help, ' '.repeat(width + 2));
+    const [first = '', ...more] = filled(option.help, ' '.repeat(width + 2), columns);
     return [`${left(option).padEnd(width)}${first.slice(width)}`, ...more];
   });
 }
 
 /** A paragraph whose lines begin with blanks is set already. */
-function paragraph(text: string): string[] {
-  return /^ /m.test(text) ? text.split('\n') : filled(text, '');
+function paragraph(text: string, columns: number): string[] {
+  return /^ /m.test(text) ? text.split('\n') : filled(text, '', columns);
 }
 
-function filled(text: string, indent: string): string[] {
+function filled(text: string, indent: string, columns: number): string[] {
   const lines: string[] = [];
   let line = indent;
   for (const word of text.split(/\s+/)) {

@@ -18,7 +18,9 @@ export function readingProgress(
       io.progress(() => {
         const { name, size } = input;
         const share = size === null ? '' : `${Math.floor((100 * input.taken()) / size)} %, `;
-        return `${share}${count(totals.messages, 'message', 'messages')} of ${name}`;
+        // A log has no messages: each of its lines is a query and its reply.
+        const read = Math.max(totals.messages, totals.exchanges);
+        return `${share}${count(read, 'message', 'messages')} of ${name}`;
       }),
     EVERY_MS,
   );

@@ -32,9 +32,9 @@ function help(program: string): string {
   ].join('\n');
 }
 
-async function verbHelp(verb: VerbName, { program }: Io): Promise<string> {
+async function verbHelp(verb: VerbName, { program, columns }: Io): Promise<string> {
   const { helpText } = await import('./option-help.ts');
-  return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb));
+  return helpText(program, verb, verbSummaries.get(verb) ?? '', await loadUsage(verb), columns);
 }
 
 /** Runs the verb that `words` name. Started with coredns's own flags (`-conf …`), it is `serve`. */
