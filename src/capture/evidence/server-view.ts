@@ -50,7 +50,6 @@ export interface Pause {
 /** Seconds since 1970, in order, and what was counted in each. */
 export type History = readonly (readonly [second: number, Second])[];
 
-
 /** Queries of one kind. */
 export interface Kind {
   asked: number;
