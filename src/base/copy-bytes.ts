@@ -9,3 +9,8 @@ export function copyBytes(
   if (size > 256) to.set(from.subarray(at, at + size), toAt);
   else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
+
+/** The bytes `[start, end)` in memory of their own; of a Buffer, too, whose `slice` is a view of what others write to later. */
+export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  return new Uint8Array(bytes.subarray(start, end));
+}

@@ -1,3 +1,4 @@
+import { copyOf } from '../base/copy-bytes.ts';
 import { TYPE } from './iana.ts';
 import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
@@ -54,7 +55,7 @@ export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOptio
   while (at + 4 <= end) {
     const code = (bytes[at]! << 8) | bytes[at + 1]!;
     const next = at + 4 + ((bytes[at + 2]! << 8) | bytes[at + 3]!);
-    options.push({ code, data: bytes.slice(at + 4, next) });
+    options.push({ code, data: copyOf(bytes, at + 4, next) });
     at = next;
   }
   return options;

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { parseHex } from './encoding.ts';
 import { FLAG, HEADER, TYPE } from './iana.ts';
 import { writeMessage, type Message } from './message.ts';
+import { optionsIn } from './edns.ts';
 import { findOption } from './options.ts';
 import { makeQuery, Query, type Triage } from './query.ts';
 import { parseName } from './name.ts';
@@ -203,7 +204,10 @@ describe('what becomes of a message before any plugin sees it', () => {
       udpSize: 1400,
       version: 0,
       dnssecOk: true,
-      options: [{ code: 3, data: new Uint8Array(0) }],
+      options: [
+        { code: 3, data: new Uint8Array(0) },
+        { code: 12, data: Uint8Array.of(5, 6, 7) },
+      ],
     };
     const bytes = writeMessage({ ...message, additional: [tsig], edns });
     const query = new Query();
@@ -214,6 +218,14 @@ describe('what becomes of a message before any plugin sees it', () => {
       new Uint8Array(0),
     );
     assert.equal(findOption(query.bytes, query.optionsStart, query.optionsEnd, 10), null);
+    // A stream writes to its memory again while the query waits for its reply.
+    const held = Buffer.from(bytes);
+    assert.equal(query.read(held, 0, held.length), 'serve');
+    const options = optionsIn(query.bytes, query.optionsStart, query.optionsEnd);
+    const signed = query.signature!.message;
+    held.fill(9);
+    assert.deepEqual(options, edns.options);
+    assert.deepEqual(Buffer.from(signed), Buffer.from(bytes));
   });
 });
 

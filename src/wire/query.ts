@@ -1,4 +1,4 @@
-import { copyBytes } from '../base/copy-bytes.ts';
+import { copyBytes, copyOf } from '../base/copy-bytes.ts';
 import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
 import { CLASS, FLAG, HEADER, MESSAGE_MAX, OPCODE, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
@@ -254,7 +254,7 @@ export class Query {
       if (error instanceof ReadError) return 'formerr';
       throw error;
     }
-    if (tsig >= 0) this.signature = new QuerySignature(bytes.slice(start, end), tsig);
+    if (tsig >= 0) this.signature = new QuerySignature(copyOf(bytes, start, end), tsig);
     return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 

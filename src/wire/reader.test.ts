@@ -24,6 +24,15 @@ function failure(run: () => unknown): string {
 }
 
 describe('reading', () => {
+  test('bytes are copies, also of a Buffer that is written to again', () => {
+    const held = Buffer.from([1, 2, 3, 4]);
+    const reader = new Reader(held);
+    reader.at = 1;
+    const bytes = reader.bytes(2);
+    held.fill(9);
+    assert.deepEqual([...bytes], [2, 3]);
+  });
+
   test('numbers are read in network order, and reading leaves off after them', () => {
     const reader = new Reader(Uint8Array.of(1, 2, 3, 0xff, 0xff, 0xff, 0xff, 9, 9, 9, 9, 9, 9, 7));
     assert.deepEqual([reader.u8(), reader.u16(), reader.u32()], [1, 0x203, 0xffff_ffff]);

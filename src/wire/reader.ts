@@ -1,3 +1,4 @@
+import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER } from './iana.ts';
 import { NAME_MAX, printLabel, type WireName } from './name.ts';
 
@@ -75,7 +76,7 @@ export class Reader {
   bytes(count: number): Uint8Array {
     this.#need(count, `${count} bytes`);
     this.at += count;
-    return this.message.slice(this.at - count, this.at);
+    return copyOf(this.message, this.at - count, this.at);
   }
 
   /** All bytes up to `end`, as an own copy. */

@@ -1,4 +1,5 @@
 /** Transaction signatures (RFC 8945) as bytes: what is read of a record, what its MAC is made over, how it is written. Pure. */
+import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER, TYPE } from './iana.ts';
 import { foldName, parseName, type WireName } from './name.ts';
 import { Reader } from './reader.ts';
@@ -90,7 +91,7 @@ export function tsigAt(message: Uint8Array): number {
 
 /** The message as it was before it was signed: without its TSIG record, under its original id. */
 export function unsignedMessage(message: Uint8Array, at: number, originalId: number): Uint8Array {
-  const bytes = message.slice(0, at);
+  const bytes = copyOf(message, 0, at);
   bytes[0] = originalId >> 8;
   bytes[1] = originalId & 0xff;
   const count = ((bytes[HEADER.ARCOUNT]! << 8) | bytes[HEADER.ARCOUNT + 1]!) - 1;

@@ -431,6 +431,19 @@ describe('in a server block for the cluster zone alone', () => {
     assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /198\.51\.100\.7$/);
   });
 
+  for (const others of ['', '. {\n forward . 192.0.2.99\n}'])
+    test(`what the block itself forwards is asked for there${others === '' ? '' : ', whatever other blocks do'}`, async () => {
+      const clock = new VirtualClock();
+      const network = scriptedNetwork(clock, internet);
+      const own = corefile(others).replace(
+        '    kubernetes',
+        '    forward . 192.0.2.53\n    kubernetes',
+      );
+      const world = await makeWorld(own, { clock, network, folder });
+      assert.match(say(await world.ask(`www.example.org.${suffix} A`)), /198\.51\.100\.7$/);
+      assert.deepEqual([...new Set(network.asked.map(({ to }) => to))], ['192.0.2.53:53']);
+    });
+
   test('the client goes on by itself if this server does not serve such names', async () => {
     const world = await makeWorld(corefile(''), { folder });
     assert.equal(say(await world.ask(`www.example.org.${suffix} A`)), 'NXDOMAIN | SOA');

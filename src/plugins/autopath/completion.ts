@@ -1,6 +1,6 @@
 /** Walking a search path in the client's stead. */
 import { isLater, type Maybe } from '../../base/maybe.ts';
-import type { Next } from '../../server/contract/plugin.ts';
+import { NoNextPlugin, type Next } from '../../server/contract/plugin.ts';
 import { RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { Records } from '../../wire/records.ts';
@@ -15,7 +15,7 @@ export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;
   readonly next: Next;
-  /** Asks for names outside of the server block's zones, where no plugin of this chain may be responsible. */
+  /** Asks the whole server: for names outside of the block's zones that nobody in this chain is responsible for. */
   readonly elsewhere: Next;
   readonly isHere: (query: Query) => boolean;
   /** Told of every query that a candidate answered. */
@@ -109,7 +109,11 @@ export class Completion {
     candidate.busy = true;
     try {
       const { next, elsewhere, isHere } = this.#parts;
-      return isHere(asked) ? next(asked) : elsewhere(asked);
+      const reply = next(asked);
+      if (isHere(asked)) return reply;
+      if (!isLater(reply)) return isNobodys(reply) ? elsewhere(asked) : reply;
+      const kept = asked.keep();
+      return reply.then((late) => (isNobodys(late) ? elsewhere(kept) : late));
     } finally {
       candidate.busy = false;
     }
@@ -161,6 +165,11 @@ export class Completion {
  */
 function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
+}
+
+/** No plugin of the block is responsible for the name: whoever asked for it could still be answered by another block. */
+function isNobodys({ bare, rcode, cause }: Reply): boolean {
+  return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
 }
 
 /** The same reply, saying that the name exists but has nothing of this type. */

@@ -61,6 +61,8 @@ export class Work {
   readonly #name: Uint8Array;
   /** What has yet to come from elsewhere. */
   readonly pending: Promise<void>[] = [];
+  /** Records of replies from elsewhere: many keys may lead to one name. */
+  readonly #foreign = new Map<Reply, readonly AnswerRecord[]>();
   /** A reply from elsewhere was cut. */
   truncated = false;
 
@@ -205,7 +207,9 @@ export class Work {
     }
     if (reply === null || reply.bare) return none;
     if (reply.truncated) this.truncated = true;
-    return answersOf(reply);
+    let records = this.#foreign.get(reply);
+    if (records === undefined) this.#foreign.set(reply, (records = answersOf(reply)));
+    return records;
   }
 
   /** The key of the name itself, if its host is a name. */

@@ -20,6 +20,11 @@ import type { ControlContext } from './control-context.ts';
  */
 export type Next = (query: Query) => Maybe<Reply>;
 
+/** The cause of a reply from the end of a chain: no plugin of the server block had an answer. */
+export class NoNextPlugin extends Error {
+  override readonly name = 'NoNextPlugin';
+}
+
 /**
  * One plugin: what its directive looks like, and what it does in each of the two planes.
  *

@@ -1,5 +1,5 @@
 /** What happens to a query before any plugin sees it. */
-import { isLater, orElse, type Maybe } from '../../base/maybe.ts';
+import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
@@ -29,6 +29,31 @@ const DEPTH_MAX = 20;
 /** Internal look-ups on behalf of one query: aliases may lead to several others each, and those on and on. */
 const LOOKUPS_MAX = 200;
 
+/** So many records in the reply to a look-up are as much work as another look-up. */
+const RECORDS_PER_LOOKUP = 64;
+
+const tooMuch = failure(
+  RCODE.SERVFAIL,
+  '',
+  new Error(
+    `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`,
+  ),
+);
+
+/** Answers an internal look-up: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
+export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
+  const lookups = (query.lookups ??= { count: 0 });
+  query.depth++;
+  lookups.count++;
+  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return tooMuch;
+  const bounded = (reply: Reply): Reply => {
+    lookups.count += reply.answers / RECORDS_PER_LOOKUP;
+    return lookups.count > LOOKUPS_MAX ? tooMuch : reply;
+  };
+  const reply = answer(endpoint, query);
+  return isLater(reply) ? andThen(reply, bounded) : bounded(reply);
+}
+
 /**
  * Answers one query: filters that come before any plugin (CoreDNS: `ServeDNS`), choice of the server block, its chain.
  * Never throws, never rejects.
@@ -54,10 +79,6 @@ function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   if (served === null) return drop(endpoint, query, RCODE.REFUSED);
   query.route = served.route;
   if (served.chain === null) return drop(endpoint, query, RCODE.REFUSED);
-  if (query.depth > DEPTH_MAX || (query.lookups !== null && query.lookups.count > LOOKUPS_MAX)) {
-    const text = `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`;
-    return failure(RCODE.SERVFAIL, '', new Error(text));
-  }
   return served.chain(query);
 }
 

@@ -12,9 +12,10 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { BoundBlock, Configuration } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
-import { answer, type ServedEndpoint } from './endpoint.ts';
+import { answerLookup, type ServedEndpoint } from './endpoint.ts';
 import {
   isLink,
+  NoNextPlugin,
   type Next,
   type Port,
   type WorkerContext,
@@ -77,10 +78,8 @@ export function buildGeneration(
   const ask: Next = (query) => {
     const served = byServer(query);
     if (served === undefined) return failure(RCODE.SERVFAIL, '');
-    query.depth++;
-    (query.lookups ??= { count: 0 }).count++;
     query.via = query.route;
-    return answer(served, query);
+    return answerLookup(served, query);
   };
   return {
     served,
@@ -124,8 +123,9 @@ function buildBlock(
   const last = instances.findLast(({ plugin }) => isLink(plugin));
   if (instances.length === 0) return { chain: null, filters, dropped, judges };
   const lastName = last?.plugin.name ?? instances.at(-1)!.plugin.name;
-  let next: Next = () =>
-    failure(RCODE.SERVFAIL, lastName, new Error(`plugin/${lastName}: no next plugin found`));
+  const nobody = new NoNextPlugin(`plugin/${lastName}: no next plugin found`);
+  const end = failure(RCODE.SERVFAIL, lastName, nobody);
+  let next: Next = () => end;
   for (const { plugin, options, id } of instances.toReversed()) {
     if (plugin.setup === undefined) continue;
     const { clock, random, metrics, network, writer, replica, counters } = worker;
