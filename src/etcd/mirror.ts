@@ -47,8 +47,8 @@ export interface MirrorHooks {
   reached(revision: number): void;
 }
 
-/** Why everything was listed: at first; the history was compacted; etcd went back in time or is another cluster; a message too large. */
-export type ListReason = 'start' | 'compacted' | 'restored' | 'large';
+/** Why everything was listed: at first; the history was compacted; etcd went back in time or is another cluster; a message too large; there is room for what was left out. */
+export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
 /** What a mirror is made of: what is copied (`ranges`), from where (`client`), and who holds the copy (`target`). */
 export interface MirrorParts {
@@ -102,6 +102,9 @@ export class Mirror {
   #cluster = 0n;
   #lastGoodAt = -1;
   #running: Promise<void> | null = null;
+  /** `listAgain` was called since the last list began. */
+  #wanted = false;
+  #endWatch: ((failure: EtcdFailure) => void) | null = null;
 
   constructor(parts: MirrorParts) {
     this.#parts = parts;
@@ -116,6 +119,12 @@ export class Mirror {
 
   start(): void {
     this.#running ??= this.#run();
+  }
+
+  /** Has everything listed once more: who holds the copy has room now for what it left out. */
+  listAgain(): void {
+    this.#wanted = true;
+    this.#endWatch?.(new ListAgain());
   }
 
   async stop(): Promise<void> {
@@ -164,7 +173,8 @@ export class Mirror {
     if (relist !== undefined && this.#next !== null) {
       wait = this.#relisting.fail();
       this.#next = null;
-      this.#why = failure instanceof WentBack ? 'restored' : relist;
+      this.#why =
+        failure instanceof WentBack ? 'restored' : failure instanceof ListAgain ? 'room' : relist;
       this.#tellRelist(failure.message);
     } else {
       hooks.following(false);
@@ -201,6 +211,7 @@ export class Mirror {
   async #list(): Promise<void> {
     const { ranges, target, hooks } = this.#parts;
     hooks.listed(this.#why);
+    this.#wanted = false;
     target.begin();
     let revision = 0;
     const allowed: boolean[] = [];
@@ -290,6 +301,8 @@ export class Mirror {
     const stop = (): void => end(new EtcdFailure('unavailable', 'the mirror was stopped'));
     this.#stopping.signal.addEventListener('abort', stop, { once: true });
     if (this.#stopped) stop();
+    this.#endWatch = end;
+    if (this.#wanted) end(new ListAgain());
     const timer = clock.after(CREATED_MS, () => {
       if (waiting > 0) end(new EtcdFailure('silent', 'etcd does not begin to watch'));
     });
@@ -300,6 +313,7 @@ export class Mirror {
       return await promise;
     } finally {
       timer.cancel();
+      this.#endWatch = null;
       this.#stopping.signal.removeEventListener('abort', stop);
       stream.cancel();
     }
@@ -343,6 +357,13 @@ function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer):
 }
 
 /** After these failures of a watch its place in history is of no use. */
+/** Nothing is wrong: there is more to be taken. */
+class ListAgain extends EtcdFailure {
+  constructor() {
+    super('compacted', 'there is room for keys that were left out');
+  }
+}
+
 const listReasons: Partial<Record<EtcdFailureKind, ListReason>> = {
   compacted: 'compacted',
   large: 'large',

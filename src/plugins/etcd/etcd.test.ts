@@ -16,6 +16,7 @@ import { plugins } from '../../../test/kit/plugins.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { etcd as plugin } from './etcd.ts';
 import { EtcdFollower } from './follower.ts';
+import { roomFor } from './key-memory.ts';
 import { syntax, type EtcdOptions } from './options.ts';
 import { planEtcd, planKey, rangesOf } from './plan.ts';
 
@@ -25,6 +26,7 @@ async function world(
   entries: Readonly<Record<string, object | string>> = {},
   lines = '',
   away = false,
+  { more = '', share = 2 ** 30 } = {},
 ): Promise<World & { readonly fake: FakeEtcd }> {
   const fake = new FakeEtcd();
   fake.away = away;
@@ -32,9 +34,10 @@ async function world(
     fake.put(key, typeof value === 'string' ? value : JSON.stringify(value));
   const control = (options: EtcdOptions, context: ControlContext): void => {
     const plan = planEtcd(options, (file) => context.path(file));
+    const room = roomFor(context, planKey(plan), plan.maxBytes, () => share);
     const follower = context.replicated(
       planKey(plan),
-      (open) => new EtcdFollower({ ...context, plan, open, client: fake.client }),
+      (open) => new EtcdFollower({ ...context, plan, open, room, client: fake.client }),
     );
     context.readiness(() => follower.synced);
     context.onStart(() => {
@@ -53,7 +56,8 @@ async function world(
         ${lines}
       }
       whoami
-    }`,
+    }
+    ${more}`,
     {
       plugins: plugins.map((one) => (one.name === 'etcd' ? faked : one)),
       clock: new VirtualClock(),
@@ -331,6 +335,45 @@ describe('etcd', () => {
     it.fake.put('/skydns/test/shop/n40', JSON.stringify({ host: '10.0.0.1' }));
     await it.clock.advance(10);
     assert.equal((await it.ask('n40.shop.test A')).answer.length, 1);
+  });
+
+  test('directives that do not say how much they may have share one bound, and one that says so has its own', async (t) => {
+    const text = 'x'.repeat(9000);
+    const entries = Object.fromEntries(
+      ['shop', 'club', 'mill'].flatMap((zone) =>
+        Array.from({ length: 8 }, (_, i) => [`/skydns/test/${zone}/n${i}`, { text }]),
+      ),
+    );
+    const block = (zone: string, lines: string): string =>
+      `${zone}.test {\n etcd ${zone}.test {\n ${lines}\n }\n}\n`;
+    const it = await world(t, entries, '', false, {
+      more: block('club', 'max_search 99') + block('mill', 'max_bytes 64KiB'),
+      share: 65_536,
+    });
+    const found = async (zone: string): Promise<number> => {
+      let count = 0;
+      for (let i = 0; i < 8; i++) {
+        const reply = await it.ask(`n${i}.${zone}.test TXT`, { proto: 'tcp' });
+        count += reply.answer.length;
+      }
+      return count;
+    };
+    const [shopKeys, club, mill] = [await found('shop'), await found('club'), await found('mill')];
+    assert.deepEqual([shopKeys + club, mill], [7, 7]);
+    assert.match(it.log.join('\n'), /the keys of all etcd directives take more than 65536 bytes/);
+    // A configuration that changes a directive has room for what takes its place.
+    it.setCorefile(block('club', 'max_keys 98') + block('shop', 'max_keys 98'));
+    assert.equal(await it.clock.run(it.server.reload()), true);
+    assert.equal((await found('shop')) + (await found('club')), 7);
+    // One that goes leaves its room to those that lacked some.
+    for (const zone of ['shop', 'club']) {
+      it.setCorefile(block('club', 'max_keys 98') + block('shop', 'max_keys 98'));
+      assert.equal(await it.clock.run(it.server.reload()), true);
+      it.setCorefile(block(zone, 'max_keys 98'));
+      assert.equal(await it.clock.run(it.server.reload()), true);
+      await it.clock.advance(5000);
+      assert.equal(await found(zone), 7);
+    }
   });
 
   test('the log shows the beginning of a key that no name has room for', async (t) => {

@@ -1,9 +1,12 @@
 /** `etcd`: SkyDNS's records, kept in etcd. */
+import { memoryLimit } from '../../base/memory-limit.ts';
+import { memoryShare } from '../../base/memory-share.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
 import { Answerer, type Source } from './answer.ts';
-import { EtcdFollower } from './follower.ts';
+import { EtcdFollower, KEY_MEMORY } from './follower.ts';
+import { roomFor } from './key-memory.ts';
 import { MemorySource } from './memory-source.ts';
 import { syntax } from './options.ts';
 import { EtcdReader, QuerySource } from './per-query.ts';
@@ -30,9 +33,12 @@ export const etcd: Plugin = definePlugin({
       context.keep(key, () => new EtcdReader({ plan, maxSearch, clock })).serve(context);
       return;
     }
+    const key = planKey(plan);
+    const share = (): number => memoryShare(memoryLimit(), KEY_MEMORY);
+    const room = roomFor(context, key, plan.maxBytes, share);
     const follower = context.replicated(
-      planKey(plan),
-      (open) => new EtcdFollower({ plan, open, clock, random, log, metrics }),
+      key,
+      (open) => new EtcdFollower({ plan, open, clock, random, log, metrics, room }),
     );
     context.readiness(() => follower.synced);
     context.onStart(() => {

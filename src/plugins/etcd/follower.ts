@@ -2,14 +2,14 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
-import { memoryLimit } from '../../base/memory-limit.ts';
-import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
+import type { MemoryTerms } from '../../base/memory-share.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import { Mirror } from '../../etcd/mirror.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { Kept } from '../../server/contract/control-context.ts';
 import type { OpenDataSet } from '../../server/contract/data-set.ts';
 import { waitBeforeServing } from '../../server/contract/startup.ts';
+import type { KeyRoom } from './key-memory.ts';
 import { rangesOf, type EtcdPlan } from './plan.ts';
 import { EtcdStore } from './store.ts';
 
@@ -21,12 +21,14 @@ export interface FollowerParts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Registry;
+  /** Memory for the keys. */
+  readonly room: KeyRoom;
   /** Who speaks with etcd; tests have their own. */
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
 }
 
 /** A copy here and one in each worker, and what is on the way between them. */
-const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
+export const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
 /** Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the plan. */
 export class EtcdFollower implements Kept {
@@ -39,16 +41,15 @@ export class EtcdFollower implements Kept {
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
-    const { plan, clock, random, log, metrics, open } = parts;
+    const { plan, clock, random, log, metrics, room, open } = parts;
     const { prefix, maxKeys, maxValueBytes } = plan;
-    const maxBytes = plan.maxBytes ?? memoryShare(memoryLimit(), KEY_MEMORY);
     const client = parts.client ?? new EtcdClient({ ...plan, clock });
     this.#client = client;
     this.#store = new EtcdStore({
       prefix,
       maxKeys,
       maxValueBytes,
-      maxBytes,
+      room,
       open,
       askLease: (id) => client.lease(id),
       clock,
@@ -64,6 +65,9 @@ export class EtcdFollower implements Kept {
       clock,
       random,
       log,
+    });
+    room.whenFreed(() => {
+      if (this.#store.lacksRoom) this.#mirror.listAgain();
     });
   }
 

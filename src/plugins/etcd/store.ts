@@ -6,6 +6,7 @@ import type { Lease, WatchEvent } from '../../etcd/messages.ts';
 import type { Gauge, Registry } from '../../metrics/registry.ts';
 import type { DataSet, OpenDataSet } from '../../server/contract/data-set.ts';
 import { sizeOf, type Change } from './change.ts';
+import type { KeyRoom } from './key-memory.ts';
 import { KeyTable } from './key-table.ts';
 import { LeaseClock } from './leases.ts';
 import { nameOf } from './path.ts';
@@ -17,8 +18,8 @@ export interface StoreParts {
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxValueBytes: number;
-  /** Bytes for all keys and what they hold. */
-  readonly maxBytes: number;
+  /** Memory for all keys and what they hold. */
+  readonly room: KeyRoom;
   readonly open: OpenDataSet;
   askLease(id: bigint): Promise<Lease>;
   /** Everything has been listed for the first time. */
@@ -54,8 +55,10 @@ export class EtcdStore implements MirrorTarget {
   #serial = 0;
   /** Keys of the list that is coming in; null: none is. */
   #list: string[] | null = null;
-  /** Keys that did not fit into `maxKeys` or `maxBytes` since everything was listed. */
+  /** Keys that did not fit into `maxKeys` or `room` since everything was listed. */
   #tooMany = 0;
+  /** Some of them for want of memory. */
+  #lacksRoom = false;
   /** Memory that the keys and what they hold take. */
   #bytes = 0;
   /** Named in the log within this minute, and not named any more. */
@@ -82,16 +85,23 @@ export class EtcdStore implements MirrorTarget {
     this.#changes.whenApplied(run);
   }
 
+  /** Whether keys were left out for want of memory since everything was listed. */
+  get lacksRoom(): boolean {
+    return this.#lacksRoom;
+  }
+
   close(): void {
     this.#minute.cancel();
     this.#raising?.cancel();
     this.#leases.stop();
+    this.#parts.room.leave();
     this.#changes.close();
   }
 
   begin(): void {
     this.#list = [];
     this.#tooMany = 0;
+    this.#lacksRoom = false;
   }
 
   listed(entries: readonly ListedEntry[]): void {
@@ -144,22 +154,24 @@ export class EtcdStore implements MirrorTarget {
 
   /** A key holds this value; null: one that is too large. @returns whether there is room for it */
   #take(key: string, value: Buffer | null, lease: bigint, changes: Change[]): boolean {
-    const { maxKeys, maxValueBytes, maxBytes } = this.#parts;
+    const { maxKeys, maxValueBytes, room } = this.#parts;
     const before = this.#table.get(key);
     if (before === null && this.#table.size >= maxKeys)
       return this.#full(`there are more than ${maxKeys} keys`, 'max_keys');
     let read = readEntry(key, value, lease, maxValueBytes);
     let packed = typeof read === 'string' ? read : SKIPPED + read.reason;
     if (packed === before) return true;
-    if (this.#bytes + growth(key, before, packed) > maxBytes) {
-      this.#full(`the keys take more than ${maxBytes} bytes`, 'max_bytes');
+    if (!room.fits(this.#bytes + growth(key, before, packed))) {
+      this.#lacksRoom = true;
+      const keys = room.shared ? 'the keys of all etcd directives' : 'the keys';
+      this.#full(`${keys} take more than ${room.most} bytes`, 'max_bytes');
       if (before === null) return false;
       // It was known: what it held must not go on as if it held it still.
       read = { reason: 'size', detail: 'there is no room for its value (max_bytes)' };
       packed = SKIPPED + read.reason;
       if (packed === before) return true;
     }
-    this.#bytes += growth(key, before, packed);
+    this.#grow(growth(key, before, packed));
     this.#table.set(key, packed);
     if (before !== null) this.#forget(before);
     this.#leases.add(leaseIn(packed));
@@ -170,9 +182,14 @@ export class EtcdStore implements MirrorTarget {
   }
 
   #gone(key: string, before: string, changes: Change[]): void {
-    this.#bytes -= growth(key, null, before);
+    this.#grow(-growth(key, null, before));
     this.#forget(before);
     if (forWorkers(before) !== null) changes.push({ about: 'key', key, packed: null });
+  }
+
+  #grow(bytes: number): void {
+    this.#bytes += bytes;
+    this.#parts.room.hold(this.#bytes);
   }
 
   /** What a key held counts no more. */
