@@ -18,6 +18,8 @@ import { openStream } from './input.ts';
 import type { PassingMessage } from './packets/dissect.ts';
 import { LINK } from './packets/frame.ts';
 import { Remarks } from './packets/remarks.ts';
+import { madeExchange } from './records/made-exchange.ts';
+import { packetsOf } from './written-packet.ts';
 import { Reading } from './reading.ts';
 
 /** Reads a capture that comes through a pipe. */
@@ -166,6 +168,28 @@ test('a short capture that is read twice is twice as much, over TCP as well', as
     await reading.read(await openStream(name, Readable.from([shortCapture()]), new Remarks()));
   reading.end();
   assert.deepEqual(endings.toSorted(), ['tcp answered', 'tcp answered', 'udp open', 'udp open']);
+});
+
+test('queries of one TCP connection are all read again when they were written as packets', () => {
+  const endings: string[] = [];
+  const reading = new Reading({ ended: ({ name, ending }) => endings.push(`${name} ${ending}`) });
+  for (const id of [1, 2, 3]) {
+    const written = packetsOf(
+      madeExchange({
+        client: { address: '10.244.1.5', port: 4000 },
+        server: { address: '10.96.0.10', port: 53 },
+        ...{ protocol: 'tcp', id, name: `www${id}.example.`, type: 1, class: 1, udpSize: 0 },
+        ...{ sentMs: 1.7e12 + id, repliedMs: 1.7e12 + id, rcode: 0, flags: 0, line: 1 },
+      }),
+    );
+    for (const { bytes, start, end, timeMs } of written)
+      reading.takeNetwork(bytes, start, end, timeMs, 0);
+  }
+  reading.end();
+  assert.deepEqual(
+    endings,
+    [1, 2, 3].map((id) => `www${id}.example. answered`),
+  );
 });
 
 test('a capture appended to one of the same time is read behind it, not amid it', async () => {

@@ -7,7 +7,8 @@ import { emptyFrame, LINK, type Frame } from './packets/frame.ts';
 
 const UDP_HEADER = 8;
 const TCP_HEADER = 20;
-const PUSH_ACK = 0x18;
+/** FIN, too: numbers of bytes are not known, and each message stands for a connection of its own. */
+const PUSH_ACK_FIN = 0x19;
 
 /** The packets of an exchange, with the times that they had; link type RAW. */
 export function packetsOf(exchange: SeenExchange): readonly Frame[] {
@@ -55,7 +56,7 @@ function packet(
   if (tcp) {
     view.setUint32(ipHeader + 4, 1);
     view.setUint32(ipHeader + 8, 1);
-    view.setUint16(ipHeader + 12, ((TCP_HEADER / 4) << 12) | PUSH_ACK);
+    view.setUint16(ipHeader + 12, ((TCP_HEADER / 4) << 12) | PUSH_ACK_FIN);
     view.setUint16(ipHeader + 14, 0xffff);
     view.setUint16(ipHeader + TCP_HEADER, message.length);
   } else view.setUint16(ipHeader + 4, UDP_HEADER + message.length);
