@@ -168,7 +168,14 @@ export function parseCheckOptions(
       meant === null ? 'As in: ndots check run' : `Did you mean ${meant}?`,
     );
   }
-  if (more.length > 0) throw usage(`what is "${more[0]}"?`, 'Files of checks are given with -f.');
+  const [extra] = more;
+  if (extra !== undefined)
+    throw usage(
+      `what is "${extra}"?`,
+      extra.startsWith('@')
+        ? `Servers are given with --vip ${extra.slice(1)}, or found with --service.`
+        : 'Files of checks are given with -f.',
+    );
   if (values.kuberhealthy && action !== 'serve')
     throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
   const url =

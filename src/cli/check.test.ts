@@ -32,6 +32,12 @@ interface Report {
   }[];
 }
 
+test('a server in dig’s spelling is told how it is given', async () => {
+  const { code, err } = await runCommand(check, ['run', '@10.96.0.10:53']);
+  assert.equal(code, 3);
+  assert.match(err, /Servers are given with --vip 10\.96\.0\.10:53, or found with --service\./);
+});
+
 describe('ndots check run', () => {
   let server: LocalAnswers;
   let other: LocalAnswers;

@@ -45,6 +45,7 @@ export async function performStories(
   const lacks = run.model ? [] : lacksOfMachine(path, run.mode);
   const outcomes: Outcome[] = [];
   let asTold = true;
+  let nth = 0;
   for (const { story, words } of chosen) {
     const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path, run.mode);
     if (story.play === null) {
@@ -59,7 +60,10 @@ export async function performStories(
       io.err(`ndots lab: there is no model of ${story.name}.\n`);
     }
     const isReal = !run.model && own.length === 0 && story.play !== null;
-    const outcome = isReal ? await playOutside(story, words, run, io) : await modelStory(story);
+    const progress = playingProgress(`${story.name}, ${++nth} of ${chosen.length}`, io);
+    const outcome = await (isReal ? playOutside(story, words, run, io) : modelStory(story)).finally(
+      () => clearInterval(progress),
+    );
     if (outcome === null) continue;
     asTold &&= isAsTold(outcome);
     outcomes.push(outcome);
@@ -70,6 +74,17 @@ export async function performStories(
   if (run.output !== 'text') printOutcomes(outcomes, run, io);
   if (run.save !== null) save(run.save, outcomes);
   return asTold ? EXIT.ok : EXIT.no;
+}
+
+/** How often it is said how long a story is being played, milliseconds. */
+const PROGRESS_MS = 500;
+
+function playingProgress(what: string, io: Pick<Io, 'progress'>): NodeJS.Timeout {
+  const startedMs = performance.now();
+  const tell = (): void =>
+    io.progress(() => `playing ${what}, ${Math.floor((performance.now() - startedMs) / 1000)} s`);
+  tell();
+  return setInterval(tell, PROGRESS_MS);
 }
 
 function save(file: string, outcomes: readonly Outcome[]): void {
