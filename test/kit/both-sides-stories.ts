@@ -35,6 +35,23 @@ const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof 
     resolvConf: podResolvConf.replace('ndots:5', `ndots:2 ${options}`),
   });
 
+/** One pod at its own side, and others where they reach the DNS pods: an address of a service has been replaced by then. */
+const behindTranslation = (seed: number, isCut: boolean): Promise<Captured[]> =>
+  play(
+    [
+      ...pods('musl', 1, { from: 20, lookups: 5, everyMs: 2600 }),
+      ...[31, 33, 35].flatMap((from, i) =>
+        pods((['musl', 'glibc', 'go'] as const)[i]!, 1, {
+          from,
+          lookups: 14,
+          resolvConf: podResolvConf.replace('10.96.0.10', `10.244.3.${2 + (i % 2)}`),
+        }),
+      ),
+    ],
+    (passing) => (isCut && passing.client === '10.244.1.20' ? { lost: true } : healthy(passing)),
+    { seed },
+  );
+
 /** Stories of both sides. */
 export const bothSidesStories: readonly Story[] = [
   {
@@ -57,6 +74,17 @@ export const bothSidesStories: readonly Story[] = [
         ),
         ...toUpstream(200, 90, () => 800),
       ]),
+  },
+  {
+    name: 'an egress rule drops what one pod asks, seen at its interface; what others ask is seen at the DNS pods',
+    code: 'ND3004',
+    without: ['ND3005', 'ND3018'],
+    packets: (seed) => behindTranslation(seed, true),
+  },
+  {
+    name: 'clean: one pod is seen at its own interface, others at the DNS pods',
+    code: null,
+    packets: (seed) => behindTranslation(seed, false),
   },
   {
     name: 'a firewall drops EDNS: a pod of Go and one of glibc that uses it get nothing, others of glibc and musl everything',

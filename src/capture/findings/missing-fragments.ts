@@ -44,6 +44,8 @@ export const missingFragments: Rule = {
           )
         : unknown('no large reply was asked for');
     claims.take(theirs);
+    // Whether these are large nobody has seen, but short ones that were asked for in this way got their answers.
+    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims));
     return {
       code: this.code,
       title: this.title,
@@ -89,6 +91,13 @@ export const missingFragments: Rule = {
     };
   },
 };
+
+/** Lost queries that allow large replies, of whose names no answer was seen; empty: some with short answers are lost in this way, too. */
+function unsized({ names }: Observations, { open }: Claims): readonly SeenExchange[] {
+  const large = open.filter(({ udpSize }) => udpSize > 1232);
+  const sizes = large.map(({ name, type }) => names.get(name, type)?.longest ?? 0);
+  return sizes.some((size) => size > 0) ? [] : large;
+}
 
 /** Queries over TCP, for what had been truncated, that (nearly) all got no reply where something comes over TCP: full segments are too big for a link on the way. */
 function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExchange[] {

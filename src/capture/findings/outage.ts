@@ -27,6 +27,10 @@ const REMOVED = 8;
 /** So many sockets that are answered among others that are not. */
 const AMID = 2;
 
+/** So many ICMP errors, by which a host says that nobody listens at a port (type 3 code 3; ICMPv6 type 1 code 4), are no chance. */
+const UNREACHABLE_LEAST = 3;
+const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
+
 interface Window {
   readonly fromS: number;
   readonly toS: number;
@@ -98,6 +102,7 @@ export const outage: Rule = {
             : [
                 `From ${clock(removedMs)} on nothing is taken to it any more, and others answer: its endpoint was removed.`,
               ]),
+          ...unreachableText(view.address, observed),
           ...(known ? ['The log says that a server went into lameduck mode.'] : []),
         ],
         ...outageAdvice({
@@ -165,6 +170,15 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
     disproved: 'a longer capture shows replies to these queries',
     exchanges: [...losses],
   };
+}
+
+/** What the machine that has the address says of its port (ICMP): it is there, and no name server is. */
+function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
+  const errors = unreachable.get(address);
+  if (errors === undefined || errors.count < UNREACHABLE_LEAST || !PORT.has(errors.code)) return [];
+  return [
+    `${errors.count} of these came back as port unreachable (ICMP): a machine has that address, and no name server listens there. Its process ended, or another machine took the address (arping -D, or ip neigh before and after: two hardware addresses).`,
+  ];
 }
 
 /** Other servers that were silent in the same time: what they lost is of the same cause. */

@@ -6,6 +6,9 @@ import { excluded, listed, sentence, share, unknown, type Rule } from './finding
 /** So much of the refusals comes from behind a server that passes them on. */
 const FROM_BEHIND = 0.3;
 
+/** So many refusals of names that are answered at other times show that it does not go by the name. */
+const AT_TIMES = 0.3;
+
 /** REFUSED: the server is there, and does not want to answer. */
 export const refused: Rule = {
   code: 'ND4010',
@@ -35,6 +38,10 @@ export const refused: Rule = {
       (one, other) => other.outcomes.refused - one.outcomes.refused,
     );
     const server = worst?.address ?? 'the server';
+    // Who does not have a zone never answers for it.
+    const atTimes = names.filter(({ outcomes: { found, nodata } }) => found + nodata > 0);
+    const ofThese = atTimes.reduce((sum, { outcomes }) => sum + outcomes.refused, 0);
+    const isLimit = !byClient && causes.length === 0 && ofThese >= AT_TIMES * all;
     return {
       code: this.code,
       title: this.title,
@@ -47,12 +54,19 @@ export const refused: Rule = {
         byClient
           ? `It depends on who asks: ${listed(barred.map(({ address }) => address))} ${barred.length === 1 ? 'is' : 'are'} refused whatever they ask, others are answered.`
           : `${listed(clients.map(({ address }) => address))} got it; other queries of theirs are answered.`,
+        ...(isLimit
+          ? [
+              `${share(ofThese, all)} of the refusals are for names that are answered at other times: it does not go by the name.`,
+            ]
+          : []),
       ],
       why: byClient
         ? 'The server has a rule about who may ask: acl in a Corefile, allow-query or access-control of other servers. Which address a packet has when it arrives (the pod’s or, after masquerading, the node’s) decides.'
         : causes.length > 0
           ? 'The upstream does not want to ask others for those who ask it, the DNS pods: it is only authoritative for zones of its own, or a rule (allow-recursion, access-control) does not have the addresses that their packets come with.'
-          : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
+          : isLimit
+            ? 'What is refused now and answered at another time is refused for want of room: the server’s limit on queries that wait is reached (max_concurrent of forward, which refuses what comes beyond it), or one of several servers that it asks by turns refuses.'
+            : 'The server is not responsible for these names and does not ask anybody else: no server block, forward or zone fits them. Or its limit on queries that wait is reached (max_concurrent of forward).',
       fix: byClient
         ? [
             'acl of the Corefile (or what stands for it upstream): let the nets of the pods ask.',
@@ -62,14 +76,21 @@ export const refused: Rule = {
           ? [
               `Have ${server} answer recursive queries of the DNS pods (or of their nodes, after masquerading), or forward to another server.`,
             ]
-          : [
-              'A server block for these names, or forward to one that knows them.',
-              'forward { max_concurrent } higher, if the server’s log says that it was reached.',
-            ],
+          : isLimit
+            ? [
+                'forward { max_concurrent } higher (coredns_forward_max_concurrent_rejects_total counts what it refuses), a quicker upstream, and a cache: what waits is what the limit counts.',
+                'If it is not that: ask each server that it forwards to by itself.',
+              ]
+            : [
+                'A server block for these names, or forward to one that knows them.',
+                'forward { max_concurrent } higher, if the server’s log says that it was reached.',
+              ],
       prove: `ndots query ${names[0]!.name} @${server} from such a pod: an Extended DNS Error may say why`,
       disproved: byClient
         ? 'the same client is answered for another name'
-        : 'another client is answered for the same name',
+        : isLimit
+          ? 'the server’s counter of what it rejects stays at zero, and every server that it asks answers'
+          : 'another client is answered for the same name',
       exchanges: observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ rcode }) => rcode === 5),
       ),

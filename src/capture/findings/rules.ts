@@ -2,6 +2,7 @@
 import { absentNames } from './absent-names.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
+import { cutAlone } from './cut-alone.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
 import { droppedAaaa } from './dropped-aaaa.ts';
@@ -49,6 +50,7 @@ export const rules: readonly Rule[] = [
   prohibited,
   forwardingLoop,
   nodeCacheDark,
+  cutAlone,
   serviceSilent,
   deadBackend,
   silentServer,

@@ -1,7 +1,9 @@
+import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
+import type { ServerView } from '../evidence/server-view.ts';
 import { explainWaiting, silencesOf } from './consequences.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
-import { waitingForThese } from './losses.ts';
+import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { serveTheSame, waitingForThese } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -13,7 +15,8 @@ export const silentServer: Rule = {
     const silent = observed.servers.list
       .filter(({ outcomes }) => outcomes.asked >= 3 && answered(outcomes) === 0)
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
-    for (const { address, outcomes, clients } of silent) {
+    for (const view of silent) {
+      const { address, outcomes, clients } = view;
       const losses = claims.openTo(address);
       // What its hop answered was lost on the way back, and is another story.
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
@@ -26,6 +29,8 @@ export const silentServer: Rule = {
       const otherFamily = others.some(
         (other) => other.address.includes(':') !== address.includes(':'),
       );
+      const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
+      const isUpstream = [...clients].some((client) => isServer(observed, client));
       return {
         code: this.code,
         title: this.title,
@@ -46,19 +51,33 @@ export const silentServer: Rule = {
                   .map((other) => other.address)
                   .join(', ')}.`,
               ]),
+          ...(elsewhere.length === 0
+            ? []
+            : [
+                `Only ${listed([...clients])} asks it. ${listed(elsewhere)}, which ${elsewhere.length === 1 ? 'serves the same pods, asks' : 'serve the same pods, ask'} others: their configuration differs.`,
+              ]),
         ],
-        why: 'Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall drops all that goes there. Clients wait for their time-out (5 s for most) before they ask the next server, with every name they try.',
-        fix: [
-          'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
-          ...(otherFamily
-            ? [
-                `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${address.includes(':') ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
-              ]
-            : []),
-          'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
-        ],
-        prove: `ndots query kubernetes.default.svc.cluster.local @${address}`,
-        disproved: `${address} answers from the client’s own network`,
+        why: isUpstream
+          ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all that goes there. The DNS pods that ask it wait in vain, and their clients for them: replies come late, are SERVFAIL, or stay away.'
+          : 'Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall drops all that goes there. Clients wait for their time-out (5 s for most) before they ask the next server, with every name they try.',
+        fix: isUpstream
+          ? [
+              elsewhere.length > 0
+                ? `Compare what the DNS pods forward to (their Corefile as they read it; the resolv.conf of their nodes): ${[...clients][0]} may have an old one; restart it.`
+                : `See whether ${address} lives, and whether it is still what the Corefile, or the resolv.conf of the nodes, should forward to.`,
+              'forward to more than one upstream, with health checks, so that another one is asked.',
+            ]
+          : [
+              'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
+              ...(otherFamily
+                ? [
+                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${address.includes(':') ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                  ]
+                : []),
+              'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
+            ],
+        prove: `ndots query ${isUpstream ? 'example.com' : 'kubernetes.default.svc.cluster.local'} @${address}`,
+        disproved: `${address} answers from the network of who asks it`,
         exchanges: losses,
       };
     }
@@ -69,3 +88,29 @@ export const silentServer: Rule = {
       : excluded('every name server that was asked has answered somebody');
   },
 };
+
+function isServer({ servers, backends }: Observations, address: string): boolean {
+  return servers.get(address) !== undefined || backends.get(address) !== undefined;
+}
+
+/** DNS pods that serve the same clients as the one that asks this server, and ask others. */
+function replicasElsewhere(
+  observed: Observations,
+  { address, clients }: ServerView,
+): readonly string[] {
+  const [asker] = clients;
+  if (asker === undefined || !isServer(observed, asker)) return [];
+  const asking = new Set(
+    observed.servers.list.flatMap((server) =>
+      server.address === address ? [] : [...server.clients],
+    ),
+  );
+  return [...observed.backends.list, ...observed.servers.list].flatMap((other) =>
+    other.address !== asker &&
+    other.address !== address &&
+    asking.has(other.address) &&
+    serveTheSame(observed, asker, other.address)
+      ? other.address
+      : [],
+  );
+}

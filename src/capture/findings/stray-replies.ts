@@ -15,7 +15,8 @@ export const strayReplies: Rule = {
   title: 'Replies come from another address than was asked, and are thrown away',
   name: 'replies from the wrong address',
   check(observed, claims) {
-    const strays = [...observed.strays.filter(isLost), ...untranslated(observed)];
+    const seen = observed.strays.filter(isLost);
+    const strays = [...seen, ...untranslated(observed)];
     if (strays.length < 2 || (strays.length < FEW && strays.length < RARE * observed.total.asked))
       return excluded('replies come from the address that was asked');
     const from = [...new Set(strays.map((each) => answerer(each)!))];
@@ -27,7 +28,16 @@ export const strayReplies: Rule = {
       severity: 'critical',
       confidence: 0.92,
       seen: [
-        `${share(strays.length, observed.total.asked)} queries to ${listed(asked)} were answered by ${listed(from)}, and not by whom they asked.`,
+        ...(seen.length > 0
+          ? [
+              `${share(seen.length, observed.total.asked)} queries to ${listed(asked)} were answered by ${listed(from)}, and not by whom they asked.`,
+            ]
+          : []),
+        ...(strays.length > seen.length
+          ? [
+              `${share(strays.length - seen.length, observed.total.asked)} queries to ${listed(asked)} were taken to ${listed(from)}, whose replies were seen on their way under its own address, and never as replies of the address that was asked: the clients got none.`,
+            ]
+          : []),
       ],
       why: 'The way back is not translated as the way there was: a proxy of the mesh or the network plugin takes queries over, packets come back past the node that translated them, or a server answers from another of its addresses. A client that asked one address takes no reply from another. Or the replies reach the node of the client and are dropped there before they are translated (the reverse path filter, a rule of the raw table).',
       fix: [
