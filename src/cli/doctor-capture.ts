@@ -10,7 +10,7 @@ import { printRemark } from '../capture/packets/remarks.ts';
 import { missingRemark } from '../capture/packets/tcp-streams.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
-import { everything, holds, holdsTime, type Part } from '../capture/troubled-part.ts';
+import { everything, holds, holdsTime, type Part } from '../capture/part-diagnosis.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import { capturePackets } from './capture-live.ts';
 import { packetsFile } from './capture-output.ts';

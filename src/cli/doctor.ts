@@ -7,7 +7,7 @@ import type { Finding, Rule } from '../capture/findings/finding.ts';
 import { rules } from '../capture/findings/rules.ts';
 import type { Reading } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
-import { diagnoseWithParts, type Part } from '../capture/troubled-part.ts';
+import { diagnoseWithParts, type Part } from '../capture/part-diagnosis.ts';
 import { whoOf, type Who } from '../capture/who.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../live/cluster/facts.ts';

@@ -13,7 +13,7 @@ import {
   holds,
   holdsTime,
   type Part,
-} from '../../src/capture/troubled-part.ts';
+} from '../../src/capture/part-diagnosis.ts';
 import { ArrivalQueue } from '../../src/resolver/arrival-queue.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import type {

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { parseAddress } from '../../base/ip.ts';
 import { dnsMessage, icmpError, ip, udpPacket, type Captured } from '../../../test/kit/packets.ts';
 import { asked, at, ends, inOrder, names, pods } from '../../../test/kit/story-parts.ts';
-import { everything } from '../troubled-part.ts';
+import { everything } from '../part-diagnosis.ts';
 import { healthy, look, play, examine } from '../../../test/kit/story.ts';
 import { whoOf } from '../who.ts';
 import type { Finding } from './finding.ts';

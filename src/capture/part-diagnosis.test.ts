@@ -4,7 +4,7 @@ import { TYPE } from '../wire/iana.ts';
 import { Observations } from './evidence/observations.ts';
 import { SearchDomains } from './exchanges/search-walk.ts';
 import { madeExchange } from './records/made-exchange.ts';
-import { diagnoseWithParts, type Part } from './troubled-part.ts';
+import { diagnoseWithParts, type Part } from './part-diagnosis.ts';
 
 /** Answers for so many clients, and then queries of a few others that are lost. @returns the parts that are worth a look */
 async function partsFor(answered: number): Promise<readonly Part[]> {

@@ -1,6 +1,6 @@
 /**
  * The parts of a capture in which queries are lost, or fail. Rules weigh all that was seen, so a good time before, or the many who are well,
- * hide what is plain where the trouble is: what the whole does not explain is looked at by itself.
+ * hide what is plain where something goes wrong: what the whole does not explain is looked at by itself.
  */
 import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './evidence/densest-stretch.ts';
@@ -19,7 +19,7 @@ export interface Part {
 export const everything: Part = { fromMs: -Infinity, toMs: Infinity, clients: null };
 
 /** What goes wrong with queries, and what is said of it. */
-interface Trouble {
+interface Symptom {
   /** Those that went wrong, and of which nothing tells why. */
   bad(whole: Diagnosis): readonly Moment[];
   /** What is said where no cause was seen: a cause takes its place. */
@@ -44,7 +44,7 @@ const RANDOM = 'ND3013';
 /** Who stood still answers late what has waited. */
 const STOPPED = 'ND3007';
 
-const troubles: readonly Trouble[] = [
+const symptoms: readonly Symptom[] = [
   {
     bad: ({ unexplained }) => unexplained ?? [],
     vague: new Set(['ND3013', 'ND3090']),
@@ -69,7 +69,7 @@ const LEAST = 4;
 /** Time besides a stretch, before and after it, that makes it a part: queries of the last seconds may still be answered. */
 const BEFORE_MS = 1500;
 const AFTER_MS = 5000;
-/** So much of the trouble is that of few clients, who ask no more than so much of all. */
+/** What goes wrong is that of few clients if so much of it is, and they ask no more than so much of all. */
 const THEIRS = 0.9;
 const THEIR_SHARE = 0.6;
 /** A part explains its losses if it does so for as many of them. */
@@ -97,20 +97,20 @@ export async function diagnoseWithParts(
   wanted?: (rule: Rule) => boolean,
 ): Promise<Diagnosis> {
   const whole = diagnose(observed, wanted);
-  const parts = troubles.flatMap((trouble) =>
-    partsOf(trouble.bad(whole), observed).map((part) => ({ trouble, part })),
+  const parts = symptoms.flatMap((symptom) =>
+    partsOf(symptom.bad(whole), observed).map((part) => ({ symptom, part })),
   );
   if (again === null || parts.length === 0) return whole;
   const looks = await again(parts.map(({ part }) => part));
   let all = whole;
-  const settled = new Set<Trouble>();
-  for (const [at, { trouble, part }] of parts.entries()) {
-    if (settled.has(trouble)) continue;
+  const settled = new Set<Symptom>();
+  for (const [at, { symptom, part }] of parts.entries()) {
+    if (settled.has(symptom)) continue;
     takeSizes(looks[at]!, observed);
-    const found = withPart(all, diagnose(looks[at]!, wanted), part, trouble, looks[at]!);
+    const found = withPart(all, diagnose(looks[at]!, wanted), part, symptom, looks[at]!);
     if (found === null) continue;
     all = found;
-    settled.add(trouble);
+    settled.add(symptom);
   }
   return all;
 }
@@ -141,7 +141,7 @@ function withPart(
   whole: Diagnosis,
   ofPart: Diagnosis,
   part: Part,
-  { isTold, vague }: Trouble,
+  { isTold, vague }: Symptom,
   { losses }: Observations,
 ): Diagnosis | null {
   const known = new Set(whole.findings.map(({ code }) => code));
