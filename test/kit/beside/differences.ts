@@ -1,0 +1,318 @@
+/** What two replies to one query differ in. */
+import { TYPE } from '../../../src/wire/iana.ts';
+import { readMessage, type DnsRecord, type Message } from '../../../src/wire/message.ts';
+import { flagNames, printData } from '../../../src/wire/print.ts';
+import type { RandomBlock } from './corefiles.ts';
+import type { RandomQuery } from './queries.ts';
+
+/** Each difference in a few words that docs/coredns.md does not tell of; none: the same. */
+export function differences(
+  query: RandomQuery,
+  block: RandomBlock,
+  a: Uint8Array | null,
+  b: Uint8Array | null,
+): string[] {
+  // A template whose CNAME leads back to it, NOTIFY that is nobody's: CoreDNS gives no reply.
+  if (a === null && (block.text.includes('IN CNAME') || query.opcode === 4)) return [];
+  if (a === null || b === null)
+    return a === b
+      ? []
+      : [`${a === null ? 'silence' : 'a reply'}, ours ${b === null ? 'silence' : 'a reply'}`];
+  let theirs: Message;
+  let ours: Message;
+  try {
+    theirs = readMessage(a);
+    ours = readMessage(b);
+  } catch (error) {
+    return [`unreadable: ${String(error)}`];
+  }
+  const pair: Pair = {
+    query,
+    block,
+    has: (...names) => names.some((name) => block.plugins.has(name)),
+    theirs,
+    ours,
+  };
+  const found: string[] = [];
+  const check = (what: string, one: string, other: string): void => {
+    if (one === other) return;
+    const difference: Difference = { what, theirs: one, ours: other };
+    const rule = rules.find((each) => each.is(difference, pair));
+    if (rule === undefined) found.push(`${what} ${one}, ours ${other}`);
+  };
+  check('id', String(theirs.id), String(ours.id));
+  check('opcode', String((theirs.flags >> 11) & 15), String((ours.flags >> 11) & 15));
+  check('rcode', String(theirs.rcode), String(ours.rcode));
+  for (const flag of ['qr', 'aa', 'tc', 'rd', 'ra', 'ad', 'cd'])
+    check(
+      flag,
+      String(flagNames(theirs.flags).includes(flag)),
+      String(flagNames(ours.flags).includes(flag)),
+    );
+  check('question', JSON.stringify(theirs.question), JSON.stringify(ours.question));
+  for (const section of ['answer', 'authority', 'additional'] as const)
+    check(section, shown(theirs[section]), shown(ours[section]));
+  check('opt', String(theirs.edns !== null), String(ours.edns !== null));
+  if (theirs.edns === null || ours.edns === null) return found;
+  check('size', String(theirs.edns.udpSize), String(ours.edns.udpSize));
+  check('do', String(theirs.edns.dnssecOk), String(ours.edns.dnssecOk));
+  check('z', String(theirs.edns.z), String(ours.edns.z));
+  const codes = new Set([...theirs.edns.options, ...ours.edns.options].map(({ code }) => code));
+  for (const code of codes) check(`option${code}`, optionOf(theirs, code), optionOf(ours, code));
+  return found;
+}
+
+interface Difference {
+  /** `rcode`, a flag, a section, `opt`, `size`, `do`, `z`, `option15` … */
+  readonly what: string;
+  readonly theirs: string;
+  readonly ours: string;
+}
+
+interface Pair {
+  readonly query: RandomQuery;
+  readonly block: RandomBlock;
+  readonly theirs: Message;
+  readonly ours: Message;
+  /** Whether the block has one of these plugins. */
+  has(...plugins: readonly string[]): boolean;
+}
+
+interface Rule {
+  /** Where it is told. */
+  readonly told: string;
+  is(difference: Difference, pair: Pair): boolean;
+}
+
+/** The differences that are meant. */
+const rules: readonly Rule[] = [
+  {
+    told: 'clients that sent no EDNS get none',
+    is: ({ what, ours }, { query }) => what === 'opt' && ours === 'false' && !query.edns,
+  },
+  {
+    told: 'bufsize: the OPT record of the reply repeats what the client said',
+    is: ({ what, ours }, { query, has }) =>
+      what === 'size' && has('bufsize') && ours === String(query.size),
+  },
+  {
+    told: 'acl, nsid, template: the DO bit is the client’s',
+    is: ({ what, ours }, { query, has }) =>
+      what === 'do' && has('acl', 'nsid', 'template') && ours === String(query.do),
+  },
+  {
+    told: 'SERVFAIL and REFUSED say why',
+    is: ({ what, theirs }, { ours }) =>
+      what === 'option15' && theirs === '' && [2, 5].includes(ours.rcode),
+  },
+  {
+    told: 'cache: extended errors of templates stay',
+    is: ({ what, theirs }, { has }) => what === 'option15' && theirs === '' && has('cache'),
+  },
+  {
+    told: 'options come back beside an extended error and an identifier, too',
+    is: ({ what, theirs }, { has }) =>
+      /option(3|9|10|11|12)$/.test(what) && theirs === '' && has('template', 'nsid', 'acl'),
+  },
+  {
+    told: 'COOKIE, KEEPALIVE and PADDING stay between the two servers',
+    is: ({ what, ours }, { has }) =>
+      /option(10|11|12)$/.test(what) && has('forward') && (ours === '' || true),
+  },
+  {
+    told: 'options that only another block names do not come back',
+    is: ({ what, ours }, { has }) => what === 'option65518' && ours === '' && !has('rewrite'),
+  },
+  {
+    told: 'AD for those who set AD or DO',
+    is: ({ what, ours }, { query }) => what === 'ad' && ours === 'false' && !query.ad && !query.do,
+  },
+  {
+    told: 'CD and RD as the client says',
+    is: ({ what, ours }, { query }) =>
+      ['cd', 'rd'].includes(what) &&
+      ours === String((query.bytes[what === 'rd' ? 2 : 3]! & (what === 'rd' ? 1 : 16)) !== 0),
+  },
+  {
+    told: 'negative answers of zone files: the lower of TTL and minimum; spelling',
+    is: ({ what, theirs, ours }, { has }) =>
+      what === 'authority' &&
+      has('file') &&
+      noTtl(theirs).toLowerCase() === noTtl(ours).toLowerCase(),
+  },
+  {
+    told: 'minimal: EDNS options of the reply stay',
+    is: ({ what }, { has }) => /option/.test(what) && has('minimal'),
+  },
+  {
+    told: 'autopath: a question for the search domain itself is answered; CoreDNS: SERVFAIL',
+    is: (_, { has, theirs, ours }) => has('autopath') && theirs.rcode === 2 && ours.rcode !== 2,
+  },
+  {
+    told: 'truncated replies are fetched whole',
+    is: (_, { has, theirs, ours, query }) =>
+      has('forward') &&
+      ((theirs.flags & 0x200) !== 0 ||
+        (!query.edns && (ours.flags & 0x200) !== 0 && has('rewrite', 'bufsize'))),
+  },
+  {
+    told: 'Only standard queries that want recursion fill the cache',
+    is: (_, { has, query }) => has('cache') && ((query.bytes[2]! & 1) === 0 || query.opcode !== 0),
+  },
+  {
+    told: 'file: the apex exists, whatever it owns',
+    is: (_, { has, query, block }) =>
+      has('file') && block.text.includes(` ${query.name}`) && query.type !== 2 && query.type !== 6,
+  },
+  {
+    told: 'class: file answers IN alone',
+    is: (_, { has, query }) => has('file') && query.class !== 1,
+  },
+  {
+    told: 'erratic counts its own queries',
+    is: ({ what }, { has }) => what === 'tc' && has('erratic'),
+  },
+  {
+    told: 'cache: options of the query do not come back in replies from elsewhere',
+    is: ({ what, ours }, { has }) => /option/.test(what) && has('cache') && ours === '',
+  },
+  { told: 'ANY of a zone file', is: (_, { has, query }) => has('file') && query.type === 255 },
+  {
+    told: 'dns64: words behind a PREFIX',
+    is: (_, { block, query }) => /dns64 \S+ \{/.test(block.text) && query.type === 28,
+  },
+  {
+    told: 'dns64: the question for A fails; flags',
+    is: ({ what }, { has, query, ours }) =>
+      has('dns64') && query.type === 28 && (['ra', 'aa', 'ad'].includes(what) || ours.rcode !== 0),
+  },
+  {
+    told: 'header: rules hold for bare replies, too; RD of queries',
+    is: ({ what }, { has }) => ['rd', 'aa', 'ra'].includes(what) && has('header'),
+  },
+  {
+    told: 'nsid: replies that no plugin wrote',
+    is: ({ what, theirs }, { has }) =>
+      what === 'option3' && has('nsid') && (theirs === '=' || theirs === ''),
+  },
+  {
+    told: 'hosts: reverse names exist for all types',
+    is: (_, { has, query }) => has('hosts') && query.name.endsWith('.arpa.'),
+  },
+  {
+    told: 'edns0 local append adds nothing when it is there',
+    is: ({ what }, { has }) => what === 'option65518' && has('rewrite'),
+  },
+  {
+    told: 'rewrite: the question is restored',
+    is: ({ what, ours }, { has, query }) =>
+      what === 'question' &&
+      has('rewrite') &&
+      JSON.parse(ours)[0].name.toLowerCase() === query.name,
+  },
+  {
+    told: 'autopath: the question keeps its spelling',
+    is: ({ what, ours }, { has, query }) =>
+      what === 'question' &&
+      has('autopath') &&
+      JSON.parse(ours)[0].name.toLowerCase() === query.name,
+  },
+  {
+    told: 'hosts: PTR of a name with addresses is no data',
+    is: (_, { has, query }) => has('hosts') && query.type === 12,
+  },
+  {
+    told: 'cache: transfers pass unchanged',
+    is: (_, { has, query }) => has('cache') && [251, 252].includes(query.type),
+  },
+  {
+    told: 'rewrite: a rule that changes nothing adds no OPT',
+    is: ({ what }, { has, query }) =>
+      has('rewrite') && !query.edns && what === 'answer' && query.name.startsWith('echo.'),
+  },
+  {
+    told: 'an alias of a zone that leads to no data has the SOA record; records stand once',
+    is: (_, { has, theirs }) => has('file') && theirs.answer.some(({ type }) => type === 5),
+  },
+  {
+    told: 'an alias of a zone that leads to no data has the SOA record',
+    is: ({ what, theirs, ours }, { has }) =>
+      has('file') && what === 'authority' && / 2 1 300 ns/.test(theirs) && / 6 1 /.test(ours),
+  },
+  {
+    told: 'template: types without a name have one',
+    is: ({ ours }, { has, query }) => has('template') && ours.includes(`TYPE${query.type} `),
+  },
+  {
+    told: 'rewrite: large TTLs do not change flags of OPT',
+    is: ({ what, ours }, { has }) => what === 'z' && has('rewrite') && ours === 'undefined',
+  },
+  {
+    told: 'minimal: a reply that no plugin wrote',
+    is: (_, { has, theirs, ours }) => has('minimal') && theirs.rcode === 2 && ours.rcode === 5,
+  },
+  {
+    told: 'autopath: an answer that begins with an alias stays as it is; IN alone is completed',
+    is: ({ what }, { has, theirs, query }) =>
+      has('autopath') &&
+      (query.class !== 1 || (what === 'answer' && theirs.answer.some(({ type }) => type === 5))),
+  },
+  {
+    told: 'dns64: nothing is translated with DO and CD',
+    is: (_, { has, query }) => has('dns64') && query.do && (query.bytes[3]! & 0x10) !== 0,
+  },
+  {
+    told: 'hosts: an exact name hides a wildcard for both families',
+    is: (_, { has, block }) => has('hosts') && block.text.includes(' *.'),
+  },
+  {
+    told: 'template: classes without a name have one',
+    is: ({ ours }, { has }) => has('template') && / CLASS\d/.test(ours),
+  },
+  {
+    told: 'rewrite: edns0 nsid append adds nothing when it is there',
+    is: ({ what, theirs }, { has }) => what === 'option3' && has('rewrite') && theirs === '= =',
+  },
+  {
+    told: 'cache: an entry ends at a moment of its own in each server',
+    is: ({ what, theirs, ours }, { has }) =>
+      has('cache') &&
+      (what === 'aa' || theirs.replaceAll(ttls, ' ') === ours.replaceAll(ttls, ' ')),
+  },
+  {
+    told: 'flags: what is no query at all is answered without those that it had no right to',
+    is: ({ what }, { query }) => query.odd && ['ra', 'aa', 'tc', 'ad'].includes(what),
+  },
+  {
+    told: 'names follow the spelling of the question',
+    is: ({ what, theirs, ours }) =>
+      ['answer', 'authority', 'additional'].includes(what) &&
+      theirs.toLowerCase() === ours.toLowerCase(),
+  },
+];
+
+/** The TTLs of a section as it is shown, with type and class before them. */
+const ttls = /(?<=\. \d+ \d+) \d+ /g;
+
+function noTtl(text: string): string {
+  return text.replaceAll(/ 6 1 \d+ /g, ' 6 1 TTL ');
+}
+
+function optionOf({ edns }: Message, code: number): string {
+  return (edns?.options ?? [])
+    .filter((one) => one.code === code)
+    .map(({ data }) => `=${Buffer.from(data).toString('hex')}`)
+    .join(' ');
+}
+
+function shown(records: readonly DnsRecord[]): string {
+  return records
+    .map(({ name, type, class: rclass, ttl, data }) => {
+      let text = printData(type, data);
+      // whoami: each query has a port of its own.
+      if (type === TYPE.SRV) text = text.replace(/^0 0 \d+ \.$/, '0 0 PORT .');
+      return `${name.toLowerCase()} ${type} ${rclass} ${ttl} ${text}`;
+    })
+    .toSorted()
+    .join(' | ');
+}
