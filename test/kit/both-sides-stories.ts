@@ -233,6 +233,18 @@ export const bothSidesStories: readonly Story[] = [
       ),
   },
   {
+    name: 'the link to the DNS pods goes down for two seconds, again and again',
+    code: 'ND3007',
+    without: ['ND3013'],
+    packets: (seed) =>
+      play(
+        pods('go', 6, { lookups: 40, everyMs: 600 }),
+        (passing) =>
+          passing.atMs > 5000 && passing.atMs % 7000 < 2300 ? { lost: true } : healthy(passing),
+        { seed },
+      ),
+  },
+  {
     name: 'a DNS pod is replaced: new sockets are taken to the new one, and two that were kept go on to the old one, seen behind the translation',
     code: 'ND3002',
     packets: (seed) =>
