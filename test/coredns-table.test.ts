@@ -4,6 +4,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseCorefile } from '../src/corefile/parse.ts';
+import { Problem } from '../src/base/problem.ts';
 import { bindDirective } from '../src/corefile/syntax.ts';
 import { order } from '../src/plugins/order.ts';
 import { plugins } from './kit/plugins.ts';
@@ -20,35 +21,15 @@ describe('the table of plugins and properties', () => {
     );
   });
 
-  test('what it says is served is read without a problem', async () => {
+  test('what it says is served, and nothing else, is read without a problem', async () => {
     const verdicts = new Map(
       (await tableRows()).map((row) => [`${row.directive} ${row.property}`, row.verdict]),
     );
-    const syntaxes = plugins.map(({ syntax }) => syntax);
     for (const { name, properties } of directives) {
-      for (const property of properties) {
-        if (verdicts.get(`${name} ${property.name}`) === 'not built') continue;
-        const { corefile, problems } = parseCorefile({
-          file: 'Corefile',
-          text: `example.org {\n${property.example.replaceAll('HTTP', '0')}\n}\n`,
-          dnsPort: 53,
-          env: {},
-          directives: order.map((entry) => entry.name),
-          syntaxes,
-          readFile: () => '',
-          glob: () => [],
-        });
-        const found = corefile.blocks.flatMap((block) =>
-          syntaxes.flatMap(
-            (syntax) =>
-              bindDirective(
-                syntax,
-                block.directives.filter((each) => each.name === syntax.name),
-                { zones: ['example.org.'] },
-              ).problems,
-          ),
-        );
-        assert.deepEqual([...problems, ...found].map(String), [], `${name} ${property.name}`);
+      for (const { name: property, example } of properties) {
+        const label = `${name} ${property}`;
+        const isRefused = problemsIn(example).length > 0;
+        assert.equal(isRefused, verdicts.get(label) === 'not built', label);
       }
     }
   });
@@ -115,4 +96,31 @@ function wordsOf(folder: string): ReadonlySet<string> {
   for (const [, block] of syntax.matchAll(/^[~`]{3}.*\n([^]*?)^[~`]{3}/gm))
     for (const [, word] of block!.matchAll(/^[ \t]+\[?([a-z0-9_-]+)\b/gm)) words.add(word!);
   return words;
+}
+
+/** What is said of these lines of a server block when they are read. */
+function problemsIn(example: string): readonly Problem[] {
+  const syntaxes = plugins.map(({ syntax }) => syntax);
+  const { corefile, problems } = parseCorefile({
+    file: 'Corefile',
+    text: `example.org {\n${example.replaceAll('HTTP', '0')}\n}\n`,
+    dnsPort: 53,
+    env: {},
+    directives: order.map((entry) => entry.name),
+    syntaxes,
+    readFile: () => '',
+    glob: () => [],
+  });
+  try {
+    const found = corefile.blocks.flatMap(({ directives: all }) =>
+      syntaxes.flatMap((syntax) => {
+        const own = all.filter((each) => each.name === syntax.name);
+        return bindDirective(syntax, own, { zones: ['example.org.'] }).problems;
+      }),
+    );
+    return [...problems, ...found];
+  } catch (error) {
+    if (error instanceof Problem) return [error];
+    throw error;
+  }
 }

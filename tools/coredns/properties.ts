@@ -388,7 +388,7 @@ export const directives: readonly Directive[] = [
     'prometheus',
     'prometheus 127.0.0.1:HTTP',
     ['runtime_metrics', '{\n runtime_metrics\n}'],
-    ['tls', '{\n tls @/web.yaml\n}', { missing: true }],
+    ['tls', '{\n tls @/web.yaml\n}'],
   ),
   directive(
     'proxyproto',
@@ -457,11 +457,7 @@ export const directives: readonly Directive[] = [
     'secondary',
     'secondary example.org {\n transfer from 127.0.0.1:1\n}',
     ['transfer from', 'secondary example.org {\n transfer from 127.0.0.1:1\n}'],
-    [
-      'catalog',
-      'secondary example.org {\n transfer from 127.0.0.1:1\n catalog\n}',
-      { missing: true },
-    ],
+    ['catalog', 'secondary example.org {\n transfer from 127.0.0.1:1\n catalog\n}'],
     ['fallthrough', 'secondary example.org {\n transfer from 127.0.0.1:1\n fallthrough\n}'],
   ),
   directive('shed', 'shed'),
