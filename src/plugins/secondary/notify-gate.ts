@@ -1,8 +1,8 @@
 /** Notifications of primaries, as far as they are handed on. */
 import type { Clock, Timer } from '../../base/clock.ts';
 
-/** A zone is looked at once in this time because somebody said that it has changed, milliseconds. */
-const EVERY_MS = 1000;
+/** So long those wait that follow a notification, milliseconds: twice as long each time, up to the most; without any the time starts anew. */
+const WAIT_MS = { first: 100, most: 1000 };
 /** Lines about notifications that were dropped, for each zone in a minute. */
 const DROPPED_LINES = 10;
 const MINUTE_MS = 60_000;
@@ -17,6 +17,8 @@ export interface NotifyGateParts {
 
 interface Zone {
   timer: Timer | null;
+  /** How long those wait that follow the next one, milliseconds. */
+  waitMs: number;
   /** Who has notified since the zone was looked at; null: nobody. */
   again: string | null;
   /** Lines of this minute, and dropped notifications that have none. */
@@ -25,7 +27,7 @@ interface Zone {
 }
 
 /**
- * Lets a notification through at once, and those that follow within a second as one. Addresses of datagrams are easily forged: a hundred
+ * Lets a notification through at once, and those that follow soon as one; of many that go on, one a second. Addresses of datagrams are easily forged: a hundred
  * thousand notifications a second are to be one look, and one line. Zones are those that are served: the map does not grow.
  */
 export class NotifyGate {
@@ -45,10 +47,11 @@ export class NotifyGate {
       return;
     }
     this.#parts.pass(zone, from);
-    one.timer = this.#after(EVERY_MS, () => {
+    one.timer = this.#after(one.waitMs, () => {
       one.timer = null;
       const { again } = one;
       one.again = null;
+      one.waitMs = again === null ? WAIT_MS.first : Math.min(2 * one.waitMs, WAIT_MS.most);
       if (again !== null) this.notified(zone, again);
     });
   }
@@ -77,7 +80,10 @@ export class NotifyGate {
   #of(zone: string): Zone {
     let one = this.#zones.get(zone);
     if (one === undefined)
-      this.#zones.set(zone, (one = { timer: null, again: null, lines: 0, unlogged: 0 }));
+      this.#zones.set(
+        zone,
+        (one = { timer: null, waitMs: WAIT_MS.first, again: null, lines: 0, unlogged: 0 }),
+      );
     return one;
   }
 
