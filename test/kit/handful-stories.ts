@@ -179,6 +179,35 @@ export const handfulStories: readonly Story[] = [
     packets: (seed) => Promise.resolve(noLongOnes(seed)),
   },
   {
+    name: 'an upstream that is asked from new sockets is silent for seconds, while clients ask on from known ones',
+    code: 'ND3007',
+    without: ['ND3003'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 300 }, (_, i) =>
+            asked(
+              i * 70,
+              ends('10.244.3.2', 20_000 + i, '10.0.0.53'),
+              `www${(i + seed) % 9}.example.com.`,
+              i,
+              {
+                tookMs: i > 140 && i < 200 ? null : 1,
+              },
+            ),
+          ),
+          ...Array.from({ length: 200 }, (_, i) =>
+            asked(
+              i * 100,
+              ends(`10.244.1.${i % 3}`, 40_000),
+              'db.shop.svc.cluster.local.',
+              1000 + i,
+            ),
+          ),
+        ]),
+      ),
+  },
+  {
     name: 'a server answers eighteen queries a second of each client',
     code: 'ND4001',
     without: ['ND3002', 'ND3008'],

@@ -2,7 +2,7 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { Second, ServerView } from '../evidence/server-view.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
-import { sparesKnown } from './table-full.ts';
+import { oneLosesAlone, sparesKnown } from './table-full.ts';
 
 /** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
 const ERROR_MAX = 0.3;
@@ -28,7 +28,8 @@ export const packetCap: Rule = {
     const busy = observed.servers.list.filter(({ outcomes }) => outcomes.asked >= 150);
     if (busy.length === 0) return unknown('too few queries for a limit on packets');
     // A limit takes packets as they come, and not those of new sockets.
-    if (sparesKnown(observed)) return excluded('sockets that were answered before lose nothing');
+    if (sparesKnown(observed) && !oneLosesAlone(observed))
+      return excluded('sockets that were answered before lose nothing');
     for (const server of busy) {
       // What is late before it is lost waits in a queue.
       if (server.isOutOfBreath) continue;

@@ -1,6 +1,8 @@
 /** A full connection tracking table: as the kernel says it, or as sockets show it. */
 import { lossRate } from '../evidence/outcomes.ts';
+import type { Flows } from '../evidence/flows.ts';
 import type { Observations } from '../evidence/observations.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, share, unknown, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
 import { isSilent, turnsOf, whileSilent } from './sockets.ts';
@@ -16,6 +18,8 @@ const EXPECTED_MIN = 5;
 const EXPECTED_SURE = 8;
 /** The same, of known sockets between the first and the last moment: clients that wait leave few moments. */
 const EXPECTED_THROUGHOUT = 20;
+/** So many sockets of other clients, opened meanwhile and answered, show that one client alone loses. */
+const OTHERS_MIN = 10;
 /** No larger a share of these is lost. */
 const SPARED_SHARE = 0.08;
 
@@ -92,6 +96,7 @@ export const tableFull: Rule = {
  * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
+  if (!askTheSame(observed)) return null;
   const all = observed.newSockets.throughout;
   if (
     all.fresh.asked >= NEW_MIN &&
@@ -127,7 +132,58 @@ export function howNewOnesSuffer(observed: Observations): string | null {
 }
 
 /** Whether sockets that have been answered lose nothing while new ones do, and not by chance. */
-export function sparesKnown({ newSockets }: Observations): boolean {
+export function sparesKnown(observed: Observations): boolean {
+  return sparesAny(observed) && askTheSame(observed);
+}
+
+/** Whether one client alone loses what its new sockets ask, and those of others are answered in the same time. */
+export function oneLosesAlone({ losses, flows }: Observations): boolean {
+  const { fresh, fromMs, toMs } = freshLosses(losses, flows);
+  const clients = new Set(fresh.map(({ client }) => client.address));
+  const servers = new Set(fresh.map(({ server }) => server.address));
+  const spared = [...servers].flatMap((server) =>
+    flows
+      .to(server)
+      .filter(
+        ({ client, firstMs, lost }) =>
+          !clients.has(client) && firstMs >= fromMs && firstMs <= toMs && lost === 0,
+      ),
+  );
+  return clients.size === 1 && spared.length >= OTHERS_MIN;
+}
+
+/** Whether the sockets that are answered meanwhile ask those servers that new ones do not reach: else they say nothing. */
+function askTheSame({ losses, flows }: Observations): boolean {
+  const { fresh, fromMs, toMs } = freshLosses(losses, flows);
+  const servers = new Set(fresh.map(({ server }) => server.address));
+  for (const server of servers)
+    if (
+      !flows
+        .to(server)
+        .some(
+          ({ firstReplyMs, lastAnsweredMs }) =>
+            firstReplyMs < Math.min(toMs, lastAnsweredMs) && lastAnsweredMs > fromMs,
+        )
+    )
+      servers.delete(server);
+  const comparable = fresh.filter(({ server }) => servers.has(server.address));
+  return comparable.length >= 0.5 * fresh.length;
+}
+
+/** What was lost of sockets that had got no reply, and from when to when it was sent. */
+function freshLosses(
+  losses: readonly SeenExchange[],
+  flows: Flows,
+): { readonly fresh: readonly SeenExchange[]; readonly fromMs: number; readonly toMs: number } {
+  const fresh = losses.filter((loss) => loss.sentMs <= (flows.get(loss)?.firstReplyMs ?? Infinity));
+  return {
+    fresh,
+    fromMs: fresh.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity),
+    toMs: fresh.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity),
+  };
+}
+
+function sparesAny({ newSockets }: Observations): boolean {
   const { throughout } = newSockets;
   if (
     lossRate(throughout.fresh) * throughout.known.asked >= EXPECTED_THROUGHOUT &&
