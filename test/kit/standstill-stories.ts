@@ -99,6 +99,28 @@ function upstreamStill(seed: number, fromMs: number, toMs: number): Captured[] {
   );
 }
 
+/** An upstream that is slow at all times: some of its replies come together by chance. */
+const slowUpstream = (seed: number): Captured[] =>
+  inOrder(
+    Array.from({ length: 120 }, (_, i) => {
+      const ms = Math.floor(i / 6) * 1500 + (i % 6) * 60;
+      const tookMs = 1900 - (i % 3) * 60 - ((i * 7 + seed) % 2) * 600;
+      return [
+        asked(ms, ends(`10.244.1.${10 + (i % 4)}`, 21_000 + i, POD), fresh(i), 300 + i, {
+          tookMs: tookMs + 1,
+        }),
+        asked(ms + 0.5, ends(POD, 31_000 + i, UPSTREAM), fresh(i), 900 + i, { tookMs }),
+        asked(
+          ms + 20,
+          ends(`10.244.1.${10 + (i % 4)}`, 23_000 + i, POD),
+          'db.shop.svc.cluster.local.',
+          8000 + i,
+          { tookMs: 0.4 },
+        ),
+      ];
+    }).flat(),
+  );
+
 /** Stories of servers that stand still. */
 export const standstillStories: readonly Story[] = [
   {
@@ -145,6 +167,12 @@ export const standstillStories: readonly Story[] = [
     without: ['ND3010', 'ND3013', 'ND4002', 'ND4003', 'ND4007', 'ND7001'],
     seen: /^192\.0\.2\.53 gave not one reply/,
     packets: (seed) => Promise.resolve(upstreamStill(seed, 6000, 10_000)),
+  },
+  {
+    name: 'the upstream is slow at all times, and three of its replies come together now and then',
+    code: 'ND4003',
+    without: ['ND3007'],
+    packets: (seed) => Promise.resolve(slowUpstream(seed)),
   },
   played(
     'clean: a name takes three seconds now and then, and its pod asks for others meanwhile',

@@ -13,6 +13,8 @@ const LEAST_MS = 1500;
 const WAITED = { queries: 6, sockets: 3, names: 2, own: 2 };
 /** Without names of the cluster, so many names, and clients, have nothing in common but the server. */
 const ALL = { queries: 10, names: 3, clients: 3 };
+/** Otherwise half of its replies come sooner, milliseconds. */
+const QUICK_MS = 400;
 /** What is lost or late with it was sent so long before or after, milliseconds. */
 const AROUND_MS = 100;
 
@@ -117,15 +119,20 @@ function stillOf(
   behind: ReadonlySet<string>,
 ): Still | null {
   const long = view.standstills.list.filter(({ fromMs, toMs }) => toMs - fromMs >= LEAST_MS);
-  const whole = long.filter(({ meanwhile }) => meanwhile === 0);
+  const own = isOfMemory(long);
+  // Whose replies are late at all times, and not for names of the cluster, is slow.
+  if (!own && behind.has(view.address) && view.quantile(0.5) > QUICK_MS) return null;
+  // Without names of the cluster a few that wait for as long are chance.
+  const whole = long.filter(
+    ({ meanwhile, waited }) =>
+      meanwhile === 0 && (own || !behind.has(view.address) || waited >= WAITED.queries),
+  );
   const proof = proofOf(view, whole, behind);
   if (proof !== null && proof !== 'memory' && whole.some((each) => waits(view, each, observed)))
     return null;
   if (proof !== null) return { view, windows: whole, proof };
   // What some have in memory takes others as long.
-  return hasWaited(long) && isOfMemory(long)
-    ? { view, windows: long, proof: 'one of several' }
-    : null;
+  return hasWaited(long) && own ? { view, windows: long, proof: 'one of several' } : null;
 }
 
 function proofOf(
