@@ -363,12 +363,23 @@ describe('the house', () => {
     assert.deepEqual(missing, []);
   });
 
+  test('the top folder has pages and settings, and no source', (t) => {
+    const files = filesOfGit();
+    if (files === null) return t.skip('not a checkout of git');
+    const others = files.filter(
+      (file) =>
+        !file.includes('/') &&
+        !/^(?:\.|[A-Z]+(?:\.md)?$|package(?:-lock)?\.json$|tsconfig\.json$)/.test(file),
+    );
+    assert.deepEqual(others, []);
+  });
+
   test('no file names a registry, an unknown host, or a folder of a machine', (t) => {
-    const listed = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
-    if (listed.status !== 0) return t.skip('not a checkout of git');
+    const files = filesOfGit();
+    if (files === null) return t.skip('not a checkout of git');
     const found: string[] = [];
-    for (const file of listed.stdout.split('\0')) {
-      if (file === '' || /\.(?:bin|sum)$/.test(file)) continue;
+    for (const file of files) {
+      if (/\.(?:bin|sum)$/.test(file)) continue;
       const text = readFileSync(file, 'utf8');
       for (const [, host = ''] of text.matchAll(/\bhttps?:\/\/\[?([\w.-]+)/g))
         if (!isKnownHost(host, file)) found.push(`${file}: ${host}`);
@@ -493,3 +504,9 @@ describe('the rules of the house see', () => {
   ])
     test(`a head line in ${JSON.stringify(text)}`, () => assert.ok(hasHeadLine(text)));
 });
+
+/** All files that are committed; null: this is no checkout of git. */
+function filesOfGit(): readonly string[] | null {
+  const { status, stdout } = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' });
+  return status === 0 ? stdout.split('\0').filter((file) => file !== '') : null;
+}
