@@ -46,7 +46,8 @@ async function start(
   const serve = (query: Query) => {
     const { peer, peerAt, family, peerPort, local, localPort } = query;
     const from = printAddress(peer, peerAt, family === 4 ? 4 : 16);
-    seen.push(`${from}:${peerPort} > ${local}:${localPort}`);
+    // What is no query is refused by the server, so that it can be counted and limited.
+    if (query.rejection === 0) seen.push(`${from}:${peerPort} > ${local}:${localPort}`);
     return replyWith(query);
   };
   const made = listenerParts(serve, { scheme }, limits, scheme === 'dns' ? null : testTls);
