@@ -9,7 +9,6 @@ import { usualLimits } from '../../src/net/limits.ts';
 import { listenerCounters } from '../../src/net/listener-counters.ts';
 import type { ListenerParts } from '../../src/net/listener.ts';
 import { openListeners } from '../../src/net/open.ts';
-import { Turns } from '../../src/net/turns.ts';
 import { HEADER } from '../../src/wire/iana.ts';
 import { NAME_MAX } from '../../src/wire/name.ts';
 import type { Query } from '../../src/wire/query.ts';
@@ -33,7 +32,6 @@ const parts: ListenerParts = {
   log: makeLog((line) => console.log(line)),
   terms: { limits: { ...usualLimits, connections: 1000 }, tls: null, proxy: null },
   counters: listenerCounters(null, ''),
-  turns: new Turns(systemClock),
 };
 const listener = openListeners(parts, mode === 'plain' ? 'plain' : 'batched');
 await listener.open();

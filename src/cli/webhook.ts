@@ -54,7 +54,6 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   const server = new WebhookServer({
     ...options,
     metrics,
-    log,
     scrape: () => collection.print('text'),
     sources: async ({ namespace }) => ({
       namespace: await namespaces.of(namespace),

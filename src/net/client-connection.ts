@@ -7,23 +7,18 @@ import { Ends } from './ends.ts';
 import { Pending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
-import type { TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
-
-/** Queries of a turn after which it is looked at how long it has taken. */
-const LOOKS_EVERY = 4;
+/** Queries of one connection that are served before all others have had their turn: under a millisecond. */
+const TURN = 128;
 
 /**
  * One client's connection: takes its bytes while there is room for what they ask, sends what is written for it, and ends in
  * order when its time or its use is over. What the bytes mean is up to the classes that extend it.
  */
-export abstract class ClientConnection
-  extends Timed
-  implements StreamConnection, Outlet, TurnTaker
-{
+export abstract class ClientConnection extends Timed implements StreamConnection, Outlet {
   readonly pending: Pending = new Pending();
   readonly out: Uint8Array = arena;
   protected readonly host: StreamHost;
@@ -43,15 +38,10 @@ export abstract class ClientConnection
   #rest: Buffer | null = null;
   /** The client does not read; what is written for it waits. */
   #blocked = false;
-  nextTaker: TurnTaker | null = null;
-  queued = false;
-  /** Queries left of this turn, and the round of turns that it is of. */
-  #turn = 0;
-  #round = -1;
-  /** When queries were taken up last, milliseconds of the clock. */
-  #began = 0;
-  /** The client has closed its side. */
-  #halfClosed = false;
+  /** Queries left of this turn. */
+  #turn = TURN;
+  /** The turn is used up, the next one is to come. */
+  #queued = false;
   /** What the deadline that is set is for. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
   /** What the host was told last. */
@@ -87,9 +77,9 @@ export abstract class ClientConnection
   abstract wayBack(): unknown;
   abstract reserve(size: number): void;
 
-  /** Whether replies are awaited or not yet taken by the client, or queries wait for their turn. */
+  /** Whether replies are awaited or not yet taken by the client. */
   get busy(): boolean {
-    return this.pending.size > 0 || this.stuck || this.unsent > 0 || this.#rest !== null;
+    return this.pending.size > 0 || this.stuck || this.unsent > 0;
   }
 
   /**
@@ -133,11 +123,6 @@ export abstract class ClientConnection
   }
 
   override expire(): void {
-    if (this.queued && this.#rest !== null) {
-      // It has asked in time; that others have their turn before it is not its fault.
-      this.host.wheel.set(this, this.host.limits.idleTimeoutMs);
-      return;
-    }
     this.host.counters.timedOut.add(1);
     // A client that reads gets a proper end; one that does not is cut off.
     if (this.closing || this.busy) this.destroy();
@@ -156,9 +141,7 @@ export abstract class ClientConnection
 
   /** One query of this turn is taken. */
   protected count(): void {
-    const left = --this.#turn;
-    // A turn is short in time, too, where queries take long.
-    if (left > 0 && left % LOOKS_EVERY === 0 && this.host.turns.isLong(this.#began)) this.#turn = 0;
+    this.#turn--;
   }
 
   /** No more is to be consumed now. */
@@ -227,35 +210,17 @@ export abstract class ClientConnection
 
   #onData = (chunk: Buffer): void => {
     if (this.closing) return;
-    const { turns, clock } = this.host;
     this.host.touch(this);
-    const now = clock.now();
-    if (this.#round !== turns.round) this.#renewTurn();
-    const left = this.#turn;
-    if (left > 0 && turns.free(now)) {
-      this.#take(chunk, now);
-      turns.served(left - this.#turn, now);
-      if (this.#rest !== null && !this.#crowded()) turns.wait(this, true, now);
-    } else {
-      this.#rest = chunk;
-      this.socket.pause();
-      turns.wait(this, left <= 0, now);
-      this.settle();
-    }
+    this.#turn = TURN;
+    this.#take(chunk);
   };
 
   #onEnd = (): void => {
     // A client may close its side and still wait for replies (half-close).
     this.ended = true;
-    this.#halfClosed = true;
-    if (this.#rest === null) this.#inputIsOver();
-  };
-
-  /** All that the client sent before it closed its side has been taken. */
-  #inputIsOver(): void {
     this.stopInput(true);
-    this.settle();
-  }
+    if (this.#rest === null) this.settle();
+  };
 
   #onClose = (): void => {
     this.host.wheel.cancel(this);
@@ -267,12 +232,12 @@ export abstract class ClientConnection
     this.host.forget(this);
   };
 
-  #take(chunk: Buffer, now: number): void {
-    this.#began = now;
-    const used = this.consume(chunk, now);
+  #take(chunk: Buffer): void {
+    const used = this.consume(chunk, this.host.clock.now());
     if (used < chunk.length && !this.closing) {
       this.#rest = restOf(chunk, used);
       this.socket.pause();
+      if (!this.#crowded()) this.#waitTurn();
     } else {
       releaseBytes(chunk);
     }
@@ -280,35 +245,33 @@ export abstract class ClientConnection
     this.settle();
   }
 
-  #renewTurn(): void {
-    const { turns } = this.host;
-    this.#round = turns.round;
-    this.#turn = turns.quantum;
+  #waitTurn(): void {
+    if (this.#queued) return;
+    this.#queued = true;
+    setImmediate(this.#nextTurn);
   }
 
-  takeTurn(): void {
-    const rest = this.#rest;
-    // Who is crowded goes on when replies have left.
-    if (rest === null || this.closing || this.#crowded()) return;
-    const { turns, clock } = this.host;
-    const now = clock.now();
-    this.#renewTurn();
-    this.#rest = null;
-    this.#take(rest, now);
-    if (this.#rest !== null) {
-      if (!this.#crowded()) turns.wait(this, true, now);
-    } else if (this.#halfClosed) this.#inputIsOver();
-    else if (!this.ended) this.socket.resume();
-  }
+  #nextTurn = (): void => {
+    this.#queued = false;
+    this.#turn = TURN;
+    this.#goOn();
+  };
 
   /** Takes up what had to wait. */
   #goOn(): void {
-    const { turns, clock } = this.host;
-    if (!this.closing && !this.#crowded()) {
-      if (this.#rest !== null) turns.wait(this, true, clock.now());
-      else if (!this.ended) this.socket.resume();
+    const rest = this.#rest;
+    if (this.closing || this.#crowded()) {
+      this.settle();
+    } else if (rest === null) {
+      if (!this.ended) this.socket.resume();
+      this.settle();
+    } else if (this.#turn <= 0) {
+      this.#waitTurn();
+    } else {
+      this.#rest = null;
+      this.#take(rest);
+      if (this.#rest === null && !this.ended) this.socket.resume();
     }
-    this.settle();
   }
 
   /** Replies have to leave before more queries are taken. */

@@ -7,7 +7,6 @@ import type { Scheme } from '../wire/transports.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { CountersOf } from './listener-counters.ts';
 import type { ProxyPlan } from './proxy-policy.ts';
-import type { Turns } from './turns.ts';
 
 /** What answers a query: the server. It never throws and its promises never reject. */
 export type Serve = (query: Query) => Maybe<Reply>;
@@ -57,8 +56,6 @@ export interface ListenerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly counters: CountersOf;
-  /** Of all connections of this thread. */
-  readonly turns: Turns;
 }
 
 /** One transport at one endpoint. */

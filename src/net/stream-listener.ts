@@ -16,7 +16,6 @@ import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { ProxiedStreams } from './proxied-stream.ts';
 import { TimerWheel } from './timer-wheel.ts';
-import type { Turns } from './turns.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** How late a connection's time limit may be met. */
@@ -44,7 +43,6 @@ export interface StreamHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
-  readonly turns: Turns;
   /** What is written to the socket leaves when this turn of the event loop is over: one system call for all of it. */
   gather(socket: Socket): void;
   /** Calls `job` when this turn of the event loop is over. */
@@ -67,7 +65,6 @@ export class StreamListener implements Listener, StreamHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
-  readonly turns: Turns;
   readonly #protocol: StreamProtocol;
   readonly #server: Server;
   readonly #connections: ConnectionTable<StreamConnection>;
@@ -83,11 +80,10 @@ export class StreamListener implements Listener, StreamHost {
 
   /** @throws Problem (`tls-missing`, `tls-certificate`) */
   constructor(parts: ListenerParts, protocol: StreamProtocol) {
-    const { endpoint, terms, clock, log, turns } = parts;
+    const { endpoint, terms, clock, log } = parts;
     this.endpoint = endpoint;
     this.clock = clock;
     this.log = log;
-    this.turns = turns;
     this.counters = parts.counters(protocol.proto);
     this.wheel = new TimerWheel(clock, TICK_MS);
     this.held = new HeldBytes(terms.limits.heldBytes, () => this.counters.evicted.add(1));
@@ -179,7 +175,6 @@ export class StreamListener implements Listener, StreamHost {
   }
 
   #onSocket = (socket: Socket): void => {
-    this.turns.hurry();
     socket.on('error', () => socket.destroy());
     // A client may be gone before we get to see it; then it has no address any more.
     if (this.#closing || socket.remoteAddress === undefined) socket.destroy();

@@ -242,26 +242,25 @@ describe('TCP', () => {
     const listener = await start(t, (query) => replyWith(query, 4000), {
       writeTimeoutMs: 20_000,
       connections: 1000,
-      heldBytes: 2 * 1024 * 1024,
     });
     const sockets: Socket[] = [];
     t.after(() => sockets.forEach((socket) => socket.destroy()));
     const queries = Buffer.concat(
       Array.from({ length: 400 }, (_, n) => framed(queryBytes('greedy.example.', n))),
     );
-    for (let i = 0; i < 40; i++) {
+    for (let i = 0; i < 200; i++) {
       const socket = connect(listener.port, '127.0.0.1');
       socket.on('error', () => {});
       socket.pause();
       socket.write(queries);
       sockets.push(socket);
     }
-    while (listener.counters.accepted.value < 40)
+    while (listener.counters.accepted.value < 200)
       await new Promise((resolve) => setTimeout(resolve, 5));
     const polite = await client(t, listener);
     polite.send(queryBytes('polite.example.', 7));
     assert.equal(id(await polite.next()), 7);
-    for (let i = 0; i < 1000 && listener.counters.evicted.value === 0; i++) {
+    for (let i = 0; i < 100 && listener.counters.evicted.value === 0; i++) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.ok(listener.counters.evicted.value > 0);
@@ -342,59 +341,6 @@ describe('TCP', () => {
     assert.equal(id(await honest.next()), 7);
     assert.ok(before < 1000, `${before} others came before`);
     for (let n = 0; n < 1500; n++) assert.equal(id(await flood.next()), n);
-  });
-
-  test('who comes beside a hundred connections that pipeline and do not read is let in and answered before their queries', async (t) => {
-    let served = 0;
-    const listener = await start(t, (query) => {
-      if (query.name === 'flood.') served++;
-      return replyWith(query);
-    });
-    const crowd = await Promise.all(Array.from({ length: 100 }, () => client(t, listener)));
-    for (const { socket } of crowd) socket.pause();
-    const many = Array.from({ length: 2000 }, (_, n) => queryBytes('flood.', n));
-    for (const one of crowd) one.send(...many);
-    while (served < 2000) await new Promise((resolve) => setImmediate(resolve));
-    const before = served;
-    const newcomer = await client(t, listener);
-    newcomer.send(queryBytes('honest.', 7));
-    assert.equal(id(await newcomer.next()), 7);
-    // Each of the hundred had a chunk of at least a thousand in memory by then.
-    assert.ok(served - before < 8000, `${served - before} others came before`);
-  });
-
-  test('what waits for its turn is served to the end for a client that closed its side, split messages included', async (t) => {
-    const listener = await start(t, (query) => {
-      const until = performance.now() + 0.3;
-      while (performance.now() < until);
-      return replyWith(query);
-    });
-    const crowd = await Promise.all(Array.from({ length: 20 }, () => client(t, listener)));
-    const ids = Array.from({ length: 30 }, (_, n) => n + 1);
-    for (const one of crowd) {
-      const all = Buffer.concat(ids.map((n) => framed(queryBytes('half.example.', n))));
-      one.socket.setNoDelay(true);
-      one.socket.write(all.subarray(0, 700));
-      setImmediate(() => one.socket.end(all.subarray(700)));
-    }
-    for (const one of crowd) {
-      for (const n of ids) assert.equal(id(await one.next(10_000)), n);
-      assert.ok(await one.ended());
-    }
-  });
-
-  test('a connection whose turn is late does not run out of time meanwhile', async (t) => {
-    const serve: Serve = (query) => {
-      const until = performance.now() + 1;
-      while (performance.now() < until);
-      return replyWith(query);
-    };
-    const listener = await start(t, serve, { readTimeoutMs: 200, idleTimeoutMs: 200 });
-    const crowd = await Promise.all(Array.from({ length: 20 }, () => client(t, listener)));
-    for (const one of crowd)
-      one.send(...Array.from({ length: 40 }, (_, n) => queryBytes('late.', n)));
-    for (const one of crowd)
-      for (let n = 0; n < 40; n++) assert.equal(id(await one.next(10_000)), n);
   });
 
   test('the longest idle connection makes room for a new one', async (t) => {

@@ -6,7 +6,6 @@ import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
 import { IncomingBodies } from '../base/incoming-bodies.ts';
-import { bugText, type Log } from '../base/log.ts';
 import { BadReview, readReview, reviewPod, type Mode, type ReviewedPod } from './admission.ts';
 import type { AdviceSources } from './dns-advice.ts';
 
@@ -18,8 +17,6 @@ export interface WebhookServerParts {
   /** What may ask for changes of this pod. Never rejects for what may happen. */
   readonly sources: (pod: ReviewedPod) => Promise<AdviceSources>;
   readonly metrics: WebhookMetrics;
-  /** Where bugs are told of. */
-  readonly log: Log;
   /** Prometheus text. */
   readonly scrape: () => string;
   /** Connections at a time; 512 where nothing is said. */
@@ -30,8 +27,7 @@ export interface WebhookServerParts {
 export interface WebhookMetrics {
   /** `because`: annotation, namespace, advice, default, or none. */
   reviewed(because: string, seconds: number): void;
-  /** `gone`: the connection ended before the review had come. */
-  refused(why: 'not-json' | 'too-large' | 'busy' | 'method' | 'gone' | 'bug'): void;
+  refused(why: 'not-json' | 'too-large' | 'busy' | 'method' | 'bug'): void;
 }
 
 /** The API server takes objects up to 3 MiB; a review has the object and little more. */
@@ -107,8 +103,8 @@ export class WebhookServer {
     const begun = performance.now();
     try {
       const come = await this.#bodies.read(request);
-      // There is nobody to answer.
-      if (come === 'gone') return metrics.refused(come);
+      // The API server closed the connection while it sent: there is nobody to answer.
+      if (come === 'gone') return metrics.refused('not-json');
       if (come === 'too-large') {
         metrics.refused(come);
         return refuse(response, 413, `a review has at most ${BODY_MAX} bytes`);
@@ -133,7 +129,6 @@ export class WebhookServer {
     } catch (error) {
       const bad = error instanceof BadReview;
       metrics.refused(bad ? 'not-json' : 'bug');
-      if (!bad) this.#parts.log.error(`a review fails because of a bug: ${bugText(error)}`);
       if (!response.headersSent)
         answerText(response, bad ? 400 : 500, bad ? error.message : 'a bug');
     }

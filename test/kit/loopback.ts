@@ -9,7 +9,6 @@ import { makeLog } from '../../src/base/log.ts';
 import { limits as allLimits, usualLimits, type ListenerLimits } from '../../src/net/limits.ts';
 import { listenerCounters, type ListenerCounters } from '../../src/net/listener-counters.ts';
 import type { Endpoint, ListenerParts, ListenerTls, Serve } from '../../src/net/listener.ts';
-import { Turns } from '../../src/net/turns.ts';
 import { FLAG, HEADER, TYPE } from '../../src/wire/iana.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery, type Query } from '../../src/wire/query.ts';
@@ -74,7 +73,6 @@ export function listenerParts(
       proxy: null,
     },
     counters: () => counts,
-    turns: new Turns(systemClock),
     counts,
     lines,
   };

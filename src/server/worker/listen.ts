@@ -6,7 +6,6 @@ import type { CountersOf } from '../../net/listener-counters.ts';
 import type { Listener, ListenerTerms, ListenerTls, Serve } from '../../net/listener.ts';
 import { openListeners } from '../../net/open.ts';
 import type { UdpMode } from '../../net/transports.ts';
-import type { Turns } from '../../net/turns.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
 /** What opening a listener takes. */
@@ -14,7 +13,6 @@ export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly counters: CountersOf;
-  readonly turns: Turns;
   readonly transport: UdpMode;
   /** The same in all workers: see `ListenerTls`. */
   readonly ticketSecret: Uint8Array;
@@ -24,7 +22,7 @@ export interface ListenParts {
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  { clock, log, counters, turns, transport, ticketSecret }: ListenParts,
+  { clock, log, counters, transport, ticketSecret }: ListenParts,
 ): Listener {
   const { scheme, address, port } = endpoint;
   return openListeners(
@@ -35,7 +33,6 @@ export function listenAt(
       clock,
       log,
       counters,
-      turns,
     },
     transport,
   );

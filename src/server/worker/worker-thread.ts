@@ -16,7 +16,6 @@ import { TerminationWatch, type Termination } from '../../linux/termination.ts';
 import { giveBackOrphans } from '../../linux/udp-socket.ts';
 import { listenAt, termsOf } from './listen.ts';
 import { systemNetwork } from '../../net/system-network.ts';
-import { Turns } from '../../net/turns.ts';
 import { DataPlane } from './data-plane.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
@@ -50,7 +49,6 @@ seedHashes(secureRandom.integer(2 ** 32));
 const start = await told(workerData as MessagePort);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
 const { gate, thrifty, ticketSecret } = start;
-const turns = new Turns(systemClock);
 useGate(gate);
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
@@ -101,14 +99,7 @@ const plane: DataPlane = new DataPlane({
       ),
   }),
   listen: (endpoint, serve, counters) =>
-    listenAt(endpoint, serve, {
-      clock: systemClock,
-      log,
-      counters,
-      turns,
-      transport,
-      ticketSecret,
-    }),
+    listenAt(endpoint, serve, { clock: systemClock, log, counters, transport, ticketSecret }),
   terms: (endpoint) => termsOf(endpoint, ticketSecret),
 });
 // However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
