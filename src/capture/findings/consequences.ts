@@ -17,6 +17,35 @@ export interface Silence {
   readonly toMs: number;
 }
 
+/** Lost queries for the same names, at the same time, to other servers: what a server waits for itself it leaves unanswered. */
+export function waitingForThese(
+  { open }: Claims,
+  losses: readonly SeenExchange[],
+): readonly SeenExchange[] {
+  const names = new Set(losses.map(({ name }) => name));
+  const servers = new Set(losses.map(({ server }) => server.address));
+  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const toMs = losses.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  return open.filter(
+    ({ name, server, sentMs }) =>
+      names.has(name) &&
+      !servers.has(server.address) &&
+      sentMs >= fromMs - WAITS_MS &&
+      sentMs <= toMs + WAITS_MS,
+  );
+}
+
+/** Takes what a silent server lost, and what follows from that at those who ask it. */
+export function takeSilence(
+  observed: Observations,
+  claims: Claims,
+  losses: readonly SeenExchange[],
+): void {
+  claims.take(losses);
+  claims.take(waitingForThese(claims, losses));
+  explainWaiting(observed, claims, silencesOf(losses));
+}
+
 /** Times in which somebody waits for replies to these. */
 export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] {
   const all: { server: string; fromMs: number; toMs: number }[] = [];

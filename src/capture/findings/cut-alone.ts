@@ -3,6 +3,7 @@ import { parseAddress } from '../../base/ip.ts';
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { askedForCluster, isServer } from './losses.ts';
 
 /** Of the client that is cut off: queries, ports, and milliseconds. */
 const LEAST = { queries: 4, ports: 2, ms: 2000 };
@@ -61,13 +62,9 @@ function behindTranslation(
   client: string,
   silent: string,
 ): { readonly peers: readonly ClientView[]; readonly pods: readonly string[] } {
-  const { servers, backends, clients, names, domains } = observed;
-  const knowing = new Set<string>();
-  for (const { name, servers: own } of names.list)
-    if (domains.isOfCluster(name))
-      for (const [address, { found }] of own) if (found > 0) knowing.add(address);
+  const { servers, clients } = observed;
   const distance = commonBits(client, silent);
-  const pods = [...knowing].filter(
+  const pods = [...askedForCluster(observed).found].filter(
     (address) =>
       address !== silent &&
       commonBits(client, address) > distance &&
@@ -78,8 +75,7 @@ function behindTranslation(
     ({ address, outcomes, servers: asked }) =>
       address !== client &&
       // Who is asked itself passes on what others want.
-      servers.get(address) === undefined &&
-      backends.get(address) === undefined &&
+      !isServer(observed, address) &&
       commonBits(client, address) > distance &&
       answered(outcomes) >= OTHERS.answers &&
       lossRate(outcomes) < OTHERS.lost &&

@@ -4,7 +4,7 @@ import type { Observations } from '../evidence/observations.ts';
 import { lossRate } from '../evidence/outcomes.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { waitingForThese } from './losses.ts';
+import { waitingForThese } from './consequences.ts';
 
 /** So many times more names than chance explains have to be without an AAAA reply. */
 const SURPLUS = 4;

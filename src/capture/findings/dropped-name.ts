@@ -2,7 +2,7 @@
 import type { Observations } from '../evidence/observations.ts';
 import { deadNames, UNLIKELY, type DeadNames } from './dead-names.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { waitingForThese } from './losses.ts';
+import { waitingForThese } from './consequences.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;

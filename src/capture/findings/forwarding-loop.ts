@@ -1,6 +1,7 @@
 /** Name servers that ask each other in a circle. */
 import type { Observations } from '../evidence/observations.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { isServer } from './losses.ts';
 
 /** Servers ask each other, or themselves, in a circle. */
 export const forwardingLoop: Rule = {
@@ -73,10 +74,6 @@ function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, Read
 
 /** Fewer queries are of a program on the server's own host. */
 const LEAST = 5;
-
-function isServer({ servers, backends }: Observations, address: string): boolean {
-  return servers.get(address) !== undefined || backends.get(address) !== undefined;
-}
 
 /** Whether so many queries of the client go to that server, be it by the address of a service. */
 function asks(observed: Observations, client: string, server: string): boolean {

@@ -2,7 +2,6 @@
 import { TYPE } from '../../wire/iana.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
-import type { Claims } from './finding.ts';
 
 /** Fewer answers are chance. */
 const ANSWERED_LEAST = 3;
@@ -102,25 +101,25 @@ export function waitsForOthers(
   );
 }
 
-/** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
-const WAITS_MS = 6000;
+/** Whether the client is answered other queries by the server: who never is, is cut off, and may be the only one that asks for a while. */
+export function isAnsweredElse(
+  { clients }: Observations,
+  { client, server }: SeenExchange,
+): boolean {
+  const counts = clients.get(client.address)?.servers.get(server.address);
+  return counts !== undefined && counts.lost < counts.asked;
+}
 
-/** Lost queries for the same names, at the same time, to other servers: what a server waits for itself it leaves unanswered. */
-export function waitingForThese(
-  { open }: Claims,
-  losses: readonly SeenExchange[],
-): readonly SeenExchange[] {
-  const names = new Set(losses.map(({ name }) => name));
-  const servers = new Set(losses.map(({ server }) => server.address));
-  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const toMs = losses.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
-  return open.filter(
-    ({ name, server, sentMs }) =>
-      names.has(name) &&
-      !servers.has(server.address) &&
-      sentMs >= fromMs - WAITS_MS &&
-      sentMs <= toMs + WAITS_MS,
-  );
+/** Servers that are asked for names of the cluster: those that found some, and those that did not find some. */
+export function askedForCluster({ names, domains }: Observations): {
+  readonly found: ReadonlySet<string>;
+  readonly other: ReadonlySet<string>;
+} {
+  const [withSome, without] = [new Set<string>(), new Set<string>()];
+  for (const { name, servers } of names.list)
+    if (domains.isOfCluster(name))
+      for (const [address, { found }] of servers) (found > 0 ? withSome : without).add(address);
+  return { found: withSome, other: without };
 }
 
 /** Servers that are asked for names of outside only, where others are asked for names of the cluster: what stands behind these. */

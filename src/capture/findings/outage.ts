@@ -1,7 +1,7 @@
 /** A server that stops answering everybody, and perhaps begins again. */
 import type { ServerView } from '../evidence/server-view.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { explainWaiting, silencesOf } from './consequences.ts';
+import { takeSilence } from './consequences.ts';
 import {
   clock,
   excluded,
@@ -14,7 +14,7 @@ import {
   type Rule,
 } from './finding.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { onlyAaaa, upstreams, waitingForThese, waitsForOthers } from './losses.ts';
+import { isAnsweredElse, onlyAaaa, upstreams, waitsForOthers } from './losses.ts';
 import { outageAdvice } from './outage-advice.ts';
 import { repeatedOutage } from './repeated-outage.ts';
 import { standstill } from './standstill.ts';
@@ -58,29 +58,21 @@ export const outage: Rule = {
       // What hits all connections at once is not the server.
       const others = observed.others.between(fromS, toS);
       if (others.opened >= 5 && others.repeated >= 0.5 * others.opened) continue;
-      const losses = claims
-        .openTo(view.address)
-        .filter(({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000);
+      const theirs = claims.openTo(view.address);
+      const losses = theirs.filter(
+        ({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000,
+      );
       const names = new Set(losses.map(({ name }) => name));
       if (losses.length < 3) continue;
-      // Who is never answered is cut off, and may be the only one that asks for a while.
-      const answeredElse = losses.filter(({ client, server }) => {
-        const counts = observed.clients.get(client.address)?.servers.get(server.address);
-        return counts !== undefined && counts.lost < counts.asked;
-      });
-      if (answeredElse.length < 3) continue;
+      if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < 3) continue;
       if (onlyAaaa(losses)) continue;
       if (waitsForOthers(observed, view.address, fromS * 1000, (toS + 1) * 1000)) continue;
-      // Others are answered meanwhile, or these names never again.
-      const theirs = claims.openTo(view.address);
-      // What was lost before it, as others were answered, tells more than the time in which all wait for the same.
+      // Others are answered meanwhile, or these names never again. What was lost before it tells more than the time in which all wait.
       const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
       const lots = earlier.length < EARLIER ? [losses] : [losses, [...earlier, ...losses]];
       if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY)))
         continue;
-      claims.take(losses);
-      claims.take(waitingForThese(claims, losses));
-      explainWaiting(observed, claims, silencesOf(losses));
+      takeSilence(observed, claims, losses);
       const together = silentToo(views, view, window, observed, claims);
       const { fromMs, backMs } = edgesOf(view, window);
       const removedMs = backMs === null ? removedFrom(view, observed) : null;
@@ -148,9 +140,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   const isOfName =
     names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
   if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
-  claims.take(losses);
-  claims.take(waitingForThese(claims, losses));
-  explainWaiting(observed, claims, silencesOf(losses));
+  takeSilence(observed, claims, losses);
   const clients = new Set(sinceReply.map(({ client }) => client.address));
   return {
     code: 'ND3007',

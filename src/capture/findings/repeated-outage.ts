@@ -2,10 +2,10 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { Pause, ServerView } from '../evidence/server-view.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
-import { explainWaiting, silencesOf } from './consequences.ts';
+import { takeSilence } from './consequences.ts';
 import { choices, deadNames, UNLIKELY } from './dead-names.ts';
 import { clock, listed, type Claims, type Finding } from './finding.ts';
-import { onlyAaaa, waitingForThese, waitsForOthers } from './losses.ts';
+import { isAnsweredElse, onlyAaaa, waitsForOthers } from './losses.ts';
 
 /** So many pauses, and in each so many queries that got no reply, from so many sockets and for so many names. */
 const LEAST = { pauses: 2, queries: 4, sockets: 2, names: 2 };
@@ -28,7 +28,7 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
     const silent = silentTimes(view, open, observed);
     const losses = silent.flatMap((each) => each.losses);
     if (silent.length < LEAST.pauses || losses.length < EXPLAINS * open.length) continue;
-    if (onlyAaaa(losses) || losses.some((loss) => !isAnsweredElse(loss, observed))) continue;
+    if (onlyAaaa(losses) || losses.some((loss) => !isAnsweredElse(observed, loss))) continue;
     if (isOfNames(view, losses, observed) || chanceOf(view, silent, losses, observed) > CHANCE_MAX)
       continue;
     if (deadNames(observed, losses).some(({ chance }) => chance < UNLIKELY)) continue;
@@ -36,18 +36,10 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
       silent.some(({ pause }) => waitsForOthers(observed, view.address, pause.fromMs, pause.toMs))
     )
       continue;
-    claims.take(losses);
-    claims.take(waitingForThese(claims, losses));
-    explainWaiting(observed, claims, silencesOf(losses));
+    takeSilence(observed, claims, losses);
     return findingOf(view, silent, losses);
   }
   return null;
-}
-
-/** Who is never answered is cut off, and may be the only one that asks for a while. */
-function isAnsweredElse({ client, server }: SeenExchange, { clients }: Observations): boolean {
-  const counts = clients.get(client.address)?.servers.get(server.address);
-  return counts !== undefined && counts.lost < counts.asked;
 }
 
 /** Whether most of these are for names of outside that the server never answers. */

@@ -2,7 +2,7 @@
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
-import { answeredElsewhere } from './losses.ts';
+import { answeredElsewhere, askedForCluster } from './losses.ts';
 
 /** So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of the last ones overtake others. */
 const SINCE = { queries: 8, ms: 2000 };
@@ -18,16 +18,12 @@ export const serviceSilent: Rule = {
   title: 'The address of the DNS service does not answer, the DNS pods do',
   name: 'the address of the service',
   check(observed, claims) {
-    const { servers, clients, names, domains } = observed;
-    const asked = new Set<string>();
-    const knowing = new Set<string>();
-    for (const { name, servers: own } of names.list)
-      if (domains.isOfCluster(name))
-        for (const [address, { found }] of own) (found > 0 ? knowing : asked).add(address);
+    const { servers, clients } = observed;
+    const ofCluster = askedForCluster(observed);
     const silent = servers.list
       .filter((view) => {
         const { address, outcomes } = view;
-        const isAsked = asked.has(address) || knowing.has(address);
+        const isAsked = ofCluster.found.has(address) || ofCluster.other.has(address);
         return outcomes.asked >= 3 && fellSilent(view) && !clients.get(address) && isAsked;
       })
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked)
@@ -44,7 +40,7 @@ export const serviceSilent: Rule = {
           other.address !== address &&
           // Who asks by the other family may be the same pod.
           isSix(other.address) === isSix(address) &&
-          knowing.has(other.address) &&
+          ofCluster.found.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
           ![...theirs].some((client) => other.clients.has(client)),
       );

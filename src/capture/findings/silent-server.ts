@@ -1,9 +1,9 @@
 import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
-import { explainWaiting, silencesOf } from './consequences.ts';
+import { takeSilence } from './consequences.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { serveTheSame, waitingForThese } from './losses.ts';
+import { isServer, serveTheSame } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -21,9 +21,7 @@ export const silentServer: Rule = {
       // What its hop answered was lost on the way back, and is another story.
       const reached = losses.some(({ hops }) => hops.some(({ repliedMs }) => repliedMs !== null));
       if (losses.length < 3 || reached) continue;
-      claims.take(losses);
-      claims.take(waitingForThese(claims, losses));
-      explainWaiting(observed, claims, silencesOf(losses));
+      takeSilence(observed, claims, losses);
       const icmp = observed.unreachable.get(address);
       const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
       const otherFamily = others.some(
@@ -88,10 +86,6 @@ export const silentServer: Rule = {
       : excluded('every name server that was asked has answered somebody');
   },
 };
-
-function isServer({ servers, backends }: Observations, address: string): boolean {
-  return servers.get(address) !== undefined || backends.get(address) !== undefined;
-}
 
 /** DNS pods that serve the same clients as the one that asks this server, and ask others. */
 function replicasElsewhere(

@@ -68,15 +68,12 @@ function findingOf(
 ): Finding {
   const { address } = view;
   const [first] = windows;
-  const waited = windows.reduce((sum, each) => sum + each.waited, 0);
-  const own = windows.reduce((sum, each) => sum + each.own, 0);
-  const sockets = new Set(windows.flatMap((each) => [...each.sockets]));
-  const names = new Set(windows.flatMap((each) => [...each.names]));
+  const { queries, own, sockets, names } = sumOf(windows);
   const what =
     proof === 'one of several' ? 'left some queries without a reply' : 'gave not one reply';
   const times = windows.map(
-    ({ fromMs, toMs, waited: queries }) =>
-      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${queries} queries waited)`,
+    ({ fromMs, toMs, waited }) =>
+      `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} queries waited)`,
   );
   return {
     code: 'ND3007',
@@ -85,7 +82,7 @@ function findingOf(
     confidence: proof === 'one of several' ? 0.75 : 0.88,
     seen: [
       windows.length === 1
-        ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${waited} queries that had waited, from ${sockets.size} sockets, for ${names.size} names.`
+        ? `${address} ${what} from ${clock(first!.fromMs)} on for ${took(first!.toMs - first!.fromMs)}, and then at once those to all ${queries} queries that had waited, from ${sockets.size} sockets, for ${names} names.`
         : `${address} ${what} ${windows.length} times, and each time then at once those to all that had waited: ${listed(times, 6)}.`,
       ...(own > 0
         ? [
@@ -128,8 +125,9 @@ function stillOf(
       meanwhile === 0 && (own || !behind.has(view.address) || waited >= WAITED.queries),
   );
   const proof = proofOf(view, whole, behind);
-  if (proof !== null && proof !== 'memory' && whole.some((each) => waits(view, each, observed)))
-    return null;
+  const waits = ({ fromMs, toMs }: Standstill): boolean =>
+    waitsForOthers(observed, view.address, fromMs, toMs);
+  if (proof !== null && proof !== 'memory' && whole.some(waits)) return null;
   if (proof !== null) return { view, windows: whole, proof };
   // What some have in memory takes others as long.
   return hasWaited(long) && own ? { view, windows: long, proof: 'one of several' } : null;
@@ -155,27 +153,22 @@ function hasWaited(windows: readonly Standstill[]): boolean {
 }
 
 function isOfMemory(windows: readonly Standstill[]): boolean {
-  return windows.reduce((sum, { own }) => sum + own, 0) >= WAITED.own;
+  return sumOf(windows).own >= WAITED.own;
 }
 
 function sumOf(windows: readonly Standstill[]): {
   readonly queries: number;
+  /** Of these, those for names of the cluster. */
+  readonly own: number;
   readonly sockets: ReadonlySet<string>;
   readonly names: number;
 } {
   return {
     queries: windows.reduce((sum, { waited }) => sum + waited, 0),
+    own: windows.reduce((sum, { own }) => sum + own, 0),
     sockets: new Set(windows.flatMap(({ sockets }) => [...sockets])),
     names: new Set(windows.flatMap(({ names }) => [...names])).size,
   };
-}
-
-function waits(
-  { address }: ServerView,
-  { fromMs, toMs }: Standstill,
-  observed: Observations,
-): boolean {
-  return waitsForOthers(observed, address, fromMs, toMs);
 }
 
 /** Whether the one, or a server behind its address, asks the other, which stands still at the same time. */
