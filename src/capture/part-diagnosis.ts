@@ -6,6 +6,7 @@ import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './evidence/densest-stretch.ts';
 import type { Moment, Observations } from './evidence/observations.ts';
 import { clocks, listed, type Finding, type Rule } from './findings/finding.ts';
+import { sentSpan } from './exchanges/seen-exchange.ts';
 
 /** A stretch of time, milliseconds since 1970, of all clients or of some. */
 export interface Part {
@@ -201,16 +202,18 @@ function stretchOf(bad: readonly Moment[], observed: Observations): Part | null 
     bad.map(({ sentMs }) => sentMs),
     observed.servers.list.map(({ history }) => history),
   );
-  if (stretch === null) return null;
-  const { fromMs, toMs } = stretch;
-  const isPart = fromMs - observed.firstMs >= BEFORE_MS || observed.lastMs - toMs >= AFTER_MS;
-  return isPart ? { fromMs, toMs, clients: null } : null;
+  return stretch === null ? null : partBetween(stretch, observed);
 }
 
 /** From the first to the last of these: what was well before and afterwards says nothing of them; null: that is nearly everything. */
-function spanOf(bad: readonly Moment[], { firstMs, lastMs }: Observations): Part | null {
-  const fromMs = bad.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const toMs = bad.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+function spanOf(bad: readonly Moment[], observed: Observations): Part | null {
+  return partBetween(sentSpan(bad), observed);
+}
+
+function partBetween(
+  { fromMs, toMs }: Pick<Part, 'fromMs' | 'toMs'>,
+  { firstMs, lastMs }: Observations,
+): Part | null {
   const isPart = fromMs - firstMs >= BEFORE_MS || lastMs - toMs >= AFTER_MS;
   return isPart ? { fromMs, toMs, clients: null } : null;
 }

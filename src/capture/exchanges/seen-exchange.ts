@@ -89,3 +89,16 @@ export function needsFragments(bytes: number): boolean {
 export function isLost({ ending }: SeenExchange): boolean {
   return ending === 'lost' || ending === 'retried';
 }
+
+/** When the first and the last of these were sent, milliseconds since 1970; Infinity and -Infinity: there are none. */
+export function sentSpan(all: readonly { readonly sentMs: number }[]): {
+  readonly fromMs: number;
+  readonly toMs: number;
+} {
+  let [fromMs, toMs] = [Infinity, -Infinity];
+  for (const { sentMs } of all) {
+    fromMs = Math.min(fromMs, sentMs);
+    toMs = Math.max(toMs, sentMs);
+  }
+  return { fromMs, toMs };
+}

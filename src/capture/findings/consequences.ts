@@ -1,6 +1,6 @@
 /** What follows from a server that is silent: those who ask it are late themselves, fail, or leave their own clients without a reply. */
 import type { Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { REMEMBERED_MS, type Claims } from './finding.ts';
 
 /** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
@@ -24,8 +24,7 @@ export function waitingForThese(
 ): readonly SeenExchange[] {
   const names = new Set(losses.map(({ name }) => name));
   const servers = new Set(losses.map(({ server }) => server.address));
-  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const toMs = losses.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  const { fromMs, toMs } = sentSpan(losses);
   return open.filter(
     ({ name, server, sentMs }) =>
       names.has(name) &&

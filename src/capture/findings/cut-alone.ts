@@ -4,6 +4,7 @@ import { answered, lossRate } from '../evidence/outcomes.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 import { askedForCluster, isServer } from './losses.ts';
+import { sentSpan } from '../exchanges/seen-exchange.ts';
 
 /** Of the client that is cut off: queries, ports, and milliseconds. */
 const LEAST = { queries: 4, ports: 2, ms: 2000 };
@@ -22,10 +23,10 @@ export const cutAlone: Rule = {
       if (client === undefined || clients.size > 1 || answered(outcomes) > 0) continue;
       if ((observed.clients.get(client)?.servers.size ?? 0) > 1) continue;
       const losses = claims.openTo(address);
-      const times = losses.map(({ sentMs }) => sentMs);
+      const { fromMs, toMs } = sentSpan(losses);
       const ports = new Set(losses.map((loss) => loss.client.port));
       if (losses.length < LEAST.queries || ports.size < LEAST.ports) continue;
-      if (Math.max(...times) - Math.min(...times) < LEAST.ms) continue;
+      if (toMs - fromMs < LEAST.ms) continue;
       // A query that was taken to a pod got as far as that.
       if (losses.some(({ hops }) => hops.length > 0)) continue;
       if (!losses.some(({ name }) => observed.domains.isOfCluster(name))) continue;

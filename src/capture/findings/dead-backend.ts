@@ -1,6 +1,6 @@
 /** DNS pods behind one address of which some do not answer. */
 import { lossRate } from '../evidence/outcomes.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   clock,
   excluded,
@@ -60,13 +60,14 @@ export const deadBackend: Rule = {
     claims.take(losses);
     const names = dead.map(({ address }) => address);
     const several = dead.length > 1;
+    const lost = sentSpan(losses);
     return {
       code: this.code,
       title: this.title,
       severity: 'critical',
       confidence: 0.9,
       seen: [
-        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${share(losses.length, askedSince(dead))} got no reply, from ${clock(Math.min(...losses.map(({ sentMs }) => sentMs)))} to ${clock(Math.max(...losses.map(({ sentMs }) => sentMs)))}.`,
+        `${fromMs > -Infinity ? `${listed(names)} answered until ${clock(fromMs)}. Since then, of` : 'Of'} queries that were taken ${fromMs > -Infinity ? 'there' : `to ${listed(names)}`} ${share(losses.length, askedSince(dead))} got no reply, from ${clock(lost.fromMs)} to ${clock(lost.toMs)}.`,
         `${fine.length} other ${fine.length === 1 ? 'pod answers' : 'pods answer'} ${fine.reduce((sum, { outcomes }) => sum + outcomes.asked - outcomes.lost, 0)} queries of the same clients.`,
       ],
       why: several
@@ -144,8 +145,7 @@ function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange
   const lost = claims.open.filter(
     ({ client }) => observed.astray.get(`${client.address} ${client.port}`) === true,
   );
-  const times = lost.map(({ sentMs }) => sentMs);
-  const [fromMs, toMs] = [Math.min(...times), Math.max(...times)];
+  const { fromMs, toMs } = sentSpan(lost);
   const theirs = lost.filter(({ server }) =>
     answeredBetween(observed, server.address, fromMs, toMs),
   );

@@ -3,7 +3,7 @@
  * as they come: that these are just the ones of some names, and no other, is a coincidence whose chance can be counted.
  */
 import type { Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** So much of what a server loses is of such names. */
 const EXPLAINS = 0.95;
@@ -43,7 +43,7 @@ function deadAt(
   server: string,
   losses: readonly SeenExchange[],
 ): DeadNames | null {
-  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const { fromMs } = sentSpan(losses);
   const first = new Map<string, number>();
   for (const { name, sentMs } of losses)
     first.set(name, Math.min(sentMs, first.get(name) ?? Infinity));

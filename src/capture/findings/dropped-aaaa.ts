@@ -2,7 +2,7 @@
 import { TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { lossRate } from '../evidence/outcomes.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 import { waitingForThese } from './consequences.ts';
 
@@ -47,8 +47,7 @@ export const droppedAaaa: Rule = {
       return excluded('AAAA queries are answered when they are asked again');
     if (again.length < 1 + SURPLUS * byChance(observed))
       return excluded('A queries are lost as often: it does not depend on the type');
-    const times = losses.map(({ sentMs }) => sentMs);
-    const [fromMs, toMs] = [Math.min(...times), Math.max(...times)];
+    const { fromMs, toMs } = sentSpan(losses);
     const besides = claims.open.filter(
       ({ type, sentMs }) => type === TYPE.A && sentMs >= fromMs - TOGETHER_MS && sentMs <= toMs,
     );

@@ -6,6 +6,7 @@ import {
   needsFragments,
   UDP_BYTES,
   type SeenExchange,
+  sentSpan,
 } from '../exchanges/seen-exchange.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
@@ -118,7 +119,7 @@ function longOnes({ names, servers }: Observations, { open }: Claims): readonly 
   );
   const lost = comparable.filter((loss) => sizeOf(loss) > UDP_BYTES);
   if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
-  const fromMs = lost.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const { fromMs } = sentSpan(lost);
   if (lost.some(({ server }) => (servers.get(server.address)?.lastLongMs ?? -Infinity) >= fromMs))
     return [];
   const long = names.list.filter(({ longest }) => longest > UDP_BYTES);

@@ -19,6 +19,7 @@ import { outageAdvice } from './outage-advice.ts';
 import { repeatedOutage } from './repeated-outage.ts';
 import { standstill } from './standstill.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
+import { sentSpan } from '../exchanges/seen-exchange.ts';
 
 /** So many losses before a silence are no chance. */
 const EARLIER = 4;
@@ -128,7 +129,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   const sockets = new Set(sinceReply.map(({ client }) => `${client.address} ${client.port}`));
   const names = new Set(sinceReply.map(({ name }) => name));
   const endMs = Math.max(observed.endMs, observed.lastMs);
-  const fromMs = sinceReply.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const { fromMs } = sentSpan(sinceReply);
   const losses = claims
     .openTo(address)
     .filter(({ server, sentMs }) => server.address === address && sentMs >= fromMs);

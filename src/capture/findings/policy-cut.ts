@@ -6,6 +6,7 @@ import { excluded, listed, share, unknown, type Rule } from './finding.ts';
 import { choices, UNLIKELY } from './dead-names.ts';
 import { isProvenDeaf } from './dropped-edns.ts';
 import { answeredBetween } from './losses.ts';
+import { sentSpan } from '../exchanges/seen-exchange.ts';
 
 /** A rule is not of one moment, milliseconds. */
 const LASTS_MS = 2000;
@@ -89,10 +90,9 @@ export const policyCut: Rule = {
       const several = cut.some(({ silentPorts }) => silentPorts.size > 1);
       if (!several || losses.length < 4) continue;
       // Others are answered while these are not: else the server was away.
-      const times = losses.map(({ sentMs }) => sentMs);
-      if (Math.max(...times) - Math.min(...times) < LASTS_MS) continue;
-      if (!answeredBetween(observed, server.address, Math.min(...times), Math.max(...times)))
-        continue;
+      const { fromMs, toMs } = sentSpan(losses);
+      if (toMs - fromMs < LASTS_MS) continue;
+      if (!answeredBetween(observed, server.address, fromMs, toMs)) continue;
       const byEdns = goesByEdns(observed, addresses, fine);
       // A rule about pods hardly picks just those that use EDNS.
       if (byEdns && -choices(cut.length + fine.length, cut.length) < Math.log(UNLIKELY)) continue;

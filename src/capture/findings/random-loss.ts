@@ -1,6 +1,6 @@
 /** Loss that nothing explains. */
 import type { Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { clock, excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
 
@@ -40,7 +40,7 @@ export const randomLoss: Rule = {
       severity: losses.length >= MUCH * meanwhile ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
-        `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.${meanwhile < HALF * observed.total.asked ? ` From ${clock(Math.min(...whole.map(({ sentMs }) => sentMs)))} on it is ${share(losses.length, meanwhile)}.` : ''}`,
+        `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.${meanwhile < HALF * observed.total.asked ? ` From ${clock(sentSpan(whole).fromMs)} on it is ${share(losses.length, meanwhile)}.` : ''}`,
         'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.',
         ...(behind.length > 0
           ? [
@@ -64,7 +64,7 @@ export const randomLoss: Rule = {
 
 /** What was asked from the first of these on: what was well before says nothing of them. */
 function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[]): number {
-  const fromMs = losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  const { fromMs } = sentSpan(losses);
   const { inside, outside } = ways.between(fromMs, Infinity);
   return inside.asked + outside.asked;
 }

@@ -1,6 +1,6 @@
 /** Search domains that fail for whatever is below them. */
 import type { Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { deadNames, type DeadNames } from './dead-names.ts';
 import {
@@ -98,7 +98,7 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
       confidence: 0.9,
       seen: [
         sentence(
-          `From ${clock(losses.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity))} on ${losses.length} queries below the search domain ${domain} got no reply, and none got one: ${listed(names)}`,
+          `From ${clock(sentSpan(losses).fromMs)} on ${losses.length} queries below the search domain ${domain} got no reply, and none got one: ${listed(names)}`,
         ),
         `${server} answers ${answered.length} names that are not below it meanwhile.`,
       ],
@@ -179,8 +179,7 @@ function othersGoToo(
   own: readonly SeenExchange[],
   names: ReadonlySet<string>,
 ): boolean {
-  const fromMs = own.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const toMs = own.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  const { fromMs, toMs } = sentSpan(own);
   const others = losses.filter(
     ({ name, sentMs }) =>
       sentMs >= fromMs && sentMs <= toMs && !names.has(name) && !domains.isOfCluster(name),

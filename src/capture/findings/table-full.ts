@@ -2,7 +2,7 @@
 import { lossRate } from '../evidence/outcomes.ts';
 import type { Flows } from '../evidence/flows.ts';
 import type { Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, share, unknown, type Rule } from './finding.ts';
 import { firstTries } from './losses.ts';
 import { isSilent, turnsOf, whileSilent } from './sockets.ts';
@@ -176,11 +176,7 @@ function freshLosses(
   flows: Flows,
 ): { readonly fresh: readonly SeenExchange[]; readonly fromMs: number; readonly toMs: number } {
   const fresh = losses.filter((loss) => loss.sentMs <= (flows.get(loss)?.firstReplyMs ?? Infinity));
-  return {
-    fresh,
-    fromMs: fresh.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity),
-    toMs: fresh.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity),
-  };
+  return { fresh, ...sentSpan(fresh) };
 }
 
 function sparesAny({ newSockets }: Observations): boolean {

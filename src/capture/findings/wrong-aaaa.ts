@@ -3,6 +3,7 @@ import { rcodeName, TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { wrong } from '../evidence/outcomes.ts';
 import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
+import { sentSpan } from '../exchanges/seen-exchange.ts';
 
 /** So many of the errors of a name come in one row, and no fewer, where it is not always so. */
 const IN_ROW = 0.9;
@@ -86,8 +87,7 @@ export const wrongAaaa: Rule = {
 /** Whether A of other names fails about as often in the time in which AAAA of these does: then it does not go by the type. */
 function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
-  const fromMs = own.reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
-  const toMs = own.reduce((most, { sentMs }) => Math.max(most, sentMs), -Infinity);
+  const { fromMs, toMs } = sentSpan(own);
   const ofA = failed.filter(
     ({ name, type, sentMs }) =>
       type === TYPE.A && sentMs >= fromMs && sentMs <= toMs && !claims.names.has(name),
