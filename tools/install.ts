@@ -5,7 +5,9 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { packages } from './packages.ts';
 
+/** Whether a program is on this machine, or a file that is named by its path. */
 function found(program: string): boolean {
+  if (program.startsWith('/')) return existsSync(program);
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   return folders.some((folder) => existsSync(join(folder, program)));
 }
@@ -59,3 +61,5 @@ function install(missing: readonly string[]): void {
       console.log(`  not available here: ${name}`);
   }
 }
+
+if (import.meta.main) await installMissing();

@@ -1,4 +1,4 @@
-/** Real programs that the tests and benchmarks run: Debian package → a program it brings. */
+/** Real programs that the tests and benchmarks run: Debian package → a program it brings, or a file that is no program. */
 export const packages: Readonly<Record<string, string>> = {
   'bind9-dnsutils': 'dig',
   'bind9-utils': 'named-checkzone',
@@ -8,6 +8,16 @@ export const packages: Readonly<Record<string, string>> = {
   unbound: 'unbound',
   dnsdist: 'dnsdist',
   'etcd-server': 'etcd',
+  'etcd-client': 'etcdctl',
+  knot: 'knotd',
+  nsd: 'nsd',
+  ldnsutils: 'ldns-verify-zone',
+  'fstrm-bin': 'fstrm_capture',
+  'dnstap-ldns': 'dnstap-ldns',
+  tcpdump: 'tcpdump',
+  tshark: 'tshark',
+  'nghttp2-client': 'h2load',
+  openssl: 'openssl',
   prometheus: 'promtool',
   'kubernetes-client': 'kubectl',
   'musl-tools': 'musl-gcc',
@@ -23,4 +33,8 @@ export const packages: Readonly<Record<string, string>> = {
   procps: 'ps',
   curl: 'curl',
   python3: 'python3',
+  'python3-dnspython': '/usr/lib/python3/dist-packages/dns/__init__.py',
+  zsh: 'zsh',
+  fish: 'fish',
+  'debian-archive-keyring': '/usr/share/keyrings/debian-archive-keyring.gpg',
 };
