@@ -7,12 +7,14 @@ import { after, before, describe, test, type TestContext } from 'node:test';
 import type { Message } from '../../src/wire/message.ts';
 import { printData } from '../../src/wire/print.ts';
 import { Asker } from '../kit/ask.ts';
+import { missing } from '../kit/dig.ts';
 import { etcdPrograms, startEtcd, type EtcdOptions, type EtcdProcess } from '../kit/etcd.ts';
 import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 /** The plugin against real etcds: what comes, goes, breaks and comes back. Each version that is installed. */
 
 const programs = etcdPrograms();
+const noEtcdctl = missing('etcdctl') ?? false;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 if (programs.length === 0)
@@ -197,28 +199,32 @@ for (const { path, version } of programs) {
       },
     );
 
-    test('history compacted while etcd was away: listed again, what is gone goes, the rest stays', async (t) => {
-      const { etcd, asker, server } = await stand(t, path);
-      await etcd.put('/skydns/test/skydns/stays', { host: '10.0.0.1' });
-      await etcd.put('/skydns/test/skydns/goes', { host: '10.0.0.2' });
-      await until(asker, 'goes.skydns.test.', ['10.0.0.2']);
-      await etcd.kill();
-      await etcd.elsewhere(async (client, endpoint) => {
-        await client.delete({ key: Buffer.from('/skydns/test/skydns/goes'), end: null });
-        const key = Buffer.from('/skydns/test/skydns/comes');
-        for (let i = 0; i < 5; i++) await client.put(key, Buffer.from(`{"host":"10.0.3.${i}"}`));
-        const { header } = await client.range({ key, end: null });
-        execFileSync('etcdctl', ['--endpoints', endpoint, 'compact', `${header.revision}`], {
-          env: { ...process.env, ETCDCTL_API: '3' },
+    test(
+      'history compacted while etcd was away: listed again, what is gone goes, the rest stays',
+      { skip: noEtcdctl },
+      async (t) => {
+        const { etcd, asker, server } = await stand(t, path);
+        await etcd.put('/skydns/test/skydns/stays', { host: '10.0.0.1' });
+        await etcd.put('/skydns/test/skydns/goes', { host: '10.0.0.2' });
+        await until(asker, 'goes.skydns.test.', ['10.0.0.2']);
+        await etcd.kill();
+        await etcd.elsewhere(async (client, endpoint) => {
+          await client.delete({ key: Buffer.from('/skydns/test/skydns/goes'), end: null });
+          const key = Buffer.from('/skydns/test/skydns/comes');
+          for (let i = 0; i < 5; i++) await client.put(key, Buffer.from(`{"host":"10.0.3.${i}"}`));
+          const { header } = await client.range({ key, end: null });
+          execFileSync('etcdctl', ['--endpoints', endpoint, 'compact', `${header.revision}`], {
+            env: { ...process.env, ETCDCTL_API: '3' },
+          });
         });
-      });
-      assert.deepEqual(data(await asker.ask('goes.skydns.test.', 'A')), ['10.0.0.2']);
-      await etcd.restart();
-      await until(asker, 'comes.skydns.test.', ['10.0.3.4']);
-      await until(asker, 'goes.skydns.test.', []);
-      assert.deepEqual(data(await asker.ask('stays.skydns.test.', 'A')), ['10.0.0.1']);
-      assert.equal(await server.sum('ndots_etcd_lists_total', '"compacted"'), 1);
-    });
+        assert.deepEqual(data(await asker.ask('goes.skydns.test.', 'A')), ['10.0.0.2']);
+        await etcd.restart();
+        await until(asker, 'comes.skydns.test.', ['10.0.3.4']);
+        await until(asker, 'goes.skydns.test.', []);
+        assert.deepEqual(data(await asker.ask('stays.skydns.test.', 'A')), ['10.0.0.1']);
+        assert.equal(await server.sum('ndots_etcd_lists_total', '"compacted"'), 1);
+      },
+    );
 
     test('another, empty etcd in its place: listed again and followed', async (t) => {
       const { etcd, asker, server } = await stand(t, path);
@@ -232,54 +238,58 @@ for (const { path, version } of programs) {
       assert.equal(await server.sum('ndots_etcd_lists_total', '"restored"'), 1);
     });
 
-    test('a user that may only read the zone: followed; the token is renewed; a wrong password is told', async (t) => {
-      const etcd = await startEtcd(path, { words: ['--auth-token-ttl', '1'] });
-      t.after(() => etcd.stop());
-      await etcd.put('/skydns/test/skydns/a', { host: '10.0.0.1' });
-      const ctl = (...words: string[]): string =>
-        execFileSync('etcdctl', ['--endpoints', etcd.endpoint, ...words], {
-          env: { ...process.env, ETCDCTL_API: '3' },
-          encoding: 'utf8',
-          stdio: ['ignore', 'pipe', 'pipe'],
-        });
-      ctl('user', 'add', 'root:root');
-      ctl('user', 'grant-role', 'root', 'root');
-      ctl('role', 'add', 'dns');
-      ctl('role', 'grant-permission', 'dns', 'read', '/skydns/test/skydns/', '--prefix=true');
-      ctl('role', 'grant-permission', 'dns', 'read', '/skydns/arpa/in-addr/10/', '--prefix=true');
-      ctl('user', 'add', 'dns:secret');
-      ctl('user', 'grant-role', 'dns', 'dns');
-      ctl('auth', 'enable');
-      const put = (host: string): string =>
-        ctl('--user', 'root:root', 'put', '/skydns/test/skydns/a', JSON.stringify({ host }));
-      const own = await serving(t, `endpoint ${etcd.endpoint}\ncredentials dns secret`);
-      await until(own.asker, 'a.skydns.test.', ['10.0.0.1']);
-      await pause(2500);
-      put('10.0.0.2');
-      await until(own.asker, 'a.skydns.test.', ['10.0.0.2']);
-      await etcd.kill();
-      // The first restart waits until its own questions are answered, which are not allowed here.
-      etcd.restart().catch(() => undefined);
-      await pause(2000);
-      for (let tries = 0; tries < 40; tries++) {
-        try {
-          put('10.0.0.3');
-          break;
-        } catch {
-          await pause(250);
+    test(
+      'a user that may only read the zone: followed; the token is renewed; a wrong password is told',
+      { skip: noEtcdctl },
+      async (t) => {
+        const etcd = await startEtcd(path, { words: ['--auth-token-ttl', '1'] });
+        t.after(() => etcd.stop());
+        await etcd.put('/skydns/test/skydns/a', { host: '10.0.0.1' });
+        const ctl = (...words: string[]): string =>
+          execFileSync('etcdctl', ['--endpoints', etcd.endpoint, ...words], {
+            env: { ...process.env, ETCDCTL_API: '3' },
+            encoding: 'utf8',
+            stdio: ['ignore', 'pipe', 'pipe'],
+          });
+        ctl('user', 'add', 'root:root');
+        ctl('user', 'grant-role', 'root', 'root');
+        ctl('role', 'add', 'dns');
+        ctl('role', 'grant-permission', 'dns', 'read', '/skydns/test/skydns/', '--prefix=true');
+        ctl('role', 'grant-permission', 'dns', 'read', '/skydns/arpa/in-addr/10/', '--prefix=true');
+        ctl('user', 'add', 'dns:secret');
+        ctl('user', 'grant-role', 'dns', 'dns');
+        ctl('auth', 'enable');
+        const put = (host: string): string =>
+          ctl('--user', 'root:root', 'put', '/skydns/test/skydns/a', JSON.stringify({ host }));
+        const own = await serving(t, `endpoint ${etcd.endpoint}\ncredentials dns secret`);
+        await until(own.asker, 'a.skydns.test.', ['10.0.0.1']);
+        await pause(2500);
+        put('10.0.0.2');
+        await until(own.asker, 'a.skydns.test.', ['10.0.0.2']);
+        await etcd.kill();
+        // The first restart waits until its own questions are answered, which are not allowed here.
+        etcd.restart().catch(() => undefined);
+        await pause(2000);
+        for (let tries = 0; tries < 40; tries++) {
+          try {
+            put('10.0.0.3');
+            break;
+          } catch {
+            await pause(250);
+          }
         }
-      }
-      await until(own.asker, 'a.skydns.test.', ['10.0.0.3']);
-      const wrong = await serving(
-        t,
-        `endpoint ${etcd.endpoint}\ncredentials dns wrong\nstartup_timeout 1s`,
-      );
-      assert.match(
-        wrong.server.child.output(),
-        /authentication failed.*check user name and password/s,
-      );
-      assert.equal((await wrong.asker.ask('a.skydns.test.', 'A')).rcode, 2);
-    });
+        await until(own.asker, 'a.skydns.test.', ['10.0.0.3']);
+        const wrong = await serving(
+          t,
+          `endpoint ${etcd.endpoint}\ncredentials dns wrong\nstartup_timeout 1s`,
+        );
+        assert.match(
+          wrong.server.child.output(),
+          /authentication failed.*check user name and password/s,
+        );
+        assert.equal((await wrong.asker.ask('a.skydns.test.', 'A')).rcode, 2);
+      },
+    );
 
     test('TLS with certificates on both sides; a certificate by somebody else is told', async (t) => {
       if (spawnSync('openssl', ['version']).status !== 0) return t.skip('openssl is not installed');
@@ -322,7 +332,7 @@ for (const { path, version } of programs) {
 
     test(
       'three members: the one that is asked dies, the leader dies, and changes go on',
-      { timeout: 120_000 },
+      { timeout: 120_000, skip: noEtcdctl },
       async (t) => {
         const members = await startCluster(t, path);
         const endpoints = members.map(({ endpoint }) => endpoint).join(' ');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
 import type { Outcome } from '../../src/lab/story.ts';
+import { missing } from '../kit/dig.ts';
 import { noLab, runLab, runLabIn, startLab, traces } from '../kit/lab.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lab-test-'));
@@ -24,22 +25,35 @@ function processesOf(cookie: string): string[] {
 }
 
 describe('a lab', { skip: noLab ?? false }, () => {
-  test('leaves nothing behind, packets and reports are kept where they are asked for', async () => {
-    const before = traces();
-    const [pcap, saved] = [join(folder, 'a.pcap'), join(folder, 'a.json')];
-    const { code, stdout } = await runLab('run', 'twelve-queries', '--pcap', pcap, '--save', saved);
-    assert.equal(code, 0, stdout);
-    assert.match(stdout, /as told/);
-    assert.equal(traces(), before);
-    const packets = spawnSync('tcpdump', ['-nr', pcap], { encoding: 'utf8' }).stdout;
-    assert.match(packets, /A\? www\.google\.com\.default\.svc\.cluster\.local/);
-    const again = await runLab('report', saved, '-o', 'html');
-    assert.equal(again.code, 0);
-    assert.match(again.stdout, /^<!doctype html>/);
-    assert.match(again.stdout, /A\? www\.google\.com\./);
-    const [outcome] = JSON.parse((await runLab('report', saved, '-o', 'json')).stdout) as Outcome[];
-    assert.equal(outcome!.story.name, 'twelve-queries');
-  });
+  test(
+    'leaves nothing behind, packets and reports are kept where they are asked for',
+    { skip: missing('tcpdump') ?? false },
+    async () => {
+      const before = traces();
+      const [pcap, saved] = [join(folder, 'a.pcap'), join(folder, 'a.json')];
+      const { code, stdout } = await runLab(
+        'run',
+        'twelve-queries',
+        '--pcap',
+        pcap,
+        '--save',
+        saved,
+      );
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /as told/);
+      assert.equal(traces(), before);
+      const packets = spawnSync('tcpdump', ['-nr', pcap], { encoding: 'utf8' }).stdout;
+      assert.match(packets, /A\? www\.google\.com\.default\.svc\.cluster\.local/);
+      const again = await runLab('report', saved, '-o', 'html');
+      assert.equal(again.code, 0);
+      assert.match(again.stdout, /^<!doctype html>/);
+      assert.match(again.stdout, /A\? www\.google\.com\./);
+      const [outcome] = JSON.parse(
+        (await runLab('report', saved, '-o', 'json')).stdout,
+      ) as Outcome[];
+      assert.equal(outcome!.story.name, 'twelve-queries');
+    },
+  );
 
   test('Ctrl-C ends it, without a verdict and without complaints of what it has ended', async () => {
     const child = startLab(

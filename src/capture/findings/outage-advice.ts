@@ -2,7 +2,7 @@
 import type { Finding } from './finding.ts';
 
 /** How a server was silent. */
-export interface Silence {
+export interface Outage {
   /** It answers again before the capture ends. */
   readonly isBack: boolean;
   /** A log says that a DNS pod ended. */
@@ -26,7 +26,7 @@ export function outageAdvice({
   isRollout,
   isUpstream,
   at,
-}: Silence): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
+}: Outage): Pick<Finding, 'why' | 'fix' | 'prove' | 'disproved'> {
   const events = `kubectl -n kube-system get events,endpointslices -l k8s-app=kube-dns around ${at} UTC; kubectl -n kube-system get pods for restarts`;
   const disproved =
     'no DNS pod ended, restarted or moved at that time, and the node of the clients lost other packets too';
