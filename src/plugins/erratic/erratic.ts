@@ -23,7 +23,7 @@ const amount = value('AMOUNT', (word) => {
 const syntax = directive({
   name: 'erratic',
   summary: 'answers badly on purpose, to test clients',
-  repeat: 'last',
+  repeat: 'merge',
   properties: {
     drop: fields(
       'drop',
