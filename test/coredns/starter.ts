@@ -23,7 +23,7 @@ export async function buildStarter(copy: string): Promise<string> {
 }
 
 /** CoreDNS, which starts with one Corefile after another; processes come and go as they must. */
-export class Starter implements Disposable {
+export class Starter implements AsyncDisposable {
   readonly #program: string;
   readonly #folder: string;
   #process: StarterProcess | null = null;
@@ -48,8 +48,16 @@ export class Starter implements Disposable {
     return fresh ? process.lastWords : this.refusal(text);
   }
 
-  [Symbol.dispose](): void {
-    this.#process?.kill();
+  /** Whatever runs ends; the next Corefile begins another process. */
+  async end(): Promise<void> {
+    const process = this.#process;
+    this.#process = null;
+    process?.kill();
+    await process?.exited;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
   }
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { seededRandom } from '../../src/base/random.ts';
-import { randomBlock, type RandomBlock } from '../kit/beside/corefiles.ts';
+import { namesIn, randomBlock, type RandomBlock } from '../kit/beside/corefiles.ts';
 import { differences } from '../kit/beside/differences.ts';
 import { exchange } from '../kit/beside/exchange.ts';
 import { randomQuery } from '../kit/beside/queries.ts';
@@ -54,6 +54,8 @@ describe(
             startServer('coredns', [program!], text, folder),
             startServer('ndots', null, text, folder),
           ]);
+          // Both refuse it: of a rule that was drawn, its words do not fit.
+          if (!theirs.serves && !ours.serves) continue;
           assert.ok(
             theirs.serves && ours.serves,
             `${theirs.child.output()}\n${ours.child.output()}`,
@@ -77,9 +79,7 @@ describe(
 /** Asks both servers the same; each must be silent or answer within the time of `exchange`. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {
   const random = seededRandom(seedOfBlock);
-  const names = [...block.text.matchAll(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi)].map(
-    ([name]) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`,
-  );
+  const names = namesIn(block);
   const found: string[] = [];
   for (let left = QUERIES; left > 0; left--) {
     const query = randomQuery(random, names);

@@ -222,7 +222,8 @@ function readPem(pem: Pem): string {
 }
 
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
-  const whole = /^\w+:\/\//.test(url) ? url : `${scheme}://${url}`;
+  // Without a scheme it is HOST:PORT, and no path is behind it.
+  const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
   // The runtime makes a host of what no client of Kubernetes takes for one: `http:///etc` is the host `etc` to it.
   const parsed = /^https?:\/\/[\w[]/i.test(whole) ? URL.parse(whole) : null;
   if (parsed === null || /[{}]/.test(parsed.hostname)) {

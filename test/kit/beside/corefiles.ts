@@ -12,6 +12,12 @@ export interface RandomBlock {
   readonly plugins: ReadonlySet<string>;
 }
 
+/** The names in its text, which are worth asking for; absolute. */
+export function namesIn({ text }: RandomBlock): readonly string[] {
+  const found = text.match(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi) ?? [];
+  return found.map((name) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`);
+}
+
 /** What blocks of one Corefile share. */
 export interface Surroundings {
   /** Where files may be written. */

@@ -19,7 +19,7 @@ export async function startServer(
   folder: string,
 ): Promise<{ readonly child: Child; readonly serves: boolean }> {
   const file = join(folder, `Corefile.${who}`);
-  writeFileSync(file, text.replaceAll('bind 127.0.0.1', `bind ${hosts[who]}`));
+  writeFileSync(file, text.replaceAll(/\b(bind|prometheus) 127\.0\.0\.1\b/g, `$1 ${hosts[who]}`));
   const child = start(who, [...(program ?? ndots), '-conf', file]);
   let ended = false;
   void child.exitCode.then(() => (ended = true));
