@@ -93,7 +93,7 @@ function drawBlocks(batch: number, folder: string): RandomBlock[] {
   const upstreams = ['127.0.0.53:5300', '127.0.0.54:5300'];
   const blocks: RandomBlock[] = [];
   while (blocks.length < BLOCKS) {
-    const block = randomBlock(random, 6000 + blocks.length, { folder, upstreams });
+    const block = randomBlock(random, 6000 + blocks.length, { folder, upstreams, primary: null });
     if (!others.test(block.text)) blocks.push(block);
   }
   return blocks;
