@@ -38,6 +38,8 @@ export class ApiFailure extends Error {
   readonly advice: string;
   /** HTTP status; 0 if there was none. */
   readonly status: number;
+  /** Why, in the API server's word (`Forbidden`); empty if it is not it that answered so, but whom it handed the request on to. */
+  readonly reason: string;
   /** How long the server asked to wait; null if it did not say. */
   readonly retryAfterMs: number | null;
 
@@ -46,6 +48,7 @@ export class ApiFailure extends Error {
     text: string;
     advice?: string;
     status?: number;
+    reason?: string;
     retryAfterMs?: number | null;
     cause?: unknown;
   }) {
@@ -54,6 +57,7 @@ export class ApiFailure extends Error {
     this.kind = parts.kind;
     this.advice = parts.advice ?? '';
     this.status = parts.status ?? 0;
+    this.reason = parts.reason ?? '';
     this.retryAfterMs = parts.retryAfterMs ?? null;
   }
 }
@@ -159,6 +163,7 @@ export function statusFailure(parts: {
   return new ApiFailure({
     kind,
     status,
+    reason,
     retryAfterMs,
     text: `the API server answered ${status}${reason === '' ? '' : ` ${reason}`} to "${task}"${message === '' ? '' : `: ${message}`}`,
     advice: kind === 'missing' && isNamed(body) ? '' : adviceFor(kind, task),
