@@ -7,18 +7,20 @@ import { Ends } from './ends.ts';
 import { Pending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
+import { turns, type TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
-/** Queries of one connection that are served before all others have had their turn: under a millisecond. */
-const TURN = 128;
 
 /**
  * One client's connection: takes its bytes while there is room for what they ask, sends what is written for it, and ends in
  * order when its time or its use is over. What the bytes mean is up to the classes that extend it.
  */
-export abstract class ClientConnection extends Timed implements StreamConnection, Outlet {
+export abstract class ClientConnection
+  extends Timed
+  implements StreamConnection, Outlet, TurnTaker
+{
   readonly pending: Pending = new Pending();
   readonly out: Uint8Array = arena;
   protected readonly host: StreamHost;
@@ -34,13 +36,16 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   /** Nothing is served any more: what has been written is leaving, then the connection ends. */
   protected closing = false;
   readonly #ends: Ends;
-  /** Bytes that came but wait until there is room again. */
+  /**
+   * Bytes that came but wait: for the connection's turn, which `turns` gives it; or until there is room again, and whatever makes
+   * room calls `flush`. Nothing more is read meanwhile.
+   */
   #rest: Buffer | null = null;
   /** The client does not read; what is written for it waits. */
   #blocked = false;
   /** Queries left of this turn. */
-  #turn = TURN;
-  /** The turn is used up, the next one is to come. */
+  #turn = 0;
+  /** The next turn is to come: `turns` knows. */
   #queued = false;
   /** What the deadline that is set is for. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
@@ -123,6 +128,11 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   }
 
   override expire(): void {
+    if (this.#queued) {
+      // It has asked in time: that others have their turn before is not its fault.
+      this.host.wheel.set(this, this.host.limits.idleTimeoutMs);
+      return;
+    }
     this.host.counters.timedOut.add(1);
     // A client that reads gets a proper end; one that does not is cut off.
     if (this.closing || this.busy) this.destroy();
@@ -142,6 +152,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   /** One query of this turn is taken. */
   protected count(): void {
     this.#turn--;
+    turns.count();
   }
 
   /** No more is to be consumed now. */
@@ -211,7 +222,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   #onData = (chunk: Buffer): void => {
     if (this.closing) return;
     this.host.touch(this);
-    this.#turn = TURN;
+    this.#turn = turns.allowance;
     // What several TLS connections sent may stand in the same memory, and some of it may not be read yet.
     this.#take(chunk, chunk.length === chunk.buffer.byteLength);
   };
@@ -250,30 +261,27 @@ export abstract class ClientConnection extends Timed implements StreamConnection
   #waitTurn(): void {
     if (this.#queued) return;
     this.#queued = true;
-    setImmediate(this.#nextTurn);
+    turns.wait(this);
   }
 
-  #nextTurn = (): void => {
+  takeTurn(): void {
     this.#queued = false;
-    this.#turn = TURN;
-    this.#goOn();
-  };
-
-  /** Takes up what had to wait. */
-  #goOn(): void {
     const rest = this.#rest;
-    if (this.closing || this.#crowded()) {
-      this.settle();
-    } else if (rest === null) {
-      if (!this.ended) this.socket.resume();
-      this.settle();
-    } else if (this.#turn <= 0) {
-      this.#waitTurn();
-    } else {
-      this.#rest = null;
-      this.#take(rest, true);
-      if (this.#rest === null && !this.ended) this.socket.resume();
+    // Who is crowded waits again once there is room.
+    if (rest === null || this.closing || this.#crowded()) return;
+    this.#turn = turns.allowance;
+    this.#rest = null;
+    this.#take(rest, true);
+    if (this.#rest === null && !this.ended) this.socket.resume();
+  }
+
+  /** There may be room for what had to wait. */
+  #goOn(): void {
+    if (!this.closing && !this.#crowded()) {
+      if (this.#rest !== null) this.#waitTurn();
+      else if (!this.ended) this.socket.resume();
     }
+    this.settle();
   }
 
   /** Replies have to leave before more queries are taken. */

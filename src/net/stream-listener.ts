@@ -16,6 +16,7 @@ import type { ListenerCounters } from './listener-counters.ts';
 import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { ProxiedStreams } from './proxied-stream.ts';
 import { TimerWheel } from './timer-wheel.ts';
+import { turns } from './turns.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** How late a connection's time limit may be met. */
@@ -176,6 +177,7 @@ export class StreamListener implements Listener, StreamHost {
 
   #onSocket = (socket: Socket): void => {
     socket.on('error', () => socket.destroy());
+    turns.hurry();
     // A client may be gone before we get to see it; then it has no address any more.
     if (this.#closing || socket.remoteAddress === undefined) socket.destroy();
     else if (this.#proxied === null) this.#begin(socket);

@@ -53,6 +53,39 @@ describe('TCP', () => {
     for (const n of ids) assert.equal(id(await stream.next()), n);
   });
 
+  test('who comes beside a hundred connections that pipeline and do not read is let in and answered before their queries', async (t) => {
+    let served = 0;
+    const listener = await start(t, (query) => {
+      if (query.name === 'flood.') served++;
+      return replyWith(query);
+    });
+    const crowd = await Promise.all(Array.from({ length: 100 }, () => client(t, listener)));
+    for (const { socket } of crowd) socket.pause();
+    const many = Array.from({ length: 2000 }, (_, n) => queryBytes('flood.', n));
+    for (const one of crowd) one.send(...many);
+    while (served < 2000) await new Promise((resolve) => setImmediate(resolve));
+    const before = served;
+    const newcomer = await client(t, listener);
+    newcomer.send(queryBytes('honest.', 7));
+    assert.equal(id(await newcomer.next()), 7);
+    // Each of the hundred had a chunk of at least a thousand in memory by then.
+    assert.ok(served - before < 8000, `${served - before} others came before`);
+  });
+
+  test('a connection whose turn is late does not run out of time meanwhile', async (t) => {
+    const serve: Serve = (query) => {
+      const until = performance.now() + 0.2;
+      while (performance.now() < until);
+      return replyWith(query);
+    };
+    const listener = await start(t, serve, { readTimeoutMs: 5000, idleTimeoutMs: 200 });
+    const crowd = await Promise.all(Array.from({ length: 20 }, () => client(t, listener)));
+    for (const one of crowd)
+      one.send(...Array.from({ length: 200 }, (_, n) => queryBytes('late.', n)));
+    for (const one of crowd)
+      for (let n = 0; n < 200; n++) assert.equal(id(await one.next(10_000)), n);
+  });
+
   test('a reply that must wait does not hold up those behind it', async (t) => {
     let release = (): void => {};
     const serve: Serve = (query) => {
