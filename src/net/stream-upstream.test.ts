@@ -16,6 +16,7 @@ import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import { Query } from '../wire/query.ts';
 import { httpsListener } from './https.ts';
+import type { Serve } from './listener.ts';
 import type { StreamListener } from './stream-listener.ts';
 import {
   ask as askUpstream,
@@ -547,20 +548,25 @@ describe('HTTPS upstream', () => {
   });
 
   test('an HTTP error, and a server that goes away, are failures with a reason', async (t) => {
-    const listener = httpsListener(
-      listenerParts(() => new Promise(() => {}), { scheme: 'https' }, {}, testTls),
-    );
+    const last = Promise.withResolvers<void>();
+    const neverAnswer: Serve = ({ name }) => {
+      if (name === 'last.') last.resolve();
+      return new Promise(() => {});
+    };
+    const listener = httpsListener(listenerParts(neverAnswer, { scheme: 'https' }, {}, testTls));
     await listener.open();
+    t.after(() => listener.close(0));
     const { up } = upstream(t, 'https', listener.port);
     const bad = ask('x.');
     bad.bytes[5] = 2;
-    await assert.rejects(exchange(up, bad, 2000), {
+    await assert.rejects(exchange(up, bad, 10_000), {
       failure: 'http',
       message: `Post "https://dns.example:${listener.port}/dns-query": HTTP status 400`,
     });
     await assert.rejects(exchange(up, ask('x.'), 60), { failure: 'timeout' });
-    const waiting = exchange(up, ask('x.'), 2000);
-    setTimeout(() => void listener.close(10), 20);
-    await assert.rejects(waiting, { name: 'ExchangeError' });
+    const waiting = assert.rejects(exchange(up, ask('last.'), 10_000), { name: 'ExchangeError' });
+    await last.promise;
+    void listener.close(10);
+    await waiting;
   });
 });
