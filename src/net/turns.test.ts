@@ -36,7 +36,7 @@ describe('turns', () => {
         for (let left = sum(all); left > 0;) {
           await round();
           const served = left - sum(all);
-          assert.ok(served >= Math.min(left, 256) && served < 256 + 4, `${served} of ${left}`);
+          assert.ok(served >= Math.min(left, 256) && served < 256 + 16, `${served} of ${left}`);
           left -= served;
         }
       }),
@@ -47,7 +47,7 @@ describe('turns', () => {
   test('who says something new is served a few queries at once, whatever the others have said', async () => {
     const turns = new Turns();
     for (let n = 0; n < 1000; n++) turns.count();
-    assert.equal(turns.allowance, 4);
+    assert.equal(turns.allowance, 16);
     await round();
     assert.equal(turns.allowance, 64);
   });

@@ -10,7 +10,7 @@ const HURRIED_QUERIES = 32;
 /** Queries of one connection that are served before others have their turn. */
 const LONG = 64;
 /** What a connection that says something new is served at once, even when the turn's queries are used up. */
-const SHORT = 4;
+const SHORT = 16;
 
 /** Places of those that have had their turn are cleared away together. */
 const CLEARED = 256;

@@ -173,11 +173,25 @@ describe('leakguard', () => {
       '::1',
       '::ffff:10.0.0.1',
       '64:ff9b:1::1',
+      '64:ff9b::10.0.0.1',
+      '64:ff9b::192.168.255.1',
+      '64:ff9b::172.31.0.1',
+      '2002:a00:1::1',
+      '::10.0.0.1',
       '2001:db8::1',
       '3fff::1',
     ])
       assert.ok(await stays(address), address);
-    for (const address of ['fbff::1', 'fe7f::1', 'ff02::1', '64:ff9b::1', '::2', '2600::1'])
+    for (const address of [
+      'fbff::1',
+      'fe7f::1',
+      'ff02::1',
+      '64:ff9b::1',
+      '64:ff9b::172.32.0.1',
+      '2002:b00:1::1',
+      '::2',
+      '2600::1',
+    ])
       assert.ok(!(await stays(address)), address);
     await world.close();
   });

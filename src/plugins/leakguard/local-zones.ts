@@ -17,19 +17,32 @@ export interface LocalZone extends OfZone {
   readonly registered: boolean;
 }
 
+/** Networks that clusters and companies use: RFC 1918, RFC 6598, RFC 3927. */
+const usedNetworks: readonly string[] = [
+  '10.in-addr.arpa.',
+  ...numbered(16, 31).map((number) => `${number}.172.in-addr.arpa.`),
+  '168.192.in-addr.arpa.',
+  ...numbered(64, 127).map((number) => `${number}.100.in-addr.arpa.`),
+  '254.169.in-addr.arpa.',
+];
+
+/** Behind an IPv4 address that is written as an IPv6 one: translated (RFC 6052, what `dns64` makes), 6to4, compatible. */
+const ipv4Written: readonly string[] = [
+  `${'0.'.repeat(16)}b.9.f.f.4.6.0.0.ip6.arpa.`,
+  '2.0.0.2.ip6.arpa.',
+  `${'0.'.repeat(24)}ip6.arpa.`,
+];
+
 /**
  * Of addresses that mean nothing outside: RFC 6303 section 4, RFC 7793 (shared address space), RFC 9637 (documentation), and what else the
  * registries of special-purpose addresses (RFC 6890) call not globally reachable and clusters use: 198.18/15, 240/4, all of fc00::/7 and
  * fec0::/10, the prefix of local translation (RFC 8215), IPv4 written as IPv6.
  */
 const privateReverse: readonly string[] = [
-  '10.in-addr.arpa.',
-  ...numbered(16, 31).map((number) => `${number}.172.in-addr.arpa.`),
-  '168.192.in-addr.arpa.',
-  ...numbered(64, 127).map((number) => `${number}.100.in-addr.arpa.`),
+  ...usedNetworks,
+  ...ipv4Written.flatMap((behind) => usedNetworks.map((zone) => nibbles(zone) + behind)),
   '0.in-addr.arpa.',
   '127.in-addr.arpa.',
-  '254.169.in-addr.arpa.',
   '2.0.192.in-addr.arpa.',
   '100.51.198.in-addr.arpa.',
   '113.0.203.in-addr.arpa.',
@@ -61,6 +74,16 @@ const specialNames: readonly string[] = [
   'resolver.arpa.',
   'alt.',
 ];
+
+/** The octets of such a zone as IPv6 writes them in names: `10.in-addr.arpa.` as `a.0.`. */
+function nibbles(zone: string): string {
+  const octets = zone.slice(0, -'.in-addr.arpa.'.length).split('.');
+  return octets.map((octet) => `${hex(Number(octet) & 15)}.${hex(Number(octet) >> 4)}.`).join('');
+}
+
+function hex(digit: number): string {
+  return digit.toString(16);
+}
 
 function numbered(from: number, to: number): readonly number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index);
