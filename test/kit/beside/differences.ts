@@ -138,6 +138,14 @@ const rules: readonly Rule[] = [
       what === 'opcode' && query.odd && ours === String(query.opcode),
   },
   {
+    told: 'dns64: an answer of other records than AAAA stays',
+    is: ({ what }, { has, query, ours }) =>
+      what === 'answer' &&
+      has('dns64') &&
+      query.type === 28 &&
+      ours.answer.some(({ type }) => ![5, 28].includes(type)),
+  },
+  {
     told: 'DS questions, where views share a zone',
     is: content(({ has, query }) => has('view') && query.type === 43),
   },
@@ -259,7 +267,10 @@ const rules: readonly Rule[] = [
   },
   {
     told: 'ANY of a zone file',
-    is: content(({ has, query }) => has('file', 'secondary') && query.type === 255),
+    is: content(
+      ({ has, query, theirs }) =>
+        has('file', 'secondary') && query.type === 255 && theirs.answer.length === 0,
+    ),
   },
   {
     told: 'dns64: words behind a PREFIX',
@@ -281,7 +292,9 @@ const rules: readonly Rule[] = [
   },
   {
     told: 'hosts: reverse names exist for all types',
-    is: content(({ has, query }) => has('hosts') && query.name.endsWith('.arpa.')),
+    is: content(
+      ({ has, query, ours }) => has('hosts') && query.name.endsWith('.arpa.') && ours.rcode === 0,
+    ),
   },
   {
     told: 'edns0 local append adds nothing when it is there',
@@ -303,7 +316,7 @@ const rules: readonly Rule[] = [
   },
   {
     told: 'hosts: PTR of a name with addresses is no data',
-    is: content(({ has, query }) => has('hosts') && query.type === 12),
+    is: content(({ has, query, ours }) => has('hosts') && query.type === 12 && ours.rcode === 0),
   },
   {
     told: 'cache: transfers pass unchanged',
@@ -350,7 +363,10 @@ const rules: readonly Rule[] = [
   },
   {
     told: 'dns64: nothing is translated with DO and CD',
-    is: content(({ has, query }) => has('dns64') && query.do && (query.bytes[3]! & 0x10) !== 0),
+    is: content(
+      ({ has, query }) =>
+        has('dns64') && query.type === 28 && query.do && (query.bytes[3]! & 0x10) !== 0,
+    ),
   },
   {
     told: 'hosts: an exact name hides a wildcard for both families',
