@@ -261,7 +261,7 @@ const rewriteRule = (draw: Draw): string =>
       `rcode ${matchedNames(draw).replace(/ \S+$/, '')} ${draw.one(['SERVFAIL', 'NXDOMAIN', '0', 'REFUSED'])} ${draw.one(['NOERROR', 'NXDOMAIN', '5'])}`,
     () => `cname ${matchedNames(draw)}`,
     () =>
-      `edns0 local ${draw.one(['set', 'append', 'replace'])} 0xffee ${draw.one(['0x61626364', 'abcd', '{qname}', '{qtype}', '{client_ip}', '{protocol}', '{server_port}', '{/geoip/country/code}', '{/view/name}'])}${draw.rarely(3) ? ' revert' : ''}`,
+      `edns0 local ${draw.one(['set', 'append', 'replace'])} 0xffee ${draw.one(['0x61626364', 'abcd', '{qname}', '{qtype}', '{client_ip}', '{protocol}', '{server_port}', '{geoip/country/code}', '{view/name}'])}${draw.rarely(3) ? ' revert' : ''}`,
     () => `edns0 local unset 0xffee`,
     () => `edns0 nsid ${draw.one(['set', 'append', 'replace', 'unset'])}`,
     () => `edns0 subnet ${draw.one(['set 24 56', 'append 16 48', 'replace 32 128', 'unset'])}`,
@@ -365,7 +365,7 @@ const geography = {
     location: { latitude: 52.5244, longitude: 13.4105 },
     subdivisions: [{ iso_code: 'BE' }],
   },
-  '127.0.0.2/32': { country: { iso_code: 'GB' }, location: { latitude: 51 } },
+  '127.0.0.2/32': { country: { iso_code: 'GB' }, location: { latitude: 51.5 } },
   '192.0.2.0/24': {
     country: { iso_code: 'US' },
     subdivisions: [{ iso_code: 'CA' }, { iso_code: 'XX' }],
