@@ -13,13 +13,7 @@ import {
 } from './finding.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
-import {
-  answeredBetween,
-  answeredElsewhere,
-  asksAtLeastAsOften,
-  asksInTurn,
-  isFirstOfList,
-} from './losses.ts';
+import { answeredBetween, answeredElsewhere, asksInTurn, hasItFirst } from './losses.ts';
 import { REUSED } from './stale-flow.ts';
 
 /** Fewer are chance. */
@@ -146,15 +140,12 @@ function backendsOf(observed: Observations): readonly ServerView[] {
   for (const { address, clients } of servers.list) {
     const isPod = (server: string): boolean => inside.some((view) => view.servers.has(server));
     if (!isPod(address)) continue;
+    const listing = [...clients].filter((client) => hasItFirst(observed, client, address));
     const turning = [...clients].filter(
-      (client) =>
-        asksInTurn(observed, client, address) && !isFirstOfList(observed, client, address),
+      (client) => asksInTurn(observed, client, address) && !listing.includes(client),
     );
-    const following = [...clients].filter((client) =>
-      asksAtLeastAsOften(observed, client, address),
-    );
-    // Where most have it as the first of their resolv.conf, the others have as well, and have learned to leave it out, as c-ares does.
-    if (following.length >= turning.length) continue;
+    // Where most have it as the first of their resolv.conf, the others have as well.
+    if (listing.length >= turning.length) continue;
     for (const client of turning) {
       pods.add(address);
       for (const other of answeredElsewhere(observed, client, address))

@@ -3,13 +3,7 @@ import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { takeSilence } from './consequences.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import {
-  answeredElsewhere,
-  asksAtLeastAsOften,
-  isFirstOfList,
-  isServer,
-  serveTheSame,
-} from './losses.ts';
+import { answeredElsewhere, hasItFirst, isServer, serveTheSame } from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -37,11 +31,7 @@ export const silentServer: Rule = {
       const isUpstream = [...clients].some((client) => isServer(observed, client));
       const listing = isUpstream
         ? []
-        : [...clients].filter(
-            (client) =>
-              asksAtLeastAsOften(observed, client, address) ||
-              isFirstOfList(observed, client, address),
-          );
+        : [...clients].filter((client) => hasItFirst(observed, client, address));
       const next = new Set(
         listing.flatMap((client) =>
           answeredElsewhere(observed, client, address).map((other) => other.address),
