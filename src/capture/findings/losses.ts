@@ -69,6 +69,38 @@ export function asksInTurn(observed: Observations, client: string, server: strin
   return others.length >= 2 || others.some((other) => other.asked >= 2 * asked);
 }
 
+/** So many queries tell how often a client asks one server, and another. */
+const ASKED_LEAST = 4;
+/** Some ask all servers of their list at once, one after the other, milliseconds. */
+const AT_ONCE_MS = 5;
+
+/**
+ * Whether the client has a list of servers of which this one, which leaves queries without replies, is the first: it began with it, and asks one
+ * other as often at most, for what it got no reply to; or it asked nobody else until it had got no reply for several names, and has learned
+ * since to leave it out, as c-ares does. Who is taken to one of several pods finds others from the beginning, and all of them.
+ */
+export function hasItFirst(observed: Observations, client: string, server: string): boolean {
+  const others = answeredElsewhere(observed, client, server);
+  if (others.length !== 1) return false;
+  const elsewhereMs = observed.flows.list
+    .filter((flow) => flow.client === client && flow.server !== server)
+    .reduce((least, { firstMs }) => Math.min(least, firstMs), Infinity);
+  const lost = observed.losses.filter(
+    (loss) =>
+      loss.client.address === client &&
+      loss.server.address === server &&
+      loss.sentMs < elsewhereMs + AT_ONCE_MS,
+  );
+  if (lost.length === 0) return false;
+  const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
+  if (asked >= ASKED_LEAST && others[0]!.asked <= asked) return true;
+  const answeredAlone = observed.flows
+    .to(server)
+    .filter((flow) => flow.client === client && flow.firstReplyMs < elsewhereMs)
+    .reduce((sum, flow) => sum + flow.asked - flow.lost, 0);
+  return new Set(lost.map(({ name }) => name)).size + answeredAlone >= ASKED_LEAST;
+}
+
 /** So many late replies to a server, while it gives none itself, show that it waits for them. */
 const WAITED_LEAST = 3;
 
