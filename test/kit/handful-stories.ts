@@ -99,6 +99,31 @@ function limited(perSecond: number, seed: number): Captured[] {
   return inOrder(seconds.flat());
 }
 
+/** A client is let through 35 queries a second of its 60, one at a time, on one socket; others ask little and are answered. */
+function limitedAlone(seed: number): Captured[] {
+  let [tokens, lastMs] = [11, 0];
+  const greedy = Array.from({ length: 1500 }, (_, i) => {
+    const ms = i * 17 + ((i * 7 + seed) % 5);
+    tokens = Math.min(11, tokens + ((ms - lastMs) * 35) / 1000);
+    lastMs = ms;
+    const isAnswered = tokens >= 1;
+    if (isAnswered) tokens--;
+    return asked(ms, ends('10.244.1.7', 41_929), `host${(i * 7) % 12}.example.com.`, i, {
+      tookMs: isAnswered ? 0.4 : null,
+    });
+  });
+  const others = Array.from({ length: 260 }, (_, i) =>
+    asked(
+      i * 98 + ((i * i * 13 + seed * 7) % 90),
+      ends(`10.244.1.${20 + ((i * 5) % 9)}`, 20_000 + i),
+      `svc${i % 7}.shop.svc.cluster.local.`,
+      i,
+      { tookMs: 0.4 },
+    ),
+  );
+  return inOrder([...greedy, ...others]);
+}
+
 /** Stories of few losses. */
 export const handfulStories: readonly Story[] = [
   {
@@ -212,5 +237,11 @@ export const handfulStories: readonly Story[] = [
     code: 'ND4001',
     without: ['ND3002', 'ND3008'],
     packets: (seed) => Promise.resolve(limited(18, seed)),
+  },
+  {
+    name: 'one client gets 35 replies a second, whatever it asks, and others that ask little lose nothing',
+    code: 'ND4001',
+    without: ['ND3013'],
+    packets: (seed) => Promise.resolve(limitedAlone(seed)),
   },
 ];

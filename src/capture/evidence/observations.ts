@@ -26,6 +26,7 @@ import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
+import { Rates } from './rates.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerView } from './server-view.ts';
@@ -43,8 +44,11 @@ const MOST = {
   events: 5000,
   addresses: 2000,
   replays: 50,
+  rates: 100,
   searched: 200,
 } as const;
+/** Who has asked a server so often is looked at by the second. */
+const BUSY = 20;
 /** Ports that are remembered of what a client asks a server without a reply. */
 const PORTS_MAX = 4;
 /** A lookup that takes longer is looked at. */
@@ -97,6 +101,8 @@ export interface Asked {
   lost: number;
   /** Ports of the first queries that got no reply, those included of which the capture has not the end. */
   readonly silentPorts: Set<number>;
+  /** By the second, from the time on when it had asked often; null: it has not, or many others had before. */
+  rates: Rates | null;
 }
 
 /** Something of which there was more than is looked at one by one. */
@@ -185,6 +191,8 @@ export class Observations {
   /** Directions of TCP connections in which later segments came, and earlier ones did not. */
   missingSegments: number = 0;
   readonly #kept = new CopiedBytes();
+  /** Clients of which there are `rates`. */
+  #followed = 0;
   #lossesLeftOut = 0;
   #lookupsLeftOut = 0;
 
@@ -367,10 +375,15 @@ export class Observations {
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
-      server = { asked: 0, lost: 0, silentPorts: new Set() };
+      server = { asked: 0, lost: 0, silentPorts: new Set(), rates: null };
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
+    if (server.asked === BUSY && this.#followed < MOST.rates) {
+      this.#followed++;
+      server.rates = new Rates();
+    }
+    server.rates?.add(exchange);
     if (!isLost(exchange)) return;
     server.lost++;
     addPort(server, exchange.client.port);
