@@ -15,7 +15,7 @@ import { PairedExchange } from './paired-exchange.ts';
 import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
-const waitingLimit: Limit = limit({ default: 40_000, min: 100, max: 10_000_000 });
+const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
 /** Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one reply answers both, milliseconds. */
