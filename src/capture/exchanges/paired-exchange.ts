@@ -84,6 +84,17 @@ export class PairedExchange implements SeenExchange {
     this.answers = head.answers;
   }
 
+  /** The client has not taken the reply. */
+  dropReply(): void {
+    this.#replySlab = null;
+    this.replyBytes = 0;
+    this.repliedMs = null;
+    this.replyFrame = 0;
+    this.rcode = -1;
+    this.replyFlags = 0;
+    this.answers = 0;
+  }
+
   moveTo(copies: CopiedBytes): void {
     if (!copies.has(this.#querySlab)) {
       const end = this.#queryAt + this.#queryBytes;

@@ -58,6 +58,8 @@ export interface PathEvent {
 /** Who is told of what a capture holds. */
 export interface CaptureEvents {
   message(message: PassingMessage): void;
+  /** What has the form of a reply, over UDP and between ports of which none is a name server’s. */
+  elsewhere?(message: PassingMessage): void;
   path?(event: PathEvent): void;
   /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
   part?(): void;
@@ -201,7 +203,14 @@ export class Dissector {
       const inner = VXLAN.has(target) || target === GENEVE;
       if (inner && depth < DEPTH_MAX) this.#tunnel(packet, target, depth);
       else if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
-      else this.counts.other++;
+      else {
+        this.counts.other++;
+        if (isReply(bytes, at + 8, packet.end)) {
+          const cut = packet.missing > 0;
+          this.#fill(packet, 'udp', bytes, at + 8, packet.end, source, target, cut);
+          this.#events.elsewhere?.(this.#message);
+        }
+      }
       return;
     }
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
@@ -313,6 +322,20 @@ export class Dissector {
       return;
     }
     this.counts.messages++;
+    this.#fill(packet, protocol, bytes, start, end, source, target, cut);
+    this.#events.message(this.#message);
+  }
+
+  #fill(
+    packet: IpPacket,
+    protocol: 'udp' | 'tcp',
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    source: number,
+    target: number,
+    cut: boolean,
+  ): void {
     const message = this.#message;
     message.timeMs = this.#timeMs;
     message.frame = this.#frame;
@@ -329,8 +352,13 @@ export class Dissector {
     message.ipId = packet.id;
     message.port = this.#port;
     message.cut = cut;
-    this.#events.message(message);
   }
+}
+
+/** Whether it may be a reply of DNS to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
+function isReply(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < 17) return false;
+  return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;
 }
 
 function keyOf({ head, addressesAt, family }: IpPacket, source: number, target: number): string {
