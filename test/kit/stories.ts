@@ -17,6 +17,7 @@ import { fewQueriesStories } from './few-queries-stories.ts';
 import { handfulStories } from './handful-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
+import { searchStories } from './search-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import { standstillStories } from './standstill-stories.ts';
 import {
@@ -117,6 +118,7 @@ export const stories: readonly Story[] = [
   ...handfulStories,
   ...sameWayStories,
   ...socketStories,
+  ...searchStories,
   ...standstillStories,
   played(
     'S1 conntrack race',

@@ -1,8 +1,10 @@
 /** Search domains that fail for whatever is below them. */
+import { rcodeName } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isLost, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { deadNames, type DeadNames } from './dead-names.ts';
+import { failingWalks, isAllBelow } from './failing-walks.ts';
 import {
   clock,
   excluded,
@@ -32,9 +34,9 @@ export const searchDomainFails: Rule = {
     for (const domain of domainsOf(observed)) {
       const sum = noOutcomes();
       const names: string[] = [];
+      const isBelow = makes(domain, observed);
       for (const { name, outcomes } of observed.names.list) {
-        if (!name.endsWith(`.${domain}`) || innerDomain(name, domain, observed.domains.all))
-          continue;
+        if (!isBelow(name)) continue;
         names.push(name);
         addOutcomes(sum, outcomes);
       }
@@ -75,6 +77,7 @@ export const searchDomainFails: Rule = {
     }
     return (
       fromSomeMomentOn(observed, claims) ??
+      atTimes(observed, claims) ??
       excluded('no search domain fails for (nearly) all names, or others fail as well')
     );
   },
@@ -106,6 +109,59 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
     };
   }
   return null;
+}
+
+/** A smaller share of all queries hardly anybody notices. */
+const FELT = 0.01;
+/** Of so many lookups, in which the name as it was might have failed as well, chance spares none of them. */
+const MANY = 7;
+
+/** A search domain whose names fail at times, while others that go the same way are answered. */
+function atTimes(observed: Observations, claims: Claims): Finding | null {
+  for (const domain of domainsOf(observed)) {
+    const found = failingWalks(observed, claims, makes(domain, observed));
+    if (found === null) continue;
+    const { failures, names, lookups, goOn } = found;
+    const losses = claims.open.filter(({ name }) => names.has(name));
+    claims.take(losses);
+    for (const name of names) claims.names.add(name);
+    const { fromMs, toMs } = sentSpan(failures);
+    const lost = failures.filter(isLost).length;
+    const [first] = failures;
+    const what =
+      lost >= 0.5 * failures.length
+        ? 'no reply'
+        : rcodeName(failures.find(({ rcode }) => rcode > 0)!.rcode);
+    const seconds = new Set(failures.map(({ sentMs }) => Math.floor(sentMs / 1000)));
+    const inside = told(domain, first!.server.address);
+    return {
+      ...inside,
+      severity: failures.length >= FELT * observed.total.asked ? 'critical' : 'warning',
+      confidence: goOn >= MANY ? 0.88 : 0.76,
+      seen: [
+        sentence(
+          `${failures.length} queries of ${lookups} lookups below the search domain ${domain} got ${what}, in ${seconds.size} of the seconds from ${clock(fromMs)} to ${clock(toMs)}: ${listed([...names])}`,
+        ),
+        `${goOn} of these lookups went on to the name without that domain, and it was answered. (Nearly) nothing fails that is not below it.`,
+      ],
+      why: `What answers for ${domain} fails at times, and not what answers for other names. ${inside.why}`,
+      exchanges: failures,
+    };
+  }
+  return null;
+}
+
+/** The search domain below which names fail, and (nearly) no others, whatever becomes of them at other times; null: there is none. */
+export function failingDomain(observed: Observations, claims: Claims): string | null {
+  return (
+    domainsOf(observed).find((domain) => isAllBelow(observed, claims, makes(domain, observed))) ??
+    null
+  );
+}
+
+/** Whether it is this search domain that made a name, and not a longer one. */
+function makes(domain: string, { domains }: Observations): (name: string) => boolean {
+  return (name) => name.endsWith(`.${domain}`) && !innerDomain(name, domain, domains.all);
 }
 
 /** So unlikely is it that chance picks what is below one of the search domains. */

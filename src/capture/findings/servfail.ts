@@ -6,6 +6,7 @@ import { RCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import { failedInSilence } from './consequences.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
 import { programs, upstreams } from './losses.ts';
+import { failingDomain } from './search-domain-fails.ts';
 import { latencyOf } from '../exchanges/seen-exchange.ts';
 
 /** So many queries for A tell whether it is AAAA alone that fails. */
@@ -83,6 +84,10 @@ export const stuckServfail: Rule = {
     // A server that fails for everything at once has no cache to blame.
     if (stuck.length === 0 || stuck.length > 0.6 * observed.names.size)
       return excluded('failures are not answered from a cache');
+    // What fails for whatever a search path puts in front of it, be it at once, is asked anew for each name.
+    const domain = failingDomain(observed, claims);
+    if (domain !== null)
+      return excluded(`names below ${domain} fail, whether they were asked before or not`);
     const names = stuck.map(({ name }) => name);
     const keys = new Set(names);
     const fine = othersFine(observed, stuck);

@@ -1,0 +1,76 @@
+/** Stories of search domains that fail at times, and are well in between. */
+import { healthy, type Fate, type Passing } from './story.ts';
+import { corpResolvConf, names, played, pods, type Story } from './story-parts.ts';
+
+/** Three times, for four seconds each, milliseconds. */
+const isBadTime = (atMs: number): boolean =>
+  atMs >= 4000 && (atMs - 4000) % 10_000 < 4000 && atMs < 30_000;
+
+/** What is below the domain fails at these times, and at once. */
+const failsAtTimes =
+  (fate: Fate) =>
+  (passing: Passing): Fate =>
+    passing.name.endsWith('.corp.example.') && isBadTime(passing.atMs) ? fate : healthy(passing);
+
+const servfail: Fate = { rcode: 2, tookMs: 0.7 };
+
+/** Pods that have the domain in their search path. */
+const searching = (resolver: string, count: number, from: number): ReturnType<typeof pods> =>
+  pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
+
+/** Stories of single resolvers, and of Alpine with others. */
+export const searchStories: readonly Story[] = [
+  ...['glibc', 'go'].map((resolver) =>
+    played(
+      `a search domain fails for some seconds, several times: one client (${resolver})`,
+      'ND2003',
+      () => searching(resolver, 1, 1),
+      failsAtTimes(servfail),
+    ),
+  ),
+  played(
+    'a search domain refuses for some seconds, several times',
+    'ND2003',
+    () => searching('glibc', 2, 1),
+    failsAtTimes({ rcode: 5, tookMs: 0.7 }),
+  ),
+  played(
+    'a search domain says SERVFAIL to a third of the lookups that pass it',
+    'ND2003',
+    () => searching('go', 3, 1),
+    (passing) =>
+      passing.name.endsWith('.corp.example.') && Math.floor(passing.atMs / 400) % 3 === 0
+        ? servfail
+        : healthy(passing),
+  ),
+  {
+    ...played(
+      'a search domain fails for some seconds: Alpine asks the same name again, which is no cached failure',
+      'ND2003',
+      () =>
+        pods('musl', 1, {
+          lookups: 60,
+          everyMs: 300,
+          resolvConf: corpResolvConf,
+          names: [...names.slice(2, 5), names[0]!, names[1]!, names[0]!],
+        }),
+      (passing) =>
+        passing.name.endsWith('.corp.example.') && passing.atMs > 9000 && passing.atMs < 13_000
+          ? servfail
+          : healthy(passing),
+    ),
+    without: ['ND4007'],
+  },
+  {
+    ...played(
+      'the upstream fails for some seconds, several times, whatever it is asked: names of a search domain are no others',
+      'ND4002',
+      () => searching('glibc', 3, 1),
+      (passing) =>
+        !passing.name.endsWith('.cluster.local.') && isBadTime(passing.atMs)
+          ? { rcode: 2, tookMs: 3 }
+          : healthy(passing),
+    ),
+    without: ['ND2003'],
+  },
+];
