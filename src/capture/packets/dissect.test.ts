@@ -30,6 +30,8 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 interface Dissected {
   /** `from>to protocol message`. */
   readonly messages: readonly string[];
+  /** Their bytes as they passed, be they in the capture or not. */
+  readonly sizes: readonly number[];
   readonly path: readonly string[];
   readonly remarks: readonly string[];
   readonly counts: DissectCounts;
@@ -42,6 +44,7 @@ function dissect(
 ): Dissected {
   const remarks = new Remarks();
   const messages: string[] = [];
+  const sizes: number[] = [];
   const path: string[] = [];
   const peer = (head: Uint8Array, at: number, family: 4 | 6, port: number): string =>
     `${printAddress(head, at, family === 4 ? 4 : 16)}#${port}`;
@@ -50,6 +53,7 @@ function dissect(
       message({ head, addressesAt: at, family, sourcePort, targetPort, ...of }) {
         const size = family === 4 ? 4 : 16;
         const text = hex(of.bytes.subarray(of.start, of.end));
+        sizes.push(of.size);
         messages.push(
           `${peer(head, at, family, sourcePort)}>${peer(head, at + size, family, targetPort)} ${of.protocol} ${text}`,
         );
@@ -68,6 +72,7 @@ function dissect(
   dissector.end();
   return {
     messages,
+    sizes,
     path,
     remarks: remarks.list.map(({ text, count }) => `${count} ${text}`),
     counts: dissector.counts,
@@ -124,6 +129,22 @@ describe('packets', () => {
     const { messages, remarks } = dissect([parts[0]!, parts[2]!]);
     assert.deepEqual(messages, []);
     assert.deepEqual(remarks, ['1 fragments of a packet are missing']);
+  });
+
+  test('fragments of which the capture has only the beginning are one message, as long as it was, or miss one that never came', () => {
+    const whole = Buffer.concat([query, Buffer.alloc(2000, 1)]);
+    for (const each of [ends, ends6]) {
+      const parts = fragments(each, whole, 800, 77);
+      const all = dissect(parts, LINK.RAW, 256);
+      assert.equal(all.messages.length, 1);
+      assert.deepEqual(all.sizes, [whole.length]);
+      const [text = ''] = all.messages;
+      assert.ok(text.includes(hex(query)), 'its beginning');
+      assert.ok(text.length < 2 * 256 + 64, 'and nothing behind the first piece that was left out');
+      const part = dissect(parts.slice(0, -1), LINK.RAW, 256);
+      assert.deepEqual(part.messages, []);
+      assert.deepEqual(part.remarks, ['1 fragments of a packet are missing']);
+    }
   });
 
   test('messages of one TCP connection are read in any cutting and order of segments, each once', () => {

@@ -25,6 +25,8 @@ export interface PassingMessage {
   bytes: Uint8Array;
   start: number;
   end: number;
+  /** Its bytes as it passed, of which the capture may have only the beginning; of TCP those that the capture has. */
+  size: number;
   /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
   head: Uint8Array;
@@ -112,7 +114,7 @@ export class Dissector {
     const bytes = new Uint8Array(0);
     const ends = { family: 4, head: bytes, addressesAt: 0, sourcePort: 0, targetPort: 0 } as const;
     this.#message = {
-      ...{ timeMs: 0, frame: 0, protocol: 'udp', bytes, start: 0, end: 0 },
+      ...{ timeMs: 0, frame: 0, protocol: 'udp', bytes, start: 0, end: 0, size: 0 },
       ...ends,
       ...{ ttl: 0, ipId: 0, port: 0, cut: false },
     };
@@ -207,7 +209,8 @@ export class Dissector {
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
     const end = length >= 8 ? Math.min(packet.end, at + length) : packet.end;
     const cut = packet.missing > 0 || at + length > packet.end;
-    this.#give(packet, 'udp', bytes, at + 8, end, source, target, cut);
+    const size = length >= 8 ? length - 8 : packet.end + packet.missing - at - 8;
+    this.#give(packet, 'udp', bytes, at + 8, end, size, source, target, cut);
   }
 
   /** Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers, too. */
@@ -256,7 +259,8 @@ export class Dissector {
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
       this.#streams.push(key, segment, this.#frame, (message, cut) => {
-        this.#give(packet, 'tcp', message, 0, message.length, source, target, cut);
+        const size = message.length;
+        this.#give(packet, 'tcp', message, 0, size, size, source, target, cut);
       });
     }
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame);
@@ -304,6 +308,7 @@ export class Dissector {
     bytes: Uint8Array,
     start: number,
     end: number,
+    size: number,
     source: number,
     target: number,
     cut: boolean,
@@ -320,6 +325,7 @@ export class Dissector {
     message.bytes = bytes;
     message.start = start;
     message.end = end;
+    message.size = size;
     message.family = packet.family;
     message.head = packet.head;
     message.addressesAt = packet.addressesAt;
