@@ -17,7 +17,7 @@ import {
   udpPacket,
   type Ends,
 } from '../../../test/kit/packets.ts';
-import { printAddress } from '../../base/ip.ts';
+import { parseAddress, printAddress } from '../../base/ip.ts';
 import { Dissector, type DissectCounts } from './dissect.ts';
 import { emptyFrame, LINK } from './frame.ts';
 import { Remarks } from './remarks.ts';
@@ -359,6 +359,46 @@ describe('packets', () => {
     const vxlan = ip(tunnel, 17, udp(tunnel, Buffer.concat([header, inner])));
     assert.deepEqual(dissect([vxlan]).messages, [seen]);
     assert.deepEqual(dissect([ip(tunnel, 4, udpPacket(ends, query))]).messages, [seen]);
+  });
+
+  test('who asks the local network for whom, and who answers, is told of', () => {
+    const told: string[] = [];
+    const dissector = new Dissector(
+      {
+        message: () => assert.fail(),
+        neighbour: (timeMs, isReply, bytes, at, size, fromAt) =>
+          void told.push(
+            `${timeMs} ${isReply} ${printAddress(bytes, at, size)} ${printAddress(bytes, fromAt, size)}`,
+          ),
+      },
+      new Remarks(),
+      new Set([53]),
+    );
+    const arp = (operation: number, from: number, to: number): Uint8Array =>
+      Uint8Array.from([
+        ...[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, operation],
+        ...[2, 0, 0, 0, 0, 2, 10, 244, 1, from, 0, 0, 0, 0, 0, 0, 10, 244, 1, to],
+      ]);
+    const solicited = Uint8Array.from([135, 0, 0, 0, 0, 0, 0, 0, ...parseAddress('fd00::99')!]);
+    const packets = [
+      arp(1, 5, 250),
+      arp(2, 250, 5),
+      linked(ip({ from: 'fd00::5', to: 'ff02::1' }, 58, solicited), LINK.ETHERNET),
+    ];
+    packets.forEach((bytes, index) => {
+      const frame = { ...emptyFrame(), number: index + 1, link: LINK.ETHERNET, bytes };
+      dissector.take({
+        ...frame,
+        end: bytes.length,
+        timeMs: index,
+        wireLength: bytes.length,
+      });
+    });
+    assert.deepEqual(told, [
+      '0 false 10.244.1.250 10.244.1.5',
+      '1 true 10.244.1.250 10.244.1.250',
+      '2 false fd00::99 fd00::5',
+    ]);
   });
 
   test('an unknown link type is told of once, with a count', () => {

@@ -63,8 +63,15 @@ export interface CaptureEvents {
   path?(event: PathEvent): void;
   /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
   part?(): void;
-  /** An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP (RFC 826), neighbour discovery (RFC 4861). */
-  neighbour?(timeMs: number, isReply: boolean, bytes: Uint8Array, at: number, size: 4 | 16): void;
+  /** An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP (RFC 826), neighbour discovery (RFC 4861). At `fromAt`: the sender's. */
+  neighbour?(
+    timeMs: number,
+    isReply: boolean,
+    bytes: Uint8Array,
+    at: number,
+    size: 4 | 16,
+    fromAt: number,
+  ): void;
 }
 
 /** Counts of all that passed. */
@@ -163,7 +170,9 @@ export class Dissector {
     if (type === ETHER.ARP) {
       const isReply = bytes[at + 7] === 2;
       if (at + 28 <= end && bytes[at + 4] === 6 && bytes[at + 5] === 4)
-        this.#events.neighbour?.(this.#timeMs, isReply, bytes, at + (isReply ? 14 : 24), 4);
+        this.#events.neighbour?.(
+          ...([this.#timeMs, isReply, bytes, at + (isReply ? 14 : 24), 4, at + 14] as const),
+        );
       return;
     }
     if (type !== ETHER.IPV4 && type !== ETHER.IPV6) {
@@ -273,7 +282,10 @@ export class Dissector {
     const [type, code] = [bytes[at]!, bytes[at + 1]!];
     if (family === 6 && (type === SOLICITATION || type === ADVERTISEMENT)) {
       if (at + 24 <= end)
-        this.#events.neighbour?.(this.#timeMs, type === ADVERTISEMENT, bytes, at + 8, 16);
+        this.#events.neighbour?.(
+          ...([this.#timeMs, type === ADVERTISEMENT, bytes, at + 8, 16] as const),
+          packet.addressesAt,
+        );
       return;
     }
     const tooBig = family === 4 ? type === 3 && code === 4 : type === 2;
