@@ -80,6 +80,48 @@ function noLongOnes(seed: number): Captured[] {
   return inOrder(queries);
 }
 
+/** Of each packet the capture has so many bytes. */
+const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
+  packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
+
+/** Programs with EDNS ask for answers of three sizes. For some seconds those of so many bytes, or more, are lost; then all come again. */
+function narrowLink(seed: number, lostFrom: number): Captured[] {
+  const sizes = [100, 700, 1200];
+  const queries = Array.from({ length: 160 }, (_, i): Captured[] => {
+    const bytes = sizes[(i * 7 + seed) % 4] ?? 100;
+    const way = ends(`10.244.1.${1 + (i % 3)}`, 31_000 + i);
+    const name = `of${bytes}-${i % 5}.example.com.`;
+    const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+    const sent = at(i * 200, udpPacket(way, dnsMessage(name, 'A', { id: i, edns }), i + 1));
+    if (bytes >= lostFrom && i > 60 && i < 110) return [sent];
+    const answer = Array.from({ length: Math.ceil((bytes - 60) / 16) }, (__, n) =>
+      addressRecord(name, `192.0.2.${n}`),
+    );
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer });
+    return [sent, at(i * 200 + 1, udpPacket(back(way), reply, i + 500))];
+  });
+  return inOrder(queries);
+}
+
+/** A DNS pod asks its upstream for what comes in two fragments, and gets the first ones alone from some moment on. */
+function firstFragments(seed: number): Captured[] {
+  const queries = Array.from({ length: 90 }, (_, i): Captured[] => {
+    const isLarge = (i * 7 + seed) % 9 < 4;
+    const way = ends('10.244.3.2', 31_000 + i, '192.0.2.53');
+    const name = isLarge ? `large${i % 5}.example.com.` : `small${i % 5}.example.com.`;
+    const edns = { udpSize: 4096, version: 0, dnssecOk: false, options: [] };
+    const sent = at(i * 250, udpPacket(way, dnsMessage(name, 'A', { id: i, edns }), i + 1));
+    const answer = Array.from({ length: isLarge ? 150 : 1 }, (__, n) =>
+      addressRecord(name, `192.0.2.${n}`),
+    );
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer });
+    const parts = fragments(back(way), reply, 1440, i + 500);
+    const come = isLarge && i > 30 ? parts.slice(0, 1) : parts;
+    return [sent, ...come.map((bytes) => at(i * 250 + 1, bytes))];
+  });
+  return inOrder(queries);
+}
+
 /** Somebody asks ever more, and gets so many replies a second, whatever is asked. */
 function limited(perSecond: number, seed: number): Captured[] {
   const seconds = Array.from({ length: 20 }, (_, second) => {
@@ -202,6 +244,21 @@ export const handfulStories: readonly Story[] = [
     name: 'a firewall drops replies over UDP of more than 512 bytes',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(noLongOnes(seed)),
+  },
+  {
+    name: 'a link takes packets of 600 bytes at most for some seconds, and of each packet the capture has the beginning',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(begun(narrowLink(seed, 600), 200)),
+  },
+  {
+    name: 'a link takes packets of 1100 bytes at most for some seconds: those of 700 come',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(narrowLink(seed, 1100)),
+  },
+  {
+    name: 'of fragments the first ones come alone from some moment on, and of each the capture has the beginning',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(begun(firstFragments(seed), 400)),
   },
   {
     name: 'an upstream that is asked from new sockets is silent for seconds, while clients ask on from known ones',

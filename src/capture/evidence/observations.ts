@@ -31,6 +31,7 @@ import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
+import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
@@ -150,6 +151,8 @@ export class Observations {
   readonly affected: SeenLookup[] = [];
   /** Lookups, the first ones, that ended with a name that a search domain made which is not the cluster’s. */
   readonly searched: SeenLookup[] = [];
+  /** First queries of lookups, some, that began when the kernel of the client had just given up an address on the link. */
+  readonly begunLate: SeenExchange[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
   readonly truncated: SeenExchange[] = [];
   readonly connections: ServerConnections = new ServerConnections();
@@ -174,6 +177,7 @@ export class Observations {
   /** Packets that were administratively prohibited, by who sent them and where they went: `client server`. */
   readonly prohibited: Map<string, number> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
+  readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
   /** Names that do not exist, besides those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
@@ -227,6 +231,7 @@ export class Observations {
     this.lines.clear();
     this.affected.length = 0;
     this.searched.length = 0;
+    this.begunLate.length = 0;
     this.losses.length = 0;
   }
 
@@ -282,6 +287,8 @@ export class Observations {
     this.lookups++;
     const { exchanges, candidates, startMs, endMs } = lookup;
     this.clients.get(lookup.client)?.recognition.add(lookup);
+    if (this.wantedNeighbours.begun(lookup.client, startMs))
+      this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
     this.#pair(exchanges);
     this.absent.add(lookup);
     const last = candidates.at(-1);
@@ -346,10 +353,20 @@ export class Observations {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
   }
 
-  neighbour(isReply: boolean, bytes: Uint8Array, at: number, size: 4 | 16): void {
+  neighbour(
+    timeMs: number,
+    isReply: boolean,
+    bytes: Uint8Array,
+    at: number,
+    size: 4 | 16,
+    fromAt: number,
+  ): void {
     const address = printAddress(bytes, at, size);
     if (isReply) this.neighbours.answered(address);
-    else this.neighbours.asked(address);
+    else {
+      this.neighbours.asked(address);
+      this.wantedNeighbours.asked(printAddress(bytes, fromAt, size), address, timeMs);
+    }
   }
 
   failure(failure: LoggedFailure): void {

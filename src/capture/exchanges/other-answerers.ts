@@ -3,7 +3,6 @@
  * packets (`bridge-nf-call-iptables`) queries pass with a pod's address, translated already, and their replies with that of the service,
  * translated back: nothing is wrong there. Who throws such replies away asks again.
  */
-import { BoundedMap } from '../evidence/bounded-map.ts';
 import type { SeenExchange } from './seen-exchange.ts';
 
 const ADDRESSES_MAX = 100;
@@ -28,15 +27,18 @@ interface Answerer {
 
 /** Those who answer what they were not asked. */
 export class OtherAnswerers {
-  readonly #answerers: BoundedMap<string, Answerer> = new BoundedMap(ADDRESSES_MAX);
+  readonly #answerers = new Map<string, Answerer>();
   /** By client and question: when, and by whom, it was answered. */
   readonly #questions = new Map<string, { readonly sentMs: number; readonly by: string }>();
 
   /** Takes a query that somebody else answered. @returns whether it is known already that the client takes the reply */
   answered(exchange: SeenExchange, by: string): boolean {
-    const made = { fromMs: exchange.sentMs, replies: 0, again: 0 };
-    const answerer = this.#answerers.at(by, () => made);
-    if (answerer === null) return false;
+    let answerer = this.#answerers.get(by);
+    if (answerer === undefined) {
+      if (this.#answerers.size >= ADDRESSES_MAX) return false;
+      answerer = { fromMs: exchange.sentMs, replies: 0, again: 0 };
+      this.#answerers.set(by, answerer);
+    }
     answerer.replies++;
     if (exchange.sentMs - answerer.fromMs >= KNOWN_MS && this.isTaken(by)) return true;
     if (this.#questions.size < QUESTIONS_MAX)

@@ -279,7 +279,7 @@ export class Pairing {
     const { exchange } = waiting;
     if (message.port !== waiting.port && message.protocol === 'udp') {
       // Where other replies come back to, this one has to come as well.
-      const bytes = message.end - message.start;
+      const bytes = message.size;
       const deliveries = this.#deliveries(waiting.port);
       // (How many large ones come says nothing of the interface.)
       if (exchange.strandedBytes === 0 && !needsFragments(bytes)) deliveries.expected++;
@@ -505,7 +505,7 @@ function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
 }
 
 /** A hop has the time of its first reply, and the bytes of its last one. */
-function answerHop(hop: Hop, { timeMs, start, end }: PassingMessage): void {
+function answerHop(hop: Hop, { timeMs, size }: PassingMessage): void {
   hop.repliedMs ??= timeMs;
-  hop.replyBytes = end - start;
+  hop.replyBytes = size;
 }
