@@ -173,7 +173,12 @@ export class Dissector {
       const isReply = bytes[at + 7] === 2;
       if (at + 28 <= end && bytes[at + 4] === 6 && bytes[at + 5] === 4)
         this.#events.neighbour?.(
-          ...([this.#timeMs, isReply, bytes, at + (isReply ? 14 : 24), 4, at + 14] as const),
+          this.#timeMs,
+          isReply,
+          bytes,
+          at + (isReply ? 14 : 24),
+          4,
+          at + 14,
         );
       return;
     }
@@ -217,8 +222,18 @@ export class Dissector {
       else {
         this.counts.other++;
         if (isReply(bytes, at + 8, packet.end)) {
-          const cut = packet.missing > 0;
-          this.#fill(packet, 'udp', bytes, at + 8, packet.end, source, target, cut);
+          const size = packet.end + packet.missing - at - 8;
+          this.#fill(
+            packet,
+            'udp',
+            bytes,
+            at + 8,
+            packet.end,
+            size,
+            source,
+            target,
+            packet.missing > 0,
+          );
           this.#events.elsewhere?.(this.#message);
         }
       }
@@ -339,7 +354,7 @@ export class Dissector {
       return;
     }
     this.counts.messages++;
-    this.#fill(packet, protocol, bytes, start, end, source, target, cut);
+    this.#fill(packet, protocol, bytes, start, end, size, source, target, cut);
     this.#events.message(this.#message);
   }
 
@@ -349,6 +364,7 @@ export class Dissector {
     bytes: Uint8Array,
     start: number,
     end: number,
+    size: number,
     source: number,
     target: number,
     cut: boolean,
