@@ -12,8 +12,9 @@ import {
   only,
 } from '../../test/corefiles/syntaxes.ts';
 import { optional } from './positions.ts';
+import { list, setting } from './properties.ts';
 import { directive, printSyntax } from './syntax.ts';
-import { hostPort } from './values.ts';
+import { hostPort, integer, word } from './values.ts';
 
 describe('repetition', () => {
   test('once: a second use is CoreDNS’s error', () => {
@@ -55,6 +56,42 @@ describe('repetition', () => {
     });
     assert.deepEqual(only(health, 'health :1\nhealth [::1]:2').address, { host: '::1', port: 2 });
     assert.deepEqual(only(health, 'health 127.0.0.1').address, { host: '127.0.0.1', port: 8080 });
+  });
+
+  test('merge: the last one’s arguments count and the properties of all', () => {
+    const health = directive({
+      name: 'health',
+      summary: 'over HTTP',
+      repeat: 'merge',
+      args: { port: optional(integer('PORT', { min: 0 }), { default: 8080 }) },
+      properties: {
+        seconds: setting('lameduck', integer('SECONDS', { min: 0 }), { default: 0 }),
+        nets: list('allow', word('NET')),
+      },
+    });
+    const { port, seconds, nets } = only(
+      health,
+      'health 1 {\nlameduck 5\nallow a\n}\nhealth 2 {\nallow b\n}',
+    );
+    assert.deepEqual([port, seconds, nets], [2, 5, ['a', 'b']]);
+  });
+
+  test('first: the others are not read, with a warning', () => {
+    const bufsize = directive({
+      name: 'bufsize',
+      summary: 'limits replies',
+      repeat: 'first',
+      args: { size: optional(integer('SIZE', { min: 512 })) },
+    });
+    const { options, problems, warnings } = bind(bufsize, 'bufsize 600\nbufsize 700\nbufsize x y');
+    assert.deepEqual([options.map(({ size }) => size), problems], [[600], []]);
+    assert.deepEqual(
+      warnings.map(({ code, place }) => [code, place?.line]),
+      [
+        ['directive-repeated', 3],
+        ['directive-repeated', 4],
+      ],
+    );
   });
 
   test('an older name is bound with a warning', () => {

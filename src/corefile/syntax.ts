@@ -27,9 +27,10 @@ import type { Directive, Property as TreeProperty } from './tree.ts';
 
 /**
  * What a second use in the same server block means: `once` = an error; `each` = one more instance; `gather` = one instance is
- * given all of them; `last` = the last one counts.
+ * given all of them; `last` = the last one counts; `merge` = the arguments of the last one count, and the properties of all;
+ * `first` = it is not even read, as CoreDNS's plugins of that sort do.
  */
-export type Repeat = 'once' | 'each' | 'gather' | 'last';
+export type Repeat = 'once' | 'each' | 'gather' | 'last' | 'merge' | 'first';
 
 /** The shape of one directive, as `directive` makes it. */
 export interface Syntax<
@@ -121,13 +122,18 @@ export function bindDirective<S extends Syntax>(
       problems.push(onceProblem(syntax, occurrence, directives[0]!));
       return;
     }
+    if (syntax.repeat === 'first' && index > 0) {
+      warnings.push(notRead(syntax, occurrence, directives[0]!));
+      return;
+    }
     const { name, at } = occurrence;
     if (name !== syntax.name && Object.hasOwn(syntax.formerly, name)) {
       const text = `'${name}' is read as '${syntax.name}': ${syntax.formerly[name]}`;
       binding.warning(at.place, text, { code: 'directive-renamed' });
     }
     const before = problems.length;
-    const bound = bindOccurrence(syntax, occurrence, binding);
+    const said = syntax.repeat === 'merge' ? found.at(-1) : undefined;
+    const bound = bindOccurrence(syntax, occurrence, binding, said);
     if (problems.length === before && bound !== null) found.push(bound);
   });
   const instances = instancesOf(syntax, found);
@@ -162,10 +168,20 @@ function onceProblem(syntax: Syntax, again: Directive, first: Directive): Proble
   });
 }
 
+function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem {
+  return pluginRemark(name, again.at.place, `a second '${name}' in a server block is not read`, {
+    code: 'directive-repeated',
+    hint: `What counts stands at ${at.place.file}:${at.place.line}.`,
+    remedy: 'Take it away, or move it to another server block.',
+  });
+}
+
+/** @param said what an earlier use said, which this one adds to */
 function bindOccurrence(
   syntax: Syntax,
   { at, args, block }: Directive,
   binding: Binding,
+  said: BoundProperties<Properties> = {},
 ): Occurrence<Positions, Properties> | null {
   const line = new Line(at, args, block, binding, formOf(syntax));
   const bound = guarded(binding, () => {
@@ -174,7 +190,7 @@ function bindOccurrence(
     if (none && block !== null) line.refuseCount();
     return positions;
   });
-  const properties = bindProperties(syntax, syntax.properties, block ?? [], binding);
+  const properties = bindProperties(syntax, syntax.properties, block ?? [], binding, said);
   exclude(syntax, block ?? [], binding);
   return bound === null ? null : { ...bound, ...properties, at: at.place };
 }
@@ -203,11 +219,12 @@ function bindProperties<P extends Properties>(
   shape: P,
   lines: readonly TreeProperty[],
   binding: Binding,
+  said: Readonly<Record<string, unknown>> = {},
 ): BoundProperties<P> {
   const bound: Record<string, unknown> = {};
   const byWord = new Map<string, [string, Property<unknown>]>();
   for (const [key, property] of Object.entries(shape)) {
-    bound[key] = property.initial();
+    bound[key] = Object.hasOwn(said, key) ? said[key] : property.initial();
     for (const word of property.words) byWord.set(word, [key, property]);
   }
   const free = byWord.get('*');

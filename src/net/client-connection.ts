@@ -212,7 +212,8 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     if (this.closing) return;
     this.host.touch(this);
     this.#turn = TURN;
-    this.#take(chunk);
+    // What several TLS connections sent may stand in the same memory, and some of it may not be read yet.
+    this.#take(chunk, chunk.length === chunk.buffer.byteLength);
   };
 
   #onEnd = (): void => {
@@ -232,13 +233,14 @@ export abstract class ClientConnection extends Timed implements StreamConnection
     this.host.forget(this);
   };
 
-  #take(chunk: Buffer): void {
+  /** @param alone whether nobody else's bytes stand in the memory of `chunk` */
+  #take(chunk: Buffer, alone: boolean): void {
     const used = this.consume(chunk, this.host.clock.now());
     if (used < chunk.length && !this.closing) {
-      this.#rest = restOf(chunk, used);
+      this.#rest = restOf(chunk, used, alone);
       this.socket.pause();
       if (!this.#crowded()) this.#waitTurn();
-    } else {
+    } else if (alone) {
       releaseBytes(chunk);
     }
     this.write();
@@ -269,7 +271,7 @@ export abstract class ClientConnection extends Timed implements StreamConnection
       this.#waitTurn();
     } else {
       this.#rest = null;
-      this.#take(rest);
+      this.#take(rest, true);
       if (this.#rest === null && !this.ended) this.socket.resume();
     }
   }
@@ -294,12 +296,12 @@ export function written(size: number): Buffer {
   return bytes;
 }
 
-/** What is left of a chunk, in memory that is not much larger than that. */
-function restOf(chunk: Buffer, used: number): Buffer {
+/** What is left of a chunk, alone in memory that is not much larger than that. */
+function restOf(chunk: Buffer, used: number, alone: boolean): Buffer {
   const left = chunk.length - used;
-  if (left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);
+  if (alone && left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);
   const rest = Buffer.allocUnsafeSlow(left);
   chunk.copy(rest, 0, used);
-  releaseBytes(chunk);
+  if (alone) releaseBytes(chunk);
   return rest;
 }

@@ -101,6 +101,29 @@ describe('DNS over TLS', () => {
     }
   });
 
+  test('queries that wait for room lose nothing of what they say while other connections are served', async (t) => {
+    const held: (() => void)[] = [];
+    const serve: Serve = (query) => {
+      if (query.name !== 'slow.') return replyWith(query);
+      const kept = query.keep();
+      return new Promise((resolve) => held.push(() => resolve(replyWith(kept))));
+    };
+    const listener = await start(t, serve, { pipelined: 1 });
+    const [patient, busy] = [await client(t, listener), await client(t, listener)];
+    patient.send(queryBytes('slow.', 9000));
+    while (held.length === 0) await pause(1);
+    // Four TLS records of 16 KiB. The runtime decrypts what comes on all connections into the same memory, 64 KiB at a time: the last one of
+    // the patient client, which the runtime keeps until it is asked for more, shares it with three of the busy one.
+    const ids = Array.from({ length: 2048 }, (_, n) => n);
+    const many = ids.map((n) => queryBytes('thirty-two-b.', n));
+    patient.send(...many);
+    await pause(50);
+    busy.send(...many);
+    for (const n of ids) assert.equal(id(await busy.next()), n);
+    for (const go of held) go();
+    for (const n of [9000, ...ids]) assert.equal(id(await patient.next()), n);
+  });
+
   test('a log of keys that cannot be written is told of once and costs nobody the connection', async (t) => {
     const parts = listenerParts(
       answerOne,

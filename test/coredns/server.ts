@@ -19,6 +19,7 @@ export interface CorefileServer extends AsyncDisposable {
 /**
  * A server in memory for a Corefile, not started. `{FOLDER}` in it becomes a folder with the files.
  * @param ends stand in the chain behind all others
+ * @param home the Corefile's folder, which stays; without it one of its own, which goes at the end
  */
 export function corefileServer(
   corefile: string,
@@ -26,8 +27,9 @@ export function corefileServer(
   clock: Clock,
   network: Network,
   ends: readonly Plugin[] = [],
+  home?: string,
 ): CorefileServer {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
+  const folder = home ?? mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
   let text = corefile.replaceAll('{FOLDER}', folder);
   for (const [nth, [name, content]] of Object.entries(files).entries()) {
     const path = join(folder, isAbsolute(name) ? `file-${nth}` : name);
@@ -65,7 +67,7 @@ export function corefileServer(
     folder,
     async [Symbol.asyncDispose]() {
       await embedded.stop();
-      rmSync(folder, { recursive: true, force: true });
+      if (home === undefined) rmSync(folder, { recursive: true, force: true });
     },
   };
 }

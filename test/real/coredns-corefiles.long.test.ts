@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { seededRandom } from '../../src/base/random.ts';
-import { randomBlock, type RandomBlock } from '../kit/beside/corefiles.ts';
-import { differences } from '../kit/beside/differences.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { seededRandom, type Random } from '../../src/base/random.ts';
+import { namesIn, primaryZone, randomBlock, type RandomBlock } from '../kit/beside/corefiles.ts';
+import { differences, transfersAgree } from '../kit/beside/differences.ts';
 import { exchange } from '../kit/beside/exchange.ts';
 import { randomQuery } from '../kit/beside/queries.ts';
-import { hosts, startServer } from '../kit/beside/servers.ts';
+import { hosts, reloadServer, startServer } from '../kit/beside/servers.ts';
+import { transferOf } from '../kit/beside/transfer.ts';
 import { startUpstream } from '../kit/beside/upstream.ts';
+import { zones } from '../kit/beside/words.ts';
 import { corednsPath } from '../kit/etcd.ts';
+import { startNsd } from '../kit/zone-servers.ts';
 
 /**
- * Random Corefiles, served by CoreDNS and by ndots and asked the same random queries: what differs and is not told of in
+ * Random Corefiles, served by CoreDNS and by ndots, taken up by a reload, and asked the same random queries: what differs and is not told of in
  * docs/coredns.md fails. `COREFILES_SECONDS` is how long, `COREFILES_SEED` which; a difference names the seed of its batch.
  */
 
@@ -24,17 +28,34 @@ const seed = Number(process.env['COREFILES_SEED'] ?? '1');
 /** Server blocks that one pair of processes serves, and queries for each. */
 const BLOCKS = 12;
 const QUERIES = 60;
+/** Port of the server that hands out zones. */
+const PRIMARY = 5301;
 
 describe(
   'random Corefiles beside CoreDNS',
   { skip: program === null && 'CoreDNS is not there (COREDNS=FILE)' },
   () => {
+    const home = mkdtempSync(join(tmpdir(), 'ndots-primary-'));
     const stops: (() => void)[] = [];
     before(async () => {
       for (const address of ['127.0.0.53', '127.0.0.54'])
         stops.push(await startUpstream(address, 5300));
     });
-    after(() => stops.forEach((stop) => stop()));
+    before(async () => {
+      const files = Object.fromEntries(
+        zones.map((zone) => {
+          const file = join(home, `db.${zone}`);
+          writeFileSync(file, primaryZone(zone));
+          return [zone, file];
+        }),
+      );
+      const { child } = await startNsd(home, PRIMARY, files, '  provide-xfr: 127.0.0.0/8 NOKEY\n');
+      stops.push(() => child.signal('SIGTERM'));
+    });
+    after(() => {
+      for (const stop of stops) stop();
+      rmSync(home, { recursive: true, force: true });
+    });
 
     test(
       'the same replies, but for what is told of',
@@ -45,24 +66,33 @@ describe(
         for (let batch = seed, end = Date.now() + seconds * 1000; Date.now() < end; batch++) {
           const folder = mkdtempSync(join(tmpdir(), 'ndots-corefiles-'));
           const random = seededRandom(batch * 7919);
-          const upstreams = ['127.0.0.53:5300', '127.0.0.54:5300'];
-          const blocks = Array.from({ length: BLOCKS }, (_, index) =>
-            randomBlock(random, 6000 + index, { folder, upstreams }),
-          );
-          const text = blocks.map((block) => block.text).join('\n');
+          const first = drawBlocks(random, folder);
+          const text = textOf(first);
           const [theirs, ours] = await Promise.all([
             startServer('coredns', [program!], text, folder),
             startServer('ndots', null, text, folder),
           ]);
-          assert.ok(
-            theirs.serves && ours.serves,
-            `${theirs.child.output()}\n${ours.child.output()}`,
-          );
-          const said = await Promise.all(
-            blocks.map((block, index) => compareBlock(block, batch * 7919 + index * 31 + 1)),
-          );
-          asked += BLOCKS * QUERIES;
-          found.push(...said.flat().map((line) => `seed ${batch}: ${line}`));
+          // Both refuse it: of a rule that was drawn, its words do not fit.
+          if (!theirs.serves && !ours.serves) continue;
+          const output = (): string => `${theirs.child.output()}\n${ours.child.output()}`;
+          assert.ok(theirs.serves && ours.serves, `seed ${batch}: ${output()}`);
+          const compare = async (blocks: readonly RandomBlock[], shift: number): Promise<void> => {
+            // Zones come from their primary meanwhile.
+            if (blocks.some(({ plugins }) => plugins.has('secondary'))) await sleep(1000);
+            const said = await Promise.all(
+              blocks.map((block, index) => compareBlock(block, batch * 7919 + index * 31 + shift)),
+            );
+            asked += BLOCKS * QUERIES;
+            found.push(...said.flat().map((line) => `seed ${batch}: ${line}`));
+          };
+          await compare(first, 1);
+          const next = drawBlocks(random, folder);
+          const [theyDo, weDo] = await Promise.all([
+            reloadServer(theirs.child, 'coredns', textOf(next), folder),
+            reloadServer(ours.child, 'ndots', textOf(next), folder),
+          ]);
+          assert.equal(weDo, theyDo, `seed ${batch}: ${output()}`);
+          if (weDo) await compare(next, 2);
           assert.doesNotMatch(ours.child.output(), /hangs/, `seed ${batch}`);
           await Promise.all([theirs.child.stop(), ours.child.stop()]);
           rmSync(folder, { recursive: true, force: true });
@@ -74,12 +104,19 @@ describe(
   },
 );
 
+function drawBlocks(random: Random, folder: string): readonly RandomBlock[] {
+  const upstreams = ['127.0.0.53:5300', '127.0.0.54:5300'];
+  const about = { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` };
+  return Array.from({ length: BLOCKS }, (_, index) => randomBlock(random, 6000 + index, about));
+}
+
+const textOf = (blocks: readonly RandomBlock[]): string =>
+  blocks.map((block) => block.text).join('\n');
+
 /** Asks both servers the same; each must be silent or answer within the time of `exchange`. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {
   const random = seededRandom(seedOfBlock);
-  const names = [...block.text.matchAll(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi)].map(
-    ([name]) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`,
-  );
+  const names = namesIn(block);
   const found: string[] = [];
   for (let left = QUERIES; left > 0; left--) {
     const query = randomQuery(random, names);
@@ -89,6 +126,15 @@ async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<st
     ]);
     for (const one of differences(query, block, theirs, ours))
       found.push(`${query.text}: ${one}\n${block.text}`);
+  }
+  if (!block.plugins.has('transfer')) return found;
+  for (const zone of zones) {
+    const [theirs, ours] = await Promise.all([
+      transferOf(zone, block.port, hosts.coredns),
+      transferOf(zone, block.port, hosts.ndots),
+    ]);
+    if (!transfersAgree(block, theirs, ours))
+      found.push(`AXFR ${zone}: ${theirs}\nours ${ours}\n${block.text}`);
   }
   return found;
 }

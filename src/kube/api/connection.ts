@@ -222,9 +222,11 @@ function readPem(pem: Pem): string {
 }
 
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
-  const whole = /^[a-z]+:\/\//i.test(url) ? url : `${scheme}://${url}`;
-  const parsed = URL.parse(whole);
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.hostname === '') {
+  // Without a scheme it is HOST:PORT, and no path is behind it.
+  const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
+  // The runtime makes a host of what no client of Kubernetes takes for one: `http:///etc` is the host `etc` to it.
+  const parsed = /^https?:\/\/[\w[]/i.test(whole) ? URL.parse(whole) : null;
+  if (parsed === null || /[{}]/.test(parsed.hostname)) {
     throw new Problem({
       code: 'bad-endpoint',
       text: `'${url}' is no URL of an API server`,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { matchesPairs, parseSelector } from './selector.ts';
 
 test('a label selector means what the API server means by it', () => {
-  const labels = { app: 'web', tier: 'front', empty: '' };
+  const labels = { app: 'web', tier: 'front', generation: '4', empty: '' };
   const cases: readonly [string, boolean][] = [
     ['', true],
     ['app=web', true],
@@ -26,6 +26,11 @@ test('a label selector means what the API server means by it', () => {
     ['missing notin (x)', true],
     ['app in (web,api),tier=front,!missing', true],
     ['kubernetes.io/name=x', false],
+    ['generation>3', true],
+    ['generation > 4', false],
+    ['generation<5', true],
+    ['missing<5', false],
+    ['app>3', false],
   ];
   for (const [text, expected] of cases) {
     assert.equal(parseSelector(text)?.(labels), expected, text);
@@ -33,7 +38,17 @@ test('a label selector means what the API server means by it', () => {
 });
 
 test('a malformed selector is none', () => {
-  for (const text of ['a in b', 'a in (b', 'a=b=c', ',', 'a,,b', 'a b', '!', 'a>(1)x']) {
+  const malformed = ['a in b', 'a in (b', 'a=b=c', ',', 'a,,b', 'a b', '!', 'a>(1)x', 'a>b'];
+  const noLabels = [
+    '/a/b',
+    '-x',
+    'a=-b',
+    'a in (b,c!)',
+    `${'a'.repeat(64)}=b`,
+    'A_b/c',
+    'a=b\u00fc',
+  ];
+  for (const text of [...malformed, ...noLabels]) {
     assert.equal(parseSelector(text), null, text);
   }
 });

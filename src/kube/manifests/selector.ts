@@ -1,5 +1,5 @@
 /**
- * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k`. The API server evaluates them itself;
+ * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. The API server evaluates them itself;
  * this is for sources that have no server.
  */
 export type Selector = (labels: Readonly<Record<string, string>>) => boolean;
@@ -40,23 +40,49 @@ function splitTerms(text: string): string[] {
 }
 
 function parseTerm(term: string): Selector | null {
-  const set = /^([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(term);
-  if (set !== null) {
-    const [, key, word, list] = set;
-    const values = list!.split(',').map((value) => value.trim());
+  const [, not, key] = /^(!?)\s*([^\s=!,()<>]+)/.exec(term) ?? [];
+  if (key === undefined || !isKey(key)) return null;
+  const rest = term.slice(term.indexOf(key) + key.length).trim();
+  if (rest === '') return (labels) => (labels[key] === undefined) === (not === '!');
+  return not === '!' ? null : parseCondition(key, rest);
+}
+
+function parseCondition(key: string, text: string): Selector | null {
+  const [, word, list] = /^(in|notin)\s*\(([^()]*)\)$/.exec(text) ?? [];
+  if (list !== undefined) {
+    const values = list.split(',').map((value) => value.trim());
     const inside = word === 'in';
+    if (!values.every(isValue)) return null;
     return (labels) => {
-      const value = labels[key!];
+      const value = labels[key];
       return value === undefined ? !inside : values.includes(value) === inside;
     };
   }
-  const pair = /^([^\s=!,()]+)\s*(==|=|!=)\s*([^\s=!,()]*)$/.exec(term);
-  if (pair !== null) {
-    const [, key, sign, value] = pair;
-    return sign === '!=' ? (labels) => labels[key!] !== value : (labels) => labels[key!] === value;
-  }
-  const presence = /^(!?)\s*([^\s=!,()]+)$/.exec(term);
-  if (presence === null) return null;
-  const absent = presence[1] === '!';
-  return (labels) => (labels[presence[2]!] === undefined) === absent;
+  const [, sign, value] = /^(==|=|!=|<|>)\s*([^\s=!,()<>]*)$/.exec(text) ?? [];
+  if (value === undefined || !isValue(value)) return null;
+  if (sign === '!=') return (labels) => labels[key] !== value;
+  if (sign !== '<' && sign !== '>') return (labels) => labels[key] === value;
+  const bound = numberOf(value);
+  if (bound === null) return null;
+  return (labels) => {
+    const found = numberOf(labels[key] ?? '');
+    return found !== null && (sign === '<' ? found < bound : found > bound);
+  };
+}
+
+/** `[prefix/]name`, as labels have them (Kubernetes: labels and selectors, syntax and character set). */
+function isKey(key: string): boolean {
+  const [name = '', prefix, ...more] = key.split('/').toReversed();
+  const isPrefix =
+    prefix === undefined ||
+    (prefix.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(prefix));
+  return isPrefix && more.length === 0 && name !== '' && isValue(name);
+}
+
+function isValue(value: string): boolean {
+  return value.length <= 63 && /^([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)?$/.test(value);
+}
+
+function numberOf(text: string): bigint | null {
+  return /^[-+]?\d+$/.test(text) ? BigInt(text) : null;
 }

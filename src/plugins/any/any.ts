@@ -7,7 +7,7 @@ import { SECTION } from '../../wire/writer.ts';
 const syntax = directive({
   name: 'any',
   summary: 'answers ANY questions with as little as possible (RFC 8482)',
-  repeat: 'last',
+  repeat: 'first',
 });
 
 const TTL_SECONDS = 8482;

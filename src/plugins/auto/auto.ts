@@ -22,7 +22,7 @@ import { whyFailed } from '../../base/why-failed.ts';
 const syntax = directive({
   name: 'auto',
   summary: 'answers from all zone files of a folder',
-  repeat: 'last',
+  repeat: 'merge',
   args: { zones: zones({ help: 'only names in these are answered, whatever the folder holds' }) },
   properties: {
     naming: custom('directory', 'DIR [REGEXP ORIGIN_TEMPLATE]', readNaming, {

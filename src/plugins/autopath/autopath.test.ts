@@ -356,6 +356,23 @@ describe('a search path from a file', () => {
     );
   });
 
+  test('leads from a name that no plugin is responsible for to one that a zone has', async () => {
+    writeFileSync(
+      join(folder, 'db.home'),
+      '@ 60 SOA ns host 7 7200 3600 86400 60\n@ NS ns\nns A 192.0.2.1\n',
+    );
+    writeFileSync(join(folder, 'two.conf'), 'search example.net home.example\n');
+    const world = await makeWorld(
+      'home.example:53 example.net:53 {\n autopath two.conf\n file db.home home.example\n}',
+      { folder },
+    );
+    assert.equal(
+      say(await world.ask('ns.example.net. A')),
+      'NOERROR | ns.example.net. 60 CNAME ns.home.example. | ns.home.example. 60 A 192.0.2.1 | SOA',
+    );
+    assert.equal(say(await world.ask('nothing.example.net. A')), 'REFUSED');
+  });
+
   test('is walked again for the target of an ExternalName, without losing the way', async () => {
     const world = await serve('autopath resolv.conf');
     assert.equal(

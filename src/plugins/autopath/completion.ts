@@ -61,7 +61,7 @@ export class Completion {
 
   #begin(query: Query, first: Reply): Maybe<Reply> {
     const { path, pairs, succeeded } = this.#parts;
-    const unserved = isUnserved(first);
+    const unserved = isUnserved(first) || isRefused(first);
     const decided = first.rcode === RCODE.NXDOMAIN || first.rcode === RCODE.NOERROR;
     if (first === silence || !(decided || unserved)) return first;
     const begin = path.begin(query);
@@ -165,6 +165,11 @@ export class Completion {
  */
 function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
+}
+
+/** No plugin of the block is responsible for the name, and that is all that is wrong. */
+function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
+  return bare && rcode === RCODE.REFUSED && cause === null && errors === null;
 }
 
 /** No plugin of the block is responsible for the name: whoever asked for it could still be answered by another block. */

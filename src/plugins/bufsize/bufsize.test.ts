@@ -28,6 +28,14 @@ describe('bufsize', () => {
     await world.close();
   });
 
+  test('of two in a server block the first one counts, as in CoreDNS, whatever the second one says', async () => {
+    for (const second of ['bufsize 4096', 'bufsize x y']) {
+      const world = await worldWith(`bufsize 512\n ${second}`);
+      assert.equal(await truncated(world, { udpSize: 4096 }), true);
+      await world.close();
+    }
+  });
+
   test('TCP is not limited', async () => {
     const world = await worldWith('bufsize 512');
     assert.equal(await truncated(world, { udpSize: 4096, proto: 'tcp' }), false);

@@ -7,7 +7,7 @@ import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 const syntax = directive({
   name: 'bufsize',
   summary: 'limits the size of UDP replies',
-  repeat: 'last',
+  repeat: 'first',
   args: {
     size: optional(integer('SIZE', { min: 512, max: 4096 }), {
       default: 1232,

@@ -12,7 +12,7 @@ import { SECTION } from '../../wire/writer.ts';
 const syntax = directive({
   name: 'chaos',
   summary: 'answers who and what this server is (class CH)',
-  repeat: 'last',
+  repeat: 'first',
   args: {
     version: optional(word('VERSION'), {
       help: 'for `version.bind` and `version.server` (default `ndots-` and its version)',

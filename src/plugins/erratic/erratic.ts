@@ -12,7 +12,7 @@ import type { Query } from '../../wire/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 
-const plain = integer('AMOUNT');
+const plain = integer('AMOUNT', { max: 0x7fff_ffff });
 
 const amount = value('AMOUNT', (word) => {
   const count = plain.read(word);
@@ -23,7 +23,7 @@ const amount = value('AMOUNT', (word) => {
 const syntax = directive({
   name: 'erratic',
   summary: 'answers badly on purpose, to test clients',
-  repeat: 'last',
+  repeat: 'merge',
   properties: {
     drop: fields(
       'drop',

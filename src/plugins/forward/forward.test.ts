@@ -561,6 +561,11 @@ describe('where upstreams come from', () => {
       await refusal('. { forward . 10.0.0.1 { failover NOPE } }'),
       /NOPE is not a valid rcode/,
     );
+    assert.match(
+      await refusal('. { forward . 10.0.0.1 { next 3 } }'),
+      /3 is not a valid rcode/,
+      'a number is none, as in CoreDNS',
+    );
     assert.match(await refusal('. { forward . 10.0.0.1 { policy fastest } }'), /unknown/);
     assert.match(
       await refusal('. { forward . tls://10.0.0.1 { tls no.crt no.key } }'),

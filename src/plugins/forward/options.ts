@@ -73,7 +73,7 @@ const resolver = value<string>('IP[:PORT]', ({ text }) => {
 const rcode = value<number>(
   'RCODE',
   ({ text }) =>
-    rcodeNumber(text) ??
+    (/^\d/.test(text) ? null : rcodeNumber(text)) ??
     wrongForm(
       `${text} is not a valid rcode`,
       'Result codes are written like NXDOMAIN or SERVFAIL.',

@@ -10,7 +10,7 @@ const STREAMS_MOST = 0x7fff_ffff;
 const syntax = directive({
   name: 'grpc_server',
   summary: 'limits the streams and connections of gRPC listeners',
-  repeat: 'once',
+  repeat: 'first',
   properties: {
     maxStreams: maximum(
       'max_streams',

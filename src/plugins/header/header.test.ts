@@ -27,6 +27,12 @@ describe('header', () => {
     await world.close();
   });
 
+  test('of two in a server block the first one counts, as in CoreDNS', async () => {
+    const world = await worldWith('response set ra\n}\nheader {\nresponse clear aa');
+    assert.equal(await flags(world), AA | RA);
+    await world.close();
+  });
+
   test('RD of the reply can be set and cleared too', async () => {
     const set = await worldWith('response set rd');
     for (let i = 0; i < 2; i++) assert.equal(await flags(set), AA | RD);

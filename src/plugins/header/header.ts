@@ -57,14 +57,14 @@ function readRule({ text, place }: Token, words: readonly Token[], refuse: Refus
 const syntax = directive({
   name: 'header',
   summary: 'sets and clears header flags of queries and replies',
-  repeat: 'gather',
+  repeat: 'first',
   properties: {
     rules: lines('*', 'query|response set|clear aa|ra|rd…', readRule, {
       help: 'rules apply in the order they stand in',
     }),
   },
-  check: (options, at) =>
-    options.some(({ rules }) => rules.length > 0)
+  check: ({ rules }, at) =>
+    rules.length > 0
       ? []
       : [
           pluginProblem(
@@ -94,8 +94,7 @@ function maskOf(rules: readonly Rule[]): Mask {
 /** Sets and clears flags of queries on their way in and of replies on their way out. */
 export const header: Plugin = definePlugin({
   syntax,
-  setup(options, _context, next) {
-    const rules = options.flatMap((use) => use.rules);
+  setup({ rules }, _context, next) {
     const onQuery = maskOf(rules.filter(({ on }) => on === 'query'));
     const onReply = maskOf(rules.filter(({ on }) => on === 'response'));
     const mask: Mask = { set: onReply.set & ~FLAG.RD, clear: onReply.clear & ~FLAG.RD };

@@ -26,7 +26,7 @@ const SLOW_MS = 1000;
 const syntax = directive({
   name: 'health',
   summary: 'liveness over HTTP',
-  repeat: 'last',
+  repeat: 'merge',
   args: {
     address: optional(address, {
       default: { host: '', port: 8080 },

@@ -6,7 +6,7 @@ import { maximum, unlessZero } from '../../corefile/maximum.ts';
 const syntax = directive({
   name: 'https',
   summary: 'limits the connections of HTTPS listeners',
-  repeat: 'once',
+  repeat: 'first',
   properties: {
     maxConnections: maximum('max_connections', 'connections at a time', '1024'),
   },

@@ -18,7 +18,7 @@ const TTL_SECONDS = 5;
 const syntax = directive({
   name: PLUGIN,
   summary: 'answers with the addresses that services have outside the cluster',
-  repeat: 'last',
+  repeat: 'merge',
   args: { zones: zones({ help: 'the zones that these names stand in' }) },
   properties: {
     apex: setting(

@@ -275,6 +275,15 @@ describe('weighted', () => {
     });
   });
 
+  test('two in a server block are one: the last policy, the nets of both', async () => {
+    await withFile(async (folder, write) => {
+      write('www.example.org\n10.0.0.2 255\n');
+      const both = 'loadbalance weighted weights; loadbalance { prefer 10.0.0.3/32 }';
+      const here = await world(both, three, -1, folder);
+      assert.equal((await firsts(here, 20)).get('10.0.0.3'), 20);
+    });
+  });
+
   test('mistakes in file and directive are told', async () => {
     await withFile(async (folder, write) => {
       const refusal = async (lines: string): Promise<string> => {
@@ -304,7 +313,10 @@ describe('weighted', () => {
         await refusal('loadbalance { prefer 10.0.0.0/33 }'),
         /invalid CIDR address: 10.0.0.0\/33/,
       );
-      assert.match(await refusal('loadbalance; loadbalance'), /once per Server Block/);
+      assert.match(
+        await refusal('loadbalance weighted weights { prefer 10.0.0.0/8 }'),
+        /unknown property 'prefer'/,
+      );
     });
   });
 });

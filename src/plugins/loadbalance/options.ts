@@ -64,19 +64,24 @@ export const syntax: Syntax<
     reloadMs: Property<number | null>;
     prefer: Property<readonly Net[]>;
   },
-  'once'
+  'merge'
 > = directive({
   name: 'loadbalance',
   summary: 'changes the order of addresses in replies',
-  repeat: 'once',
+  repeat: 'merge',
   args,
   properties,
-  check({ policy, reloadMs, at }): readonly Problem[] {
-    if (policy.kind === 'weighted' || reloadMs === null) return [];
+  check({ policy, reloadMs, prefer, at }): readonly Problem[] {
+    const other =
+      policy.kind === 'round_robin' ? reloadMs !== null && 'reload' : prefer.length > 0 && 'prefer';
+    if (other === false) return [];
     return [
-      pluginProblem('loadbalance', at, "unknown property 'reload'", {
+      pluginProblem('loadbalance', at, `unknown property '${other}'`, {
         code: 'property-unknown',
-        hint: 'Only `loadbalance weighted FILE` has something to reload.',
+        hint:
+          other === 'reload'
+            ? 'Only `loadbalance weighted FILE` has something to reload.'
+            : 'Weights say which address comes first already.',
       }),
     ];
   },

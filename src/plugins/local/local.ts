@@ -12,7 +12,7 @@ import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts'
 const syntax = directive({
   name: 'local',
   summary: 'answers for localhost and its reverse zones',
-  repeat: 'last',
+  repeat: 'merge',
   properties: {
     prefix: setting(
       'localhost_prefix',

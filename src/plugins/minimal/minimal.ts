@@ -11,7 +11,7 @@ import { SECTION } from '../../wire/writer.ts';
 const syntax = directive({
   name: 'minimal',
   summary: 'leaves out what positive answers do not need',
-  repeat: 'last',
+  repeat: 'first',
 });
 
 /** Clears authority and additional section of positive answers; denials, delegations and errors stay whole. */

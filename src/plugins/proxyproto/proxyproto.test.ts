@@ -22,6 +22,13 @@ describe('proxyproto', () => {
       ['proxyproto {\n allow 127.0.0.1/8 ::1/128\n allow 10.0.0.0/8\n}', 3, 'ignore', 0, 10_240],
       ['proxyproto {\n default reject\n}', 0, 'reject', 0, 10_240],
       ['proxyproto {\n allow 10.0.0.0/8\n default SKIP\n}', 1, 'skip', 0, 10_240],
+      [
+        'proxyproto {\n allow ::1/128\n default skip\n}\nproxyproto {\n allow 10.0.0.0/8\n}',
+        2,
+        'skip',
+        0,
+        10_240,
+      ],
       ['proxyproto {\n udp_session_tracking 28s\n}', 0, 'use', 28_000, 10_240],
       ['proxyproto {\n udp_session_tracking 1m 500\n}', 0, 'use', 60_000, 500],
     ];

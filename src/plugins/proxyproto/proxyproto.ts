@@ -77,7 +77,7 @@ const tracking: Property<{ readonly ms: number; readonly sessions: number } | nu
 const syntax = directive({
   name: 'proxyproto',
   summary: 'takes the client from the PROXY protocol of a load balancer',
-  repeat: 'once',
+  repeat: 'merge',
   properties: {
     allow: each('allow', { nets: rest(cidr, { help: 'whose headers are used' }) }),
     others,

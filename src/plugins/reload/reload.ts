@@ -22,7 +22,7 @@ function limited(show: string, accepts: (ms: number) => boolean, text: string): 
 const syntax = directive({
   name: 'reload',
   summary: 'takes a changed Corefile without restart',
-  repeat: 'last',
+  repeat: 'first',
   args: {
     intervalMs: optional(
       limited('INTERVAL', (ms) => ms >= 2000, 'interval value must be greater or equal to 2s'),

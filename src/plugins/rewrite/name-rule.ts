@@ -3,6 +3,7 @@ import {
   absoluteText,
   isMatchKind,
   nameMatch,
+  readPattern,
   readRenaming,
   regexMatch,
   regexRenaming,
@@ -59,6 +60,8 @@ function questionRule(kind: MatchKind, from: string, to: string): QuestionRule {
     return { fits: regexMatch(pattern), rename: regexRenaming(pattern, absoluteText(to)) };
   }
   const [left, right] = [absoluteText(from), absoluteText(to)];
+  // CoreDNS reads the name as an expression, and so finds those who left out `regex`.
+  if (kind === 'exact') readPattern(right, 'name');
   return { fits: nameMatch(kind, left), rename: renaming(kind, left, right) };
 }
 

@@ -512,6 +512,7 @@ describe('what rewrite refuses', () => {
       'rewrite name fuzzy a b',
       'name rule supports only exact, prefix, suffix, substring, and regex name matching, received: fuzzy',
     ],
+    ['rewrite name a {1}.b', 'invalid regex matching pattern: {1}.b.'],
     ['rewrite name regex ( b', 'invalid regex matching pattern: ('],
     ['rewrite ttl regex ( 5', 'invalid regex pattern in a ttl rule: ('],
     ['rewrite rcode regex ( NXDOMAIN NOERROR', 'invalid regex pattern in a rcode rule: ('],

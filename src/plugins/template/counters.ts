@@ -78,6 +78,8 @@ function classLabel(qclass: number): string {
 }
 
 function typeLabel(type: number): string {
+  if (type === 0) return 'None';
+  if (type === 0xffff) return 'Reserved';
   const name = typeName(type);
   return name.startsWith('TYPE') ? '' : name;
 }

@@ -317,6 +317,8 @@ describe('what goes wrong in a template', () => {
     await world.ask('b.example. A');
     await world.ask('b.example. TYPE65280');
     await world.ask('b.example. TYPE65281');
+    await world.ask('b.example. TYPE0');
+    await world.ask('b.example. TYPE65535');
     const metrics = world.metrics();
     assert.match(
       metrics,
@@ -326,6 +328,9 @@ describe('what goes wrong in a template', () => {
       metrics,
       /matches_total\{class="IN",server="dns:\/\/:53",type="",view="",zone="example\."\} 2/,
     );
+    // What CoreDNS's library calls them.
+    assert.match(metrics, /matches_total\{.*type="None".*\} 1\n/);
+    assert.match(metrics, /matches_total\{.*type="Reserved".*\} 1\n/);
   });
 
   /** Body, and place and text of the problem. */

@@ -101,11 +101,11 @@ export const syntax: Syntax<
     batch: Property<number>;
     intervalMs: Property<number>;
   },
-  'once'
+  'merge'
 > = directive({
   name: 'trace',
   summary: 'tells a tracing collector of queries and their way through the plugins',
-  repeat: 'once',
+  repeat: 'merge',
   args: { collector },
   properties: {
     every: setting('every', integer('AMOUNT', { min: 0 }), {

@@ -8,7 +8,7 @@ import { SECTION } from '../../wire/writer.ts';
 const syntax = directive({
   name: 'whoami',
   summary: "answers with the client's own address, port and transport",
-  repeat: 'last',
+  repeat: 'first',
 });
 
 const udp = parseName('_udp.');

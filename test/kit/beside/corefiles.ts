@@ -1,7 +1,8 @@
 /** Server blocks that are drawn at random: what sources answer, and what stands before them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Random } from '../../../src/base/random.ts';
+import { seededRandom, type Random } from '../../../src/base/random.ts';
+import { makeMmdb } from '../mmdb.ts';
 import { drawFrom, drawName, labels, zones, type Draw } from './words.ts';
 
 /** A server block, and what it is made of. */
@@ -12,12 +13,20 @@ export interface RandomBlock {
   readonly plugins: ReadonlySet<string>;
 }
 
+/** The names in its text, which are worth asking for; absolute. */
+export function namesIn({ text }: RandomBlock): readonly string[] {
+  const found = text.match(/[a-z0-9*_.-]+\.(?:org|net|test)\b\.?/gi) ?? [];
+  return found.map((name) => `${name.replaceAll(/^\.|\.$/g, '').toLowerCase()}.`);
+}
+
 /** What blocks of one Corefile share. */
 export interface Surroundings {
   /** Where files may be written. */
   readonly folder: string;
   /** `IP:PORT` of upstreams. */
   readonly upstreams: readonly string[];
+  /** `IP:PORT` of a server that hands out the common zones; null: there is none. */
+  readonly primary: string | null;
 }
 
 type Part = (
@@ -72,6 +81,11 @@ function fallthrough(draw: Draw): string[] {
 
 const addresses = ['192.0.2.10', '192.0.2.11', '10.0.0.5', '2001:db8::10', '2001:db8::11'];
 
+/** A zone for a server that hands it out, always the same. */
+export function primaryZone(origin: string): string {
+  return plainZone(drawFrom(seededRandom(origin.length)), origin);
+}
+
 /** A zone with nothing in it that servers disagree about: those are compared elsewhere. */
 function plainZone(draw: Draw, origin: string): string {
   const lines = [
@@ -124,6 +138,11 @@ const sources: Readonly<Record<string, Part>> = {
     writeFileSync(file, plainZone(draw, origin));
     return braces(`file ${file} ${origin}`, [...maybe(draw, ['reload 0']), ...fallthrough(draw)]);
   },
+  secondary: (draw, { zone, primary }) =>
+    braces(`secondary ${zone === '.' ? draw.one(zones) : zone}`, [
+      `transfer from ${primary}`,
+      ...fallthrough(draw),
+    ]),
   template: (draw) => {
     const lines: string[] = [];
     const matched = draw.one([
@@ -144,6 +163,7 @@ const sources: Readonly<Record<string, Part>> = {
         '{{ .Name }} 45 IN CNAME a.example.org.',
         '{{ .Zone }} 45 IN SOA ns.{{ .Zone }} host.{{ .Zone }} 1 60 60 60 60',
         '{{ .Name }} 5 IN MX 10 {{ .Question.Name }}',
+        `{{ .Name }} 5 IN TXT ${places.map((label) => `\\"{{ .Meta \\"geoip/${label}\\" }}\\"`).join(' ')}`,
       ]);
     if (!draw.rarely(5)) lines.push(`answer "${record()}"`);
     if (draw.rarely(4)) lines.push(`answer "${record()}"`);
@@ -207,6 +227,15 @@ const matchedNames = (draw: Draw): string =>
     () => `regex ([a-z]+)\\.(example)\\.(org|net)\\. {2}.{1}.example.{3}`,
   ])();
 
+/** Metadata that geoip sets. */
+const places = [
+  'city/name',
+  'country/code',
+  'country/is_in_european_union',
+  'subdivisions/code',
+  'latitude',
+];
+
 const rewriteRule = (draw: Draw): string =>
   draw.one([
     () => {
@@ -232,7 +261,7 @@ const rewriteRule = (draw: Draw): string =>
       `rcode ${matchedNames(draw).replace(/ \S+$/, '')} ${draw.one(['SERVFAIL', 'NXDOMAIN', '0', 'REFUSED'])} ${draw.one(['NOERROR', 'NXDOMAIN', '5'])}`,
     () => `cname ${matchedNames(draw)}`,
     () =>
-      `edns0 local ${draw.one(['set', 'append', 'replace'])} 0xffee ${draw.one(['0x61626364', 'abcd', '{qname}', '{qtype}', '{client_ip}', '{protocol}', '{server_port}'])}${draw.rarely(3) ? ' revert' : ''}`,
+      `edns0 local ${draw.one(['set', 'append', 'replace'])} 0xffee ${draw.one(['0x61626364', 'abcd', '{qname}', '{qtype}', '{client_ip}', '{protocol}', '{server_port}', '{/geoip/country/code}', '{/view/name}'])}${draw.rarely(3) ? ' revert' : ''}`,
     () => `edns0 local unset 0xffee`,
     () => `edns0 nsid ${draw.one(['set', 'append', 'replace', 'unset'])}`,
     () => `edns0 subnet ${draw.one(['set 24 56', 'append 16 48', 'replace 32 128', 'unset'])}`,
@@ -317,9 +346,50 @@ const modifiers: Readonly<Record<string, Part>> = {
   },
   tsig: () => 'tsig {\n    secret k.test. NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk=\n  }',
   cancel: () => 'cancel 4s',
+  transfer: (draw, { zone }) =>
+    braces(`transfer${draw.rarely(2) ? ` ${zone === '.' ? draw.one(zones) : zone}` : ''}`, [
+      `to ${draw.one(['*', '*', '* 127.0.0.1', '127.0.0.1', '127.0.0.7:5399'])}`,
+    ]),
+  geoip: (draw, { folder }) => {
+    const file = join(folder, 'places.mmdb');
+    writeFileSync(file, makeMmdb('GeoLite2-City', geography));
+    return braces(`geoip ${file}`, maybe(draw, ['edns-subnet']));
+  },
 };
 
-/** A block with some sources and some of the rest, for 127.0.0.1:`port`. */
+/** Where the clients of the comparison are said to be, and nets of their EDNS Client Subnet option. */
+const geography = {
+  '127.0.0.0/8': {
+    city: { names: { en: 'Berlin' } },
+    country: { iso_code: 'DE', is_in_european_union: true, names: { en: 'Germany' } },
+    location: { latitude: 52.5244, longitude: 13.4105 },
+    subdivisions: [{ iso_code: 'BE' }],
+  },
+  '127.0.0.2/32': { country: { iso_code: 'GB' }, location: { latitude: 51 } },
+  '192.0.2.0/24': {
+    country: { iso_code: 'US' },
+    subdivisions: [{ iso_code: 'CA' }, { iso_code: 'XX' }],
+  },
+  '2001:db8::/32': { city: { names: { en: 'Oslo', de: 'Olso' } }, country: { iso_code: 'NO' } },
+};
+
+const expressions: readonly string[] = [
+  "incidr(client_ip(), '127.0.0.2/31')",
+  "client_ip() startsWith '127.0.0' and proto() == 'udp'",
+  "type() in ['A', 'TXT', 'TYPE65280']",
+  "name() endsWith 'org.'",
+  "name() matches '^[a-m]'",
+  'do()',
+  'bufsize() > 1000',
+  'size() < 45',
+  "class() == 'IN' and opcode() == 0",
+  "server_port() == '6003' or len(name()) % 2 == 0",
+  "not do() && type() != 'AAAA'",
+  'id() > 30000',
+  "metadata('geoip/country/code') == 'DE'",
+];
+
+/** A block with some sources and some of the rest, for 127.0.0.1:`port`; or two, the first of them with a view. */
 export function randomBlock(random: Random, port: number, about: Surroundings): RandomBlock {
   const draw = drawFrom(random);
   const zone = draw.rarely(3) ? draw.one(zones) : '.';
@@ -329,13 +399,56 @@ export function randomBlock(random: Random, port: number, about: Surroundings): 
       : '';
   const scene = { ...about, zone, port };
   const plugins = new Set<string>();
+  const key = `${zone}:${port}${second}`;
+  const bodies = [directivesOf(draw, scene, plugins)];
+  if (draw.rarely(5)) {
+    plugins.add('view');
+    const expression = draw.some(expressions, 2).map((one) => `expr ${one}`);
+    bodies.unshift([braces(`view v${port}`, expression), ...directivesOf(draw, scene, plugins)]);
+  }
+  const texts = bodies.map((lines, index) => {
+    const { before, within: inside } = draw.rarely(5)
+      ? imported(draw, lines, `${port}x${index}`, about.folder)
+      : { before: '', within: lines };
+    return `${before}${key} {\n${['bind 127.0.0.1', ...inside].map((line) => `  ${line}\n`).join('')}}\n`;
+  });
+  return { text: texts.join(''), port, plugins };
+}
+
+/** Some of the lines in a snippet or a file of their own. */
+function imported(
+  draw: Draw,
+  lines: readonly string[],
+  name: string,
+  folder: string,
+): { readonly before: string; readonly within: readonly string[] } {
+  const moved = draw.some(lines, 3);
+  const text = moved.map((line) => `  ${line}\n`).join('');
+  const left = lines.filter((line) => !moved.includes(line));
+  if (draw.rarely(2))
+    return { before: `(s${name}) {\n${text}}\n`, within: [...left, `import s${name}`] };
+  const file = join(folder, `part${name}.conf`);
+  writeFileSync(file, text);
+  const path = draw.rarely(2) ? file : file.replace('part', 'par*');
+  // Whoever judges differences sees what is in it.
+  return { before: text.replaceAll(/^(?=.)/gm, '# '), within: [`import ${path}`, ...left] };
+}
+
+function directivesOf(
+  draw: Draw,
+  scene: Parameters<Part>[1],
+  plugins: Set<string>,
+): readonly string[] {
+  const own = new Set<string>();
   const lines: string[] = [];
   const add = (name: string, part: Part): void => {
-    plugins.add(name);
+    own.add(name);
     lines.push(part(draw, scene));
   };
+  const secondary = scene.primary === null ? [] : ['secondary'];
   const answering = draw.some(
     [
+      ...secondary,
       'hosts',
       'file',
       'template',
@@ -350,10 +463,13 @@ export function randomBlock(random: Random, port: number, about: Surroundings): 
     3,
   );
   for (const name of answering)
-    if (name === 'template' || !plugins.has(name)) add(name, sources[name]!);
+    if (name === 'template' || !(own.has(name) || (name === 'file' && own.has('secondary'))))
+      add(name, sources[name]!);
   if (!answering.includes('forward') && draw.rarely(2)) add('forward', sources['forward']!);
   for (const name of draw.some(Object.keys(modifiers), 4)) add(name, modifiers[name]!);
-  const key = `${zone}:${port}${second}`;
-  lines.unshift('bind 127.0.0.1');
-  return { text: `${key} {\n${lines.map((line) => `  ${line}\n`).join('')}}\n`, port, plugins };
+  if ((own.has('file') || own.has('secondary')) && !own.has('transfer') && draw.rarely(2))
+    add('transfer', modifiers['transfer']!);
+  if (own.has('geoip') && !own.has('metadata')) add('metadata', modifiers['metadata']!);
+  for (const name of own) plugins.add(name);
+  return lines;
 }

@@ -19,7 +19,7 @@ export async function startServer(
   folder: string,
 ): Promise<{ readonly child: Child; readonly serves: boolean }> {
   const file = join(folder, `Corefile.${who}`);
-  writeFileSync(file, text.replaceAll('bind 127.0.0.1', `bind ${hosts[who]}`));
+  writeFileSync(file, addressed(text, who));
   const child = start(who, [...(program ?? ndots), '-conf', file]);
   let ended = false;
   void child.exitCode.then(() => (ended = true));
@@ -29,4 +29,27 @@ export async function startServer(
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   return { child, serves: false };
+}
+
+/** Has it take up other blocks. @returns whether it did */
+export async function reloadServer(
+  child: Child,
+  who: keyof typeof hosts,
+  text: string,
+  folder: string,
+): Promise<boolean> {
+  writeFileSync(join(folder, `Corefile.${who}`), addressed(text, who));
+  const before = child.output().length;
+  child.signal('SIGUSR1');
+  for (let tries = 0; tries < 1200; tries++) {
+    const said = child.output().slice(before);
+    if (/Reloading complete/.test(said)) return true;
+    if (/Restart failed/.test(said)) return false;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  return false;
+}
+
+function addressed(text: string, who: keyof typeof hosts): string {
+  return text.replaceAll(/\b(bind|prometheus) 127\.0\.0\.1\b/g, `$1 ${hosts[who]}`);
 }

@@ -80,13 +80,18 @@ function go(words: readonly string[], cwd: string): string {
 
 /** Why the clients cannot be built here; null: they can. */
 export function noReporter(): string | null {
-  if (existsSync(join(folder, `reporter-${modules[2].version}`))) return null;
+  const wanted = ([2, 3] as const).filter(
+    (version) => !existsSync(join(folder, `reporter-${modules[version].version}`)),
+  );
+  if (wanted.length === 0) return null;
   if (spawnSync('go', ['version']).status !== 0) return 'go is not installed';
   if (sources !== undefined) return null;
-  try {
-    sourceOf(2);
-    return null;
-  } catch {
-    return `the Go module proxy does not have ${modules[2].path}: KUBERHEALTHY_SOURCES=FOLDER with v2/ and v3/`;
-  }
+  for (const version of wanted)
+    try {
+      sourceOf(version);
+    } catch {
+      const { path, version: tag } = modules[version];
+      return `the Go module proxy does not have ${path} ${tag}: KUBERHEALTHY_SOURCES=FOLDER with v2/ and v3/`;
+    }
+  return null;
 }

@@ -1,0 +1,105 @@
+/** The metrics of two servers that were asked the same: which series there are, and what they say. */
+
+/** Series → value; without the server's address, and summed over labels that docs/coredns.md says are different. */
+export type Series = ReadonlyMap<string, number>;
+
+/** Reads what `/metrics` of one of `hosts` says. */
+export async function readSeries(host: string, port: number): Promise<Series> {
+  const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
+  const series = new Map<string, number>();
+  for (const line of text.replaceAll(host, 'HOST').split('\n')) {
+    const [, name, labels = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === undefined || foreign.test(name)) continue;
+    const key = `${name}{${sorted(labels)}}`;
+    series.set(key, (series.get(key) ?? 0) + Number(value));
+  }
+  return series;
+}
+
+/** Each difference in a few words that docs/coredns.md does not tell of; none: the same. */
+export function seriesThatDiffer(theirs: Series, ours: Series, wording: string): string[] {
+  const found: string[] = [];
+  for (const key of new Set([...theirs.keys(), ...ours.keys()])) {
+    const [a, b] = [theirs.get(key), ours.get(key)];
+    if (a === b) continue;
+    const rule = rules.find((each) => each.series.test(key) && each.is(a, b, wording));
+    if (rule === undefined)
+      found.push(`${key} ${a ?? 'is not there'}, ours ${b ?? 'is not there'}`);
+  }
+  return found;
+}
+
+/** What says how a runtime is, each of its own. */
+const foreign = /^(?:go|process|promhttp|nodejs|ndots)_/;
+
+/** In the order of their names, and without the plugin: it is another one. */
+function sorted(labels: string): string {
+  return (labels.match(/\w+="(?:[^"\\]|\\.)*"/g) ?? [])
+    .filter((label) => !label.startsWith('plugin='))
+    .toSorted()
+    .join(',');
+}
+
+interface Rule {
+  /** Where it is told. */
+  readonly told: string;
+  readonly series: RegExp;
+  /** @param wording the Corefile */
+  is(theirs: number | undefined, ours: number | undefined, wording: string): boolean;
+}
+
+const rules: readonly Rule[] = [
+  { told: 'versions begin with ndots-', series: /^coredns_build_info/, is: () => true },
+  {
+    told: 'series in which nothing happened yet',
+    series: /./,
+    is: (theirs, ours) => theirs === undefined && ours === 0,
+  },
+  {
+    told: 'replies are smaller, and take their own time',
+    series: /_response_size_bytes_(?:bucket|sum)|duration_seconds_(?:bucket|sum)/,
+    is: (theirs, ours) => theirs !== undefined && ours !== undefined,
+  },
+  {
+    told: 'size of queries that no block takes',
+    series: /_request_size_bytes_(?:bucket|sum)\{.*zone="dropped"/,
+    is: (theirs, ours) => theirs !== undefined && ours !== undefined,
+  },
+  {
+    told: 'plugins of blocks with several zones',
+    series: /^coredns_plugin_enabled/,
+    is: (theirs, ours) => theirs === undefined && ours === 1,
+  },
+  {
+    told: 'types that rewrite changes',
+    series: /^coredns_dns_requests_total/,
+    is: (_theirs, _ours, wording) => /rewrite (?:stop |continue )?type /.test(wording),
+  },
+  {
+    told: 'look-ups of what rewrite cname leads to',
+    series: /^coredns_dns_re(?:quest|sponse)s?_/,
+    is: (theirs, ours, wording) =>
+      (theirs ?? 0) < (ours ?? 0) && /rewrite (?:stop |continue )?cname /.test(wording),
+  },
+  {
+    told: 'the version from the start on',
+    series: /^coredns_reload_version_info/,
+    is: (theirs) => theirs === undefined,
+  },
+  {
+    told: 'NXDOMAIN in the cache holds for the name',
+    series: /^coredns_cache_(?:hits|misses)_total|^coredns_cache_entries/,
+    is: (theirs, ours) => theirs !== undefined || ours !== undefined,
+  },
+  {
+    told: 'sockets towards upstreams; those of a policy that draws',
+    series: /^coredns_proxy_(?:conn_cache|request_duration_seconds)/,
+    is: () => true,
+  },
+  {
+    told: 'hosts: of several files the one that was read last; /dev/null has no time',
+    series: /^coredns_hosts_reload_timestamp_seconds/,
+    is: (theirs, ours, wording) =>
+      Math.abs(theirs! - ours!) < 0.001 || /\bhosts \/dev\/null/.test(wording),
+  },
+];

@@ -1,0 +1,79 @@
+/** Corefiles that one of the two takes and the other refuses. */
+
+/** What the two make of one Corefile. */
+export interface Verdicts {
+  readonly text: string;
+  /** Why CoreDNS refuses it; null: it takes it. */
+  readonly theirs: string | null;
+  /** What ndots finds wrong; empty: it takes it. */
+  readonly ours: readonly string[];
+}
+
+/** Whether they differ in a way that docs/coredns.md does not tell of. */
+export function differ({ text, theirs, ours }: Verdicts): boolean {
+  if ((theirs === null) === (ours.length === 0)) return false;
+  if (theirs !== null)
+    return !takenHere.some((rule) => rule.says.test(theirs) && rule.in.test(text));
+  // Of two `etcd` CoreDNS reads one.
+  const both = /^\s*etcd [^]*^\s*etcd /m.test(text);
+  if (both && ours.every((line) => line.includes('plugin/etcd: '))) return false;
+  // Behind a brace that is missing or too much, every line means something else.
+  return (
+    !ours.some((line) => braces.test(line)) &&
+    !ours.every((line) => refusedHere.some((says) => says.test(line)))
+  );
+}
+
+/** "Corefiles that one takes and the other refuses": refused here, which CoreDNS takes. */
+const braces =
+  /expecting '\}'|after '[{}]'|no matching opening brace|Unexpected token '\{'|unknown property '[{}]'|Unknown directive '[{}]'/;
+const refusedHere: readonly RegExp[] = [
+  // Words behind those that count.
+  /Wrong argument count or unexpected line ending(?: after .*)?$/,
+  /plugin\/dnstap: .*unknown word/,
+  /plugin\/dns64: .*unknown property/,
+  // Two that add up to what none may say.
+  /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
+  // Addresses and ports at which nothing can be.
+  /is no URL of an API server|not an endpoint|not an IP address|invalid port|too many colons in address|address not available/,
+  /plugin\/bind: nothing is left of|plugin\/bind: not a valid IP address or interface name/,
+  // Names that no message can hold.
+  /not a (?:valid )?domain name|invalid catalog member zone/,
+  // Numbers that are too large.
+  /cache TTL can not be zero or negative: \d{19,}|TTL too large/,
+  // What is needed and is not there.
+  /needs a certificate: this server block has no 'tls'|TLS listener requires cert and key files/,
+  /TLS config file cannot be read|could not load TLS cert/,
+  /'directory' is required|there is no key to sign with/,
+  // What is not there here.
+  /the transport '\w+' is not available/,
+];
+
+/** The other way round. */
+const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
+  // Addresses that stand twice.
+  { says: /it is already defined/, in: /\bbind\b/ },
+  // Words without effect.
+  { says: /plugin\/etcd: /, in: /^\s*(?:debug|stubzones|upstream) /m },
+  { says: /invalid URL escape/, in: /etcd/ },
+  // Types and classes without a name.
+  { says: /invalid RR class TYPE\d+|invalid query class CLASS\d+/, in: /template/ },
+  // A directive that a later one replaces, and an endpoint behind the first.
+  { says: /plugin\/file: file /, in: /^\s*file [^]*^\s*file /m },
+  { says: /host must be a URL/, in: /^\s*endpoint [^]*^\s*endpoint /m },
+  {
+    says: /plugin\/(?:tls|autopath|timeouts): /,
+    in: /^\s*(tls|autopath|timeouts) ?[^\n]*\n[^]*^\s*\1\b/m,
+  },
+  // Periods of old health checks.
+  { says: /missing unit in duration|invalid duration/, in: /health_check/ },
+  // Link-local addresses with their interface.
+  { says: /./, in: /fe80::1%lo/ },
+  { says: /bind: cannot assign requested address/, in: /\bbind\b/ },
+  // An empty word is none.
+  { says: /could not load TLS cert: open : |requires fallthrough/, in: /\{[%$]NOPE/ },
+  // CoreDNS itself fails.
+  { says: /^panic: /, in: /./ },
+  { says: /error parsing command/, in: /^\s*on / },
+  { says: /failed to resolve "0x10"/, in: /forward/ },
+];
