@@ -265,4 +265,66 @@ export const bothSidesStories: readonly Story[] = [
         ]),
       ),
   },
+  {
+    name: 'a DNS pod is replaced: a kept socket goes on to the old one, and one of many new ones, which has the port of an earlier one',
+    code: 'ND3002',
+    without: ['ND3007', 'ND3008'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 400 }, (_, i) => {
+            const isOld = i === 300;
+            const server = i < 100 || isOld ? POD : '10.244.4.2';
+            const way = ends(`10.244.1.${30 + (i % 3)}`, 33_000 + i, server);
+            return asked(i * 60, way, `${names[i % 2]!}.`, 300 + i, { tookMs: isOld ? null : 0.6 });
+          }),
+          asked(17_000, ends('10.244.1.30', 33_000, POD), 'db.', 900, { tookMs: null }),
+          asked(18_000, ends('10.244.1.30', 33_003, POD), 'db.', 901, { tookMs: null }),
+          ...Array.from({ length: 40 }, (_, i) => {
+            const way = ends('10.244.1.7', 21_007, POD);
+            const name = `${names[(i + seed) % 3]!}.`;
+            return asked(10 + i * 590, way, name, 40 + i, { tookMs: i < 10 ? 0.6 : null });
+          }),
+        ]),
+      ),
+  },
+  {
+    name: 'the first name server of resolv.conf is dead: c-ares learns to leave it out, all others ask it first',
+    code: 'ND3005',
+    without: ['ND3008'],
+    packets: () => Promise.resolve(inOrder([learning(0), ...[2, 3, 4].map(inOrderOfList)])),
+  },
+  {
+    name: 'the first name server of resolv.conf is dead, seen at one client with c-ares, which learns to leave it out',
+    code: 'ND3005',
+    without: ['ND3008'],
+    packets: () => Promise.resolve(inOrder([learning(0)])),
+  },
 ];
+
+const LIST = ['10.240.1.1', '10.240.1.2'] as const;
+const service = (i: number): string => `${['backend', 'db'][i % 2]}.shop.svc.cluster.local.`;
+
+/** Six names at the dead server, each again at the other; then that one first, and the dead one now and then. */
+function learning(client: number): Captured[] {
+  const from = `10.244.1.${100 + client}`;
+  return Array.from({ length: 120 }, (_, i): Captured[] => {
+    const name = i < 6 ? `n${i}.example.com.` : service(i);
+    const atMs = i < 6 ? i * 100 : 3000 + i * 180;
+    const dead = asked(atMs, ends(from, 21_000, LIST[0]), name, i, { tookMs: null });
+    const laterMs = i < 6 ? 2000 : i % 12 === 0 ? 1 : 0;
+    return [
+      ...(i < 6 || i % 12 === 0 ? dead : []),
+      ...asked(atMs + laterMs, ends(from, 21_001, LIST[1]), name, 500 + i),
+    ];
+  }).flat();
+}
+
+/** Each name at the dead server, and five seconds later at the other. */
+function inOrderOfList(client: number): Captured[] {
+  const from = `10.244.1.${100 + client}`;
+  return Array.from({ length: 5 }, (_, i): Captured[] => [
+    ...asked(i * 5100, ends(from, 31_000 + i, LIST[0]), service(i), i, { tookMs: null }),
+    ...asked(i * 5100 + 5001, ends(from, 31_000 + i, LIST[1]), service(i), i),
+  ]).flat();
+}

@@ -13,7 +13,14 @@ import {
 } from './finding.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
-import { answeredBetween, answeredElsewhere, asksInTurn } from './losses.ts';
+import {
+  answeredBetween,
+  answeredElsewhere,
+  asksAtLeastAsOften,
+  asksInTurn,
+  isFirstOfList,
+} from './losses.ts';
+import { REUSED } from './stale-flow.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;
@@ -107,7 +114,18 @@ function diedMeanwhile(
     ({ firstMs, server }) => firstMs > lastMs && services.has(server),
   ).length;
   const isAskedStill = later < SURELY_ONE * pods;
-  return sinceReply.length >= LEAST && fresh.size >= 2 && silentMs >= LASTS_MS && isAskedStill;
+  // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port of an earlier one.
+  const untilMs = sentSpan(sinceReply).toMs;
+  const opened = flows.list.filter(
+    ({ firstMs, server }) => firstMs > lastReplyMs && firstMs <= untilMs && services.has(server),
+  ).length;
+  return (
+    sinceReply.length >= LEAST &&
+    fresh.size >= 2 &&
+    fresh.size > REUSED * opened &&
+    silentMs >= LASTS_MS &&
+    isAskedStill
+  );
 }
 
 /** What was taken to these since their last replies. */
@@ -127,8 +145,17 @@ function backendsOf(observed: Observations): readonly ServerView[] {
   const pods = new Set<string>();
   for (const { address, clients } of servers.list) {
     const isPod = (server: string): boolean => inside.some((view) => view.servers.has(server));
-    for (const client of clients) {
-      if (!isPod(address) || !asksInTurn(observed, client, address)) continue;
+    if (!isPod(address)) continue;
+    const turning = [...clients].filter(
+      (client) =>
+        asksInTurn(observed, client, address) && !isFirstOfList(observed, client, address),
+    );
+    const following = [...clients].filter((client) =>
+      asksAtLeastAsOften(observed, client, address),
+    );
+    // Where most have it as the first of their resolv.conf, the others have as well, and have learned to leave it out, as c-ares does.
+    if (following.length >= turning.length) continue;
+    for (const client of turning) {
       pods.add(address);
       for (const other of answeredElsewhere(observed, client, address))
         if (isPod(other.address)) pods.add(other.address);

@@ -69,6 +69,46 @@ export function asksInTurn(observed: Observations, client: string, server: strin
   return others.length >= 2 || others.some((other) => other.asked >= 2 * asked);
 }
 
+/** So many queries tell how often a client asks one server, and another. */
+const ASKED_LEAST = 4;
+
+/** Whether the client asks the server at least as often as any other that answers it: each of its lookups begins there, and only repeats go on. */
+export function asksAtLeastAsOften(
+  observed: Observations,
+  client: string,
+  server: string,
+): boolean {
+  const others = answeredElsewhere(observed, client, server);
+  const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
+  return asked >= ASKED_LEAST && others.length > 0 && others.every((other) => other.asked <= asked);
+}
+
+/**
+ * Whether the client asked nobody else until this server left it without replies, be it for names enough: it has a list of servers, of which
+ * this is the first. Who spreads its queries asks others from the beginning.
+ */
+export function isFirstOfList(
+  { flows, losses }: Observations,
+  client: string,
+  server: string,
+): boolean {
+  const elsewhereMs = flows.list
+    .filter((flow) => flow.client === client && flow.server !== server)
+    .reduce((least, { firstMs }) => Math.min(least, firstMs), Infinity);
+  const answeredAlone = flows
+    .to(server)
+    .filter((flow) => flow.client === client && flow.firstReplyMs < elsewhereMs)
+    .reduce((sum, { asked, lost }) => sum + asked - lost, 0);
+  const lostAlone = new Set(
+    losses.flatMap((loss) =>
+      loss.client.address === client && loss.server.address === server && loss.sentMs < elsewhereMs
+        ? loss.name
+        : [],
+    ),
+  );
+  return lostAlone.size > 0 && lostAlone.size + answeredAlone >= ASKED_LEAST;
+}
+
 /** So many late replies to a server, while it gives none itself, show that it waits for them. */
 const WAITED_LEAST = 3;
 

@@ -3,7 +3,13 @@ import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { takeSilence } from './consequences.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { isServer, serveTheSame } from './losses.ts';
+import {
+  answeredElsewhere,
+  asksAtLeastAsOften,
+  isFirstOfList,
+  isServer,
+  serveTheSame,
+} from './losses.ts';
 
 /** A server that is asked and never answers anybody. */
 export const silentServer: Rule = {
@@ -29,6 +35,18 @@ export const silentServer: Rule = {
       );
       const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
       const isUpstream = [...clients].some((client) => isServer(observed, client));
+      const listing = isUpstream
+        ? []
+        : [...clients].filter(
+            (client) =>
+              asksAtLeastAsOften(observed, client, address) ||
+              isFirstOfList(observed, client, address),
+          );
+      const next = new Set(
+        listing.flatMap((client) =>
+          answeredElsewhere(observed, client, address).map((other) => other.address),
+        ),
+      );
       return {
         code: this.code,
         title: this.title,
@@ -48,6 +66,11 @@ export const silentServer: Rule = {
                   .slice(0, 3)
                   .map((other) => other.address)
                   .join(', ')}.`,
+              ]),
+          ...(next.size === 0
+            ? []
+            : [
+                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, or with them at once, and ${listed([...next])} for what it leaves without a reply: all of them are in the resolv.conf.`,
               ]),
           ...(elsewhere.length === 0
             ? []

@@ -9,6 +9,8 @@ import { answeredBetween, serveTheSame } from './losses.ts';
 const LEAST = { queries: 3, ms: 1500 };
 /** So many sockets that are opened to others, and none to a server, show that new ones are not taken to it any more. */
 const ELSEWHERE = 8;
+/** A socket that has the port of an earlier one, be it of before the capture, finds the old entry: one of so many new ones, and hardly more. */
+export const REUSED = 0.02;
 
 /** One port of a client got replies, and from some moment on gets none, while others do. */
 export const staleFlow: Rule = {
@@ -29,8 +31,12 @@ export const staleFlow: Rule = {
         `${flow.client} port ${flow.port} → ${flow.server}: answered until ${clock(flow.lastAnsweredMs)}, then ${flow.unanswered} queries without a reply.`,
         found.elsewhere === 0
           ? `Other ports get replies from ${flow.server} in the same time.`
-          : `${flow.server} answers nobody any more, and is asked by no socket that was opened later: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
-        ...(found.others > 0 ? [`${found.others} more sockets are in the same state.`] : []),
+          : `${flow.server} answers nobody any more, and is asked by (nearly) no socket that was opened later: ${found.elsewhere} new ones went to others that serve the same clients, and were answered.`,
+        ...(found.others > 0
+          ? [
+              `${found.others} more ${found.others === 1 ? 'socket is' : 'sockets are'} in the same state${found.elsewhere > 0 ? ': kept ones, and such as have the port of an earlier one' : ''}.`,
+            ]
+          : []),
       ],
       why: 'The program keeps one socket for all of its queries (Envoy, nginx and statsd clients do). Connection tracking remembers for that socket which DNS pod the service’s address stands for, and each packet renews the memory. The pod is gone, and nobody removed the entry.',
       fix: [
@@ -90,15 +96,23 @@ function silentFlows(observed: Observations): readonly FlowView[] {
   );
 }
 
-/** Sockets that were opened to others that serve the same clients, and answered, since the server gave its last reply; 0: new ones went to it, too. */
+/**
+ * Sockets that were opened to others that serve the same clients, and answered, since the server gave its last reply; 0: new ones went to it,
+ * too, and not only such as have the port of an earlier one.
+ */
 function openedElsewhere(observed: Observations, { server }: FlowView): number {
   const lastReplyMs = observed.servers.get(server)?.lastReplyMs ?? Infinity;
   const later = observed.flows.list.filter(({ firstMs }) => firstMs > lastReplyMs);
-  if (later.some((flow) => flow.server === server)) return 0;
+  const theirs = later.filter((flow) => flow.server === server).length;
   const peers = new Set(later.map((flow) => flow.server));
+  peers.delete(server);
   for (const peer of peers) if (!serveTheSame(observed, server, peer)) peers.delete(peer);
-  return later.filter((flow) => peers.has(flow.server) && flow.lastAnsweredMs > 0).length;
+  const count = later.filter((flow) => peers.has(flow.server) && flow.lastAnsweredMs > 0).length;
+  return theirs > REUSED * count ? 0 : count;
 }
+
+/** What is sent so shortly before the last reply may have overtaken it, milliseconds. */
+const ENDING_MS = 100;
 
 interface Found {
   /** The one that lost most. */
@@ -115,10 +129,23 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   const [flow] = usable.toSorted((one, other) => other.unanswered - one.unanswered);
   if (flow === undefined) return null;
   const keys = new Set(usable.map(({ client, port, server }) => `${client} ${port} ${server}`));
-  const losses = claims.open.filter(({ client, server }) =>
-    keys.has(`${client.address} ${client.port} ${server.address}`),
+  const isDone = !answeredBetween(
+    observed,
+    flow.server,
+    flow.silentSinceMs + 1000,
+    flow.lastMs + 1000,
+  );
+  const lastReplyMs = observed.servers.get(flow.server)?.lastReplyMs ?? Infinity;
+  const losses = claims.open.filter(
+    ({ client, server, sentMs }) =>
+      keys.has(`${client.address} ${client.port} ${server.address}`) ||
+      // Whoever still asks it has an old entry, or asked in the moment in which it ended.
+      (isDone && server.address === flow.server && sentMs > lastReplyMs - ENDING_MS),
   );
   if (losses.length < LEAST.queries) return null;
+  const sockets = new Set(
+    losses.map(({ client, server }) => `${client.address} ${client.port} ${server.address}`),
+  );
   claims.take(losses);
   const own = losses.filter(
     ({ client }) => client.address === flow.client && client.port === flow.port,
@@ -126,10 +153,8 @@ function take(observed: Observations, claims: Claims, flows: readonly FlowView[]
   return {
     flow,
     losses: [...own, ...losses.filter((loss) => !own.includes(loss))],
-    others: usable.length - 1,
-    elsewhere: answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000)
-      ? 0
-      : openedElsewhere(observed, flow),
+    others: sockets.size - 1,
+    elsewhere: isDone ? openedElsewhere(observed, flow) : 0,
   };
 }
 
