@@ -114,6 +114,7 @@ export class Reading {
         events.message?.(message);
         this.#pairing.take(message);
       },
+      elsewhere: (message) => this.#pairing.takeElsewhere(message),
       ...(events.path === undefined ? {} : { path: (event) => events.path!(event) }),
       ...(events.neighbour === undefined ? {} : { neighbour: events.neighbour }),
       ...(events.part === undefined ? {} : { part: events.part }),

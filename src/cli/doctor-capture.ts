@@ -58,7 +58,7 @@ export async function observe(
       },
       neighbour: (timeMs, ...of) => {
         for (const [part, observed] of looks)
-          if (holdsTime(part, timeMs)) observed.neighbour(...of);
+          if (holdsTime(part, timeMs)) observed.neighbour(timeMs, ...of);
       },
       failure: (failure) => {
         for (const [, observed] of looks) observed.failure(failure);

@@ -80,6 +80,48 @@ function noLongOnes(seed: number): Captured[] {
   return inOrder(queries);
 }
 
+/** Of each packet the capture has so many bytes. */
+const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
+  packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
+
+/** Programs with EDNS ask for answers of three sizes. For some seconds those of so many bytes, or more, are lost; then all come again. */
+function narrowLink(seed: number, lostFrom: number): Captured[] {
+  const sizes = [100, 700, 1200];
+  const queries = Array.from({ length: 160 }, (_, i): Captured[] => {
+    const bytes = sizes[(i * 7 + seed) % 4] ?? 100;
+    const way = ends(`10.244.1.${1 + (i % 3)}`, 31_000 + i);
+    const name = `of${bytes}-${i % 5}.example.com.`;
+    const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+    const sent = at(i * 200, udpPacket(way, dnsMessage(name, 'A', { id: i, edns }), i + 1));
+    if (bytes >= lostFrom && i > 60 && i < 110) return [sent];
+    const answer = Array.from({ length: Math.ceil((bytes - 60) / 16) }, (__, n) =>
+      addressRecord(name, `192.0.2.${n}`),
+    );
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer });
+    return [sent, at(i * 200 + 1, udpPacket(back(way), reply, i + 500))];
+  });
+  return inOrder(queries);
+}
+
+/** A DNS pod asks its upstream for what comes in two fragments, and gets the first ones alone from some moment on. */
+function firstFragments(seed: number): Captured[] {
+  const queries = Array.from({ length: 90 }, (_, i): Captured[] => {
+    const isLarge = (i * 7 + seed) % 9 < 4;
+    const way = ends('10.244.3.2', 31_000 + i, '192.0.2.53');
+    const name = isLarge ? `large${i % 5}.example.com.` : `small${i % 5}.example.com.`;
+    const edns = { udpSize: 4096, version: 0, dnssecOk: false, options: [] };
+    const sent = at(i * 250, udpPacket(way, dnsMessage(name, 'A', { id: i, edns }), i + 1));
+    const answer = Array.from({ length: isLarge ? 150 : 1 }, (__, n) =>
+      addressRecord(name, `192.0.2.${n}`),
+    );
+    const reply = dnsMessage(name, 'A', { id: i, reply: true, answer });
+    const parts = fragments(back(way), reply, 1440, i + 500);
+    const come = isLarge && i > 30 ? parts.slice(0, 1) : parts;
+    return [sent, ...come.map((bytes) => at(i * 250 + 1, bytes))];
+  });
+  return inOrder(queries);
+}
+
 /** Somebody asks ever more, and gets so many replies a second, whatever is asked. */
 function limited(perSecond: number, seed: number): Captured[] {
   const seconds = Array.from({ length: 20 }, (_, second) => {
@@ -97,6 +139,31 @@ function limited(perSecond: number, seed: number): Captured[] {
     });
   });
   return inOrder(seconds.flat());
+}
+
+/** A client is let through 35 queries a second of its 60, one at a time, on one socket; others ask little and are answered. */
+function limitedAlone(seed: number): Captured[] {
+  let [tokens, lastMs] = [11, 0];
+  const greedy = Array.from({ length: 1500 }, (_, i) => {
+    const ms = i * 17 + ((i * 7 + seed) % 5);
+    tokens = Math.min(11, tokens + ((ms - lastMs) * 35) / 1000);
+    lastMs = ms;
+    const isAnswered = tokens >= 1;
+    if (isAnswered) tokens--;
+    return asked(ms, ends('10.244.1.7', 41_929), `host${(i * 7) % 12}.example.com.`, i, {
+      tookMs: isAnswered ? 0.4 : null,
+    });
+  });
+  const others = Array.from({ length: 260 }, (_, i) =>
+    asked(
+      i * 98 + ((i * i * 13 + seed * 7) % 90),
+      ends(`10.244.1.${20 + ((i * 5) % 9)}`, 20_000 + i),
+      `svc${i % 7}.shop.svc.cluster.local.`,
+      i,
+      { tookMs: 0.4 },
+    ),
+  );
+  return inOrder([...greedy, ...others]);
 }
 
 /** Stories of few losses. */
@@ -179,6 +246,21 @@ export const handfulStories: readonly Story[] = [
     packets: (seed) => Promise.resolve(noLongOnes(seed)),
   },
   {
+    name: 'a link takes packets of 600 bytes at most for some seconds, and of each packet the capture has the beginning',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(begun(narrowLink(seed, 600), 200)),
+  },
+  {
+    name: 'a link takes packets of 1100 bytes at most for some seconds: those of 700 come',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(narrowLink(seed, 1100)),
+  },
+  {
+    name: 'of fragments the first ones come alone from some moment on, and of each the capture has the beginning',
+    code: 'ND3012',
+    packets: (seed) => Promise.resolve(begun(firstFragments(seed), 400)),
+  },
+  {
     name: 'an upstream that is asked from new sockets is silent for seconds, while clients ask on from known ones',
     code: 'ND3007',
     without: ['ND3003'],
@@ -212,5 +294,11 @@ export const handfulStories: readonly Story[] = [
     code: 'ND4001',
     without: ['ND3002', 'ND3008'],
     packets: (seed) => Promise.resolve(limited(18, seed)),
+  },
+  {
+    name: 'one client gets 35 replies a second, whatever it asks, and others that ask little lose nothing',
+    code: 'ND4001',
+    without: ['ND3013'],
+    packets: (seed) => Promise.resolve(limitedAlone(seed)),
   },
 ];

@@ -9,6 +9,7 @@ import {
   names,
   played,
   pods,
+  some,
   type Story,
 } from './story-parts.ts';
 
@@ -62,6 +63,18 @@ export const sameWayStories: readonly Story[] = [
         isOutside(passing) && passing.atMs >= ONSET ? { lost: true } : healthy(passing),
     ),
     without: ['ND2003'],
+  },
+  {
+    ...played(
+      'from some moment on all names of outside are SERVFAIL, half of them in less than a millisecond, as good answers were',
+      'ND4002',
+      () => [...services, ...outsiders],
+      (passing) =>
+        isOutside(passing) && passing.atMs >= ONSET
+          ? { rcode: 2, tookMs: some(passing, 0.5) ? 0.6 : 3 }
+          : healthy(passing),
+    ),
+    without: ['ND4007'],
   },
   {
     name: 'the upstream says SERVFAIL to whatever it is asked: some names it is asked for more often',

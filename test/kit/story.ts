@@ -190,7 +190,7 @@ export function look(
       for (const [part, seen] of looks) if (holdsTime(part, event.timeMs)) seen.path(event);
     },
     neighbour: (timeMs, ...of) => {
-      for (const [part, seen] of looks) if (holdsTime(part, timeMs)) seen.neighbour(...of);
+      for (const [part, seen] of looks) if (holdsTime(part, timeMs)) seen.neighbour(timeMs, ...of);
     },
   });
   looks = parts.map((part) => [part, new Observations(reading.domains)] as const);

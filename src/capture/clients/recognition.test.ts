@@ -179,6 +179,38 @@ const stems = [
   'a.b.example.',
 ];
 
+test('pairs from a new port each, for names as they stand, are of glibc or of c-ares: who shows nothing else is not told with confidence, however long it is watched', () => {
+  for (const [count, answer] of [
+    [8, '192.0.2.1'],
+    [60, '192.0.2.1'],
+    [60, 'NXDOMAIN'],
+  ] as const) {
+    const best = recognised(pairs(['www.kiosk.example.', 'api.example.'], count, answer));
+    assert.equal(best?.kind, 'glibc');
+    assert.ok(best.confidence > 0.5 && best.confidence < 0.7, `${count}: ${best.confidence}`);
+  }
+});
+
+test('one walk along the search path tells glibc, which takes a port for each name, from c-ares, which keeps it', () => {
+  const alike = pairs(['www.kiosk.example.', 'api.example.'], 20, '192.0.2.1');
+  const walk = (portOf: (step: number) => number): MeasuredQuery[] =>
+    domains.flatMap((domain, step) =>
+      ['A', 'AAAA'].map((type, half): MeasuredQuery => [
+        ...([20_000 + step * 60 + half * 0.04, 'udp', '10.96.0.10', portOf(step)] as const),
+        ...([((step * 2 + half) * 6131) & 0xffff, `db.corp.${domain}`, type, '', ''] as const),
+        domain === '' ? '192.0.2.1' : 'NXDOMAIN',
+      ]),
+    );
+  for (const [kind, portOf] of [
+    ['glibc', (step: number) => 200 + step],
+    ['c-ares', () => 200],
+  ] as const) {
+    const best = recognised([...alike, ...walk(portOf)]);
+    assert.equal(best?.kind, kind);
+    assert.ok(best.confidence > 0.7, `${kind} ${best.confidence}`);
+  }
+});
+
 /** Walks of the search path, of names that only exist as they are. @param step the queries of one name: type, port and milliseconds */
 function walks5(
   step: (at: number) => readonly (readonly [type: string, port: number, ms: number])[],

@@ -15,6 +15,8 @@ export interface Recognised {
   readonly kind: Kind;
   /** From 0 to 1. */
   readonly confidence: number;
+  /** The same of glibc and c-ares as one: in most they do the same. */
+  readonly either: number;
   readonly lookups: number;
 }
 
@@ -22,6 +24,8 @@ export interface Recognised {
  * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other; so has Go up to 1.18, and what is built
  * of modules that say so (netedns0=0). glibc asks one question at a time from the first lookup on that lost one of a pair, for as long as the
  * process lives; with single-request it always does; a pod with several processes does both; and who wants one family has it asked for alone.
+ * c-ares may keep its socket from lookup to lookup, or not (the last one): then it is glibc's like in all but the port of a walk, and what it repeats.
+ * The time from A to AAAA does not tell them: it is tens of microseconds of either, and a reply to A comes in between as often.
  */
 const classes: readonly Kind[] = [
   'glibc',
@@ -38,37 +42,42 @@ const classes: readonly Kind[] = [
   'musl',
   'go',
   'glibc',
+  'c-ares',
 ];
 
 /** In percent, in the order of `classes`: how many of its lookups that can show the trait do. */
 const shares: Readonly<Record<Trait, readonly number[]>> = {
-  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4, 97, 50, 30, 99, 97, 94],
-  'pair from one port': [99, 99.5, 0.5, 99, 99, 96, 58, 20, 0.5, 40, 30, 99.5, 0.5, 99],
-  'A before AAAA': [99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5, 28, 99.5, 50, 99.5, 28, 99],
-  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3, 3, 3, 3, 98, 3, 3],
-  'one port for the whole walk': [0.3, 0.3, 0.3, 99, 99, 99, 5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
-  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97, 99, 97, 97, 99.5, 99, 3],
-  'EDNS of 1232 without cookie': [1, 0.5, 97, 0.5, 45, 1, 8, 1, 0.5, 1, 1, 0.5, 0.5, 10],
-  'EDNS with cookie': [0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
-  'capitals by chance': [0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
-  'all servers at once': [0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3],
-  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1, 1, 1, 1, 50, 1, 1],
-  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60, 60, 60, 60, 3, 60, 60],
-  'again from the same port': [95, 99, 1, 87, 87, 95, 30, 80, 1, 80, 80, 99, 1, 95],
-  'again with the same id': [98, 99, 2, 92, 92, 95, 50, 98, 2, 98, 98, 99, 2, 98],
-  'SERVFAIL repeated at once, twice': [6, 95, 3, 83, 83, 85, 20, 6, 3, 6, 6, 95, 3, 6],
-  'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30, 30, 30, 30, 95, 30, 30],
-  'both families': [90, 95, 95, 88, 88, 85, 30, 90, 95, 90, 3, 3, 3, 90],
-  'families walk by themselves': [0.5, 0.5, 0.5, 0.5, 0.5, 20, 50, 0.5, 0.5, 0.5, 97, 97, 97, 0.5],
-  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2, 2, 2, 2, 2, 2, 2],
-  'the port of the lookup before': [
-    0.5, 0.5, 0.5, 45, 45, 95, 40, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4, 97, 50, 30, 99, 97, 94, 94],
+  'pair from one port': [99, 99.5, 0.5, 99, 99, 96, 58, 20, 0.5, 40, 30, 99.5, 0.5, 99, 99],
+  'A before AAAA': [99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5, 28, 99.5, 50, 99.5, 28, 99, 99],
+  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3, 3, 3, 3, 98, 3, 3, 3],
+  'one port for the whole walk': [
+    0.3, 0.3, 0.3, 99, 99, 99, 5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 99,
   ],
-  'ids that count up': [0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
+  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97, 99, 97, 97, 99.5, 99, 3, 97],
+  'EDNS of 1232 without cookie': [1, 0.5, 97, 0.5, 45, 1, 8, 1, 0.5, 1, 1, 0.5, 0.5, 10, 1],
+  'EDNS with cookie': [0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
+  'capitals by chance': [0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
+  'all servers at once': [0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3],
+  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1, 1, 1, 1, 50, 1, 1, 4],
+  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60, 60, 60, 60, 3, 60, 60, 10],
+  'again from the same port': [95, 99, 1, 87, 87, 95, 30, 80, 1, 80, 80, 99, 1, 95, 87],
+  'again with the same id': [98, 99, 2, 92, 92, 95, 50, 98, 2, 98, 98, 99, 2, 98, 92],
+  'SERVFAIL repeated at once, twice': [6, 95, 3, 83, 83, 85, 20, 6, 3, 6, 6, 95, 3, 6, 45],
+  'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30, 30, 30, 30, 95, 30, 30, 30],
+  'both families': [90, 95, 95, 88, 88, 85, 30, 90, 95, 90, 3, 3, 3, 90, 90],
+  'families walk by themselves': [
+    0.5, 0.5, 0.5, 0.5, 0.5, 20, 50, 0.5, 0.5, 0.5, 97, 97, 97, 0.5, 0.5,
+  ],
+  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2, 2, 2, 2, 2, 2, 2, 60],
+  'the port of the lookup before': [
+    0.5, 0.5, 0.5, 45, 45, 95, 40, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+  ],
+  'ids that count up': [0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
 };
 
-/** How common each kind is, before anything is seen. */
-const prior: readonly number[] = [34, 20, 15, 5, 5, 2, 8, 2, 5, 0.5, 3, 1, 0.5, 1];
+/** How common each kind is, before anything is seen. Who never goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk tells them. */
+const prior: readonly number[] = [34, 20, 15, 5, 5, 2, 8, 2, 5, 0.5, 3, 1, 0.5, 1, 20];
 /** One lookup says less than the sum of its traits, as they are not independent. */
 const WEIGHT = 0.8;
 /**
@@ -126,7 +135,14 @@ export class Recognition {
     const kind = kinds[weights.indexOf(best)]!;
     // What is like none of them is a tool, if it is like anything.
     const rest = kind === 'tool' ? total - weights.reduce((sum, weight) => sum + weight, 0) : 0;
-    return { kind, confidence: (best + rest) / total, lookups: this.#lookups };
+    const isAlike = kind === 'glibc' || kind === 'c-ares';
+    const both = weights[kinds.indexOf('glibc')]! + weights[kinds.indexOf('c-ares')]!;
+    return {
+      kind,
+      confidence: (best + rest) / total,
+      either: (isAlike ? both : best + rest) / total,
+      lookups: this.#lookups,
+    };
   }
 
   #count(trait: Trait, present: boolean): void {

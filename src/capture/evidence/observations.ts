@@ -26,10 +26,12 @@ import { NewSockets } from './new-sockets.ts';
 import { OtherConnections } from './other-connections.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
+import { Rates } from './rates.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
+import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
 
 /** More of any of these are summed up, and not looked at one by one. */
@@ -43,8 +45,11 @@ const MOST = {
   events: 5000,
   addresses: 2000,
   replays: 50,
+  rates: 100,
   searched: 200,
 } as const;
+/** Who has asked a server so often is looked at by the second. */
+const BUSY = 20;
 /** Ports that are remembered of what a client asks a server without a reply. */
 const PORTS_MAX = 4;
 /** A lookup that takes longer is looked at. */
@@ -97,6 +102,8 @@ export interface Asked {
   lost: number;
   /** Ports of the first queries that got no reply, those included of which the capture has not the end. */
   readonly silentPorts: Set<number>;
+  /** By the second, from the time on when it had asked often; null: it has not, or many others had before. */
+  rates: Rates | null;
 }
 
 /** Something of which there was more than is looked at one by one. */
@@ -144,6 +151,8 @@ export class Observations {
   readonly affected: SeenLookup[] = [];
   /** Lookups, the first ones, that ended with a name that a search domain made which is not the cluster’s. */
   readonly searched: SeenLookup[] = [];
+  /** First queries of lookups, some, that began when the kernel of the client had just given up an address on the link. */
+  readonly begunLate: SeenExchange[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
   readonly truncated: SeenExchange[] = [];
   readonly connections: ServerConnections = new ServerConnections();
@@ -168,6 +177,7 @@ export class Observations {
   /** Packets that were administratively prohibited, by who sent them and where they went: `client server`. */
   readonly prohibited: Map<string, number> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
+  readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
   /** Names that do not exist, besides those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
@@ -185,6 +195,8 @@ export class Observations {
   /** Directions of TCP connections in which later segments came, and earlier ones did not. */
   missingSegments: number = 0;
   readonly #kept = new CopiedBytes();
+  /** Clients of which there are `rates`. */
+  #followed = 0;
   #lossesLeftOut = 0;
   #lookupsLeftOut = 0;
 
@@ -219,6 +231,7 @@ export class Observations {
     this.lines.clear();
     this.affected.length = 0;
     this.searched.length = 0;
+    this.begunLate.length = 0;
     this.losses.length = 0;
   }
 
@@ -274,6 +287,8 @@ export class Observations {
     this.lookups++;
     const { exchanges, candidates, startMs, endMs } = lookup;
     this.clients.get(lookup.client)?.recognition.add(lookup);
+    if (this.wantedNeighbours.begun(lookup.client, startMs))
+      this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
     this.#pair(exchanges);
     this.absent.add(lookup);
     const last = candidates.at(-1);
@@ -338,10 +353,20 @@ export class Observations {
       this.others.answered(`${target} ${targetPort} ${source} ${sourcePort}`);
   }
 
-  neighbour(isReply: boolean, bytes: Uint8Array, at: number, size: 4 | 16): void {
+  neighbour(
+    timeMs: number,
+    isReply: boolean,
+    bytes: Uint8Array,
+    at: number,
+    size: 4 | 16,
+    fromAt: number,
+  ): void {
     const address = printAddress(bytes, at, size);
     if (isReply) this.neighbours.answered(address);
-    else this.neighbours.asked(address);
+    else {
+      this.neighbours.asked(address);
+      this.wantedNeighbours.asked(printAddress(bytes, fromAt, size), address, timeMs);
+    }
   }
 
   failure(failure: LoggedFailure): void {
@@ -367,10 +392,15 @@ export class Observations {
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
-      server = { asked: 0, lost: 0, silentPorts: new Set() };
+      server = { asked: 0, lost: 0, silentPorts: new Set(), rates: null };
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
+    if (server.asked === BUSY && this.#followed < MOST.rates) {
+      this.#followed++;
+      server.rates = new Rates();
+    }
+    server.rates?.add(exchange);
     if (!isLost(exchange)) return;
     server.lost++;
     addPort(server, exchange.client.port);

@@ -1,6 +1,6 @@
 /** One server as a capture shows it: rates and latencies by the second. */
 import { RCODE } from '../../wire/iana.ts';
-import { isLost, latencyOf, UDP_BYTES, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
 import { Standstills } from './standstills.ts';
@@ -39,6 +39,8 @@ export interface Second {
   /** Replies to queries for names of the cluster that were asked in it, and the sum of their latencies, milliseconds. */
   own: number;
   ownMs: number;
+  /** Bytes of the longest reply over UDP that came in it; a truncated one counts as what it has. */
+  longest: number;
 }
 
 /** A time without any reply, milliseconds since 1970. */
@@ -72,8 +74,6 @@ export class ServerView {
   lastMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
-  /** When the last whole reply over UDP came that was longer than DNS without EDNS allows. */
-  lastLongMs: number = -Infinity;
   readonly #pauses: Pause[] = [];
   /** Queries that were sent after the last reply came. */
   #sinceReply: Asking[] = [];
@@ -108,8 +108,6 @@ export class ServerView {
       this.#pauses.push({ fromMs: this.lastReplyMs, toMs: repliedMs });
     this.firstReplyMs = Math.min(this.firstReplyMs, repliedMs);
     this.lastReplyMs = Math.max(this.lastReplyMs, repliedMs);
-    if (exchange.replyBytes > UDP_BYTES && exchange.protocol === 'udp')
-      this.lastLongMs = Math.max(this.lastLongMs, repliedMs);
     if (second !== null) {
       second.latencyMs += took;
       second.logMs += Math.log(Math.max(took, FIRST_BUCKET_MS));
@@ -119,11 +117,27 @@ export class ServerView {
       }
     }
     const arrived = this.#second(repliedMs);
-    if (arrived !== null) arrived.replied++;
+    if (arrived !== null) {
+      arrived.replied++;
+      if (exchange.protocol === 'udp')
+        arrived.longest = Math.max(arrived.longest, exchange.replyBytes);
+    }
     // Who says SERVFAIL has waited for somebody in vain.
     if (exchange.rcode !== RCODE.SERVFAIL) this.standstills.add(exchange, repliedMs, isOwn);
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
+  }
+
+  /** Bytes of the longest reply over UDP that came in the whole seconds of this time; where it has none, in the seconds that it touches. */
+  longestBetween(fromMs: number, toMs: number): number {
+    const touched = this.history.filter(
+      ([second]) => second * 1000 + 1000 > fromMs && second * 1000 <= toMs,
+    );
+    const within = touched.filter(
+      ([second]) => second * 1000 >= fromMs && second * 1000 + 1000 <= toMs,
+    );
+    const seconds = within.length > 0 ? within : touched;
+    return seconds.reduce((most, [, { longest }]) => Math.max(most, longest), 0);
   }
 
   /** The first times without any reply, the last of them open: from the last reply on. */
@@ -208,6 +222,7 @@ export class ServerView {
       logMs: 0,
       own: 0,
       ownMs: 0,
+      longest: 0,
     };
     this.#order.push([at, made]);
     this.#isOrdered = false;

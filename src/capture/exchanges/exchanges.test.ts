@@ -7,6 +7,7 @@ import {
   ip,
   linked,
   pcapFile,
+  tcpPacket,
   udp,
   type Captured,
   type Ends,
@@ -74,6 +75,81 @@ function read(sent: readonly Sent[]): {
 const later = { ms: 60_000, id: 999, name: 'end.example.' };
 
 describe('exchanges', () => {
+  const pod = { ...service, to: '10.244.3.2' };
+  const fromService = (n: number): Ends => ({ ...service, fromPort: 41_000 + n });
+  const toPod = (n: number): Ends => ({ ...pod, fromPort: 41_000 + n });
+
+  test('replies from another address than was asked are taken where nobody asks again: a bridge shows them so', () => {
+    const { exchanges } = read([
+      ...Array.from({ length: 30 }, (_, n): Sent[] => [
+        { ms: n * 700, ends: toPod(n), id: n, name: `n${n % 4}.example.` },
+        { ms: n * 700 + 1, ends: fromService(n), id: n, name: `n${n % 4}.example.`, reply: true },
+      ]).flat(),
+      later,
+    ]);
+    assert.equal(exchanges.filter(({ ending }) => ending === 'answered').length, 30);
+    assert.ok(exchanges.slice(0, 30).every(({ repliedMs, sentMs }) => repliedMs === sentMs + 1));
+  });
+
+  test('replies from another address than was asked are none where the question comes again after five seconds, from the same socket or another', () => {
+    for (const socket of [0, 100]) {
+      const { exchanges } = read(
+        [
+          ...Array.from({ length: 12 }, (_, n): Sent[] =>
+            [0, 5000].flatMap((again): Sent[] => {
+              const [at, id] = [n * 300 + again, again === 0 ? n : n + socket];
+              const port = again === 0 ? n : n + socket;
+              const name = `n${n}.example.`;
+              return [
+                { ms: at, ends: toPod(port), id, name },
+                { ms: at + 1, ends: fromService(port), id, name, reply: true },
+              ];
+            }),
+          ).flat(),
+          later,
+        ].toSorted((one, other) => one.ms - other.ms),
+      );
+      assert.deepEqual(
+        [...new Set(exchanges.slice(0, -1).map(({ repliedMs }) => repliedMs))],
+        [null],
+      );
+      assert.ok(exchanges.slice(0, -1).every(({ stray }) => stray?.address === service.to));
+    }
+  });
+
+  test('a query over TCP of which the capture has the beginning only is not lost: its reply was in what is missing', () => {
+    const exchanges: SeenExchange[] = [];
+    const reading = new Reading({ ended: (each) => exchanges.push(each) });
+    const message = dnsMessage('a.name.that.is.cut.example.com.', 'A', { id: 7 });
+    const framed = Uint8Array.from([0, message.length, ...message]);
+    const whole = tcpPacket(service, 1, 0x18, framed);
+    const head = whole.subarray(0, whole.length - 20);
+    reading.takeNetwork(head, 0, head.length, 1.7e12, 0);
+    const other = udp(service, dnsMessage('end.example.', 'A', { id: 9 }));
+    const last = ip(service, 17, other, { id: 3 });
+    reading.takeNetwork(last, 0, last.length, 1.7e12 + 60_000, 0);
+    reading.end();
+    assert.deepEqual(
+      exchanges.map(({ protocol, name, ending }) => [protocol, name, ending]),
+      [
+        ['tcp', '', 'open'],
+        ['udp', 'end.example.', 'open'],
+      ],
+    );
+  });
+
+  test('a reply from another port than was asked is known by its question', () => {
+    const [first] = read([
+      { ms: 0 },
+      { ms: 1, ends: { ...service, toPort: 60_901 }, reply: true },
+      later,
+    ]).exchanges;
+    assert.deepEqual(
+      [first!.ending, first!.stray],
+      ['lost', { address: service.to, port: 60_901 }],
+    );
+  });
+
   test('a query whose sender is translated on its way, too, is a hop of the exchange: a pod that asks itself by its service', () => {
     const { exchanges } = read([
       { ms: 0, ipId: 41 },

@@ -38,6 +38,8 @@ export class PairedExchange implements SeenExchange {
   readonly #queryBytes: number;
   #replySlab: Uint8Array | null = null;
   #replyAt = 0;
+  /** Of the reply, as far as the capture has it. */
+  #replyEnd = 0;
 
   constructor(
     message: PassingMessage,
@@ -69,19 +71,31 @@ export class PairedExchange implements SeenExchange {
   }
 
   get reply(): Uint8Array | null {
-    return this.#replySlab?.subarray(this.#replyAt, this.#replyAt + this.replyBytes) ?? null;
+    return this.#replySlab?.subarray(this.#replyAt, this.#replyEnd) ?? null;
   }
 
   /** Takes the reply. */
   answer(message: PassingMessage, head: MessageHead, copies: CopiedBytes): void {
     this.#replyAt = copies.add(message.bytes, message.start, message.end);
     this.#replySlab = copies.slab;
-    this.replyBytes = message.end - message.start;
+    this.#replyEnd = this.#replyAt + message.end - message.start;
+    this.replyBytes = message.size;
     this.repliedMs = message.timeMs;
     this.replyFrame = message.frame;
     this.rcode = head.flags & FLAG.RCODE;
     this.replyFlags = head.flags;
     this.answers = head.answers;
+  }
+
+  /** The client has not taken the reply. */
+  dropReply(): void {
+    this.#replySlab = null;
+    this.replyBytes = 0;
+    this.repliedMs = null;
+    this.replyFrame = 0;
+    this.rcode = -1;
+    this.replyFlags = 0;
+    this.answers = 0;
   }
 
   moveTo(copies: CopiedBytes): void {
@@ -91,7 +105,9 @@ export class PairedExchange implements SeenExchange {
       this.#querySlab = copies.slab;
     }
     if (this.#replySlab === null || copies.has(this.#replySlab)) return;
-    this.#replyAt = copies.add(this.#replySlab, this.#replyAt, this.#replyAt + this.replyBytes);
+    const length = this.#replyEnd - this.#replyAt;
+    this.#replyAt = copies.add(this.#replySlab, this.#replyAt, this.#replyEnd);
+    this.#replyEnd = this.#replyAt + length;
     this.#replySlab = copies.slab;
   }
 }

@@ -11,11 +11,12 @@ import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
 import { HeadReader, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
+import { OtherAnswerers } from './other-answerers.ts';
 import { PairedExchange } from './paired-exchange.ts';
 import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
-const waitingLimit: Limit = limit({ default: 40_000, min: 100, max: 10_000_000 });
+const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
 /** Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one reply answers both, milliseconds. */
@@ -90,6 +91,7 @@ export class Pairing {
   readonly #early = new Map<string, PassingMessage>();
   /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
+  readonly #others = new OtherAnswerers();
   readonly #key = Buffer.alloc(64);
   #nowMs = 0;
   #expiredMs = 0;
@@ -122,6 +124,13 @@ export class Pairing {
     }
     if (isReply) this.#reply(message, head);
     else this.#query(message, head);
+  }
+
+  /** Takes what has the form of a reply, but comes from a port at which nobody is asked: a server may answer from a wrong one. */
+  takeElsewhere(message: PassingMessage): void {
+    const { bytes, start, end } = message;
+    if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
+    if (this.#stray(message, this.#reader.head)) this.counts.replies++;
   }
 
   /** The capture is over: what is unanswered by now is lost, but for the last seconds. */
@@ -160,6 +169,8 @@ export class Pairing {
     const repeated = before !== null && before.exchange.name === head.name;
     let earlier: PairedExchange[] | null = null;
     if (before !== null) {
+      const { stray } = before.exchange;
+      if (repeated && stray !== null) this.#others.repeated(stray.address);
       this.#forget(before);
       const sinceMs = message.timeMs - before.exchange.sentMs;
       const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
@@ -185,6 +196,7 @@ export class Pairing {
     };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
+    this.#others.asked(exchange);
     this.#events.begun?.(exchange);
     this.#makeRoom();
     const early = this.#early.get(key);
@@ -267,7 +279,7 @@ export class Pairing {
     const { exchange } = waiting;
     if (message.port !== waiting.port && message.protocol === 'udp') {
       // Where other replies come back to, this one has to come as well.
-      const bytes = message.end - message.start;
+      const bytes = message.size;
       const deliveries = this.#deliveries(waiting.port);
       // (How many large ones come says nothing of the interface.)
       if (exchange.strandedBytes === 0 && !needsFragments(bytes)) deliveries.expected++;
@@ -303,7 +315,16 @@ export class Pairing {
     const question = questionHash(protocol, targetPort, head);
     const asked = this.#askedBy(question, protocol, targetPort, head);
     if (asked?.exchange.client.address !== this.#target(message).address) return false;
-    asked.exchange.stray ??= this.#source(message);
+    const { exchange } = asked;
+    if (exchange.stray !== null) return true;
+    exchange.stray = this.#source(message);
+    const isTaken = this.#others.answered(exchange, exchange.stray.address);
+    exchange.answer(message, head, this.#copies);
+    // Otherwise it will be seen whether the client takes it.
+    if (isTaken && asked.earlier === null) {
+      this.#forget(asked);
+      this.#finish(exchange, 'answered');
+    }
     return true;
   }
 
@@ -355,8 +376,15 @@ export class Pairing {
     this.#finish(exchange, ending);
   }
 
-  #finish(exchange: SeenExchange, ending: SeenExchange['ending']): void {
-    exchange.ending = ending;
+  #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
+    // Of a stream of which the capture has the beginnings of segments only, the reply may have been in what is missing.
+    const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && exchange.name === '';
+    exchange.ending = isUnknown ? 'open' : ending;
+    if (exchange.stray !== null && ending !== 'answered') {
+      const isTaken = ending !== 'retried' && this.#others.isTaken(exchange.stray.address);
+      if (isTaken) exchange.ending = 'answered';
+      else exchange.dropReply();
+    }
     this.#events.ended(exchange);
   }
 
@@ -477,7 +505,7 @@ function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
 }
 
 /** A hop has the time of its first reply, and the bytes of its last one. */
-function answerHop(hop: Hop, { timeMs, start, end }: PassingMessage): void {
+function answerHop(hop: Hop, { timeMs, size }: PassingMessage): void {
   hop.repliedMs ??= timeMs;
-  hop.replyBytes = end - start;
+  hop.replyBytes = size;
 }

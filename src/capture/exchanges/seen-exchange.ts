@@ -33,7 +33,7 @@ export interface SeenExchange extends Exchange {
   readonly queryFrame: number;
   replyFrame: number;
   repliedMs: number | null;
-  /** Length of the reply; 0 without one. */
+  /** Length of the reply as it passed, of which the capture may have only the beginning; 0 without one. */
   readonly replyBytes: number;
   /** Of the reply; -1 without one. */
   rcode: number;

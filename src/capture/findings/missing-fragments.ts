@@ -36,7 +36,8 @@ export const missingFragments: Rule = {
     const sized = largeOnes(observed, claims);
     const byTcp = largeByTcp(observed, claims);
     const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp])];
-    const long = packets.length === 0 ? longOnes(observed, claims) : [];
+    const { limit, losses: long } =
+      packets.length === 0 ? longOnes(observed, claims) : { limit: 0, losses: [] };
     const theirs = packets.length === 0 ? long : packets;
     if (missing + tooBig === 0 && theirs.length === 0)
       return large.length > 0
@@ -46,7 +47,8 @@ export const missingFragments: Rule = {
         : unknown('no large reply was asked for');
     claims.take(theirs);
     // Whether these are large nobody has seen, but short ones that were asked for in this way got their answers.
-    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims));
+    if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, 1232));
+    if (long.length > 0) claims.take(unsized(observed, claims, UDP_BYTES));
     return {
       code: this.code,
       title: this.title,
@@ -57,7 +59,7 @@ export const missingFragments: Rule = {
         ...(sized.length > 0 ? [sizeText(sized)] : []),
         ...(long.length > 0
           ? [
-              `${long.length} queries with EDNS got no reply whose answers have more than ${UDP_BYTES} bytes (${listed([...new Set(long.map(({ name }) => name))])}), and meanwhile no reply of more than ${UDP_BYTES} bytes came by UDP; short ones arrive.`,
+              `${long.length} queries with EDNS got no reply whose answers have more than ${limit} bytes (${listed([...new Set(long.map(({ name }) => name))])}), and meanwhile no reply of more than ${limit} bytes came by UDP; shorter ones arrive.`,
             ]
           : []),
         ...(byTcp.length > 0
@@ -73,11 +75,11 @@ export const missingFragments: Rule = {
           : []),
       ],
       why:
-        long.length > 0
+        long.length > 0 && limit <= UDP_BYTES
           ? tooLongByUdp
           : 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
       fix: [
-        ...(long.length > 0
+        ...(long.length > 0 && limit <= UDP_BYTES
           ? [
               `Find the firewall that measures replies of DNS (“message-length maximum ${UDP_BYTES}”), and have it let 1232 bytes pass; until then bufsize ${UDP_BYTES}.`,
             ]
@@ -93,9 +95,13 @@ export const missingFragments: Rule = {
   },
 };
 
-/** Lost queries that allow large replies, of whose names no answer was seen; empty: some with short answers are lost in this way, too. */
-function unsized({ names }: Observations, { open }: Claims): readonly SeenExchange[] {
-  const large = open.filter(({ udpSize }) => udpSize > 1232);
+/** Lost queries that allow replies of more bytes than these, of whose names no answer was seen; empty: some with short answers are lost in this way, too. */
+function unsized(
+  { names }: Observations,
+  { open }: Claims,
+  bytes: number,
+): readonly SeenExchange[] {
+  const large = open.filter(({ udpSize }) => udpSize > bytes);
   const sizes = large.map(({ name, type }) => names.get(name, type)?.longest ?? 0);
   return sizes.some((size) => size > 0) ? [] : large;
 }
@@ -109,21 +115,36 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   return comes && lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
 }
 
-const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891). Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
+const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
 
-/** Lost queries with EDNS whose replies, as others get them, are longer than DNS without EDNS allows, when no such reply arrives. Empty: what is lost has other sizes, too. */
-function longOnes({ names, servers }: Observations, { open }: Claims): readonly SeenExchange[] {
+/**
+ * Lost queries with EDNS whose replies, as others or later ones get them, are longer than all that arrive meanwhile, and than DNS without EDNS allows.
+ * Empty: what is lost has other sizes, too.
+ */
+function longOnes({ names, servers }: Observations, { open }: Claims): LongOnes {
   const sizeOf = ({ type, name }: SeenExchange): number => names.get(name, type)?.longest ?? 0;
   const comparable = open.filter(
     (loss) => loss.protocol === 'udp' && loss.udpSize > UDP_BYTES && sizeOf(loss) > 0,
   );
-  const lost = comparable.filter((loss) => sizeOf(loss) > UDP_BYTES);
-  if (lost.length < LEAST || lost.length < MOST * comparable.length) return [];
-  const { fromMs } = sentSpan(lost);
-  if (lost.some(({ server }) => (servers.get(server.address)?.lastLongMs ?? -Infinity) >= fromMs))
-    return [];
-  const long = names.list.filter(({ longest }) => longest > UDP_BYTES);
-  return (askedOf(long) / askedOf(names.list)) ** lost.length < CHANCE_MAX ? lost : [];
+  const { fromMs, toMs } = sentSpan(comparable.filter((loss) => sizeOf(loss) > UDP_BYTES));
+  const limit = comparable.reduce(
+    (most, { server }) =>
+      Math.max(most, servers.get(server.address)?.longestBetween(fromMs, toMs) ?? 0),
+    UDP_BYTES,
+  );
+  const losses = comparable.filter((loss) => sizeOf(loss) > limit);
+  const long = names.list.filter(({ longest }) => longest > limit);
+  const isChance =
+    losses.length < LEAST ||
+    losses.length < MOST * comparable.length ||
+    (askedOf(long) / askedOf(names.list)) ** losses.length >= CHANCE_MAX;
+  return { limit, losses: isChance ? [] : losses };
+}
+
+interface LongOnes {
+  /** Bytes of the longest reply that arrives, or those that DNS has without EDNS. */
+  readonly limit: number;
+  readonly losses: readonly SeenExchange[];
 }
 
 function askedOf(names: readonly NameView[]): number {

@@ -1,11 +1,16 @@
 /** Hosts that nobody on their link answers for. */
+import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
-import { excluded, unknown, type Rule } from './finding.ts';
+import { choices } from './dead-names.ts';
+import { excluded, unknown, type Finding, type Rule } from './finding.ts';
 
 /** Fewer requests without an answer, errors and losses are no news. */
 const LEAST = 3;
 /** Who loses so much is away. */
 const AWAY = 0.8;
+/** So many lookups begin when somebody has been given up, and so unlikely is it that they do by chance. */
+const MOST = 0.8;
+const CHANCE_MAX = 0.01;
 
 /** Nobody says to have the server’s address on the local network. */
 export const missingNeighbour: Rule = {
@@ -23,6 +28,8 @@ export const missingNeighbour: Rule = {
       // Who is answered there meanwhile asks an address of several servers, of which one is gone.
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
+    const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;
+    if (unsent !== null) return { code: this.code, title: this.title, ...unsent };
     if (alone.length === 0 && overflow === 0)
       return observed.neighbours.size === 0
         ? unknown('the capture has no ARP, and no router says that nobody has an address')
@@ -97,6 +104,41 @@ function isLikely(address: string, servers: readonly string[]): boolean {
     !address.startsWith('fe80:') &&
     servers.some((server) => server.includes(':') === address.includes(':'))
   );
+}
+
+/** A name server that nobody asks anything, as nobody finds it: lookups begin when the kernel has given it up. Null: there is none. */
+function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | null {
+  const all = Map.groupBy(observed.wantedNeighbours.list, ({ address }) => address);
+  for (const { address, asked, answered } of observed.neighbours.list) {
+    const wanted = all.get(address) ?? [];
+    // Who is asked something was found, or is lost to more than a few.
+    if (asked < LEAST || answered > 0 || observed.servers.get(address) !== undefined) continue;
+    // Others who ask for it look for something else there.
+    if (wanted.some(({ asker }) => observed.clients.get(asker) === undefined)) continue;
+    const late = wanted.reduce((sum, each) => sum + each.late, 0);
+    const lookups = wanted.reduce((sum, each) => sum + each.late + each.otherwise, 0);
+    if (late < LEAST || late < MOST * lookups) continue;
+    const chance = wanted.reduce((sum, each) => sum + each.late * Math.log(each.chance), 0);
+    if (Math.exp(choices(lookups, late) + chance) > CHANCE_MAX) continue;
+    const askers = new Set(wanted.map(({ asker }) => asker));
+    return {
+      severity: 'warning',
+      confidence: 0.6,
+      seen: [
+        `${address}: asked for on the local network (ARP, neighbour discovery), ${times(asked)}, and nobody answered.`,
+        `${late} of ${lookups} lookups of the ${askers.size === 1 ? 'client that asks' : `${askers.size} clients that ask`} for it begin when such a request has been in vain for a second. No query goes there, so that none is lost.`,
+      ],
+      why: `By these times ${address} is the first name server of the clients. Before a query leaves, its sender has to know the hardware address of the next host; for up to three seconds nobody says to have it, the query is dropped where it was made, and the program asks its next name server.`,
+      fix: [
+        `Take ${address} out of the resolv.conf of the clients (nameserver lines; kubelet’s clusterDNS, dnsConfig), or bring back who had it.`,
+        find(address),
+      ],
+      prove: `cat /etc/resolv.conf in a client; ip neigh show ${address}: FAILED or INCOMPLETE; ndots query NAME @${address}`,
+      disproved: `${address} is in no resolv.conf of the clients, and something else on them asks for it`,
+      exchanges: observed.begunLate.filter(({ client }) => askers.has(client.address)),
+    };
+  }
+  return null;
 }
 
 const enlarge =

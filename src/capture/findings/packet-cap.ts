@@ -1,6 +1,7 @@
 /** A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers have. */
 import type { Observations } from '../evidence/observations.ts';
-import type { Second, ServerView } from '../evidence/server-view.ts';
+import type { RateHistory } from '../evidence/rates.ts';
+import type { ServerView } from '../evidence/server-view.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 import { oneLosesAlone, sparesKnown } from './table-full.ts';
 
@@ -14,9 +15,14 @@ const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 /** Replies that take longer come from a server that is behind with its work, milliseconds. */
 const SLOW_MS = 150;
 
+/** Seconds are full in which so much is asked, of a server by all and by one client. */
+const FULL = { all: 60, one: 15 };
+
 interface Limit {
   readonly rate: number;
   readonly seen: string;
+  /** Whom it hits; null: everybody. */
+  readonly clients: ReadonlySet<string> | null;
 }
 
 /** Replies stay at one rate while queries go beyond it. */
@@ -33,9 +39,12 @@ export const packetCap: Rule = {
     for (const server of busy) {
       // What is late before it is lost waits in a queue.
       if (server.isOutOfBreath) continue;
-      const found = plateauOf(server, observed) ?? bucketOf(server, observed);
+      const found =
+        plateauOf(server, observed) ?? bucketOf(server, observed) ?? ofEachClient(server, observed);
       if (found === null) continue;
-      const losses = claims.openTo(server.address);
+      const losses = claims
+        .openTo(server.address)
+        .filter(({ client }) => found.clients?.has(client.address) ?? true);
       if (losses.length < 20) continue;
       claims.take(losses);
       const aws = found.rate > 900 && found.rate < 1100;
@@ -77,14 +86,53 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
   // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for those before it.
   const line = lines.get(address)?.line ?? null;
   if (server.quantile(0.5) > SLOW_MS && line !== null && line.correlation > 0.5) return null;
+  const plateau = plateauIn(history, FULL.all);
+  if (plateau === null) return null;
+  const { rate, seconds, most } = plateau;
+  return {
+    rate,
+    seen: `${address} gave ${rate.toFixed(0)} replies in each of ${seconds} seconds, while up to ${most} queries a second were asked.`,
+    clients: null,
+  };
+}
+
+/** What each client is allowed for itself: others are answered meanwhile, so that the sum is no plateau. */
+function ofEachClient({ address }: ServerView, { clients }: Observations): Limit | null {
+  const limited = clients.list.flatMap((client) => {
+    const rates = client.servers.get(address)?.rates ?? null;
+    const plateau = rates === null ? null : plateauIn(rates.history, FULL.one);
+    return plateau === null ? [] : [{ client: client.address, ...plateau }];
+  });
+  const [first] = limited;
+  if (first === undefined) return null;
+  const { rate, seconds, most } = first;
+  const others =
+    limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : '';
+  return {
+    rate,
+    seen: `${address} gave ${first.client} ${rate.toFixed(0)} replies in each of ${seconds} seconds, while it asked up to ${most} times a second.${others}`,
+    clients: new Set(limited.map(({ client }) => client)),
+  };
+}
+
+interface Plateau {
+  /** Replies a second, and in how many seconds. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** The most that was asked in one. */
+  readonly most: number;
+}
+
+/** @param least what is asked in a full second */
+function plateauIn(history: RateHistory, least: number): Plateau | null {
   // Whole seconds in which something was lost, without the edges of the burst.
-  const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= 60).slice(1, -1);
+  const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
   if (full.length < 3) return null;
   const replied = spreadOf(full.map(([, second]) => second.replied));
   const { mean: rate } = replied;
   const asked = full.reduce((sum, [, second]) => sum + second.asked, 0) / full.length;
-  const least = Math.min(...full.map(([, second]) => second.asked));
-  if (asked < 1.15 * rate || least < rate) return null;
+  const fewest = Math.min(...full.map(([, second]) => second.asked));
+  if (asked < 1.15 * rate || fewest < rate) return null;
   const isSteady = rate >= 50 && replied.deviation <= 0.06 * rate;
   if (!isSteady && !isSteadierThanChance(full)) return null;
   // Below the limit nothing is lost.
@@ -93,10 +141,10 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
       second.asked < 0.9 * rate && second.lost > 0.1 * second.asked && second.lost > 3,
   );
   if (below.length > 1) return null;
-  const most = Math.max(...full.map(([, second]) => second.asked));
   return {
     rate,
-    seen: `${address} gave ${rate.toFixed(0)} replies in each of ${full.length} seconds, while up to ${most} queries a second were asked.`,
+    seconds: full.length,
+    most: Math.max(...full.map(([, second]) => second.asked)),
   };
 }
 
@@ -104,7 +152,7 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
  * Whether the number of replies is steadier from second to second than chance, query by query, would have it, and than a fixed
  * share of what is asked: as a low limit is.
  */
-function isSteadierThanChance(seconds: readonly (readonly [number, Second])[]): boolean {
+function isSteadierThanChance(seconds: RateHistory): boolean {
   if (seconds.length < LOW.seconds) return false;
   const { mean: rate, deviation } = spreadOf(seconds.map(([, { replied }]) => replied));
   if (rate < LOW.rate) return false;
@@ -135,5 +183,6 @@ function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
   return {
     rate,
     seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
+    clients: null,
   };
 }

@@ -171,7 +171,7 @@ function areOfManyKinds(
     new Set(
       [...addresses].flatMap((address) => {
         const best = clients.get(address)?.recognition.best ?? null;
-        return best !== null && best.confidence >= SURE ? best.kind : [];
+        return best !== null && best.either >= SURE ? best.kind : [];
       }),
     );
   const theirs = kindsOf(cut);

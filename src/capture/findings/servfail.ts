@@ -57,6 +57,8 @@ export const clusterServfail: Rule = {
   },
 };
 
+/** Where nothing of outside is answered, so many of all failures come at once if they are remembered. */
+const AT_ONCE = 0.7;
 /** A smaller share of all queries hardly anybody notices. */
 const FELT = 0.01;
 
@@ -90,10 +92,14 @@ export const stuckServfail: Rule = {
     const keys = new Set(names);
     const fine = othersFine(observed, stuck);
     const before = stuck.filter(({ outcomes }) => outcomes.found > 0).length;
-    if (fine === 0 && before === 0 && !isUpstreamFine(observed, behind))
-      return excluded('names that go to an upstream fail all of them, and all the time');
-    for (const name of names) claims.names.add(name);
     const times = stuck.reduce((sum, { quickFailures }) => sum + quickFailures, 0);
+    if (fine === 0 && !isUpstreamFine(observed, behind)) {
+      if (before === 0)
+        return excluded('names that go to an upstream fail all of them, and all the time');
+      if (times < AT_ONCE * ofOutside(observed).servfail)
+        return excluded('all names that go to an upstream fail, and many not at once');
+    }
+    for (const name of names) claims.names.add(name);
     return {
       code: this.code,
       title: this.title,
@@ -117,6 +123,14 @@ export const stuckServfail: Rule = {
     };
   },
 };
+
+/** What became of queries for names of outside. */
+function ofOutside({ names, domains }: Observations): Outcomes {
+  const sum = noOutcomes();
+  for (const { name, outcomes } of names.list)
+    if (!domains.isOfCluster(name)) addOutcomes(sum, outcomes);
+  return sum;
+}
 
 /** Queries for other names of outside that were answered while these failed. */
 function othersFine({ ways }: Observations, stuck: readonly NameView[]): number {

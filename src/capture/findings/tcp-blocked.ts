@@ -251,7 +251,7 @@ function tooLarge(truncated: readonly SeenExchange[]): string {
 
 function kindOf({ recognition }: ClientView): string {
   const best = recognition.best;
-  return best !== null && best.confidence >= SURE ? best.kind : '';
+  return best !== null && best.either >= SURE ? best.kind : '';
 }
 
 /** glibc, Go and c-ares ask by TCP for whatever is truncated. */

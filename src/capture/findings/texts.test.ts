@@ -20,16 +20,94 @@ async function first(packets: readonly Captured[]): Promise<Finding> {
 }
 
 /** A neighbour solicitation (RFC 4861). */
-function solicitation(target: string): Uint8Array {
+function solicitation(target: string, from = 'fd00:77::1'): Uint8Array {
   const address = parseAddress(target)!;
   return ip(
-    { from: 'fd00:77::1', to: 'ff02::1:ff00:2' },
+    { from, to: 'ff02::1:ff00:2' },
     58,
     Uint8Array.from([135, 0, 0, 0, 0, 0, 0, 0, ...address]),
   );
 }
 
+/** That somebody has the address. */
+function advertisement(target: string, to: string): Uint8Array {
+  const body = Uint8Array.from([136, 0, 0, 0, 0, 0, 0, 0, ...parseAddress(target)!]);
+  return ip({ from: target, to }, 58, body);
+}
+
+/** Two programs look up a name now and then, at such times; what they ask is answered. */
+const lookupsAt = (times: readonly number[]): Captured[][] =>
+  times.flatMap((ms, i) =>
+    ['A', 'AAAA'].map((type, half) =>
+      asked(
+        ms + half * 0.03,
+        ends(`fd00:77::${7 + (i % 2)}`, 31_000 + i, SERVICE),
+        `${names[i % 5]!}.`,
+        2 * i + half,
+        { type },
+      ),
+    ),
+  );
+
+/** The kernel of a program asks three times for an address, a second apart, and then says that nobody has it. */
+const inVain = (ms: number, i: number): Captured[] =>
+  [0, 1005, 2020].map((afterMs) =>
+    at(ms + afterMs, solicitation(NEIGHBOUR, `fd00:77::${7 + (i % 2)}`)),
+  );
+
+/** Times in no order that goes by seconds. */
+const begins = Array.from({ length: 14 }, (_, i) => 500 + i * 2170 + ((i * 733) % 900));
+
 describe('what findings say', () => {
+  test('programs whose first name server nobody on the link has begin their lookups seconds late: no query is lost, and they are warned', async () => {
+    const packets = inOrder([
+      ...begins.map((ms, i) => inVain(ms, i)),
+      ...lookupsAt(begins.map((ms) => ms + 3050)),
+    ]);
+    const { code, severity, confidence, seen, fix, exchanges } = await first(packets);
+    assert.equal(code, 'ND3015');
+    assert.equal(severity, 'warning');
+    assert.ok(confidence < 0.7, `${confidence}`);
+    assert.match(seen[0]!, new RegExp(`^${NEIGHBOUR}: asked for on the local network`));
+    assert.match(seen[1]!, /^14 of 14 lookups of the 2 clients/);
+    assert.match(fix[0]!, /nameserver/);
+    assert.deepEqual([...new Set(exchanges.map(({ client }) => client.address))].toSorted(), [
+      'fd00:77::7',
+      'fd00:77::8',
+    ]);
+  });
+
+  test('who asks the link for an address that nobody has, be it all the time, and looks names up at other times, has no dead name server', async () => {
+    const everySecond = Array.from({ length: 40 }, (_, i) => inVain(i * 3030, i)).flat();
+    const stranger = Array.from({ length: 60 }, (_, i) =>
+      at(i * 1000, solicitation('fd00:77::99', 'fd00:77::42')),
+    );
+    // One of those who ask is no program that looks names up, though the others do so when the kernel gives up.
+    const both = begins.flatMap((ms, i) => [
+      ...inVain(ms, i),
+      at(ms, solicitation(NEIGHBOUR, 'fd00:77::42')),
+    ]);
+    for (const [probes, times] of [
+      [everySecond, begins],
+      [stranger, begins],
+      [both, begins.map((ms) => ms + 3050)],
+      // Who is answered at last was not there for a while.
+      [
+        [
+          ...begins.flatMap((ms, i) => inVain(ms, i)),
+          at(40_000, advertisement(NEIGHBOUR, 'fd00:77::7')),
+        ],
+        begins.map((ms) => ms + 3050),
+      ],
+    ] as const) {
+      const { findings } = await examine(inOrder([probes, ...lookupsAt(times)]));
+      assert.deepEqual(
+        findings.map(({ code }) => code).filter((code) => code === 'ND3015'),
+        [],
+      );
+    }
+  });
+
   test('a neighbour that is gone is the one that is asked for in vain, and not the service that is translated to it', async () => {
     const packets = Array.from({ length: 16 }, (_, i): Captured[] => {
       const query = udpPacket(

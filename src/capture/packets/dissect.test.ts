@@ -17,7 +17,7 @@ import {
   udpPacket,
   type Ends,
 } from '../../../test/kit/packets.ts';
-import { printAddress } from '../../base/ip.ts';
+import { parseAddress, printAddress } from '../../base/ip.ts';
 import { Dissector, type DissectCounts } from './dissect.ts';
 import { emptyFrame, LINK } from './frame.ts';
 import { Remarks } from './remarks.ts';
@@ -30,6 +30,8 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 interface Dissected {
   /** `from>to protocol message`. */
   readonly messages: readonly string[];
+  /** Their bytes as they passed, be they in the capture or not. */
+  readonly sizes: readonly number[];
   readonly path: readonly string[];
   readonly remarks: readonly string[];
   readonly counts: DissectCounts;
@@ -42,6 +44,7 @@ function dissect(
 ): Dissected {
   const remarks = new Remarks();
   const messages: string[] = [];
+  const sizes: number[] = [];
   const path: string[] = [];
   const peer = (head: Uint8Array, at: number, family: 4 | 6, port: number): string =>
     `${printAddress(head, at, family === 4 ? 4 : 16)}#${port}`;
@@ -50,6 +53,7 @@ function dissect(
       message({ head, addressesAt: at, family, sourcePort, targetPort, ...of }) {
         const size = family === 4 ? 4 : 16;
         const text = hex(of.bytes.subarray(of.start, of.end));
+        sizes.push(of.size);
         messages.push(
           `${peer(head, at, family, sourcePort)}>${peer(head, at + size, family, targetPort)} ${of.protocol} ${text}`,
         );
@@ -68,6 +72,7 @@ function dissect(
   dissector.end();
   return {
     messages,
+    sizes,
     path,
     remarks: remarks.list.map(({ text, count }) => `${count} ${text}`),
     counts: dissector.counts,
@@ -124,6 +129,22 @@ describe('packets', () => {
     const { messages, remarks } = dissect([parts[0]!, parts[2]!]);
     assert.deepEqual(messages, []);
     assert.deepEqual(remarks, ['1 fragments of a packet are missing']);
+  });
+
+  test('fragments of which the capture has only the beginning are one message, as long as it was, or miss one that never came', () => {
+    const whole = Buffer.concat([query, Buffer.alloc(2000, 1)]);
+    for (const each of [ends, ends6]) {
+      const parts = fragments(each, whole, 800, 77);
+      const all = dissect(parts, LINK.RAW, 256);
+      assert.equal(all.messages.length, 1);
+      assert.deepEqual(all.sizes, [whole.length]);
+      const [text = ''] = all.messages;
+      assert.ok(text.includes(hex(query)), 'its beginning');
+      assert.ok(text.length < 2 * 256 + 64, 'and nothing behind the first piece that was left out');
+      const part = dissect(parts.slice(0, -1), LINK.RAW, 256);
+      assert.deepEqual(part.messages, []);
+      assert.deepEqual(part.remarks, ['1 fragments of a packet are missing']);
+    }
   });
 
   test('messages of one TCP connection are read in any cutting and order of segments, each once', () => {
@@ -338,6 +359,46 @@ describe('packets', () => {
     const vxlan = ip(tunnel, 17, udp(tunnel, Buffer.concat([header, inner])));
     assert.deepEqual(dissect([vxlan]).messages, [seen]);
     assert.deepEqual(dissect([ip(tunnel, 4, udpPacket(ends, query))]).messages, [seen]);
+  });
+
+  test('who asks the local network for whom, and who answers, is told of', () => {
+    const told: string[] = [];
+    const dissector = new Dissector(
+      {
+        message: () => assert.fail(),
+        neighbour: (timeMs, isReply, bytes, at, size, fromAt) =>
+          void told.push(
+            `${timeMs} ${isReply} ${printAddress(bytes, at, size)} ${printAddress(bytes, fromAt, size)}`,
+          ),
+      },
+      new Remarks(),
+      new Set([53]),
+    );
+    const arp = (operation: number, from: number, to: number): Uint8Array =>
+      Uint8Array.from([
+        ...[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, operation],
+        ...[2, 0, 0, 0, 0, 2, 10, 244, 1, from, 0, 0, 0, 0, 0, 0, 10, 244, 1, to],
+      ]);
+    const solicited = Uint8Array.from([135, 0, 0, 0, 0, 0, 0, 0, ...parseAddress('fd00::99')!]);
+    const packets = [
+      arp(1, 5, 250),
+      arp(2, 250, 5),
+      linked(ip({ from: 'fd00::5', to: 'ff02::1' }, 58, solicited), LINK.ETHERNET),
+    ];
+    packets.forEach((bytes, index) => {
+      const frame = { ...emptyFrame(), number: index + 1, link: LINK.ETHERNET, bytes };
+      dissector.take({
+        ...frame,
+        end: bytes.length,
+        timeMs: index,
+        wireLength: bytes.length,
+      });
+    });
+    assert.deepEqual(told, [
+      '0 false 10.244.1.250 10.244.1.5',
+      '1 true 10.244.1.250 10.244.1.250',
+      '2 false fd00::99 fd00::5',
+    ]);
   });
 
   test('an unknown link type is told of once, with a count', () => {

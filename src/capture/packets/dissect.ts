@@ -25,6 +25,8 @@ export interface PassingMessage {
   bytes: Uint8Array;
   start: number;
   end: number;
+  /** Its bytes as it passed, of which the capture may have only the beginning; of TCP those that the capture has. */
+  size: number;
   /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
   head: Uint8Array;
@@ -58,11 +60,20 @@ export interface PathEvent {
 /** Who is told of what a capture holds. */
 export interface CaptureEvents {
   message(message: PassingMessage): void;
+  /** What has the form of a reply, over UDP and between ports of which none is a name server’s. */
+  elsewhere?(message: PassingMessage): void;
   path?(event: PathEvent): void;
   /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
   part?(): void;
-  /** An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP (RFC 826), neighbour discovery (RFC 4861). */
-  neighbour?(timeMs: number, isReply: boolean, bytes: Uint8Array, at: number, size: 4 | 16): void;
+  /** An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP (RFC 826), neighbour discovery (RFC 4861). At `fromAt`: the sender's. */
+  neighbour?(
+    timeMs: number,
+    isReply: boolean,
+    bytes: Uint8Array,
+    at: number,
+    size: 4 | 16,
+    fromAt: number,
+  ): void;
 }
 
 /** Counts of all that passed. */
@@ -112,7 +123,7 @@ export class Dissector {
     const bytes = new Uint8Array(0);
     const ends = { family: 4, head: bytes, addressesAt: 0, sourcePort: 0, targetPort: 0 } as const;
     this.#message = {
-      ...{ timeMs: 0, frame: 0, protocol: 'udp', bytes, start: 0, end: 0 },
+      ...{ timeMs: 0, frame: 0, protocol: 'udp', bytes, start: 0, end: 0, size: 0 },
       ...ends,
       ...{ ttl: 0, ipId: 0, port: 0, cut: false },
     };
@@ -161,7 +172,14 @@ export class Dissector {
     if (type === ETHER.ARP) {
       const isReply = bytes[at + 7] === 2;
       if (at + 28 <= end && bytes[at + 4] === 6 && bytes[at + 5] === 4)
-        this.#events.neighbour?.(this.#timeMs, isReply, bytes, at + (isReply ? 14 : 24), 4);
+        this.#events.neighbour?.(
+          this.#timeMs,
+          isReply,
+          bytes,
+          at + (isReply ? 14 : 24),
+          4,
+          at + 14,
+        );
       return;
     }
     if (type !== ETHER.IPV4 && type !== ETHER.IPV6) {
@@ -201,13 +219,31 @@ export class Dissector {
       const inner = VXLAN.has(target) || target === GENEVE;
       if (inner && depth < DEPTH_MAX) this.#tunnel(packet, target, depth);
       else if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
-      else this.counts.other++;
+      else {
+        this.counts.other++;
+        if (isReply(bytes, at + 8, packet.end)) {
+          const size = packet.end + packet.missing - at - 8;
+          this.#fill(
+            packet,
+            'udp',
+            bytes,
+            at + 8,
+            packet.end,
+            size,
+            source,
+            target,
+            packet.missing > 0,
+          );
+          this.#events.elsewhere?.(this.#message);
+        }
+      }
       return;
     }
     const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
     const end = length >= 8 ? Math.min(packet.end, at + length) : packet.end;
     const cut = packet.missing > 0 || at + length > packet.end;
-    this.#give(packet, 'udp', bytes, at + 8, end, source, target, cut);
+    const size = length >= 8 ? length - 8 : packet.end + packet.missing - at - 8;
+    this.#give(packet, 'udp', bytes, at + 8, end, size, source, target, cut);
   }
 
   /** Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers, too. */
@@ -256,7 +292,8 @@ export class Dissector {
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
       this.#streams.push(key, segment, this.#frame, (message, cut) => {
-        this.#give(packet, 'tcp', message, 0, message.length, source, target, cut);
+        const size = message.length;
+        this.#give(packet, 'tcp', message, 0, size, size, source, target, cut);
       });
     }
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame);
@@ -269,7 +306,10 @@ export class Dissector {
     const [type, code] = [bytes[at]!, bytes[at + 1]!];
     if (family === 6 && (type === SOLICITATION || type === ADVERTISEMENT)) {
       if (at + 24 <= end)
-        this.#events.neighbour?.(this.#timeMs, type === ADVERTISEMENT, bytes, at + 8, 16);
+        this.#events.neighbour?.(
+          ...([this.#timeMs, type === ADVERTISEMENT, bytes, at + 8, 16] as const),
+          packet.addressesAt,
+        );
       return;
     }
     const tooBig = family === 4 ? type === 3 && code === 4 : type === 2;
@@ -304,6 +344,7 @@ export class Dissector {
     bytes: Uint8Array,
     start: number,
     end: number,
+    size: number,
     source: number,
     target: number,
     cut: boolean,
@@ -313,6 +354,21 @@ export class Dissector {
       return;
     }
     this.counts.messages++;
+    this.#fill(packet, protocol, bytes, start, end, size, source, target, cut);
+    this.#events.message(this.#message);
+  }
+
+  #fill(
+    packet: IpPacket,
+    protocol: 'udp' | 'tcp',
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    size: number,
+    source: number,
+    target: number,
+    cut: boolean,
+  ): void {
     const message = this.#message;
     message.timeMs = this.#timeMs;
     message.frame = this.#frame;
@@ -320,6 +376,7 @@ export class Dissector {
     message.bytes = bytes;
     message.start = start;
     message.end = end;
+    message.size = size;
     message.family = packet.family;
     message.head = packet.head;
     message.addressesAt = packet.addressesAt;
@@ -329,8 +386,13 @@ export class Dissector {
     message.ipId = packet.id;
     message.port = this.#port;
     message.cut = cut;
-    this.#events.message(message);
   }
+}
+
+/** Whether it may be a reply of DNS to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
+function isReply(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start < 17) return false;
+  return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;
 }
 
 function keyOf({ head, addressesAt, family }: IpPacket, source: number, target: number): string {

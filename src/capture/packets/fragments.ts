@@ -14,10 +14,19 @@ const PIECE = 256;
 /** As Linux waits for the rest (net.ipv4.ipfrag_time). */
 const WAIT_MS = 30_000;
 
+/** What one fragment carries. */
+interface Piece {
+  readonly offset: number;
+  /** As far as the capture has them. */
+  readonly bytes: Uint8Array;
+  /** Bytes on the wire. */
+  readonly size: number;
+}
+
 interface Incomplete {
   readonly sinceMs: number;
   readonly frame: number;
-  readonly pieces: { readonly offset: number; readonly bytes: Uint8Array }[];
+  readonly pieces: Piece[];
   /** Memory that the pieces take. */
   held: number;
   /** Bytes of the whole; -1 until the last fragment has come. */
@@ -48,8 +57,9 @@ export class Fragments {
       this.#incomplete.set(key, whole);
       if (this.#incomplete.size > this.#most || this.#held > TOTAL_MAX) this.#makeRoom();
     }
-    const end = offset + packet.end - packet.at;
-    if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX || packet.missing > 0) {
+    const size = packet.end - packet.at + packet.missing;
+    const end = offset + size;
+    if (end > PACKET_MAX || whole.pieces.length >= PIECES_MAX) {
       this.#forget(key, whole);
       this.#remarks.add('a fragmented packet cannot be put together', `frame ${frame}`);
       return false;
@@ -58,19 +68,18 @@ export class Fragments {
     if (!whole.pieces.some((piece) => piece.offset === offset)) {
       // A copy: a view would hold all that was read from the file with it.
       const piece = new Uint8Array(packet.bytes.subarray(packet.at, packet.end));
-      whole.pieces.push({ offset, bytes: piece });
+      whole.pieces.push({ offset, bytes: piece, size });
       whole.held += piece.length + PIECE;
       this.#held += piece.length + PIECE;
     }
     if (!more) whole.length = end;
     if (whole.length < 0 || !isComplete(whole)) return false;
     this.#forget(key, whole);
-    const bytes = new Uint8Array(whole.length);
-    for (const piece of whole.pieces)
-      bytes.set(piece.bytes.subarray(0, Math.max(0, whole.length - piece.offset)), piece.offset);
+    const bytes = beginning(whole);
     packet.bytes = bytes;
     packet.at = 0;
     packet.end = bytes.length;
+    packet.missing = whole.length - bytes.length;
     packet.offset = 0;
     packet.more = false;
     return true;
@@ -110,14 +119,27 @@ export class Fragments {
 /** The remark on a packet whose rest never came. */
 const MISSING_FRAGMENT = 'fragments of a packet are missing';
 
+/** Whether every fragment has come, be it that the capture has only the beginning of some. Leaves the pieces in order. */
 function isComplete({ pieces, length }: Incomplete): boolean {
   pieces.sort((one, other) => one.offset - other.offset);
   let reached = 0;
-  for (const { offset, bytes } of pieces) {
+  for (const { offset, size } of pieces) {
     if (offset > reached) return false;
-    reached = Math.max(reached, offset + bytes.length);
+    reached = Math.max(reached, offset + size);
   }
   return reached >= length;
+}
+
+/** The bytes of the whole up to the first that the capture left out. */
+function beginning({ pieces, length }: Incomplete): Uint8Array {
+  const whole = new Uint8Array(length);
+  let reached = 0;
+  for (const { offset, bytes } of pieces) {
+    if (offset > reached) break;
+    whole.set(bytes.subarray(0, Math.max(0, length - offset)), offset);
+    reached = Math.max(reached, Math.min(length, offset + bytes.length));
+  }
+  return whole.subarray(0, reached);
 }
 
 function latin1(bytes: Uint8Array, from: number, to: number): string {

@@ -130,6 +130,7 @@ export class DnstapReader {
       bytes,
       start: 0,
       end: bytes.length,
+      size: bytes.length,
       family: size === 4 ? 4 : 6,
       head,
       addressesAt: 0,
