@@ -15,6 +15,9 @@ import {
 } from './matching.ts';
 import { RuleError, type ReplyRule, type Rule } from './rule.ts';
 
+/** What is no mistake as an expression either, so that none has to be read: most names. */
+const plainName = /^[\w.-]*$/;
+
 /**
  * `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do as `answer` says.
  * @throws RuleError
@@ -61,7 +64,7 @@ function questionRule(kind: MatchKind, from: string, to: string): QuestionRule {
   }
   const [left, right] = [absoluteText(from), absoluteText(to)];
   // CoreDNS reads the name as an expression, and so finds those who left out `regex`.
-  if (kind === 'exact') readPattern(right, 'name');
+  if (kind === 'exact' && !plainName.test(right)) readPattern(right, 'name');
   return { fits: nameMatch(kind, left), rename: renaming(kind, left, right) };
 }
 
