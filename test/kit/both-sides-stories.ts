@@ -206,6 +206,46 @@ export const bothSidesStories: readonly Story[] = [
       ]),
   },
   {
+    name: 'a DNS pod asks its upstream by TCP alone, which stops getting through: what it has in memory it answers, and new names it does not',
+    code: 'ND3011',
+    packets: () =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 300 }, (_, i) =>
+            asked(i * 90, ends('10.244.1.7', 31_000 + i), `${names[i % 7]!}.`, 300 + i),
+          ),
+          ...Array.from({ length: 90 }, (_, i) =>
+            asked(
+              i * 300 + 40,
+              ends('10.244.1.7', 51_000 + i),
+              `gone${i % 3}.example.net.`,
+              600 + i,
+              {
+                rcode: 3,
+              },
+            ),
+          ),
+          ...Array.from({ length: 6 }, (_, i) =>
+            [0, 5000].flatMap((afterMs) =>
+              asked(
+                9000 + i * 1500 + afterMs,
+                ends('10.244.1.7', 41_000 + i),
+                fresh(i % 3),
+                800 + i,
+                {
+                  tookMs: null,
+                },
+              ),
+            ),
+          ),
+          ...Array.from({ length: 12 }, (_, i): Captured[] => {
+            const syn = tcpPacket(ends(POD, 39_000 + i, UPSTREAM), 100, TCP.SYN);
+            return [0, 1000, 3000].map((afterMs) => at(9000 + i * 800 + afterMs, syn));
+          }),
+        ]),
+      ),
+  },
+  {
     name: 'a pod of both families asks the IPv6 address of the service first, for which the node has no rules, and then the other',
     code: 'ND3005',
     packets: () =>

@@ -435,4 +435,19 @@ export const partStories: readonly Story[] = [
         { seed },
       ),
   },
+  {
+    ...played(
+      'a policy cuts three pods off for a while: who asks decides, and not from which socket, and the sockets of others go on',
+      'ND3004',
+      () => [
+        ...forLong(),
+        ...pods('glibc', 3, { lookups: 26, everyMs: 1100, from: 120 }),
+        ...pods('c-ares', 2, { lookups: 120, everyMs: 220, from: 160 }),
+      ],
+      within(8000, 20_000, (passing) =>
+        /\.12\d$/.test(passing.client) ? { lost: true } : healthy(passing),
+      ),
+    ),
+    without: ['ND3003'],
+  },
 ];

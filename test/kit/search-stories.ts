@@ -73,4 +73,28 @@ export const searchStories: readonly Story[] = [
     ),
     without: ['ND2003'],
   },
+  {
+    ...played(
+      'queries with EDNS are dropped: names of one search domain are asked for by clients that have it alone',
+      'ND4009',
+      () => [
+        ...pods('glibc', 6, { lookups: 60, everyMs: 300, names: ['db', 'backend'] }),
+        ...pods('go', 3, {
+          lookups: 8,
+          everyMs: 1500,
+          from: 40,
+          names: ['db.shop.svc.cluster.local', 'backend.shop.svc.cluster.local'],
+          resolvConf:
+            'nameserver 10.96.0.10\nsearch corp.example\noptions ndots:1 timeout:1 attempts:1\n',
+        }),
+      ],
+      (passing) => (isGo(passing.client) ? { lost: true } : healthy(passing)),
+    ),
+    without: ['ND2003'],
+  },
 ];
+
+/** Go asks with EDNS, glibc without. */
+function isGo(client: string): boolean {
+  return Number(client.split('.')[3]) >= 40;
+}

@@ -2,6 +2,7 @@
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { isFailure, lossRate } from '../evidence/outcomes.ts';
 import type { Kind, ServerView } from '../evidence/server-view.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   excluded,
   listed,
@@ -102,11 +103,27 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
 }
 
 /** Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use it lose what they ask so. */
-function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations): boolean {
+function isDeaf(
+  { address, edns, plain }: ServerView,
+  { clients }: Pick<Observations, 'clients'>,
+): boolean {
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));
   const users = theirs.filter(({ withEdns }) => withEdns > 0);
   return theirs.some(asksBoth) || (users.length >= 2 && users.length < theirs.length - 1);
+}
+
+/** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */
+export function goByEdns(
+  { servers, clients }: Observations,
+  losses: readonly SeenExchange[],
+): boolean {
+  if (losses.some(({ udpSize }) => udpSize === 0)) return false;
+  const asked = new Set(losses.map(({ server }) => server.address));
+  return [...asked].every((address) => {
+    const server = servers.get(address);
+    return server !== undefined && isDeaf(server, { clients });
+  });
 }
 
 /** Whether some client is answered by the server without EDNS, and never with it. */

@@ -4,6 +4,7 @@ import type { Observations } from '../evidence/observations.ts';
 import { isLost, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { deadNames, type DeadNames } from './dead-names.ts';
+import { goByEdns } from './dropped-edns.ts';
 import { failingWalks, isAllBelow } from './failing-walks.ts';
 import {
   clock,
@@ -57,6 +58,7 @@ export const searchDomainFails: Rule = {
       // What is lost for another reason says nothing of the domain.
       if (sum.lost >= 0.5 * bad && losses.length < 0.5 * Math.min(sum.lost, LOSSES_MAX)) continue;
       if (othersGoToo(observed, losses, own)) continue;
+      if (losses.length > 0 && goByEdns(observed, losses)) continue;
       claims.take(losses);
       for (const name of names) claims.names.add(name);
       const exchanges = observed.affected.flatMap((lookup) =>

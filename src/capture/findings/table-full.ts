@@ -18,6 +18,8 @@ const EXPECTED_MIN = 5;
 const EXPECTED_SURE = 8;
 /** The same, of known sockets between the first and the last moment: clients that wait leave few moments. */
 const EXPECTED_THROUGHOUT = 20;
+/** Replies that are under way when it begins, milliseconds. */
+const AMID_MS = 100;
 /** So many sockets of other clients, opened meanwhile and answered, show that one client alone loses. */
 const OTHERS_MIN = 10;
 /** No larger a share of these is lost. */
@@ -96,7 +98,7 @@ export const tableFull: Rule = {
  * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
-  if (!askTheSame(observed)) return null;
+  if (!askTheSame(observed) || goesByClient(observed)) return null;
   const all = observed.newSockets.throughout;
   if (
     all.fresh.asked >= NEW_MIN &&
@@ -150,6 +152,27 @@ export function oneLosesAlone({ losses, flows }: Observations): boolean {
       ),
   );
   return clients.size === 1 && spared.length >= OTHERS_MIN;
+}
+
+/**
+ * Whether those who lose what their new sockets ask have no socket either that goes on, while the new sockets of others are answered: then
+ * who asks decides, and not from which socket.
+ */
+function goesByClient({ losses, flows }: Observations): boolean {
+  const { fresh, fromMs, toMs } = freshLosses(losses, flows);
+  const clients = new Set(fresh.map(({ client }) => client.address));
+  const servers = new Set(fresh.map(({ server }) => server.address));
+  let [hit, goOn, spared, lost] = [0, 0, 0, 0];
+  for (const server of servers)
+    for (const { client, firstMs, firstReplyMs, lastAnsweredMs, lost: missing } of flows.to(server)) {
+      const isNew = firstMs >= fromMs && firstMs <= toMs;
+      if (!clients.has(client)) {
+        if (isNew) spared++;
+        if (isNew && missing > 0) lost++;
+      } else if (isNew && missing > 0) hit++;
+      else if (isNew || (firstReplyMs < fromMs && lastAnsweredMs > fromMs + AMID_MS)) goOn++;
+    }
+  return spared >= OTHERS_MIN && lost === 0 && goOn <= SPARED_SHARE * hit;
 }
 
 /** Whether the sockets that are answered meanwhile ask those servers that new ones do not reach: else they say nothing. */

@@ -181,6 +181,7 @@ function blockedBy(
     prove: `ndots query ${exchanges[0]?.name ?? 'kubernetes.default.svc.cluster.local.'} @${servers[0]} +tcp`,
     disproved: 'that query is answered from the client’s network',
     exchanges,
+    ...(exchanges.length === 0 && { affected: [...clients] }),
   };
 }
 
