@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
+import { problemsIn } from '../../base/problem.ts';
 import { algorithmNamed, SignedExchange, type SigningKey } from '../../net/tsig.ts';
 import { OPCODE, RCODE, typeNumber } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeMessage, type Message } from '../../wire/message.ts';
@@ -249,6 +250,11 @@ describe('tsig', () => {
       writeFileSync(join(folder, 'keys'), text);
       await assert.rejects(makeWorld(corefile, { folder }), message);
     }
+    writeFileSync(join(folder, 'keys'), `key a { secret ${secret}; };`);
+    await assert.rejects(
+      makeWorld(`. {\n tsig {\nsecret a ${secret}\nsecrets keys\n }\n}`, { folder }),
+      (error) => /key "a\." redefined/.test(String(problemsIn(error)?.[0]?.message)),
+    );
     rmSync(join(folder, 'keys'));
     await assert.rejects(makeWorld(corefile, { folder }), /cannot be read/);
   });

@@ -1,5 +1,5 @@
 /** `tsig`: queries are signed with keys, and so are their replies (RFC 8945). */
-import type { Problem } from '../../base/problem.ts';
+import { Problem } from '../../base/problem.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -199,7 +199,13 @@ function keysOf(
   for (const file of files) {
     for (const key of readKeyFile(path(file), 'tsig', broken)) {
       const name = printName(key.name);
-      if (names.has(name)) throw new Error(`plugin/tsig: key "${name}" redefined by ${file}`);
+      if (names.has(name))
+        throw new Problem({
+          code: 'directive-value',
+          text: `plugin/tsig: key "${name}" redefined`,
+          hint: `${path(file)} holds a key of a name that there is already.`,
+          remedy: 'Keep one of them, or give the other a name of its own.',
+        });
       names.add(name);
       keys.push(key);
     }
