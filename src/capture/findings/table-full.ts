@@ -164,7 +164,9 @@ function goesByClient({ losses, flows }: Observations): boolean {
   const servers = new Set(fresh.map(({ server }) => server.address));
   let [hit, goOn, spared, lost] = [0, 0, 0, 0];
   for (const server of servers)
-    for (const { client, firstMs, firstReplyMs, lastAnsweredMs, lost: missing } of flows.to(server)) {
+    for (const { client, firstMs, firstReplyMs, lastAnsweredMs, lost: missing } of flows.to(
+      server,
+    )) {
       const isNew = firstMs >= fromMs && firstMs <= toMs;
       if (!clients.has(client)) {
         if (isNew) spared++;
