@@ -17,8 +17,9 @@ export function differ({ text, theirs, ours }: Verdicts): boolean {
   // Of two `etcd` CoreDNS reads one.
   const both = /^\s*etcd [^]*^\s*etcd /m.test(text);
   if (both && ours.every((line) => line.includes('plugin/etcd: '))) return false;
-  // Behind a brace that is missing or too much, every line means something else.
+  // Behind a brace that is missing, too much, or on the next line, every line means something else.
   return (
+    !/^\s*\{ +\S/m.test(text) &&
     !ours.some((line) => braces.test(line)) &&
     !ours.every((line) => refusedHere.some((says) => says.test(line)))
   );
@@ -56,6 +57,8 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   // Words without effect.
   { says: /plugin\/etcd: /, in: /^\s*(?:debug|stubzones|upstream) /m },
   { says: /invalid URL escape/, in: /etcd/ },
+  // Types in lower case.
+  { says: /expect legal QTYPE/, in: /^\s*(?:allow|block|filter|drop) type [^\n]*\b[a-z]+\b/m },
   // Types and classes without a name.
   { says: /invalid RR class TYPE\d+|invalid query class CLASS\d+/, in: /template/ },
   // A directive that a later one replaces, and an endpoint behind the first.
