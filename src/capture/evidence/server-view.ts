@@ -3,6 +3,7 @@ import { RCODE } from '../../wire/iana.ts';
 import { isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { countOutcome, noOutcomes, type Outcomes } from './outcomes.ts';
+import type { Rate } from './rates.ts';
 import { Standstills } from './standstills.ts';
 
 /** Seconds that are looked at one by one: two hours. */
@@ -27,12 +28,7 @@ const FIRST_BUCKET_MS = 0.1;
 export type Asking = Pick<SeenExchange, 'sentMs' | 'client' | 'server' | 'name'>;
 
 /** One second of one server. */
-export interface Second {
-  asked: number;
-  /** Replies that came in it. */
-  replied: number;
-  /** Of those asked in it. */
-  lost: number;
+export interface Second extends Rate {
   latencyMs: number;
   /** Sum of the natural logarithms of the latencies, milliseconds. */
   logMs: number;

@@ -103,10 +103,7 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
 }
 
 /** Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use it lose what they ask so. */
-function isDeaf(
-  { address, edns, plain }: ServerView,
-  { clients }: Pick<Observations, 'clients'>,
-): boolean {
+function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations): boolean {
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));
   const users = theirs.filter(({ withEdns }) => withEdns > 0);
@@ -114,15 +111,12 @@ function isDeaf(
 }
 
 /** Whether these lost queries all have EDNS, and their servers answer (nearly) none that has it. */
-export function goByEdns(
-  { servers, clients }: Observations,
-  losses: readonly SeenExchange[],
-): boolean {
+export function goByEdns(observed: Observations, losses: readonly SeenExchange[]): boolean {
   if (losses.some(({ udpSize }) => udpSize === 0)) return false;
   const asked = new Set(losses.map(({ server }) => server.address));
   return [...asked].every((address) => {
-    const server = servers.get(address);
-    return server !== undefined && isDeaf(server, { clients });
+    const server = observed.servers.get(address);
+    return server !== undefined && isDeaf(server, observed);
   });
 }
 

@@ -47,11 +47,10 @@ export function failingWalks(
   const names = new Set(failures.map(({ name }) => name));
   if (failures.length < LEAST.queries || names.size < LEAST.names) return null;
   if (lookups.length < LEAST.lookups || failures.length < FAILS * own.length) return null;
-  const others = lookups.flatMap((lookup) => nextOutside(lookup, observed, isBelow));
+  const next = lookups.map((lookup) => nextOutside(lookup, observed, isBelow));
+  const others = next.flat();
   const isAnswered = (each: SeenExchange): boolean => each.ending === 'answered' && !isBad(each);
-  const goOn = lookups.filter((lookup) =>
-    nextOutside(lookup, observed, isBelow).some(isAnswered),
-  ).length;
+  const goOn = next.filter((exchanges) => exchanges.some(isAnswered)).length;
   if (goOn < LEAST.goOn || others.filter(isBad).length > OTHERS * others.length) return null;
   return { failures, names, lookups: lookups.length, goOn };
 }

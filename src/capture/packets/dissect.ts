@@ -307,7 +307,11 @@ export class Dissector {
     if (family === 6 && (type === SOLICITATION || type === ADVERTISEMENT)) {
       if (at + 24 <= end)
         this.#events.neighbour?.(
-          ...([this.#timeMs, type === ADVERTISEMENT, bytes, at + 8, 16] as const),
+          this.#timeMs,
+          type === ADVERTISEMENT,
+          bytes,
+          at + 8,
+          16,
           packet.addressesAt,
         );
       return;
