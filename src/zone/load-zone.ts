@@ -39,6 +39,7 @@ export type ZoneThreadResult =
 /**
  * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is read in a thread of its own, so that neither the time nor the memory which
  * that takes is anybody else's.
+ * @param inTurn runs the reading by a thread, and may let it wait for others
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(
@@ -46,8 +47,11 @@ export async function loadZone(
   origin: WireName,
   clock: Clock,
   unless: number | null,
+  inTurn: <T>(run: () => Promise<T>) => Promise<T> = (run) => run(),
 ): Promise<ZoneFileResult> {
-  if (statSync(path).size >= THREAD_FROM) return inThread({ path, origin, unless }, clock);
+  const byThread = (): Promise<ZoneFileResult> =>
+    inTurn(() => inThread({ path, origin, unless }, clock));
+  if (statSync(path).size >= THREAD_FROM) return byThread();
   const { readZoneFile, ZoneTooLarge } = await import('./zone-file.ts');
   try {
     return await readZoneFile(path, origin, clock, unless, {
@@ -55,7 +59,7 @@ export async function loadZone(
       records: THREAD_FROM_RECORDS,
     });
   } catch (error) {
-    if (error instanceof ZoneTooLarge) return inThread({ path, origin, unless }, clock);
+    if (error instanceof ZoneTooLarge) return byThread();
     throw error;
   }
 }

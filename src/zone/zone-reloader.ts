@@ -34,7 +34,11 @@ export class ZoneReloader {
   /** By zone: what the file looked like when it was read last. */
   readonly #stamps = new Map<string, string>();
   readonly #metrics: ZoneMetrics;
+  /** The end of what is read in slices by this thread, and of what threads of their own read: one file at a time of each kind. */
   #busy: Promise<void> = Promise.resolve();
+  #busyThread: Promise<unknown> = Promise.resolve();
+  /** Zones that are being read again. */
+  readonly #reading = new Set<string>();
 
   constructor(parts: ZoneReloaderParts) {
     this.#parts = parts;
@@ -55,29 +59,49 @@ export class ZoneReloader {
     return { problems, missing };
   }
 
-  /** Reads those zones again whose files have changed, one after the other; those that are not known yet, too. */
-  refresh(sources: readonly ZoneSource[]): Promise<void> {
+  /**
+   * Reads those zones again whose files have changed, one after the other; those that are not known yet, too. One that takes a thread
+   * holds up only others of its kind, and is not read twice at a time.
+   * @returns resolves when all have been read
+   */
+  async refresh(sources: readonly ZoneSource[]): Promise<void> {
+    const slow: Promise<void>[] = [];
     this.#busy = this.#busy.then(async () => {
-      for (const source of sources) await this.#refresh(source);
+      for (const source of sources) {
+        const { zone } = source;
+        if (this.#reading.has(zone)) continue;
+        this.#reading.add(zone);
+        const { promise: isSlow, resolve: goOn } = Promise.withResolvers<void>();
+        const done = this.#refresh(source, (run) => {
+          goOn();
+          const turn = this.#busyThread.then(run);
+          this.#busyThread = turn.catch(() => undefined);
+          return turn;
+        }).finally(() => this.#reading.delete(zone));
+        slow.push(done);
+        await Promise.race([done, isSlow]);
+      }
     });
-    return this.#busy;
+    await this.#busy;
+    await Promise.all(slow);
   }
 
   /** The zone is no longer looked after. */
   forget(zone: string): void {
     this.#stamps.delete(zone);
+    this.#reading.delete(zone);
     this.#parts.publisher.remove(zone);
     this.#metrics.records.with(zone).set(0);
   }
 
-  async #refresh(source: ZoneSource): Promise<void> {
+  async #refresh(source: ZoneSource, inTurn: InTurn): Promise<void> {
     const { zone, path, byTime } = source;
     const { log, publisher } = this.#parts;
     const stamp = fileStamp(path);
     if (stamp !== null && stamp === this.#stamps.get(zone)) return;
     const serial = publisher.packed(zone)?.serial ?? null;
     const known = publisher.has(zone);
-    const { problems, missing, taken } = await this.#read(source, byTime ? null : serial);
+    const { problems, missing, taken } = await this.#read(source, byTime ? null : serial, inTurn);
     if (missing !== null) {
       log.error(`Failed to open zone "${zone}" in "${path}": ${whyFailed(missing)}`);
     }
@@ -91,6 +115,7 @@ export class ZoneReloader {
   async #read(
     { zone, path }: ZoneSource,
     unless: number | null,
+    inTurn?: InTurn,
   ): Promise<{
     readonly problems: readonly Problem[];
     readonly missing: Error | null;
@@ -100,7 +125,15 @@ export class ZoneReloader {
     const { clock, log, publisher } = this.#parts;
     const stamp = fileStamp(path);
     try {
-      const { packed, problems, warnings } = await loadZone(path, parseName(zone), clock, unless);
+      const { packed, problems, warnings } = await loadZone(
+        path,
+        parseName(zone),
+        clock,
+        unless,
+        inTurn,
+      );
+      const isForgotten = inTurn !== undefined && !this.#reading.has(zone);
+      if (isForgotten) return { problems: [], missing: null, taken: null };
       if (stamp !== null) this.#stamps.set(zone, stamp);
       for (const warning of warnings) log.warning(warning.print());
       if (packed === null) return { problems, missing: null, taken: null };
@@ -128,6 +161,8 @@ function tooMuch(path: string): Problem {
     hint: 'Some line of it is most likely very long, or its $GENERATE and $INCLUDE make too much.',
   });
 }
+
+type InTurn = <T>(run: () => Promise<T>) => Promise<T>;
 
 /** Metrics of zones, each by the name of its zone: records and serial of what is served, versions taken, versions refused. */
 export interface ZoneMetrics {

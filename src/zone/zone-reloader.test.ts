@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { systemClock } from '../base/clock.ts';
+import { makeLog, pluginLog } from '../base/log.ts';
+import { SharedRegistry } from '../metrics/shared-registry.ts';
+import { ZonePublisher } from './zone-publisher.ts';
+import { ZoneReloader, type ZoneSource } from './zone-reloader.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-zone-reloader-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const head = '$TTL 60\n@ SOA ns h 1 100 10 1000 5\n@ NS ns\n';
+
+/** A zone file that takes a thread, or not. */
+function source(zone: string, text: string): ZoneSource {
+  const path = join(folder, zone);
+  writeFileSync(path, head + text);
+  return { zone, path, byTime: false };
+}
+
+function make(): { readonly reloader: ZoneReloader; readonly publisher: ZonePublisher } {
+  const publisher = new ZonePublisher(
+    (() => ({ publish: () => undefined, close: () => undefined })) as never,
+    systemClock,
+  );
+  const log = pluginLog(
+    makeLog(() => undefined),
+    'file',
+  );
+  const parts = {
+    publisher,
+    clock: systemClock,
+    log,
+    metrics: new SharedRegistry(() => undefined),
+  };
+  return { reloader: new ZoneReloader(parts), publisher };
+}
+
+const large = source('large.', '$GENERATE 0-99999 h$ A 192.0.2.1\n');
+const small = source('small.', 'www A 192.0.2.1\n');
+
+test('a zone that takes long to be read holds up no other one', async () => {
+  const { reloader, publisher } = make();
+  const all = reloader.refresh([large, small]);
+  while (publisher.packed('small.') === null) await new Promise((go) => setTimeout(go, 5));
+  assert.equal(publisher.packed('large.'), null);
+  // Nor is it read twice at a time, whoever asks again.
+  await reloader.refresh([large, small]);
+  assert.equal(publisher.packed('large.'), null);
+  await all;
+  assert.equal(publisher.packed('large.')?.records, 100_002);
+});
+
+test('a zone that is forgotten while it is read does not come back', async () => {
+  const { reloader, publisher } = make();
+  const all = reloader.refresh([large]);
+  await new Promise((go) => setTimeout(go, 20));
+  reloader.forget('large.');
+  await all;
+  assert.equal(publisher.has('large.'), false);
+});
