@@ -91,6 +91,10 @@ function follow(): Followed {
   };
   const nothing = { set: () => undefined, add: () => undefined };
   const metric = { with: () => nothing };
+  const lines = pluginLog(
+    makeLog((line) => log.push(line)),
+    'secondary',
+  );
   const parts: FollowedZoneParts = {
     zone: 'example.org.',
     primaries: [
@@ -101,10 +105,8 @@ function follow(): Followed {
     publisher,
     clock,
     random: seededRandom(1),
-    log: pluginLog(
-      makeLog((line) => log.push(line)),
-      'secondary',
-    ),
+    log: lines,
+    failures: lines,
     maxBytes: 1e6,
     memory: new ZoneMemory(nothing).allow(1e9),
     turns: new PrimaryTurns(clock, 32, nothing),

@@ -15,6 +15,7 @@ import type { ZoneMetrics } from '../../zone/zone-reloader.ts';
 import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 import type { PrimaryTurns } from './primary-turns.ts';
+import type { FailureLog } from './failure-lines.ts';
 import { NoRoom, type Arrival, type ZoneMemory } from './zone-memory.ts';
 
 /** The longest pause between tries to get a zone for the first time. */
@@ -60,6 +61,8 @@ export interface FollowedZoneParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Where transfers that fail are told of. */
+  readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
    * Looks at a version before it is taken. @returns runs once it has been
@@ -156,7 +159,7 @@ export class FollowedZone {
 
   /** @returns why no primary was reached; null: the zone is as it is there */
   async #ask(): Promise<string | null> {
-    const { log, zone, primaries, metrics, turns } = this.#parts;
+    const { failures, zone, primaries, metrics, turns } = this.#parts;
     let failure = 'there is none';
     for (const server of primaries) {
       const where = printHostPort(server.host, server.port);
@@ -167,8 +170,8 @@ export class FollowedZone {
         failure = (error as Error).message;
         if (this.#abort.signal.aborted) return failure;
         const text = `Failed to transfer \`${zone}' from "${where}": ${failure}`;
-        if (this.#isStarting) log.info(text);
-        else log.error(text);
+        if (this.#isStarting) failures.info(text);
+        else failures.error(text);
       }
     }
     metrics.failures.with(zone).add(1);
@@ -284,11 +287,11 @@ export class FollowedZone {
 
   /** @param failure why no primary was reached; null: one was */
   #pause(failure: string | null): number {
-    const { log, random, zone } = this.#parts;
+    const { failures, random, zone } = this.#parts;
     if (this.#packed === null) {
       const pause = Math.round(this.#backoff.fail());
       if (!this.#isStarting)
-        log.warning(
+        failures.warning(
           `All '${zone}' masters failed to transfer, retrying in ${pause}ms: ${failure ?? 'there is none'}`,
         );
       return pause;

@@ -87,6 +87,8 @@ export const secondary: Plugin = definePlugin({
     const { MemberZones } = await import('./member-zones.ts');
     const { clock, random, log } = context;
     const { PrimaryTurns } = await import('./primary-turns.ts');
+    const { FailureLines } = await import('./failure-lines.ts');
+    const failures = new FailureLines(clock, log);
     const metrics = {
       ...zoneMetrics(context.metrics),
       fallbacks: context.metrics.counter(
@@ -146,6 +148,7 @@ export const secondary: Plugin = definePlugin({
         clock,
         random,
         log,
+        failures,
         metrics,
         accept,
       };
@@ -179,6 +182,7 @@ export const secondary: Plugin = definePlugin({
     context.onStop(() => {
       for (const zone of followed.values()) zone.stop();
       members.stop();
+      failures.stop();
     });
   },
 

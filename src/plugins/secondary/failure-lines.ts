@@ -1,0 +1,54 @@
+/** Lines about transfers that fail, of all zones together. */
+import type { Clock, Timer } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+
+/** Lines of a minute. */
+const LINES = 200;
+const MINUTE_MS = 60_000;
+
+/** Lines of the log that say what failed. */
+export type FailureLog = Pick<Log, 'info' | 'warning' | 'error'>;
+
+/**
+ * Hands on two hundred lines a minute, and says how many more there were: a catalog may name ten thousand zones, and when their primary is
+ * gone each of them fails every ten seconds.
+ */
+export class FailureLines implements FailureLog {
+  readonly #clock: Clock;
+  readonly #log: FailureLog;
+  #timer: Timer | null = null;
+  #lines = 0;
+
+  constructor(clock: Clock, log: FailureLog) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  info(text: string): void {
+    if (this.#admits()) this.#log.info(text);
+  }
+
+  warning(text: string): void {
+    if (this.#admits()) this.#log.warning(text);
+  }
+
+  error(text: string): void {
+    if (this.#admits()) this.#log.error(text);
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  #admits(): boolean {
+    this.#timer ??= this.#clock.after(MINUTE_MS, () => {
+      this.#timer = null;
+      if (this.#lines > LINES)
+        this.#log.warning(
+          `${this.#lines - LINES} more lines about transfers that failed; ndots_zone_reload_failures_total counts them by zone`,
+        );
+      this.#lines = 0;
+    });
+    return ++this.#lines <= LINES;
+  }
+}
