@@ -13,7 +13,7 @@ import { buildStarter, Starter } from '../coredns/starter.ts';
 import { writeExampleFiles } from '../kit/beside/example-files.ts';
 import { changedCorefile } from '../kit/beside/mistakes.ts';
 import { differ } from '../kit/beside/refusals.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 
 /**

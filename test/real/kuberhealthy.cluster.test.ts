@@ -11,7 +11,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster, type User } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { noReporter, reporterProgram } from '../kit/kuberhealthy-client/client.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 interface Variable {
   readonly name: string;
@@ -115,7 +115,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     env: NodeJS.ProcessEnv = {},
     user: User = 'kuberhealthy',
   ): Promise<{ child: Child; port: number }> {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const child = start(
       'ndots',
       [

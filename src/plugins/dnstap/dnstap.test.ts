@@ -7,7 +7,7 @@ import { after, afterEach, describe, test } from 'node:test';
 import { connect as connectTls, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DnstapCollector, DnstapReader, until } from '../../../test/kit/dnstap-collector.ts';
 import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
-import { freePorts } from '../../../test/kit/serve-process.ts';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
 import { Authority } from '../../base/certificates.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -354,7 +354,7 @@ describe('dnstap over TLS', () => {
   });
 
   test('sinks that never shake hands are bounded, hold up nobody, nor the end', async () => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const files = { cert: Buffer.from(testCertificate), key: Buffer.from(testKey), ca: null };
     const into = new Incoming(tlsAt(port, true), files, false, systemClock, log);
     closing.push(into);
@@ -379,7 +379,7 @@ describe('dnstap over TLS', () => {
   });
 
   test('a certificate that has been renewed is used after a reload', async (t) => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const authority = Authority.make('dnstap test');
     const identities = ['one', 'two'].map((name) =>
       authority.issue(name, ['127.0.0.1'], new Date(Date.now() + 3600_000), Date.now()),
