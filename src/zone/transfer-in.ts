@@ -127,6 +127,13 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
   };
 }
 
+/**
+ * What surrounds the records of a message: header, question, signature, bytes. What a message has beyond it counts as records, and
+ * so do as many bytes of one that has none as `MESSAGE_LEAST`: else a primary could send for ever.
+ */
+const MESSAGE_AROUND = 512;
+const MESSAGE_LEAST = 16;
+
 /** Takes the records of a message. @returns whether it was the last one @throws Error */
 function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
   const from = new Reader(bytes, 0, bytes.length);
@@ -146,6 +153,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
     from.u16();
   }
   if (first && answers === 0) throw new Error('the reply has no records');
+  const least = to.bytes + Math.max(MESSAGE_LEAST, bytes.length - MESSAGE_AROUND);
   for (; answers > 0; answers--) {
     const owner = from.wireName();
     const type = from.u16();
@@ -156,6 +164,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
     const data = plainData(from, type, length);
     if (to.take(owner, type, ttl, data)) return true;
   }
+  to.takesAtLeast(least);
   return to.isComplete;
 }
 
@@ -189,20 +198,27 @@ class IncomingZone {
     this.#claim = claim;
   }
 
-  /** One SOA record that is not newer is all: nothing has changed. */
   get isComplete(): boolean {
-    if (this.#state === 'end') return true;
-    const old = this.#old;
-    return this.#records === 1 && old !== null && !isNewer(this.#serial, old.serial);
+    return this.#state === 'end';
+  }
+
+  /** Bytes of the records that have come. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What has come counts as so many bytes. @throws Error if there are too many */
+  takesAtLeast(bytes: number): void {
+    this.#bytes = Math.max(this.#bytes, bytes);
+    if (this.#bytes > this.#maxBytes)
+      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
   }
 
   /** @returns whether it was the last record @throws Error */
   take(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
     this.#records++;
     const size = owner.length + 10 + data.length;
-    this.#bytes += size;
-    if (this.#bytes > this.#maxBytes)
-      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
+    this.takesAtLeast(this.#bytes + size);
     this.#claim(size);
     const isSoa = type === TYPE.SOA;
     // Every SOA record of a transfer says where a part of it begins: one of another name says nothing.
@@ -213,8 +229,10 @@ class IncomingZone {
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
         this.#serial = serialIn(data);
         this.#soa = { owner, ttl, data };
-        this.#state = 'second';
-        return false;
+        // What is not newer says that nothing has changed, whatever follows.
+        this.#state =
+          this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
+        return this.isComplete;
       case 'second':
         // A second SOA record at once begins differences (RFC 1995 section 4).
         if (isSoa && this.#old !== null && serialIn(data) !== this.#serial) {

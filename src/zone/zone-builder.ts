@@ -32,7 +32,11 @@ export class ZoneBuilder {
   readonly #recordAt = new Growing();
   readonly #log = new GrowingBytes();
   #slots = new Uint32Array(1024);
-  #hasAlias = new Set<number>();
+  /** The CNAME record of each node that has one, and nodes that have what keeps them from having one. */
+  readonly #aliases = new Map<number, number>();
+  readonly #noAliases = new Set<number>();
+  /** The SOA record. */
+  #soa = NONE;
   #hasNs = false;
   #serial = -1;
 
@@ -69,9 +73,9 @@ export class ZoneBuilder {
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
       // The same one once more ends what dig prints of a transfer.
-      if (this.#serial >= 0)
-        return this.#holds(this.#first.at(node), type, data) ? 'twice' : 'second-soa';
+      if (this.#serial >= 0) return this.#is(this.#soa, data) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
+      this.#soa = this.#recordAt.length;
     }
     if (type === TYPE.NS && node === 0) this.#hasNs = true;
     const refusal = this.#conflict(node, type, data);
@@ -94,18 +98,19 @@ export class ZoneBuilder {
     return suffixAt(folded, this.#origin, owner.length);
   }
 
-  /** Looks through what the node has already, which is little but for large RRsets. */
+  /** Looks through what the node has already once at most, whatever comes how often. */
   #conflict(node: number, type: number, data: Uint8Array): Refusal | null {
-    const first = this.#first.at(node);
-    if (type === TYPE.CNAME) {
-      if (this.#hasAlias.has(node)) {
-        return this.#holds(first, type, data) ? 'twice' : 'second-alias';
-      }
-      for (let at = first; at !== NONE; at = this.#next.at(at)) {
-        if (!besideAlias.has(this.#typeOf(at))) return 'alias-and-other';
-      }
-      this.#hasAlias.add(node);
-    } else if (this.#hasAlias.has(node) && !besideAlias.has(type)) return 'alias-and-other';
+    const alias = this.#aliases.get(node);
+    if (type !== TYPE.CNAME)
+      return alias !== undefined && !besideAlias.has(type) ? 'alias-and-other' : null;
+    if (alias !== undefined) return this.#is(alias, data) ? 'twice' : 'second-alias';
+    if (this.#noAliases.has(node)) return 'alias-and-other';
+    for (let at = this.#first.at(node); at !== NONE; at = this.#next.at(at)) {
+      if (besideAlias.has(this.#typeOf(at))) continue;
+      this.#noAliases.add(node);
+      return 'alias-and-other';
+    }
+    this.#aliases.set(node, this.#recordAt.length);
     return null;
   }
 
@@ -113,12 +118,9 @@ export class ZoneBuilder {
     return this.#log.readU16(this.#recordAt.at(record));
   }
 
-  #holds(first: number, type: number, data: Uint8Array): boolean {
-    for (let at = first; at !== NONE; at = this.#next.at(at)) {
-      const where = this.#recordAt.at(at);
-      if (this.#log.readU16(where) === type && this.#log.equals(where + 8, data)) return true;
-    }
-    return false;
+  /** Whether this is the data of the record. */
+  #is(record: number, data: Uint8Array): boolean {
+    return this.#log.equals(this.#recordAt.at(record) + 8, data);
   }
 
   /** The node of a name whose part before the origin ends at `end`; made if there is none. */
@@ -282,22 +284,20 @@ export class ZoneBuilder {
     if (all.length > 1) all.sort((a, b) => setOf(a) - setOf(b) || a.covered - b.covered);
     for (let i = 0; i < all.length;) {
       const type = setOf(all[i]!);
-      const records: Uint8Array[] = [];
-      const signatures: Uint8Array[] = [];
+      const records = new DistinctData();
+      const signatures = new DistinctData();
       let ttl = 0xffff_ffff;
       for (; i < all.length && setOf(all[i]!) === type; i++) {
         const { at, covered } = all[i]!;
         const data = bytes.subarray(at + 8, at + 8 + this.#log.readU16(at + 6));
-        const list = covered < 0 ? records : signatures;
-        if (list.length < SAME_MAX && list.some((one) => Buffer.compare(one, data) === 0)) continue;
-        list.push(data);
+        if (!(covered < 0 ? records : signatures).add(data)) continue;
         // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
         ttl = Math.min(ttl, this.#log.readU32(at + 2));
       }
       to.u16(type);
       to.u32(ttl);
-      packList(to, records);
-      packList(to, signatures);
+      packList(to, records.list);
+      packList(to, signatures.list);
     }
   }
 }
@@ -307,10 +307,38 @@ export class ZoneBuilder {
  * a second copy would be. Smaller blocks would not be untouched.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/** Up to so many records of an RRset are looked at for being the same. */
-const SAME_MAX = 1000;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
+
+/** Data of the records of an RRset, each once (RFC 2181 section 5). */
+class DistinctData {
+  readonly list: Uint8Array[] = [];
+  #known: Set<string> | null = null;
+
+  /** @returns whether it was not there yet */
+  add(data: Uint8Array): boolean {
+    const { list } = this;
+    if (list.length < FEW) {
+      if (list.some((one) => Buffer.compare(one, data) === 0)) return false;
+    } else {
+      this.#known ??= new Set(list.map(keyOf));
+      const key = keyOf(data);
+      if (this.#known.has(key)) return false;
+      if (this.#known.size < KNOWN_MAX) this.#known.add(key);
+    }
+    list.push(data);
+    return true;
+  }
+}
+
+/** So many are compared one by one. */
+const FEW = 8;
+/** So many of an RRset are remembered: more would take much memory, and no reply has room for them. */
+const KNOWN_MAX = 1000;
+
+function keyOf(data: Uint8Array): string {
+  return Buffer.from(data.buffer, data.byteOffset, data.length).toString('latin1');
+}
 
 /** The type of the RRset that a record belongs to: signatures belong to what they cover. */
 function setOf({ type, covered }: { type: number; covered: number }): number {
