@@ -385,7 +385,7 @@ export class Pairing {
     // Otherwise it will be seen whether the client takes it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
-      this.#finish(exchange, 'answered');
+      this.#finishAll(asked, 'answered');
     }
     return true;
   }
