@@ -35,6 +35,7 @@ async function from(
   records: string,
   known: PackedZone | null = old,
   goesOn: (socket: Socket, id: number) => void = () => undefined,
+  maxBytes = MOST_BYTES,
 ): Promise<Transferred> {
   const primary = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -49,7 +50,7 @@ async function from(
   const terms = {
     idleMs: 300,
     totalMs: 5000,
-    maxBytes: MOST_BYTES,
+    maxBytes,
     claim: () => undefined,
     id: 7,
     key: null,
@@ -186,4 +187,26 @@ test('what is not newer than what is known ends a transfer at once', async () =>
     assert.equal(found.packed, null);
     assert.equal(found.serial, serial);
   }
+});
+
+test('differences of more than a hundred thousand records are not taken: the whole zone takes less memory', async () => {
+  const many = (socket: Socket, id: number): void => {
+    const one = framed(id, 'h A 192.0.2.7\n'.repeat(500));
+    for (let i = 0; i < 101_000; i += 500) socket.write(one);
+  };
+  await assert.rejects(
+    from(soa(2) + soa(1) + soa(2), old, many, 1e9),
+    /differences of more than 100000 records/,
+  );
+});
+
+test('a zone with a name of more than 65536 records is not taken', async () => {
+  const many = (socket: Socket, id: number): void => {
+    const one = framed(id, 'www A 192.0.2.7\n'.repeat(512));
+    for (let i = 0; i < 129; i++) socket.write(one);
+  };
+  await assert.rejects(
+    from(soa(2), null, many, 1e9),
+    /www\.example\.org\. has more than 65536 records/,
+  );
 });

@@ -19,7 +19,7 @@ import { GrowingBytes } from './growing.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
 import { isNewer } from './serial.ts';
-import { serialIn, ZoneBuilder } from './zone-builder.ts';
+import { NAME_RECORDS_MAX, serialIn, ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 
 /** What came of asking a primary for a zone. */
@@ -127,6 +127,11 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
   };
 }
 
+/** Records that differences may have: these are kept one by one, the whole zone is not. */
+const DIFFERENCE_RECORDS_MAX = 100_000;
+/** The same, bytes. */
+const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
+
 /**
  * What surrounds the records of a message: header, question, signature, bytes. What a message has beyond it counts as records, and
  * so do as many bytes of one that has none as `MESSAGE_LEAST`: else a primary could send for ever.
@@ -224,6 +229,7 @@ class IncomingZone {
     // Every SOA record of a transfer says where a part of it begins: one of another name says nothing.
     if (isSoa && !isSameName(owner, this.#origin))
       throw new Error(`the SOA record is that of ${printName(owner)}`);
+    if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
     switch (this.#state) {
       case 'start':
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
@@ -270,6 +276,13 @@ class IncomingZone {
     }
   }
 
+  #boundDifferences(): void {
+    if (this.#records > DIFFERENCE_RECORDS_MAX)
+      throw new Error(`differences of more than ${DIFFERENCE_RECORDS_MAX} records`);
+    if (this.#bytes > DIFFERENCE_BYTES_MAX)
+      throw new Error(`differences of more than ${DIFFERENCE_BYTES_MAX} bytes`);
+  }
+
   #whole(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
     if (type === TYPE.SOA) {
       if (serialIn(data) !== this.#serial) throw new Error('the zone changed during the transfer');
@@ -279,6 +292,8 @@ class IncomingZone {
     const refusal = this.#builder!.add(owner, type, ttl, data);
     // Other primaries put glue of other zones beside; what they have is theirs to mend.
     if (refusal === 'soa-below-apex') throw new Error(`${printName(owner)} has an SOA record`);
+    if (refusal === 'too-many')
+      throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
     return false;
   }
 

@@ -17,21 +17,21 @@ function costs(task: () => void): number {
   return process.cpuUsage(before).user / 1000;
 }
 
-test('a record that a large RRset has a hundred thousand times is there once, and finding that out is quick', () => {
+test('a record that a large RRset has thousands of times is there once, and finding that out is quick', () => {
   const builder = new ZoneBuilder(origin);
-  for (let i = 0; i < 200_000; i++) builder.add(name, TYPE.A, 60, address(Math.min(i, 998)));
+  for (let i = 0; i < 65_536; i++) builder.add(name, TYPE.A, 60, address(Math.min(i, 998)));
   const spent = costs(() => {
     const zone = new ZoneData(builder.pack());
     assert.ok(zone.data.length < 10_000);
   });
-  assert.ok(spent < 1500, `${spent} ms`);
+  assert.ok(spent < 700, `${spent} ms`);
 });
 
 test('thousands of aliases at a name that has thousands of records take time in proportion to both', () => {
   const key = Uint8Array.of(0, 0, 0, 0);
   for (const other of [TYPE.KEY, TYPE.A]) {
     const builder = new ZoneBuilder(origin);
-    for (let i = 0; i < 100_000; i++) builder.add(name, TYPE.KEY, 60, key);
+    for (let i = 0; i < 60_000; i++) builder.add(name, TYPE.KEY, 60, key);
     builder.add(name, other, 60, key);
     const spent = costs(() => {
       const refusals = new Set<string | null>();
@@ -42,4 +42,12 @@ test('thousands of aliases at a name that has thousands of records take time in 
     });
     assert.ok(spent < 1000, `${spent} ms`);
   }
+});
+
+test('a name has at most 65536 records: more are refused, and the others stay', () => {
+  const builder = new ZoneBuilder(origin);
+  for (let i = 0; i < 65_536; i++) assert.equal(builder.add(name, TYPE.A, 60, address(i)), null);
+  assert.equal(builder.add(name, TYPE.A, 60, address(65_536)), 'too-many');
+  assert.equal(builder.add(parseName('b.example.org.'), TYPE.A, 60, address(1)), null);
+  assert.equal(builder.records, 65_537);
 });

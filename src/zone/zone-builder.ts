@@ -1,5 +1,5 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { nextHash } from '../base/hash.ts';
+import { hashSeed, nextHash } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { Growing, GrowingBytes } from './growing.ts';
@@ -12,7 +12,11 @@ export type Refusal =
   | 'soa-below-apex'
   | 'alias-and-other'
   | 'second-alias'
-  | 'twice';
+  | 'twice'
+  | 'too-many';
+
+/** Records that a name may have: no reply has room for as many, and those of one name are looked at one by one. */
+export const NAME_RECORDS_MAX = 65_536;
 
 const NONE = 0xffff_ffff;
 /** Types that may stand beside a CNAME (RFC 4034 section 2.5, RFC 2535 section 2.3.5). */
@@ -21,12 +25,13 @@ const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KE
 /** Collects the records of one zone in any order, and packs them. Records cost little more here than packed. */
 export class ZoneBuilder {
   readonly #origin: WireName;
-  /** Per node: where its label stands, its parent, its first and its last record. Node 0 is the apex. */
+  /** Per node: where its label stands, its parent, its first and its last record, how many it has. Node 0 is the apex. */
   readonly #labels = new GrowingBytes();
   readonly #labelAt = new Growing();
   readonly #parents = new Growing();
   readonly #first = new Growing();
   readonly #last = new Growing();
+  readonly #counts = new Growing();
   /** Per record: the next one of its node, and where it stands: type, TTL, length, data. */
   readonly #next = new Growing();
   readonly #recordAt = new Growing();
@@ -80,6 +85,9 @@ export class ZoneBuilder {
     if (type === TYPE.NS && node === 0) this.#hasNs = true;
     const refusal = this.#conflict(node, type, data);
     if (refusal !== null) return refusal;
+    const count = this.#counts.at(node);
+    if (count >= NAME_RECORDS_MAX) return 'too-many';
+    this.#counts.set(node, count + 1);
     const record = this.#recordAt.push(this.#log.length);
     this.#next.push(NONE);
     this.#log.u16(type);
@@ -153,6 +161,7 @@ export class ZoneBuilder {
     this.#labelAt.push(labelAt);
     this.#first.push(NONE);
     this.#last.push(NONE);
+    this.#counts.push(0);
     return this.#parents.push(parent);
   }
 
@@ -313,7 +322,8 @@ const folded = new Uint8Array(NAME_MAX);
 /** Data of the records of an RRset, each once (RFC 2181 section 5). */
 class DistinctData {
   readonly list: Uint8Array[] = [];
-  #known: Set<string> | null = null;
+  /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
+  #known: Map<number, Uint8Array> | null = null;
 
   /** @returns whether it was not there yet */
   add(data: Uint8Array): boolean {
@@ -321,10 +331,11 @@ class DistinctData {
     if (list.length < FEW) {
       if (list.some((one) => Buffer.compare(one, data) === 0)) return false;
     } else {
-      this.#known ??= new Set(list.map(keyOf));
-      const key = keyOf(data);
-      if (this.#known.has(key)) return false;
-      if (this.#known.size < KNOWN_MAX) this.#known.add(key);
+      this.#known ??= new Map(list.map((one) => [hashOf(one), one]));
+      const hash = hashOf(data);
+      const other = this.#known.get(hash);
+      if (other === undefined) this.#known.set(hash, data);
+      else if (Buffer.compare(other, data) === 0) return false;
     }
     list.push(data);
     return true;
@@ -333,11 +344,11 @@ class DistinctData {
 
 /** So many are compared one by one. */
 const FEW = 8;
-/** So many of an RRset are remembered: more would take much memory, and no reply has room for them. */
-const KNOWN_MAX = 1000;
 
-function keyOf(data: Uint8Array): string {
-  return Buffer.from(data.buffer, data.byteOffset, data.length).toString('latin1');
+function hashOf(data: Uint8Array): number {
+  let hash = hashSeed();
+  for (const byte of data) hash = nextHash(hash, byte);
+  return hash;
 }
 
 /** The type of the RRset that a record belongs to: signatures belong to what they cover. */
