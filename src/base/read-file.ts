@@ -1,5 +1,5 @@
 /** Regular files and standard input, read within a limit: whole, or line by line. */
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { printBytes } from './limits.ts';
 
 /** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
@@ -47,6 +47,21 @@ export function readFileBytes(
 /** The same as text: UTF-8. */
 export function readFileText(path: string, maxBytes: number): string {
   return readFileBytes(path, maxBytes).toString('utf8');
+}
+
+/**
+ * The bytes of what a person named on a command line: a pipe, too, as the shell's `<(kubectl get …)` is one. It holds up the thread until the
+ * pipe's writer ends.
+ * @throws as `readFileBytes`
+ */
+export function readGivenBytes(path: string, maxBytes: number): Buffer {
+  if (!statSync(path).isFIFO()) return readFileBytes(path, maxBytes);
+  const handle = openSync(path, constants.O_RDONLY);
+  try {
+    return readToEnd(handle, 0, maxBytes, Buffer.allocUnsafe);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 /**
