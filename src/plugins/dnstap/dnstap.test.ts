@@ -458,6 +458,11 @@ describe('dnstap: the directive', () => {
     'dnstap dnstap.sock full 1024 2048',
     'dnstap listen tcp://127.0.0.1:0',
     'dnstap listen unix://listen.sock full',
+    // CoreDNS does not look at these words, and serves nobody over TLS without a certificate.
+    'dnstap a.sock fill',
+    'dnstap a.sock full 1 1 more',
+    'dnstap listen tls://:1',
+    'dnstap listen unix://listen.sock {\n tls nothing nowhere\n }',
     'dnstap listen tls://127.0.0.1:0 full {\n tls cert.pem key.pem cert.pem\n skipverify\n }',
   ]) {
     test(`taken: ${text.replaceAll('\n', '')}`, async () => {
@@ -478,12 +483,10 @@ describe('dnstap: the directive', () => {
     ['dnstap a.sock full 0 10', /must be between/],
     ['dnstap a.sock full x 10', /invalid MultipleTcpWriteBuf "x"/],
     ['dnstap a.sock full 10 y', /invalid MultipleQueue "y"/],
-    ['dnstap a.sock fill', /unknown word "fill"/],
     ['dnstap listen', /dnstap listen requires an endpoint argument/],
     ['dnstap tcp://127.0.0.1', /missing port in address/],
     ['dnstap a.sock {\n tls cert.pem key.pem\n }', /tls directive only valid for listeners/],
     ['dnstap listen tls://:1 {\n tls cert.pem\n }', /tls requires cert and key file paths/],
-    ['dnstap listen tls://:1', /TLS listener requires cert and key files/],
     ['dnstap listen tls://:1 {\n tls cert.pem gone.pem\n }', /could not load TLS cert/],
     ['dnstap listen tls://:1 {\n tls key.pem key.pem\n }', /could not load TLS cert/],
   ] as const) {
