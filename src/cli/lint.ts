@@ -1,7 +1,7 @@
 /** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
 import { existsSync } from 'node:fs';
 import { whyFailed } from '../base/why-failed.ts';
-import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { FILE_MAX, readFileText, readNamedText } from '../base/read-file.ts';
 import { atLeast, cannotLint, type Finding } from '../lint/finding.ts';
 import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
@@ -144,7 +144,7 @@ async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
 
 function readNamed(file: string): GivenFile {
   try {
-    return { file, text: readFileText(file, FILE_MAX.manifest), named: true };
+    return { file, text: readNamedText(file, FILE_MAX.manifest), named: true };
   } catch (error) {
     throw cannotLint('lint-unreadable', `cannot read ${file}: ${whyFailed(error)}`, {
       cause: error,

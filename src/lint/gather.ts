@@ -2,7 +2,7 @@
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { whyFailed } from '../base/why-failed.ts';
-import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
+import { FILE_MAX, readNamedBytes } from '../base/read-file.ts';
 import { cannotLint } from './finding.ts';
 
 /** A file that was read. */
@@ -88,7 +88,7 @@ function filesIn(folder: string, depth: number, above: ReadonlySet<string>): str
 function readText(file: string): { readonly text: string } | { readonly why: string } {
   let bytes: Buffer;
   try {
-    bytes = readFileBytes(file, FILE_MAX.manifest);
+    bytes = readNamedBytes(file, FILE_MAX.manifest);
   } catch (error) {
     return { why: whyFailed(error) };
   }
