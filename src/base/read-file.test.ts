@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { whyFailed } from './why-failed.ts';
-import { readFileLines, readFileText, readNamedText } from './read-file.ts';
+import { readFileLines, readFileText, readGivenBytes } from './read-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -30,6 +30,19 @@ describe('reading a file', () => {
     assert.throws(() => readFileText(at('pipe'), 100), { code: 'ENOTREG', message: /named pipe/ });
   });
 
+  test('a pipe that a person named is read to its end, within the bound', () => {
+    const script =
+      'import { readGivenBytes } from "./src/base/read-file.ts"; console.log(String(readGivenBytes(process.argv[1], 20)))';
+    const words = ['--input-type=module-typescript', '-e', script];
+    const read = (given: string) =>
+      spawnSync('bash', ['-c', `"$0" "$@" <(printf ${given})`, process.execPath, ...words], {
+        encoding: 'utf8',
+      });
+    assert.equal(read('größe').stdout, 'größe\n');
+    assert.match(read('x%.0s {1..30}').stderr, /EFBIG/);
+    assert.throws(() => readGivenBytes('/dev/zero', 100), { code: 'ENOTREG' });
+  });
+
   test('a device that never ends is refused, and so is a folder', () => {
     assert.throws(() => readFileText('/dev/zero', 100), { code: 'ENOTREG', message: /device/ });
     assert.throws(() => readFileText(folder, 100), { code: 'EISDIR' });
@@ -39,18 +52,6 @@ describe('reading a file', () => {
   test('the null device is an empty file', () => {
     assert.equal(readFileText('/dev/null', 100), '');
     assert.deepEqual([...readFileLines('/dev/null', 100)], []);
-  });
-
-  test('a named pipe that a person names, as <(…) of a shell is one, is read to its end', () => {
-    execFileSync('mkfifo', [at('named')]);
-    const write = (text: string): unknown =>
-      spawn('sh', ['-c', 'printf %s "$1" > "$2"', '-', text, at('named')], { stdio: 'ignore' });
-    write('größe');
-    assert.equal(readNamedText(at('named'), 100), 'größe');
-    write('x'.repeat(101));
-    assert.throws(() => readNamedText(at('named'), 100), { code: 'EFBIG' });
-    assert.throws(() => readNamedText('/dev/zero', 100), { code: 'ENOTREG' });
-    assert.equal(readNamedText(at('text'), 100), 'größe');
   });
 
   test('a file of the size allowed is read, one byte more is not', () => {

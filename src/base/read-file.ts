@@ -51,11 +51,11 @@ export function readFileText(path: string, maxBytes: number): string {
 }
 
 /**
- * Reads a file that a person has just named. A named pipe (`<(…)` of a shell) is read to its end, which holds up the
- * thread until its writer ends: only for whoever has nothing else to do.
+ * The bytes of what a person named on a command line: a pipe, too, as the shell's `<(kubectl get …)` is one. It holds up the thread until the
+ * pipe's writer ends.
  * @throws as `readFileBytes`
  */
-export function readNamedBytes(path: string, maxBytes: number): Buffer {
+export function readGivenBytes(path: string, maxBytes: number): Buffer {
   if (!statSync(path).isFIFO()) return readFileBytes(path, maxBytes);
   const handle = openSync(path, constants.O_RDONLY);
   try {
@@ -63,11 +63,6 @@ export function readNamedBytes(path: string, maxBytes: number): Buffer {
   } finally {
     closeSync(handle);
   }
-}
-
-/** The same as text: UTF-8. */
-export function readNamedText(path: string, maxBytes: number): string {
-  return readNamedBytes(path, maxBytes).toString('utf8');
 }
 
 /**

@@ -19,9 +19,12 @@ export interface Difference {
   readonly added: Uint8Array;
 }
 
+/** Records of one name are compared as sets as long as they have so many bytes. */
+const NAME_BYTES_MAX = 4 * 1024 * 1024;
+
 /**
  * The difference between two versions of a zone.
- * @returns null: it would take more than so many bytes
+ * @returns null: it would take more than so many bytes, or a name has too many to be compared
  */
 export function differenceOf(
   old: PackedZone,
@@ -54,8 +57,11 @@ export function differenceOf(
       // All of one name: those of both are compared as sets.
       const olds = new Map<string, Uint8Array>();
       const { node } = a;
+      let size = 0;
       while (moreA && a.node === node) {
         const bytes = recordBytes(before, a);
+        size += bytes.length;
+        if (size > NAME_BYTES_MAX) return null;
         olds.set(Buffer.from(bytes).toString('latin1'), bytes);
         moreA = a.next();
       }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { TYPE } from '../wire/iana.ts';
-import { writeMessage, type DnsRecord } from '../wire/message.ts';
+import { writeMessage, type Message } from '../wire/message.ts';
 import { parseName, printName } from '../wire/name.ts';
 import { parseZone } from '../wire/zone-text.ts';
 import type { PackedZone } from './packed-zone.ts';
@@ -14,23 +14,35 @@ import { ZoneData } from './zone-data.ts';
 const origin = 'example.org.';
 const MOST_BYTES = 10_000;
 
-/** Fetches the zone from a primary that sends these records, whatever it is asked. */
-async function from(records: string, known: PackedZone | null = old): Promise<Transferred> {
-  const answer: DnsRecord[] = [];
-  for (const record of parseZone(records, { file: 'primary', origin, ttl: 60 }))
-    answer.push(record);
+/** A message of a primary with these records, framed. */
+function framed(id: number, records: string, beside: Partial<Message> = {}): Buffer {
+  const message = writeMessage({
+    id,
+    flags: 0x8000,
+    rcode: 0,
+    question: [],
+    answer: [...parseZone(records, { file: 'primary', origin, ttl: 60 })],
+    authority: [],
+    additional: [],
+    edns: null,
+    ...beside,
+  });
+  return Buffer.of(message.length >> 8, message.length & 0xff, ...message);
+}
+
+/** Fetches the zone from a primary that sends these records, whatever it is asked, and then goes on as it is told. */
+async function from(
+  records: string,
+  known: PackedZone | null = old,
+  goesOn: (socket: Socket, id: number) => void = () => undefined,
+  maxBytes = MOST_BYTES,
+): Promise<Transferred> {
   const primary = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.on('data', (query: Buffer) => {
-      const parts = { question: [], authority: [], additional: [], edns: null };
-      const message = writeMessage({
-        id: query.readUInt16BE(2),
-        flags: 0x8000,
-        rcode: 0,
-        answer,
-        ...parts,
-      });
-      socket.write(Buffer.of(message.length >> 8, message.length & 0xff, ...message));
+      const id = query.readUInt16BE(2);
+      socket.write(framed(id, records));
+      goesOn(socket, id);
     });
   }).listen(0, '127.0.0.1');
   await once(primary, 'listening');
@@ -38,7 +50,7 @@ async function from(records: string, known: PackedZone | null = old): Promise<Tr
   const terms = {
     idleMs: 300,
     totalMs: 5000,
-    maxBytes: MOST_BYTES,
+    maxBytes,
     claim: () => undefined,
     id: 7,
     key: null,
@@ -142,4 +154,59 @@ test('a transfer that ends before its second SOA record, or is too large, makes 
   await assert.rejects(from(soa(2) + 'a A 192.0.2.2\n', null), /nothing came/);
   const large = Array.from({ length: 60 }, (_, i) => `h${i} TXT "${'x'.repeat(200)}"\n`).join('');
   await assert.rejects(from(soa(2) + large + soa(2)), /takes more than 10000 bytes/);
+});
+
+test('messages without end that bring no records, or little beside much else, are as large as they are', async () => {
+  const endless =
+    (next: (id: number) => Buffer) =>
+    (socket: Socket, id: number): void => {
+      const many = Buffer.concat(Array.from({ length: 50 }, () => next(id)));
+      const write = (): void => void socket.write(many, () => socket.writable && write());
+      write();
+    };
+  const a = { name: 'a.', type: TYPE.A, class: 1 };
+  const kinds = [
+    (id: number) => framed(id, ''),
+    (id: number) => framed(id, '', { question: Array.from({ length: 500 }, () => a) }),
+    (id: number) =>
+      framed(id, '@ NS ns.x.\n', {
+        authority: Array.from({ length: 500 }, () => ({
+          ...a,
+          ttl: 0,
+          data: { address: '10.0.0.1' },
+        })),
+      }),
+  ];
+  for (const kind of kinds)
+    await assert.rejects(from(soa(2), null, endless(kind)), /takes more than 10000 bytes/);
+});
+
+test('what is not newer than what is known ends a transfer at once', async () => {
+  for (const serial of [1, 0]) {
+    const found = await from(soa(serial) + 'a A 192.0.2.2\n');
+    assert.equal(found.packed, null);
+    assert.equal(found.serial, serial);
+  }
+});
+
+test('differences of more than a hundred thousand records are not taken: the whole zone takes less memory', async () => {
+  const many = (socket: Socket, id: number): void => {
+    const one = framed(id, 'h A 192.0.2.7\n'.repeat(500));
+    for (let i = 0; i < 101_000; i += 500) socket.write(one);
+  };
+  await assert.rejects(
+    from(soa(2) + soa(1) + soa(2), old, many, 1e9),
+    /differences of more than 100000 records/,
+  );
+});
+
+test('a zone with a name of more than 65536 records is not taken', async () => {
+  const many = (socket: Socket, id: number): void => {
+    const one = framed(id, 'www A 192.0.2.7\n'.repeat(512));
+    for (let i = 0; i < 129; i++) socket.write(one);
+  };
+  await assert.rejects(
+    from(soa(2), null, many, 1e9),
+    /www\.example\.org\. has more than 65536 records/,
+  );
 });

@@ -19,7 +19,7 @@ import { GrowingBytes } from './growing.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
 import { isNewer } from './serial.ts';
-import { serialIn, ZoneBuilder } from './zone-builder.ts';
+import { NAME_RECORDS_MAX, serialIn, ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 
 /** What came of asking a primary for a zone. */
@@ -127,6 +127,18 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
   };
 }
 
+/** Records that differences may have: these are kept one by one, the whole zone is not. */
+const DIFFERENCE_RECORDS_MAX = 100_000;
+/** The same, bytes. */
+const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * What surrounds the records of a message: header, question, signature, bytes. What a message has beyond it counts as records, and
+ * so do as many bytes of one that has none as `MESSAGE_LEAST`: else a primary could send for ever.
+ */
+const MESSAGE_AROUND = 512;
+const MESSAGE_LEAST = 16;
+
 /** Takes the records of a message. @returns whether it was the last one @throws Error */
 function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
   const from = new Reader(bytes, 0, bytes.length);
@@ -146,6 +158,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
     from.u16();
   }
   if (first && answers === 0) throw new Error('the reply has no records');
+  const least = to.bytes + Math.max(MESSAGE_LEAST, bytes.length - MESSAGE_AROUND);
   for (; answers > 0; answers--) {
     const owner = from.wireName();
     const type = from.u16();
@@ -156,6 +169,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
     const data = plainData(from, type, length);
     if (to.take(owner, type, ttl, data)) return true;
   }
+  to.takesAtLeast(least);
   return to.isComplete;
 }
 
@@ -189,32 +203,42 @@ class IncomingZone {
     this.#claim = claim;
   }
 
-  /** One SOA record that is not newer is all: nothing has changed. */
   get isComplete(): boolean {
-    if (this.#state === 'end') return true;
-    const old = this.#old;
-    return this.#records === 1 && old !== null && !isNewer(this.#serial, old.serial);
+    return this.#state === 'end';
+  }
+
+  /** Bytes of the records that have come. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What has come counts as so many bytes. @throws Error if there are too many */
+  takesAtLeast(bytes: number): void {
+    this.#bytes = Math.max(this.#bytes, bytes);
+    if (this.#bytes > this.#maxBytes)
+      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
   }
 
   /** @returns whether it was the last record @throws Error */
   take(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
     this.#records++;
     const size = owner.length + 10 + data.length;
-    this.#bytes += size;
-    if (this.#bytes > this.#maxBytes)
-      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
+    this.takesAtLeast(this.#bytes + size);
     this.#claim(size);
     const isSoa = type === TYPE.SOA;
     // Every SOA record of a transfer says where a part of it begins: one of another name says nothing.
     if (isSoa && !isSameName(owner, this.#origin))
       throw new Error(`the SOA record is that of ${printName(owner)}`);
+    if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
     switch (this.#state) {
       case 'start':
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
         this.#serial = serialIn(data);
         this.#soa = { owner, ttl, data };
-        this.#state = 'second';
-        return false;
+        // What is not newer says that nothing has changed, whatever follows.
+        this.#state =
+          this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
+        return this.isComplete;
       case 'second':
         // A second SOA record at once begins differences (RFC 1995 section 4).
         if (isSoa && this.#old !== null && serialIn(data) !== this.#serial) {
@@ -252,6 +276,13 @@ class IncomingZone {
     }
   }
 
+  #boundDifferences(): void {
+    if (this.#records > DIFFERENCE_RECORDS_MAX)
+      throw new Error(`differences of more than ${DIFFERENCE_RECORDS_MAX} records`);
+    if (this.#bytes > DIFFERENCE_BYTES_MAX)
+      throw new Error(`differences of more than ${DIFFERENCE_BYTES_MAX} bytes`);
+  }
+
   #whole(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
     if (type === TYPE.SOA) {
       if (serialIn(data) !== this.#serial) throw new Error('the zone changed during the transfer');
@@ -261,6 +292,8 @@ class IncomingZone {
     const refusal = this.#builder!.add(owner, type, ttl, data);
     // Other primaries put glue of other zones beside; what they have is theirs to mend.
     if (refusal === 'soa-below-apex') throw new Error(`${printName(owner)} has an SOA record`);
+    if (refusal === 'too-many')
+      throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
     return false;
   }
 

@@ -1,5 +1,5 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { nextHash } from '../base/hash.ts';
+import { hashSeed, nextHash } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { Growing, GrowingBytes } from './growing.ts';
@@ -12,7 +12,11 @@ export type Refusal =
   | 'soa-below-apex'
   | 'alias-and-other'
   | 'second-alias'
-  | 'twice';
+  | 'twice'
+  | 'too-many';
+
+/** Records that a name may have: no reply has room for as many, and those of one name are looked at one by one. */
+export const NAME_RECORDS_MAX = 65_536;
 
 const NONE = 0xffff_ffff;
 /** Types that may stand beside a CNAME (RFC 4034 section 2.5, RFC 2535 section 2.3.5). */
@@ -21,18 +25,23 @@ const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KE
 /** Collects the records of one zone in any order, and packs them. Records cost little more here than packed. */
 export class ZoneBuilder {
   readonly #origin: WireName;
-  /** Per node: where its label stands, its parent, its first and its last record. Node 0 is the apex. */
+  /** Per node: where its label stands, its parent, its first and its last record, how many it has. Node 0 is the apex. */
   readonly #labels = new GrowingBytes();
   readonly #labelAt = new Growing();
   readonly #parents = new Growing();
   readonly #first = new Growing();
   readonly #last = new Growing();
+  readonly #counts = new Growing();
   /** Per record: the next one of its node, and where it stands: type, TTL, length, data. */
   readonly #next = new Growing();
   readonly #recordAt = new Growing();
   readonly #log = new GrowingBytes();
   #slots = new Uint32Array(1024);
-  #hasAlias = new Set<number>();
+  /** The CNAME record of each node that has one, and nodes that have what keeps them from having one. */
+  readonly #aliases = new Map<number, number>();
+  readonly #noAliases = new Set<number>();
+  /** The SOA record. */
+  #soa = NONE;
   #hasNs = false;
   #serial = -1;
 
@@ -69,13 +78,16 @@ export class ZoneBuilder {
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
       // The same one once more ends what dig prints of a transfer.
-      if (this.#serial >= 0)
-        return this.#holds(this.#first.at(node), type, data) ? 'twice' : 'second-soa';
+      if (this.#serial >= 0) return this.#is(this.#soa, data) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
+      this.#soa = this.#recordAt.length;
     }
     if (type === TYPE.NS && node === 0) this.#hasNs = true;
     const refusal = this.#conflict(node, type, data);
     if (refusal !== null) return refusal;
+    const count = this.#counts.at(node);
+    if (count >= NAME_RECORDS_MAX) return 'too-many';
+    this.#counts.set(node, count + 1);
     const record = this.#recordAt.push(this.#log.length);
     this.#next.push(NONE);
     this.#log.u16(type);
@@ -94,18 +106,19 @@ export class ZoneBuilder {
     return suffixAt(folded, this.#origin, owner.length);
   }
 
-  /** Looks through what the node has already, which is little but for large RRsets. */
+  /** Looks through what the node has already once at most, whatever comes how often. */
   #conflict(node: number, type: number, data: Uint8Array): Refusal | null {
-    const first = this.#first.at(node);
-    if (type === TYPE.CNAME) {
-      if (this.#hasAlias.has(node)) {
-        return this.#holds(first, type, data) ? 'twice' : 'second-alias';
-      }
-      for (let at = first; at !== NONE; at = this.#next.at(at)) {
-        if (!besideAlias.has(this.#typeOf(at))) return 'alias-and-other';
-      }
-      this.#hasAlias.add(node);
-    } else if (this.#hasAlias.has(node) && !besideAlias.has(type)) return 'alias-and-other';
+    const alias = this.#aliases.get(node);
+    if (type !== TYPE.CNAME)
+      return alias !== undefined && !besideAlias.has(type) ? 'alias-and-other' : null;
+    if (alias !== undefined) return this.#is(alias, data) ? 'twice' : 'second-alias';
+    if (this.#noAliases.has(node)) return 'alias-and-other';
+    for (let at = this.#first.at(node); at !== NONE; at = this.#next.at(at)) {
+      if (besideAlias.has(this.#typeOf(at))) continue;
+      this.#noAliases.add(node);
+      return 'alias-and-other';
+    }
+    this.#aliases.set(node, this.#recordAt.length);
     return null;
   }
 
@@ -113,12 +126,9 @@ export class ZoneBuilder {
     return this.#log.readU16(this.#recordAt.at(record));
   }
 
-  #holds(first: number, type: number, data: Uint8Array): boolean {
-    for (let at = first; at !== NONE; at = this.#next.at(at)) {
-      const where = this.#recordAt.at(at);
-      if (this.#log.readU16(where) === type && this.#log.equals(where + 8, data)) return true;
-    }
-    return false;
+  /** Whether this is the data of the record. */
+  #is(record: number, data: Uint8Array): boolean {
+    return this.#log.equals(this.#recordAt.at(record) + 8, data);
   }
 
   /** The node of a name whose part before the origin ends at `end`; made if there is none. */
@@ -151,6 +161,7 @@ export class ZoneBuilder {
     this.#labelAt.push(labelAt);
     this.#first.push(NONE);
     this.#last.push(NONE);
+    this.#counts.push(0);
     return this.#parents.push(parent);
   }
 
@@ -282,22 +293,20 @@ export class ZoneBuilder {
     if (all.length > 1) all.sort((a, b) => setOf(a) - setOf(b) || a.covered - b.covered);
     for (let i = 0; i < all.length;) {
       const type = setOf(all[i]!);
-      const records: Uint8Array[] = [];
-      const signatures: Uint8Array[] = [];
+      const records = new DistinctData();
+      const signatures = new DistinctData();
       let ttl = 0xffff_ffff;
       for (; i < all.length && setOf(all[i]!) === type; i++) {
         const { at, covered } = all[i]!;
         const data = bytes.subarray(at + 8, at + 8 + this.#log.readU16(at + 6));
-        const list = covered < 0 ? records : signatures;
-        if (list.length < SAME_MAX && list.some((one) => Buffer.compare(one, data) === 0)) continue;
-        list.push(data);
+        if (!(covered < 0 ? records : signatures).add(data)) continue;
         // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
         ttl = Math.min(ttl, this.#log.readU32(at + 2));
       }
       to.u16(type);
       to.u32(ttl);
-      packList(to, records);
-      packList(to, signatures);
+      packList(to, records.list);
+      packList(to, signatures.list);
     }
   }
 }
@@ -307,10 +316,40 @@ export class ZoneBuilder {
  * a second copy would be. Smaller blocks would not be untouched.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/** Up to so many records of an RRset are looked at for being the same. */
-const SAME_MAX = 1000;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
+
+/** Data of the records of an RRset, each once (RFC 2181 section 5). */
+class DistinctData {
+  readonly list: Uint8Array[] = [];
+  /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
+  #known: Map<number, Uint8Array> | null = null;
+
+  /** @returns whether it was not there yet */
+  add(data: Uint8Array): boolean {
+    const { list } = this;
+    if (list.length < FEW) {
+      if (list.some((one) => Buffer.compare(one, data) === 0)) return false;
+    } else {
+      this.#known ??= new Map(list.map((one) => [hashOf(one), one]));
+      const hash = hashOf(data);
+      const other = this.#known.get(hash);
+      if (other === undefined) this.#known.set(hash, data);
+      else if (Buffer.compare(other, data) === 0) return false;
+    }
+    list.push(data);
+    return true;
+  }
+}
+
+/** So many are compared one by one. */
+const FEW = 8;
+
+function hashOf(data: Uint8Array): number {
+  let hash = hashSeed();
+  for (const byte of data) hash = nextHash(hash, byte);
+  return hash;
+}
 
 /** The type of the RRset that a record belongs to: signatures belong to what they cover. */
 function setOf({ type, covered }: { type: number; covered: number }): number {

@@ -16,7 +16,7 @@ import { ITERATIONS_MAX, readHashParts } from './nsec3-hash.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
-import { ZoneBuilder, type Refusal } from './zone-builder.ts';
+import { NAME_RECORDS_MAX, ZoneBuilder, type Refusal } from './zone-builder.ts';
 
 /** The most bytes that a zone file may have, and each that it includes. */
 const FILE_MAX = 1024 * 1024 * 1024;
@@ -259,4 +259,9 @@ const refusals: Readonly<
     harmless: true,
   },
   twice: { text: () => 'is there twice', harmless: true },
+  'too-many': {
+    text: () => `a name may have ${NAME_RECORDS_MAX} records`,
+    hint: 'No reply has room for as many: give them names of their own.',
+    harmless: false,
+  },
 };

@@ -68,6 +68,29 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
+    name: 'S20 the conntrack table is full for seconds, and a few sockets get in: no socket is used on, and other connections fare alike',
+    code: 'ND3003',
+    without: ['ND3090', 'ND3007'],
+    packets: async (seed) => {
+      // Room for one in eight sockets, whatever they are.
+      const isFull = (atMs: number): boolean => atMs % 9000 > 4000;
+      const taken = new Map<string, boolean>();
+      const dns = await play(
+        [...pods('musl', 6, { lookups: 24 }), ...pods('glibc', 4, { from: 40, lookups: 24 })],
+        (passing) => {
+          const socket = `${passing.client} ${passing.port}`;
+          const isKnown = taken.get(socket) === true;
+          const isTaken =
+            isKnown || !isFull(passing.atMs) || (passing.sincePortMs > 1 && some(passing, 0.14));
+          if (!taken.has(socket) || isTaken) taken.set(socket, isTaken);
+          return taken.get(socket) === true ? healthy(passing) : { lost: true };
+        },
+        { seed },
+      );
+      return inOrder([dns, connections(260, 100, (i) => isFull(i * 100) && i % 8 > 0)]);
+    },
+  },
+  {
     name: 'S20 the conntrack table has room now and then: sockets of all protocols come too late',
     code: 'ND3003',
     packets: async (seed) => {

@@ -15,6 +15,7 @@ import { healthy, play, podResolvConf } from './story.ts';
 import { bothSidesStories } from './both-sides-stories.ts';
 import { fewQueriesStories } from './few-queries-stories.ts';
 import { handfulStories } from './handful-stories.ts';
+import { lateStories } from './late-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { searchStories } from './search-stories.ts';
@@ -116,6 +117,7 @@ export const stories: readonly Story[] = [
   ...bothSidesStories,
   ...fewQueriesStories,
   ...handfulStories,
+  ...lateStories,
   ...sameWayStories,
   ...socketStories,
   ...searchStories,

@@ -78,6 +78,8 @@ export class Store extends Entries {
     const exact = every | query.type;
     this.denial = -1;
     this.success = -1;
+    // Its upper bits would be taken for DO and CD, what is left of it for another class.
+    if (query.class > CLASS_MAX) return;
     let nameError = -1;
     for (let slot = this.#buckets[this.#bucket(hash)]!; slot >= 0; slot = this.nexts[slot]!) {
       if (this.hashes[slot] !== hash) continue;

@@ -59,7 +59,7 @@ describe('a catalog zone', () => {
       assert.throws(() => readCatalog(packed, 100), message, text);
     }
     const named = await zone(`${head}${version}a.zones 0 PTR b.\nb.zones 0 PTR c.\n`);
-    assert.throws(() => readCatalog(named, 1), /names 2 zones, max_members are 1$/);
+    assert.throws(() => readCatalog(named, 1), /names more than 1 zones \(max_members\)$/);
   });
 });
 

@@ -40,8 +40,8 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
   const versionAt = below('version', packed.origin);
   const zonesAt = below('zones', packed.origin);
   const versions: string[] = [];
-  const zones = new Map<string, string[]>();
-  const owners = new Map<string, string[]>();
+  const zones = new Map<string, string>();
+  const goesTo = new Map<string, string>();
   let hasServer = false;
   const data = new ZoneData(packed);
   for (const cursor = new RecordCursor(data); cursor.next();) {
@@ -49,41 +49,41 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
     const owner = foldName(cursor.owner.subarray(0, nameLength(cursor.owner)));
     const bytes = data.data.subarray(at, at + length);
     if (type === TYPE.NS && owner.length === packed.origin.length) hasServer = true;
-    if (type === TYPE.TXT && printName(owner) === printName(versionAt))
+    if (type === TYPE.TXT && versions.length < 2 && printName(owner) === printName(versionAt))
       versions.push(textOf(bytes));
     if (type !== TYPE.PTR) continue;
     const end = suffixAt(owner, zonesAt);
     const labels = end > 0 ? labelsOf(owner, end) : [];
     const target = printName(foldName(new Uint8Array(bytes)));
-    if (labels.length === 1) push(zones, labels[0]!, target);
-    else if (labels.length === 2 && labels[0] === 'coo') push(owners, labels[1]!, target);
+    // Of a million records no more is remembered than a catalog may name.
+    if (labels.length === 1) {
+      const [id] = labels as [string];
+      if (zones.has(id))
+        throw new Error(`catalog member ${id}.zones.${catalog} must have exactly one PTR record`);
+      if (zones.set(id, target).size > most)
+        throw new Error(`catalog zone ${catalog} names more than ${most} zones (max_members)`);
+    } else if (labels.length === 2 && labels[0] === 'coo') {
+      const id = labels[1]!;
+      if (goesTo.has(id)) throw new Error(`catalog member ${id} has more than one coo PTR record`);
+      if (goesTo.set(id, target).size > most)
+        throw new Error(
+          `catalog zone ${catalog} has more than ${most} coo PTR records (max_members)`,
+        );
+    }
   }
   if (!hasServer) throw new Error(`catalog zone ${catalog} has no NS record`);
   if (versions.length !== 1)
     throw new Error(`catalog zone ${catalog} must have exactly one version TXT record`);
   if (versions[0] !== VERSION)
     throw new Error(`catalog zone ${catalog} has unsupported version "${versions[0]}"`);
-  if (zones.size > most)
-    throw new Error(`catalog zone ${catalog} names ${zones.size} zones, max_members are ${most}`);
   const named = new Map<string, string>();
-  return [...zones].map(([id, [zone, second]]) => {
-    if (second !== undefined)
-      throw new Error(`catalog member ${id}.zones.${catalog} must have exactly one PTR record`);
-    const other = named.get(zone!);
+  return [...zones].map(([id, zone]) => {
+    const other = named.get(zone);
     if (other !== undefined)
       throw new Error(`catalog member zone ${zone} is listed by both ${other} and ${id}`);
-    named.set(zone!, id);
-    const [goesTo = null, more] = owners.get(id) ?? [];
-    if (more !== undefined)
-      throw new Error(`catalog member ${id} has more than one coo PTR record`);
-    return { zone: zone!, id, goesTo };
+    named.set(zone, id);
+    return { zone, id, goesTo: goesTo.get(id) ?? null };
   });
-}
-
-function push(map: Map<string, string[]>, key: string, value: string): void {
-  const list = map.get(key);
-  if (list === undefined) map.set(key, [value]);
-  else list.push(value);
 }
 
 /** The labels before `end`, as text. */

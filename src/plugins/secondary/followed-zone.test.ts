@@ -13,19 +13,21 @@ import { ZoneMemory } from './zone-memory.ts';
 import { PrimaryTurns } from './primary-turns.ts';
 import { FollowedZone, type Fetching, type FollowedZoneParts } from './followed-zone.ts';
 
-function pack(serial: number): PackedZone {
+type Times = readonly [refresh: number, retry: number, expire: number];
+
+function pack(serial: number, times: Times): PackedZone {
   const builder = new ZoneBuilder(parseName('example.org.'));
-  builder.add(parseName('example.org.'), TYPE.SOA, 60, soaData(serial));
+  builder.add(parseName('example.org.'), TYPE.SOA, 60, soaData(serial, times));
   return builder.pack();
 }
 
-/** Names are the root; refresh 100 s, retry 10 s, expire 1000 s. */
-function soaData(serial: number): Uint8Array {
+/** Names are the root. */
+function soaData(serial: number, [refresh, retry, expire]: Times): Uint8Array {
   const out = Buffer.alloc(22);
   out.writeUInt32BE(serial, 2);
-  out.writeUInt32BE(100, 6);
-  out.writeUInt32BE(10, 10);
-  out.writeUInt32BE(1000, 14);
+  out.writeUInt32BE(refresh, 6);
+  out.writeUInt32BE(retry, 10);
+  out.writeUInt32BE(expire, 14);
   out.writeUInt32BE(5, 18);
   return new Uint8Array(out);
 }
@@ -42,7 +44,11 @@ interface Followed {
   primary: number | null;
   /** Differences are of no use. */
   brokenIxfr: boolean;
-  readonly counted: { readonly fallbacks: number };
+  /** The serial of what it transfers, where that is another one than it says; null: it is the same. */
+  transferred: number | null;
+  /** Of the SOA record, seconds. */
+  times: Times;
+  readonly counted: { readonly fallbacks: number; readonly failures: number };
 }
 
 function follow(): Followed {
@@ -61,10 +67,12 @@ function follow(): Followed {
     })) as never,
     clock,
   );
-  const counted = { fallbacks: 0 };
-  const followed: { primary: number | null; brokenIxfr: boolean } = {
+  const counted = { fallbacks: 0, failures: 0 };
+  const followed: Pick<Followed, 'primary' | 'brokenIxfr' | 'transferred' | 'times'> = {
     primary: 1,
     brokenIxfr: false,
+    transferred: null,
+    times: [100, 10, 1000],
   };
   const there = (what: string, host: string): number => {
     asked.push(`${what} ${host}`);
@@ -74,9 +82,11 @@ function follow(): Followed {
   const fetching: Fetching = {
     serial: async (_origin, { host }) => there('soa', host),
     transfer: async (_origin, old, { host }) => {
-      const serial = there(old === null ? 'axfr' : 'ixfr', host);
+      const said = there(old === null ? 'axfr' : 'ixfr', host);
       if (old !== null && followed.brokenIxfr) throw new Error('differences that do not fit');
-      return { packed: pack(serial), serial, differences: undefined, records: 2 };
+      const serial = followed.transferred ?? said;
+      const packed = pack(serial, followed.times);
+      return { packed, serial, differences: undefined, records: 2 };
     },
   };
   const nothing = { set: () => undefined, add: () => undefined };
@@ -102,7 +112,7 @@ function follow(): Followed {
       records: metric,
       serial: metric,
       reloads: metric,
-      failures: metric,
+      failures: { with: () => ({ add: () => void counted.failures++ }) },
       fallbacks: { with: () => ({ add: () => void counted.fallbacks++ }) },
     },
     fetching,
@@ -142,6 +152,63 @@ describe('a zone that another server has', () => {
     all.primary = 3;
     await all.clock.advance(106_000);
     assert.deepEqual(all.published, [String(0xffff_fff0), '3']);
+    all.zone.stop();
+  });
+
+  test('a primary that has an older serial is told of once for each, and counted each time', async () => {
+    const all = follow();
+    all.primary = 10;
+    all.zone.start();
+    await all.clock.advance(1);
+    all.primary = 9;
+    await all.clock.advance(3 * 106_000);
+    const told = all.log.filter((line) => line.startsWith('[WARNING]'));
+    assert.deepEqual(told, [
+      '[WARNING] plugin/secondary: example.org. has serial 9 at 192.0.2.2:53, older than 10, which is served and stays',
+    ]);
+    assert.equal(all.counted.failures, 3);
+    all.primary = 10;
+    await all.clock.advance(106_000);
+    all.primary = 9;
+    await all.clock.advance(106_000);
+    assert.equal(all.log.filter((line) => line.startsWith('[WARNING]')).length, 2);
+    assert.deepEqual(all.published, ['10']);
+    all.zone.stop();
+  });
+
+  test('a primary that says a newer serial and transfers an older one, or the same, changes nothing', async () => {
+    for (const [transferred, brokenIxfr] of [
+      [9, false],
+      [10, false],
+      [9, true],
+      [10, true],
+    ] as const) {
+      const all = follow();
+      all.primary = 10;
+      all.zone.start();
+      await all.clock.advance(1);
+      Object.assign(all, { primary: 11, transferred, brokenIxfr });
+      await all.clock.advance(106_000);
+      assert.deepEqual(all.published, ['10']);
+      assert.ok(all.counted.failures > 0);
+      const failed = `192.0.2.2:53": it says serial 11, and transfers ${transferred}`;
+      assert.ok(
+        all.log.some((line) => line.includes(failed)),
+        all.log.join('\n'),
+      );
+      all.zone.stop();
+    }
+  });
+
+  test('a zone whose primary answers does not expire before it is looked for again, whatever its SOA record says', async () => {
+    const all = follow();
+    all.times = [60, 30, 1];
+    all.zone.start();
+    await all.clock.advance(600_000);
+    assert.deepEqual(all.published, ['1']);
+    all.primary = null;
+    await all.clock.advance(200_000);
+    assert.deepEqual(all.published, ['1', 'expired']);
     all.zone.stop();
   });
 

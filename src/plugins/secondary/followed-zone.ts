@@ -88,6 +88,8 @@ export class FollowedZone {
   #again = false;
   /** Memory of the version that is served. */
   #held = 0;
+  /** The serial of a primary that was told of as older; null: none. */
+  #olderTold: number | null = null;
 
   constructor(parts: FollowedZoneParts) {
     this.#parts = parts;
@@ -190,12 +192,19 @@ export class FollowedZone {
     const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
     if (this.#abort.signal.aborted) return;
     const old = this.#packed;
+    let said = 0;
     if (old !== null) {
       const serial = await fetching.serial(this.#origin, server, this.#terms(arrival));
+      if (serial !== old.serial && !isNewer(serial, old.serial)) this.#wentBack(serial, old, where);
+      else this.#olderTold = null;
       if (!isNewer(serial, old.serial)) return;
+      said = serial;
     }
     const found = await this.#fetch(arrival, server, old);
-    if (found.packed === null || this.#abort.signal.aborted) return;
+    if (this.#abort.signal.aborted) return;
+    if (old !== null && !isNewer(found.serial, old.serial))
+      throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
+    if (found.packed === null) return;
     const accepted = accept?.(found.packed);
     publisher.put(zone, found.packed, found.differences);
     this.#hold(found.packed);
@@ -206,6 +215,17 @@ export class FollowedZone {
       `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
     );
     accepted?.();
+  }
+
+  /** The primary has an older version. What is served stays, and somebody should know: it is told of once. */
+  #wentBack(serial: number, old: PackedZone, where: string): void {
+    const { log, zone, metrics } = this.#parts;
+    metrics.failures.with(zone).add(1);
+    if (this.#olderTold === serial) return;
+    this.#olderTold = serial;
+    log.warning(
+      `${zone} has serial ${serial} at ${where}, older than ${old.serial}, which is served and stays`,
+    );
   }
 
   /** What has changed, or all of it where that is not to be had. */
@@ -289,6 +309,9 @@ export class FollowedZone {
     const view = new DataView(zone.data.buffer, zone.data.byteOffset);
     const time = (back: number): number =>
       Math.min(Math.max(1, view.getUint32(end - back)), 2_000_000);
-    return { refresh: time(16), retry: time(12), expire: time(8) };
+    const [refresh, retry] = [time(16), time(12)];
+    // Else a zone would expire before its primary is asked.
+    const least = refresh + retry + (REFRESH_JITTER_MS + RETRY_JITTER_MS + IDLE_MS) / 1000;
+    return { refresh, retry, expire: Math.max(time(8), least) };
   }
 }

@@ -1,23 +1,26 @@
 /** How many zones each primary is asked for at a time. */
 import type { Clock } from '../../base/clock.ts';
+import { printSpan } from '../../base/elapsed.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Gauge } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 
-/** A primary that takes as long as this to fail counts as silent, milliseconds. */
-const SILENT_AFTER_MS = 5000;
-/** For so long after that nobody waits for it again, milliseconds: zones whose turn comes ask their next primary at once. */
-const SILENT_FOR_MS = 5000;
+/** A primary that takes as long as this to fail is left alone for a while, milliseconds. */
+const SLOW_AFTER_MS = 5000;
+/** For so long nobody waits for it again, milliseconds: zones whose turn comes ask their next primary at once. */
+const ALONE_FOR_MS = 5000;
 
 interface Primary {
   running: number;
   readonly waiting: (() => void)[];
-  silentUntil: number;
+  aloneUntil: number;
+  /** Why. */
+  failure: string;
 }
 
 /**
  * Gives zones their turn at their primaries, in the order in which they come. Thousands of zones that are due at once, after a
- * start or an outage, are then no flood of connections, and one that is silent holds up nobody for long.
+ * start or an outage, are then no flood of connections, and one that is silent, or has no end, holds up nobody for long.
  */
 export class PrimaryTurns {
   readonly #clock: Clock;
@@ -32,20 +35,29 @@ export class PrimaryTurns {
     this.#queued = queued;
   }
 
-  /** Runs the task when the primary has a turn. @throws Error if it was silent a moment ago, and what the task throws */
+  /** Runs the task when the primary has a turn. @throws Error if it has failed slowly a moment ago, and what the task throws */
   async run<T>({ host, port }: RemoteServer, task: () => Promise<T>): Promise<T> {
     const where = printHostPort(host, port);
     let primary = this.#primaries.get(where);
     if (primary === undefined)
-      this.#primaries.set(where, (primary = { running: 0, waiting: [], silentUntil: -Infinity }));
+      this.#primaries.set(
+        where,
+        (primary = { running: 0, waiting: [], aloneUntil: -Infinity, failure: '' }),
+      );
     await this.#turn(primary);
     const begun = this.#clock.now();
     try {
-      if (begun < primary.silentUntil) throw new Error(`${where} did not answer a moment ago`);
+      if (begun < primary.aloneUntil)
+        throw new Error(
+          `${where} is left alone for ${printSpan(ALONE_FOR_MS)}: ${primary.failure}`,
+        );
       return await task();
     } catch (error) {
       const now = this.#clock.now();
-      if (now - begun >= SILENT_AFTER_MS) primary.silentUntil = now + SILENT_FOR_MS;
+      if (now - begun >= SLOW_AFTER_MS) {
+        primary.aloneUntil = now + ALONE_FOR_MS;
+        primary.failure = (error as Error).message;
+      }
       throw error;
     } finally {
       // The place goes to the transfer that has waited longest.

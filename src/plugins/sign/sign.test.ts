@@ -358,8 +358,14 @@ describe('sign', () => {
     assert.equal(tags.length % 2, 0);
   });
 
+  test('without a key nothing is signed, and a warning tells', async (t) => {
+    const { open, folder } = stage(t, { 'db.example.org.signed': text });
+    const { log } = await open('');
+    assert.match(log.join('\n'), /nothing is signed: there is no key to sign with/);
+    assert.equal(readFileSync(join(folder, 'db.example.org.signed'), 'utf8'), text);
+  });
+
   const refusals: readonly (readonly [string, RegExp])[] = [
-    ['', /there is no key to sign with/],
     ['key', /Wrong argument count/],
     ['key file', /Wrong argument count/],
     ['key other x', /unknown source of keys 'other'/],

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TYPE } from '../wire/iana.ts';
+import { parseName } from '../wire/name.ts';
+import { ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
+
+const origin = parseName('example.org.');
+const name = parseName('a.example.org.');
+const address = (number: number): Uint8Array =>
+  Uint8Array.of(10, number >> 16, (number >> 8) & 0xff, number & 0xff);
+
+/** Processor time of a task, milliseconds. */
+function costs(task: () => void): number {
+  const before = process.cpuUsage();
+  task();
+  return process.cpuUsage(before).user / 1000;
+}
+
+test('a record that a large RRset has thousands of times is there once, and finding that out is quick', () => {
+  const builder = new ZoneBuilder(origin);
+  for (let i = 0; i < 65_536; i++) builder.add(name, TYPE.A, 60, address(Math.min(i, 998)));
+  const spent = costs(() => {
+    const zone = new ZoneData(builder.pack());
+    assert.ok(zone.data.length < 10_000);
+  });
+  assert.ok(spent < 700, `${spent} ms`);
+});
+
+test('thousands of aliases at a name that has thousands of records take time in proportion to both', () => {
+  const key = Uint8Array.of(0, 0, 0, 0);
+  for (const other of [TYPE.KEY, TYPE.A]) {
+    const builder = new ZoneBuilder(origin);
+    for (let i = 0; i < 60_000; i++) builder.add(name, TYPE.KEY, 60, key);
+    builder.add(name, other, 60, key);
+    const spent = costs(() => {
+      const refusals = new Set<string | null>();
+      for (let i = 0; i < 5000; i++)
+        refusals.add(builder.add(name, TYPE.CNAME, 60, Uint8Array.of(1, i & 0xff, 0)));
+      const expected = other === TYPE.A ? ['alias-and-other'] : [null, 'second-alias', 'twice'];
+      assert.deepEqual([...refusals], expected);
+    });
+    assert.ok(spent < 1000, `${spent} ms`);
+  }
+});
+
+test('a name has at most 65536 records: more are refused, and the others stay', () => {
+  const builder = new ZoneBuilder(origin);
+  for (let i = 0; i < 65_536; i++) assert.equal(builder.add(name, TYPE.A, 60, address(i)), null);
+  assert.equal(builder.add(name, TYPE.A, 60, address(65_536)), 'too-many');
+  assert.equal(builder.add(parseName('b.example.org.'), TYPE.A, 60, address(1)), null);
+  assert.equal(builder.records, 65_537);
+});
