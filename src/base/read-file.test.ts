@@ -49,6 +49,11 @@ describe('reading a file', () => {
     assert.throws(() => readFileText(at('none'), 100), { code: 'ENOENT' });
   });
 
+  test('the null device is an empty file', () => {
+    assert.equal(readFileText('/dev/null', 100), '');
+    assert.deepEqual([...readFileLines('/dev/null', 100)], []);
+  });
+
   test('a file of the size allowed is read, one byte more is not', () => {
     writeFileSync(at('full'), 'x'.repeat(5000));
     assert.equal(readFileText(at('full'), 5000).length, 5000);

@@ -18,11 +18,15 @@ export interface Step {
 /** Queries of a plan within this time were sent together. */
 const togetherMs = 1;
 
-/** Whether the one query left with the other: at one time of a plan, or really in one go. */
+/** Whether the one query left with the other: at one time of a plan, or really in one go. What left after a reply waited for it. */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
-  return one.turn === null
-    ? Math.abs(one.atMs - other.atMs) <= togetherMs
-    : one.turn === other.turn;
+  const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
+  const waited =
+    later.atMs > earlier.atMs &&
+    earlier.answeredAtMs !== null &&
+    later.atMs >= earlier.answeredAtMs;
+  if (waited) return false;
+  return one.turn === null ? later.atMs - earlier.atMs <= togetherMs : one.turn === other.turn;
 }
 
 const planned = { serverPort: 53, sourcePort: null, turn: null } as const;

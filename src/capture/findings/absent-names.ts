@@ -2,6 +2,7 @@
 import type { NameView } from '../evidence/name-view.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** Fewer are somebody's typing mistakes. */
 const LEAST = 100;
@@ -41,10 +42,7 @@ export const absentNames: Rule = {
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
     const seen = new Set(
       names.list
-        .filter(
-          ({ name, outcomes }) =>
-            outcomes.nxdomain > 0 && (domain === '.' || name.endsWith(`.${domain}`)),
-        )
+        .filter(({ name, outcomes }) => outcomes.nxdomain > 0 && isBelow(name, domain))
         .map(({ name }) => name),
     );
     const few = seen.size <= 0.1 * absent.lookups;

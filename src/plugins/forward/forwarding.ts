@@ -102,9 +102,10 @@ export class Forwarding extends UpstreamExchange {
 
   /** Tells who listens of an exchange that is over. */
   #tap(bytes: Uint8Array | null, start: number, end: number): void {
+    const { query, proto, startedAt: sentAt } = this;
     const { host, port } = this.#target.upstream;
-    for (const tap of this.#host.parts.taps)
-      tap.exchanged(this.query, host, port, this.proto, this.startedAt, bytes, start, end);
+    const exchange = { query, host, port, proto, sentAt, reply: bytes, start, end };
+    for (const tap of this.#host.parts.taps) tap.exchanged(exchange);
   }
 
   /** @returns the end; null: the exchange goes on */
