@@ -30,6 +30,21 @@ describe('a story as text', () => {
     assert.match(text, /^ +queries +12  █{24}  five search domains\n +2  █{4} +a final dot$/m);
   });
 
+  test('names and answers of packets are told whole, however narrow the terminal', () => {
+    const name = 'www.google.com.default.svc.cluster.local.';
+    const answer = 'NOERROR 173.194.76.103 173.194.76.104 173.194.76.105';
+    const row = { atMs: 5, from: 'client.port1', to: 'dns', text: `A? ${name}`, isOut: true };
+    const packets = [row, { ...row, text: answer, isOut: false }];
+    const of = outcome([{ ...act('flaw', 'a', 1), packets }]);
+    for (const columns of [40, 60, 80]) {
+      const text = labText([of], { colour: false, columns });
+      const words = text.replaceAll(/\s+/g, '');
+      assert.ok(words.includes(name) && words.includes(answer.replaceAll(' ', '')), text);
+      for (const line of text.split('\n').filter((each) => /\d|google/.test(each)))
+        assert.ok(line.length <= columns, line);
+    }
+  });
+
   test('what is the same in all acts is not compared', () => {
     assert.doesNotMatch(told(outcome([act('flaw', 'a', 12), act('cure', 'b', 12)])), /█/);
     assert.doesNotMatch(told(outcome([act('flaw', 'a', 12)])), /█/);
