@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { PacketRow } from '../lab/capture.ts';
 import type { Act, Outcome } from '../lab/story.ts';
 import { equal } from '../lab/story.ts';
 import { labText } from './lab-text.ts';
@@ -33,8 +34,11 @@ describe('a story as text', () => {
   test('names and answers of packets are told whole, however narrow the terminal', () => {
     const name = 'www.google.com.default.svc.cluster.local.';
     const answer = 'NOERROR 173.194.76.103 173.194.76.104 173.194.76.105';
-    const row = { atMs: 5, from: 'client.port1', to: 'dns', text: `A? ${name}`, isOut: true };
-    const packets = [row, { ...row, text: answer, isOut: false }];
+    const row: PacketRow = {
+      ...{ atMs: 5, from: 'client.port1', to: 'dns', text: `A? ${name}`, isOut: true },
+      ...{ isQuery: true, kind: 'query', protocol: 'udp', name, type: 'A' },
+    };
+    const packets: readonly PacketRow[] = [row, { ...row, text: answer, isOut: false }];
     const of = outcome([{ ...act('flaw', 'a', 1), packets }]);
     for (const columns of [40, 60, 80]) {
       const text = labText([of], { colour: false, columns });

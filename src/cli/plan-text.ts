@@ -4,6 +4,9 @@ import type { Io } from './command.ts';
 import { count, wrap } from './page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
 
+/** Columns in front of what is told of a name: `  ✗ `. */
+const MARK = 4;
+
 /** Names that are shown of each sort. */
 const SHOWN = 10;
 
@@ -29,10 +32,9 @@ function onePlan(
     '',
     ...fittedTable(plans, page.columns),
     '',
-    ...[...breaks(plans), ...dots(plans)].flatMap((line) => {
-      const [, indent = '', text = ''] = /^( *[✗·]? ?)(.*)$/.exec(line)!;
-      return line === '' ? [''] : wrap(text, indent, page);
-    }),
+    ...[...breaks(plans), ...dots(plans)].flatMap((line) =>
+      line === '' ? [''] : wrap(line.slice(MARK), line.slice(0, MARK), page),
+    ),
     ...wrap(verdict(plans, best), '→ ', page),
   ];
   return `${lines.join('\n')}\n`;
