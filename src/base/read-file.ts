@@ -1,5 +1,6 @@
 /** Regular files and standard input, read within a limit: whole, or line by line. */
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
+import { devNull } from 'node:os';
 import { printBytes } from './limits.ts';
 
 /** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
@@ -137,10 +138,15 @@ function openRegular(
 }
 
 function kindOf(stats: Stats): string {
-  if (stats.isFile()) return 'file';
+  if (stats.isFile() || isNull(stats)) return 'file';
   if (stats.isDirectory()) return 'directory';
   if (stats.isFIFO()) return 'named pipe';
   return stats.isSocket() ? 'socket' : 'device';
+}
+
+/** The device that stands for an empty file. */
+function isNull(stats: Stats): boolean {
+  return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }
 
 function tooLarge(maxBytes: number): Error {
