@@ -64,9 +64,15 @@ function series(
 ): Captured[][] {
   return Array.from({ length: count }, (_, i) => {
     const name = ['db.shop.svc.cluster.local.', 'redis.cache.svc.cluster.local.'][i % 2]!;
-    return asked(i * everyMs, ends(client, 21_000 + i + port(server), server), name, 400 + i, {
-      tookMs: tookMs(i),
-    });
+    return asked(
+      i * everyMs,
+      ends(client, 21_000 + i + port(server), server),
+      name,
+      400 + i + port(server),
+      {
+        tookMs: tookMs(i),
+      },
+    );
   });
 }
 
