@@ -237,8 +237,11 @@ export class Observations {
     if (exchange.ending === 'waiting') return;
     if (exchange.ending === 'open') {
       this.endMs = Math.max(this.endMs, exchange.sentMs);
-      this.servers.get(exchange.server.address)?.awaits(exchange);
-      const { client, server } = exchange;
+      const { client, server, hops } = exchange;
+      this.servers.get(server.address)?.awaits(exchange);
+      const behind = hops.at(-1)?.server.address;
+      if (behind !== undefined && behind !== server.address)
+        this.backends.get(behind)?.awaits(exchange);
       addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
       return;
     }

@@ -72,6 +72,8 @@ export class ServerView {
   readonly standstills: Standstills = new Standstills();
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
+  /** When the last query was sent, be it one that nobody knows the end of. */
+  lastAskedMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
   readonly #pauses: Pause[] = [];
@@ -94,6 +96,7 @@ export class ServerView {
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
+    this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
     const second = this.#second(sentMs);
     if (second !== null) second.asked++;
     const took = latencyOf(exchange);
@@ -151,6 +154,7 @@ export class ServerView {
 
   /** A query that has no reply, be it because the capture ends. */
   awaits({ sentMs, client, server, name }: SeenExchange): void {
+    this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
     if (sentMs > this.lastReplyMs - LAST_MS && this.#sinceReply.length < SINCE_MAX)
       this.#sinceReply.push({ sentMs, client, server, name });
   }
