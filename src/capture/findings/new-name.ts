@@ -1,3 +1,4 @@
+/** Names that are asked for before they exist. */
 import type { NameView, NegativeTtl } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import {
