@@ -19,6 +19,7 @@ import { lateStories } from './late-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { searchStories } from './search-stories.ts';
+import { shortenedStories } from './shortened-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import { standstillStories } from './standstill-stories.ts';
 import {
@@ -122,6 +123,7 @@ export const stories: readonly Story[] = [
   ...sameWayStories,
   ...socketStories,
   ...searchStories,
+  ...shortenedStories,
   ...standstillStories,
   played(
     'S1 conntrack race',
