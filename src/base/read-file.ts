@@ -159,9 +159,9 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? 'socket' : 'device';
 }
 
+/** The device that stands for an empty file. */
 function isNull(stats: Stats): boolean {
-  if (!stats.isCharacterDevice()) return false;
-  return stats.rdev === statSync(devNull, { throwIfNoEntry: false })?.rdev;
+  return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }
 
 function tooLarge(maxBytes: number): Error {

@@ -113,6 +113,17 @@ describe('a change shows as what it does:', () => {
     assert.ok(list.some(({ witness }) => witness.before.answer.length === 0));
   });
 
+  test('the page is as narrow as the terminal, and nothing is cut: what differs may stand last', async () => {
+    const paths = [file(kubeadm), file(edited(kubeadm, 'ttl 30', 'ttl 5'))];
+    for (const columns of [40, 80]) {
+      const { out } = await runCommand(diff, paths, {}, { columns });
+      assert.doesNotMatch(out, /\w…/);
+      assert.match(out.replaceAll(/\s+/g, ' '), /SOA ns\.dns\.[^+]+ 1800 86400 5 /);
+      for (const line of out.split('\n').slice(1))
+        assert.ok(line.length <= columns, `${line.length}: ${line}`);
+    }
+  });
+
   test('another upstream is one class, and no other answer', async () => {
     const list = await changes(kubeadm, edited(kubeadm, '/etc/resolv.conf', '10.0.0.2 10.0.0.3'));
     assert.deepEqual(

@@ -277,6 +277,13 @@ describe('exit codes and errors', () => {
       /rule 1: "CNAME=a\.\.b\." names nothing that DNS can hold/,
     ],
     ['a replay of something else', ['--replay', file('r', '{}')], 2, /no trace saved by ndots/],
+    ['a replay of a text', ['--replay', file('t', 'a: [')], 2, /no trace saved[^]*--save FILE/],
+    [
+      'a trace that cannot be kept',
+      ['a', '--plan', '--save', '/nowhere/t'],
+      2,
+      /\/nowhere\/t: cannot be written: no such file or directory/,
+    ],
   ];
   for (const [what, words, code, text] of cases) {
     test(`${what}: exit code ${code}`, async () => {

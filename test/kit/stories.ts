@@ -24,6 +24,7 @@ import { standstillStories } from './standstill-stories.ts';
 import {
   asked,
   at,
+  begun,
   corpResolvConf,
   dbTruncated,
   ends,
@@ -825,11 +826,11 @@ export const stories: readonly Story[] = [
       return passing.name.endsWith('cluster.local.') ? { rcode: 3 } : healthy(passing);
     },
   ),
-  {
-    name: 'S12 a new service: busy clients ask for it while its absence is cached',
+  ...[0, 90].map((bytes): Story => ({
+    name: `S12 a new service: busy clients ask for it while its absence is cached${bytes === 0 ? '' : ', and the capture has the beginnings of packets'}`,
     code: 'ND8003',
-    packets: (seed) =>
-      play(
+    packets: async (seed) => {
+      const packets = await play(
         pods('glibc', 8, {
           names: ['fresh.shop.svc.cluster.local'],
           lookups: 100,
@@ -841,8 +842,10 @@ export const stories: readonly Story[] = [
           return { rcode: 3, ttl: Math.ceil((8000 - passing.atMs) / 1000), tookMs: 0.3 };
         },
         { seed },
-      ),
-  },
+      );
+      return bytes === 0 ? packets : begun(packets, bytes);
+    },
+  })),
   played(
     'clean: truncated answers are fetched by TCP',
     null,

@@ -6,6 +6,7 @@ import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { Observations } from '../../src/capture/evidence/observations.ts';
 import type { Diagnosis } from '../../src/capture/diagnosis.ts';
+import { cutRemark } from '../../src/capture/exchanges/pairing.ts';
 import { Reading } from '../../src/capture/reading.ts';
 import {
   diagnoseWithParts,
@@ -200,6 +201,8 @@ export function look(
   return looks.map(([, seen]) => {
     for (const line of lines) seen.counters.line(line);
     seen.missingFragments = reading.remarks.count('fragments of a packet are missing');
+    seen.cut.messages = reading.remarks.count(cutRemark);
+    seen.cut.of = reading.totals.messages;
     return seen;
   });
 }

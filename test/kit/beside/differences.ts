@@ -105,6 +105,14 @@ function content(is: (pair: Pair) => boolean): Rule['is'] {
 /** The differences that are meant. */
 const rules: readonly Rule[] = [
   {
+    told: 'geoip: IPv4 subnets of EDNS are found',
+    is: ({ what }, { has, block, query }) =>
+      what === 'answer' &&
+      has('geoip') &&
+      block.text.includes('edns-subnet') &&
+      /\b0008000700011800/.test(query.text),
+  },
+  {
     told: 'hosts: an address that stands twice goes out once',
     is: ({ what, theirs, ours }, { has }) =>
       what === 'answer' && has('hosts') && [...new Set(theirs.split(' | '))].join(' | ') === ours,
