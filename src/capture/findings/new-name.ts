@@ -1,3 +1,4 @@
+/** ND8003: a name that is new does not exist for those who remember that it did not. */
 import type { NameView, NegativeTtl } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import {
