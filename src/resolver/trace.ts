@@ -3,8 +3,8 @@
  * and the steps that sent nothing (hosts file, nsswitch, caches).
  */
 import type { Clock } from '../base/clock.ts';
-import type { Protocol, Query, SentQuery } from './network.ts';
-import { labelOf, type Reply } from './reply.ts';
+import type { Protocol, QueryToSend, SentQuery } from './network.ts';
+import { labelOf, type ClientReply } from './reply.ts';
 
 /** A step of the client that put nothing on the wire. */
 export interface Step {
@@ -58,7 +58,7 @@ export class Trace {
 
   /** @param real ports and turn, where something is really sent */
   begin(
-    query: Query,
+    query: QueryToSend,
     server: string,
     protocol: Protocol,
     port: number,
@@ -93,7 +93,7 @@ export class Trace {
     return exchange;
   }
 
-  answered(exchange: SentQuery, reply: Reply): void {
+  answered(exchange: SentQuery, reply: ClientReply): void {
     exchange.answer = labelOf(reply);
     exchange.answeredAtMs = this.nowMs;
     exchange.reply = reply;
