@@ -395,6 +395,22 @@ const rules: readonly Rule[] = [
       (what === 'aa' || theirs.replaceAll(ttls, ' ') === ours.replaceAll(ttls, ' ')),
   },
   {
+    told: 'cache: an entry ends at a moment of its own in each server, and one of whoami is of the client that it was made for',
+    is: ({ what, theirs, ours }, { has }) =>
+      what === 'additional' &&
+      has('cache') &&
+      has('whoami') &&
+      theirs.replaceAll(/127\.0\.[\d.]+/g, '') === ours.replaceAll(/127\.0\.[\d.]+/g, ''),
+  },
+  {
+    told: 'smaller replies: of one that is cut, more records fit',
+    is: ({ what, theirs, ours }, pair) =>
+      what === 'answer' &&
+      pair.has('erratic') &&
+      (pair.theirs.flags & pair.ours.flags & 0x200) !== 0 &&
+      ours.startsWith(theirs),
+  },
+  {
     told: 'flags: what is no query at all is answered without those that it had no right to',
     is: ({ what }, { query }) => query.odd && ['ra', 'aa', 'tc', 'ad'].includes(what),
   },
