@@ -7,7 +7,13 @@
 import { spawn } from 'node:child_process';
 import { answered } from '../test/kit/child.ts';
 import { limitedGroup } from './kit/control-group.ts';
-import { leaveProcessors, takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
+import {
+  elsewhere,
+  moveElsewhere,
+  takeRounds,
+  tellRatio,
+  type Disturbance,
+} from './kit/disturbance.ts';
 import {
   apiCorefile,
   apiServer,
@@ -30,7 +36,7 @@ const file = serviceQuestions(folder, services);
 
 const size = ['--services', `${services}`, '--endpoints', `${pods}`, '--pods', `${pods}`];
 const api = await apiServer(API, size);
-leaveProcessors(api.pid);
+moveElsewhere(api.pid);
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -38,7 +44,8 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const readElsewhere: Disturbance = () => {
   const lists = ['api/v1/pods', 'api/v1/services', 'apis/discovery.k8s.io/v1/endpointslices'];
   const words = lists.flatMap((list) => ['-o', '/dev/null', `http://127.0.0.1:${API}/${list}`]);
-  const reader = spawn('chrt', ['--idle', '0', 'curl', '-s', ...words]);
+  const [command, ...rest] = [...elsewhere, 'curl', '-s', ...words];
+  const reader = spawn(command!, rest);
   readers.push(reader.pid ?? 0);
   return () => {
     reader.kill();

@@ -8,7 +8,13 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { answered } from '../test/kit/child.ts';
 import { startNamed } from '../test/kit/zone-servers.ts';
-import { leaveProcessors, takeRounds, tellRatio, type Disturbance } from './kit/disturbance.ts';
+import {
+  elsewhere,
+  moveElsewhere,
+  takeRounds,
+  tellRatio,
+  type Disturbance,
+} from './kit/disturbance.ts';
 import { compile, ndots, need, smoke, workFolder } from './kit/peers.ts';
 
 need('gcc', 'taskset', 'chrt', 'named', 'kdig');
@@ -49,7 +55,7 @@ const bind = await startNamed(
   5830,
   `zone "into.test" { type primary; file "${into}"; notify explicit; also-notify { 127.0.0.1 port 5820; }; notify-delay 0; };`,
 );
-leaveProcessors(bind.child.pid);
+moveElsewhere(bind.child.pid);
 const server = ndots(
   `.:5820 {\n bind 127.0.0.1\n file ${out} out.test\n secondary into.test {\n transfer from 127.0.0.1:5830\n }\n transfer {\n to *\n }\n prometheus 127.0.0.1:5821\n}`,
   folder,
@@ -69,7 +75,7 @@ function giving(zone: string, port: number, count: () => void): Disturbance {
     const again = (): void => {
       child = spawn('sh', [
         '-c',
-        `exec chrt --idle 0 kdig @127.0.0.1 -p ${port} ${zone} AXFR > /dev/null`,
+        `exec ${elsewhere.join(' ')} kdig @127.0.0.1 -p ${port} ${zone} AXFR > /dev/null`,
       ]);
       const { pid = 0 } = child;
       clients.add(pid);

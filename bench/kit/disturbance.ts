@@ -34,12 +34,23 @@ export type Disturbance = () => () => void | Promise<void>;
 /** Rounds that others disturb more than this, part of the machine, are taken again. */
 const FOREIGN_MAX = 0.03;
 const TICKS_PER_SECOND = 100;
+/** The processor of the client that measures. */
+const CLIENT = '1';
 
 const mayBeRealTime = spawnSync('chrt', ['-f', '10', 'true']).status === 0;
 
 /** Runs a load. The client asks with real-time priority where that is allowed, so that only the server's delays are counted. */
 function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace> {
-  const words = ['taskset', '-c', '1', program, String(port), String(rate), String(seconds), file];
+  const words = [
+    'taskset',
+    '-c',
+    CLIENT,
+    program,
+    String(port),
+    String(rate),
+    String(seconds),
+    file,
+  ];
   const [first, ...rest] = mayBeRealTime ? ['chrt', '-f', '10', ...words] : words;
   return new Promise((resolve, reject) => {
     execFile(first!, rest, (error, stdout) => {
@@ -49,9 +60,16 @@ function steadyLoad({ program, port, rate, seconds, file }: Load): Promise<Pace>
   });
 }
 
-/** Has a process, all its threads, take only what others leave of the processors: it would be on another machine. */
-export function leaveProcessors(process: number): void {
+/**
+ * Words before a command that would run on another machine: it takes what the client, which measures, leaves of its processor. What the kernel does for
+ * such a program (a large write, what arrives over loopback) is not interrupted everywhere, and must not hold up the server on the other processor.
+ */
+export const elsewhere: readonly string[] = ['taskset', '-c', CLIENT, 'chrt', '--idle', '0'];
+
+/** The same for a process that runs, with all its threads. */
+export function moveElsewhere(process: number): void {
   spawnSync('chrt', ['--all-tasks', '--idle', '--pid', '0', String(process)]);
+  spawnSync('taskset', ['--all-tasks', '--cpu-list', '--pid', CLIENT, String(process)]);
 }
 
 /**

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { whyFailed } from './why-failed.ts';
-import { readFileLines, readFileText } from './read-file.ts';
+import { readFileLines, readFileText, readGivenBytes } from './read-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-read-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -28,6 +28,26 @@ describe('reading a file', () => {
   test('a named pipe is refused at once although nobody writes to it', () => {
     execFileSync('mkfifo', [at('pipe')]);
     assert.throws(() => readFileText(at('pipe'), 100), { code: 'ENOTREG', message: /named pipe/ });
+  });
+
+  test('a pipe that a person named is read to its end, within the bound', () => {
+    const script =
+      'import { readGivenBytes } from "./src/base/read-file.ts"; console.log(String(readGivenBytes(process.argv[1], 20)))';
+    const words = ['--input-type=module-typescript', '-e', script];
+    const read = (given: string) =>
+      spawnSync('bash', ['-c', `"$0" "$@" <(printf ${given})`, process.execPath, ...words], {
+        encoding: 'utf8',
+      });
+    assert.equal(read('größe').stdout, 'größe\n');
+    assert.match(read('x%.0s {1..30}').stderr, /EFBIG/);
+    assert.throws(() => readGivenBytes('/dev/zero', 100), { code: 'ENOTREG' });
+  });
+
+  test('the null device is an empty file: whoever has to name one, but wants none, names it', () => {
+    assert.equal(readFileText('/dev/null', 100), '');
+    assert.deepEqual([...readFileLines('/dev/null', 100)], []);
+    symlinkSync('/dev/null', at('nothing'));
+    assert.equal(readFileText(at('nothing'), 100), '');
   });
 
   test('a device that never ends is refused, and so is a folder', () => {

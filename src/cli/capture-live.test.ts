@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { addressRecord, dnsMessage } from '../../test/kit/packets.ts';
 import { until } from '../../test/kit/dnstap-collector.ts';
-import { freePorts } from '../../test/kit/serve-process.ts';
+import { freePorts } from '../../test/kit/free-ports.ts';
 import { Reading } from '../capture/reading.ts';
 import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
 import { DNSTAP_CONTENT_TYPE, dnstapPrefix, DnstapWriter, TAP } from '../wire/dnstap.ts';
@@ -86,7 +86,7 @@ async function listening(at: string): Promise<Listening> {
 const remarks = ({ reading }: Listening): string =>
   reading.remarks.list.map(({ text }) => text).join('; ');
 
-const [port] = (await freePorts(1)) as [number];
+const [port] = await freePorts(1);
 for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
   describe(`dnstap at ${at.slice(0, 5)}…`, () => {
     test('a query and its reply, told of in messages of their own, are one exchange', async () => {
@@ -141,3 +141,9 @@ for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
       if (at.startsWith('unix:')) assert.equal(existsSync(at.slice('unix:'.length)), false);
     });
   });
+
+test('a socket in a folder that is not there: which one is missing, not a right', async () => {
+  await assert.rejects(captureDnstap('unix:/nowhere/tap.sock', new Reading({})), {
+    message: 'cannot listen at unix:/nowhere/tap.sock: there is no folder /nowhere',
+  });
+});

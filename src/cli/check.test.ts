@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { freePorts } from '../../test/kit/serve-process.ts';
+import { freePorts } from '../../test/kit/free-ports.ts';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { check } from './check.ts';
@@ -60,7 +60,7 @@ describe('ndots check run', () => {
     other = await serveAnswers({
       rules: [{ name: kubernetes, type: 'A', answer: '10.96.0.99' }],
     });
-    [dead] = (await freePorts(1)) as [number];
+    [dead] = await freePorts(1);
   });
   after(() => Promise.all([server.close(), other.close()]));
 
@@ -216,6 +216,14 @@ describe('a file of checks', () => {
     const { out } = await runCommand(check, ['init']);
     const { err } = await run(out, '--only', 'nothing');
     assert.match(err, /--only nothing: no check is called so/);
+  });
+
+  test('init is advised where there is no file, and not in the place of a folder', async () => {
+    const missing = await runCommand(check, ['run', '-f', '/nowhere']);
+    assert.match(missing.err, /check init > \/nowhere makes one/);
+    const isFolder = await runCommand(check, ['run', '-f', folder]);
+    assert.match(isFolder.err, /cannot be read: it is a directory/);
+    assert.doesNotMatch(isFolder.err, /init/);
   });
 
   test('list shows each check with what it takes', async () => {

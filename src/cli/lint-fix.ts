@@ -1,7 +1,15 @@
 /** `--fix`: what changes in files, as a diff, and the writing of it. */
 import { whyFailed } from '../base/why-failed.ts';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { Problem } from '../base/problem.ts';
 import { applyEdits } from '../lint/edits.ts';
 import type { Finding } from '../lint/finding.ts';
@@ -40,7 +48,9 @@ export function writeChanges(changes: readonly FileChange[]): void {
     const beside = `${real}.${randomBytes(6).toString('hex')}.tmp`;
     try {
       writeFileSync(beside, after, { flag: 'wx' });
-      chmodSync(beside, statSync(real).mode & 0o7777);
+      const { mode, uid, gid } = statSync(real);
+      if (process.getuid?.() === 0) chownSync(beside, uid, gid);
+      chmodSync(beside, mode & 0o7777);
       renameSync(beside, real);
     } catch (error) {
       rmSync(beside, { force: true });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createServer as createTls } from 'node:tls';
@@ -7,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { freePorts } from '../../test/kit/free-ports.ts';
 import { runCommand } from '../../test/kit/trace-command.ts';
 import { Authority } from '../base/certificates.ts';
 import { lint } from './lint.ts';
@@ -29,8 +31,11 @@ after(() => {
 /** A server that answers every question with NXDOMAIN, over TCP too if that is said. */
 async function upstream(tcp: boolean): Promise<Upstream> {
   const udp = createSocket('udp4');
-  await new Promise<void>((resolve) => udp.bind(0, '127.0.0.1', resolve));
-  const made: Upstream = { port: udp.address().port, asked: 0 };
+  const [port] = await freePorts(1);
+  udp.bind(port, '127.0.0.1');
+  closers.push(() => udp.close());
+  await once(udp, 'listening');
+  const made: Upstream = { port, asked: 0 };
   const reply = (query: Buffer): Buffer => {
     made.asked++;
     const bytes = Buffer.from(query);
@@ -38,8 +43,7 @@ async function upstream(tcp: boolean): Promise<Upstream> {
     bytes[3] = 3;
     return bytes;
   };
-  udp.on('message', (query, { port, address }) => udp.send(reply(query), port, address));
-  closers.push(() => udp.close());
+  udp.on('message', (query, from) => udp.send(reply(query), from.port, from.address));
   if (!tcp) return made;
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -47,8 +51,9 @@ async function upstream(tcp: boolean): Promise<Upstream> {
       socket.write(Buffer.concat([data.subarray(0, 2), reply(data.subarray(2))]));
     });
   });
-  await new Promise<void>((resolve) => server.listen(made.port, '127.0.0.1', resolve));
+  server.listen(port, '127.0.0.1');
   closers.push(() => server.close());
+  await once(server, 'listening');
   return made;
 }
 

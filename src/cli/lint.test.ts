@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -382,6 +384,15 @@ describe('--fix', () => {
     assert.deepEqual(readdirSync(join(path, '..')), ['Corefile']);
   });
 
+  test('leaves the file to whom it belongs', { skip: process.getuid?.() !== 0 }, async () => {
+    const path = join(files({ Corefile: '.:53 {\n    forward . 10.0.0.2\n}\n' }), 'Corefile');
+    chownSync(path, 65534, 65534);
+    assert.equal((await run(path, '--fix')).code, 0);
+    assert.match(readFileSync(path, 'utf8'), /cache/);
+    const { uid, gid } = statSync(path);
+    assert.deepEqual([uid, gid], [65534, 65534]);
+  });
+
   test('a finding that stands for several lines is mended at each of them', async () => {
     const two = (rest: string): string =>
       `a.example:53 {\n    errors\n    prometheus\n    cache 30\n    forward . 10.0.0.2${rest}\n}\n`;
@@ -402,6 +413,66 @@ describe('--fix', () => {
     const path = join(files({ Corefile: text }), 'Corefile');
     assert.match((await run(path, '--diff')).out, /^\+    bufsize 1232$/m);
     assert.equal(readFileSync(path, 'utf8'), text);
+  });
+
+  test('a property comes behind the lines that are there: records of hosts end at its first property', async () => {
+    const text = `.:53 {
+    errors
+    cache 30
+    hosts {
+        10.0.0.1 db.example.org
+    }
+    prometheus
+    forward . 10.0.0.2 { # first
+        policy sequential
+        health_check 1s
+    }
+}
+`;
+    const path = join(files({ Corefile: text }), 'Corefile');
+    assert.equal((await run(path, '--fix')).code, 0);
+    assert.equal(
+      readFileSync(path, 'utf8'),
+      text
+        .replace('org\n', 'org\n        fallthrough\n')
+        .replace('1s\n', '1s\n        max_concurrent 1000\n'),
+    );
+    assert.deepEqual(await findings(path), []);
+  });
+
+  test('lines that are added end as the lines of the file do', async () => {
+    const text = '.:53 {\r\n    errors\r\n    prometheus\r\n    forward . 10.0.0.2\r\n}\r\n';
+    const path = join(files({ Corefile: text }), 'Corefile');
+    assert.equal((await run(path, '--fix')).code, 0);
+    const mended = readFileSync(path, 'utf8');
+    assert.match(mended, /cache 30\r\n/);
+    assert.doesNotMatch(mended, /[^\r]\n/);
+  });
+
+  test('a file whose braces do not match is not mended: which lines belong together is a guess', async () => {
+    const text = '.:53 {\n    forward . 10.0.0.2\n';
+    const path = join(files({ Corefile: text }), 'Corefile');
+    const { code, out } = await run(path, '--fix');
+    assert.equal(code, 1);
+    assert.match(out, /^Nothing can be mended without thinking/);
+    assert.equal(readFileSync(path, 'utf8'), text);
+    assert.doesNotMatch((await run(path)).out, /can be mended by/);
+  });
+
+  test('the change that is shown can be applied by patch', async () => {
+    const path = files({
+      Corefile: looping.replace('127.0.0.1', '10.0.0.2').replace(/ \{\n +max.*\n +\}/, ''),
+    });
+    const { out } = await run(join(path, 'Corefile'), '--diff');
+    assert.match(out, /^@@ -3,5 \+3,7 @@$/m);
+    const patched = spawnSync('patch', ['-p0', join(path, 'Corefile')], {
+      input: out,
+      encoding: 'utf8',
+    });
+    if (patched.error === undefined) {
+      assert.equal(patched.status, 0, patched.stdout);
+      assert.match(readFileSync(join(path, 'Corefile'), 'utf8'), /max_concurrent/);
+    }
   });
 
   test('mends the text within a ConfigMap, with its indentation', async () => {
@@ -487,6 +558,41 @@ describe('input that is no good', () => {
     );
   });
 
+  test('a Corefile with nothing in it is no good one, in a file or in a ConfigMap', async () => {
+    for (const empty of ['', '\n# to come {\n']) {
+      const { code, out } = await run(join(files({ Corefile: empty }), 'Corefile'));
+      assert.equal(code, 1);
+      assert.match(out, /Corefile:1:1: error CF44: there is nothing in this Corefile/);
+    }
+    const map = 'kind: ConfigMap\nmetadata: {name: coredns}\ndata:\n  Corefile: ""\n';
+    const [found] = await findings(join(files({ 'map.yaml': map }), 'map.yaml'));
+    assert.deepEqual([found?.code, found?.severity, found?.line], ['CF44', 'error', 4]);
+    assert.deepEqual(
+      await findings(files({ 'x.override': '', Corefile: '. {\n whoami\n}\n' })),
+      [],
+    );
+  });
+
+  test('a folder that may not be read: told where it was named, and else beside what could be linted', async () => {
+    const path = files({ Corefile: looping, 'closed/Corefile': looping });
+    chmodSync(folder, 0o755);
+    chmodSync(join(path, 'closed'), 0);
+    const root = process.getuid?.() === 0;
+    if (root) process.seteuid?.(65534);
+    try {
+      const named = await run(join(path, 'closed'));
+      assert.equal(named.code, 2);
+      assert.match(named.err, /cannot read .*closed: permission denied/);
+      const { code, out } = await run(path);
+      assert.equal(code, 1);
+      assert.match(out, /error CF03/);
+      assert.match(out, /closed:1:1: error CF49: permission denied/);
+    } finally {
+      if (root) process.seteuid?.(0);
+      chmodSync(join(path, 'closed'), 0o755);
+    }
+  });
+
   test('of many files it is said how far it is', async () => {
     const told: string[] = [];
     const at = files({ 'a.yaml': 'kind: Secret\n', 'b.yaml': 'kind: Secret\n', Corefile: looping });
@@ -562,6 +668,16 @@ describe('ndots lint', () => {
     assert.equal((await run(path, '--fail-on', 'warning', '--ignore', 'CF32')).code, 0);
     assert.equal((await run(path, '--severity', 'CF32=error')).code, 1);
     assert.equal((await run(path, '--only', 'CF10', '--fail-on', 'note')).code, 0);
+  });
+
+  test('lists all rules for programs, too', async () => {
+    const { out } = await run('--rules', '-o', 'json');
+    const listed = JSON.parse(out) as { code: string; severity: string; summary: string }[];
+    assert.deepEqual(listed[0], {
+      code: 'CF01',
+      severity: 'error',
+      summary: 'a directive or property that the target does not have',
+    });
   });
 
   test('explains a rule by its page, and lists all', async () => {

@@ -1,7 +1,7 @@
 /** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
 import { existsSync } from 'node:fs';
 import { whyFailed } from '../base/why-failed.ts';
-import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { FILE_MAX, readFileText, readGivenBytes } from '../base/read-file.ts';
 import { atLeast, cannotLint, type Finding } from '../lint/finding.ts';
 import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
@@ -45,7 +45,12 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     knownRule(code);
   if (options.explain !== null) return explain(options.explain, io);
   if (options.rules) {
-    io.out(`${rules.toSorted(byCode).map(ruleLine).join('\n')}\n`);
+    const listed = rules.toSorted(byCode);
+    io.out(
+      options.output === 'json'
+        ? `${JSON.stringify(listed.map(ruleDocument), null, 2)}\n`
+        : `${listed.map(ruleLine).join('\n')}\n`,
+    );
     return EXIT.ok;
   }
   const given = await gatherAll(options, io);
@@ -144,7 +149,7 @@ async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
 
 function readNamed(file: string): GivenFile {
   try {
-    return { file, text: readFileText(file, FILE_MAX.manifest), named: true };
+    return { file, text: readGivenBytes(file, FILE_MAX.manifest).toString('utf8'), named: true };
   } catch (error) {
     throw cannotLint('lint-unreadable', `cannot read ${file}: ${whyFailed(error)}`, {
       cause: error,
@@ -178,6 +183,10 @@ function explain(code: string, io: Io): number {
 
 function byCode(a: Rule, b: Rule): number {
   return a.code < b.code ? -1 : 1;
+}
+
+function ruleDocument({ code, severity, summary }: Rule): object {
+  return { code, severity, summary };
 }
 
 function ruleLine({ code, severity, summary }: Rule): string {

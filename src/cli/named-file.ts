@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { errorCode } from '../base/error-code.ts';
 import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
-import { FILE_MAX, readFileText, readStandardInput } from '../base/read-file.ts';
+import { FILE_MAX, readGivenBytes, readStandardInput } from '../base/read-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { openFile, openStream, type Input } from '../capture/input.ts';
 import type { Remarks } from '../capture/packets/remarks.ts';
@@ -18,7 +18,7 @@ import type { Io } from './command.ts';
  */
 export function readText(path: string, what: string, most: number = FILE_MAX.manifest): string {
   try {
-    return path === '-' ? readStandardInput(most) : readFileText(path, most);
+    return path === '-' ? readStandardInput(most) : readGivenBytes(path, most).toString('utf8');
   } catch (error) {
     if (errorCode(error) === 'EFBIG') throw tooLarge(path, what, most);
     throw new Problem({

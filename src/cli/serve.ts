@@ -13,6 +13,7 @@ import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { descriptorLimit } from '../linux/descriptor-limit.ts';
+import { takeLongTurns } from '../linux/long-turns.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
@@ -94,6 +95,8 @@ export interface ServeHooks {
 export async function serveCorefile(serving: Serving): Promise<number> {
   const { options, source, io, greeting = null, around } = serving;
   seedHashes(secureRandom.integer(2 ** 32));
+  // This thread works for milliseconds, those that answer for microseconds: they need not wait for its turn to end.
+  takeLongTurns();
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(
     (line) => lines.write(line),

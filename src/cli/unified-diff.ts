@@ -12,6 +12,8 @@ const CONTEXT = 3;
 /** Beyond this the middle is shown as replaced whole: the table of common lines would be too large. */
 const CELLS_MAX = 4_000_000;
 
+const UNENDED = '\n\\ No newline at end of file';
+
 interface DiffLine {
   readonly mark: ' ' | '-' | '+';
   readonly text: string;
@@ -20,25 +22,35 @@ interface DiffLine {
 /** The change, with file names at the head; empty if there is none. */
 export function unifiedDiff({ file, before, after }: TextChange, colour: boolean): string {
   const lines = diffLines(before.split('\n'), after.split('\n'));
+  const last = lines.at(-1);
+  // The empty line behind the last line feed is none.
+  if (last?.mark === ' ')
+    lines.splice(-1, 1, ...(last.text === '' ? [] : [{ ...last, text: `${last.text}${UNENDED}` }]));
   const out = [`--- ${file}`, `+++ ${file}`];
   let [oldLine, newLine] = [1, 1];
-  let hunk: string[] = [];
-  let head = '';
+  let hunk: DiffLine[] = [];
+  let [oldStart, newStart] = [1, 1];
+  const close = (): void => {
+    if (hunk.length === 0) return;
+    const lengthOf = (mark: DiffLine['mark']): number =>
+      hunk.filter((line) => line.mark === ' ' || line.mark === mark).length;
+    out.push(`@@ -${oldStart},${lengthOf('-')} +${newStart},${lengthOf('+')} @@`);
+    out.push(...hunk.map(({ mark, text }) => paint(mark, text, colour)));
+    hunk = [];
+  };
   const shown = lines.map((_line, index) =>
     lines.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1).some(({ mark }) => mark !== ' '),
   );
-  lines.forEach(({ mark, text }, index) => {
-    if (shown[index] === true) {
-      if (hunk.length === 0) head = `@@ -${oldLine} +${newLine} @@`;
-      hunk.push(paint(mark, text, colour));
-    } else if (hunk.length > 0) {
-      out.push(head, ...hunk);
-      hunk = [];
+  lines.forEach((line, index) => {
+    if (shown[index] !== true) close();
+    else {
+      if (hunk.length === 0) [oldStart, newStart] = [oldLine, newLine];
+      hunk.push(line);
     }
-    if (mark !== '+') oldLine++;
-    if (mark !== '-') newLine++;
+    if (line.mark !== '+') oldLine++;
+    if (line.mark !== '-') newLine++;
   });
-  if (hunk.length > 0) out.push(head, ...hunk);
+  close();
   return `${out.join('\n')}\n`;
 }
 

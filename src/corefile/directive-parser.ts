@@ -34,25 +34,31 @@ export class DirectiveParser {
   }
 
   /**
-   * The directive whose name is the next word, with all that belongs to it.
+   * The directive whose name is the next word, with all that belongs to it. What stands behind its `}` on the same line is, as in CoreDNS, one
+   * more directive of that name.
    * @param braces whether the server block has some
-   * @returns null, with a problem: there is none of that name
+   * @returns none, with a problem: there is none of that name
    */
-  directive(braces: boolean): Directive | null {
+  directive(braces: boolean): readonly Directive[] {
     const stream = this.#stream;
     const token = stream.take();
     const at = tokenOf(token, this.#substitute(token));
     const name = this.#names.today(at, braces);
-    const args = this.#args();
-    const block = this.#braces(at, 0);
-    const stray = stream.peekOnLine();
-    if (stray?.text === '}') {
-      this.#report.mistake(stray.place, "Unexpected '}' because no matching opening brace", {
-        code: 'corefile-brace',
-        remedy: 'Put the } on a line of its own.',
-      });
-    } else if (stray !== null) this.#afterBrace(stray);
-    return name === null ? null : { name, at, args, block };
+    const found: Directive[] = [];
+    for (let place = at.place; ;) {
+      const args = this.#args();
+      const block = this.#braces(at, 0);
+      if (name !== null) found.push({ name, at: { ...at, place }, args, block });
+      const stray = stream.peekOnLine();
+      if (stray === null) return found;
+      if (stray.text === '{' || stray.text === '}') {
+        this.#strayBrace(stray);
+        return found;
+      }
+      stream.take();
+      this.#behindBrace(at, stray);
+      place = stray.place;
+    }
   }
 
   /** The words up to the end of the line or the next brace. */
@@ -111,7 +117,7 @@ export class DirectiveParser {
       if (token.text === 'import' && stream.atLineStart()) stream.import(this.#substitute);
       else lines.push(this.#line(stream.take(), depth));
     }
-    this.unclosed(open, false);
+    this.unclosed(open, 'directive');
     return lines;
   }
 
@@ -153,16 +159,28 @@ export class DirectiveParser {
     }
   }
 
-  #afterBrace(token: RawToken): void {
-    this.#report.mistake(token.place, "Wrong argument count or unexpected line ending after '}'", {
+  #strayBrace({ text, place }: RawToken): void {
+    if (text === '}')
+      return this.#report.mistake(place, "Unexpected '}' because no matching opening brace", {
+        code: 'corefile-brace',
+        remedy: 'Put the } on a line of its own.',
+      });
+    this.#report.mistake(place, "Wrong argument count or unexpected line ending after '}'", {
       code: 'corefile-brace',
-      remedy: `Put '${token.text}' on a new line.`,
+      remedy: "Put '{' at the end of the line that it belongs to.",
     });
     this.#stream.skipLine();
   }
 
+  #behindBrace(owner: Token, { text, place }: RawToken): void {
+    this.#report.warning(place, `'${text}' behind a } is read as one more '${owner.text}'`, {
+      code: 'corefile-brace',
+      remedy: `Put '${text}' on a new line, or take it away.`,
+    });
+  }
+
   /** The file ended inside braces; what lies around them is not reported again. */
-  unclosed(open: RawToken, ofBlock: boolean): void {
+  unclosed(open: RawToken, what: 'block' | 'snippet' | 'directive'): void {
     const { last, cut } = this.#stream;
     if (cut || this.#ended) return;
     this.#ended = true;
@@ -175,7 +193,11 @@ export class DirectiveParser {
           ? `The { at ${file}:${line} is never closed.`
           : `Most likely the } of '${suspect.text}' at ${file}:${line} is missing.`,
     };
-    if (ofBlock) this.#report.problem(syntaxProblem(last.place, last.text, '}', advice));
+    // CoreDNS takes the } of the last directive for that of the block, too.
+    if (what === 'block' && last.text === '}' && !last.quoted)
+      this.#report.warning(last.place, 'the last } of the file is missing', advice);
+    else if (what !== 'directive')
+      this.#report.problem(syntaxProblem(last.place, last.text, '}', advice));
     else this.#report.mistake(last.place, 'Unexpected EOF', advice);
   }
 }

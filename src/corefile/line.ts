@@ -26,6 +26,11 @@ export class Line {
   /** What the whole line may look like: `forward FROM TO…`. */
   readonly #form: string;
   #last: Token;
+  /**
+   * What becomes of words that are left at the end: they are a mistake; or are passed over with a warning, as CoreDNS does not look at them; or are
+   * left to whoever reads the next line.
+   */
+  tail: 'refused' | 'unread' | 'next' = 'refused';
 
   constructor(
     name: Token,
@@ -104,6 +109,20 @@ export class Line {
   /** Ends the binding of this line with a problem. */
   refuse(text: string, place: Place = this.name.place, advice: Advice = {}): never {
     throw new Refusal(text, place, advice);
+  }
+
+  /** The line must end here. */
+  end(): void {
+    const [first] = this.#words;
+    if (first === undefined) return;
+    if (this.tail === 'next') return;
+    if (this.tail === 'refused') this.refuseCount();
+    this.#words.length = 0;
+    this.binding.warning(first.place, `what stands from '${first.text}' on is not read`, {
+      code: 'words-not-read',
+      hint: `The line is written: ${this.#form}`,
+      remedy: 'Take it away.',
+    });
   }
 
   /** Too many words, or too few. */

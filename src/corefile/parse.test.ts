@@ -43,6 +43,40 @@ describe('structure', () => {
     );
   });
 
+  test('the last } of the file may be missing behind that of a directive, as in CoreDNS, with a warning', () => {
+    const text = '. {\n  cache {\n    keepttl\n}\n';
+    assert.deepEqual(blocks(text), [['.', ['cache', [['keepttl']]]]]);
+    assert.deepEqual(
+      read(text).warnings.map(({ code, message, hint }) => [code, message, hint]),
+      [
+        [
+          'corefile-end',
+          'the last } of the file is missing',
+          "Most likely the } of 'cache' at Corefile:2 is missing.",
+        ],
+      ],
+    );
+  });
+
+  test('words behind a } are one more directive of that name, as in CoreDNS, with a warning', () => {
+    const text = '. {\n acl {\n  allow\n } x example.org {\n  block\n } y\n log\n}';
+    assert.deepEqual(blocks(text), [
+      ['.', ['acl', [['allow']]], ['acl', 'example.org', [['block']]], ['acl'], ['log']],
+    ]);
+    const { corefile, warnings } = read(text);
+    assert.deepEqual(
+      warnings.map(({ message, place }) => [message, place?.line, place?.column]),
+      [
+        ["'x' behind a } is read as one more 'acl'", 4, 4],
+        ["'y' behind a } is read as one more 'acl'", 6, 4],
+      ],
+    );
+    assert.deepEqual(
+      corefile.blocks[0]!.directives.map(({ at }) => at.place.line),
+      [2, 4, 6, 7],
+    );
+  });
+
   test('with exactly one block the braces may be left out', () => {
     assert.deepEqual(blocks('. example.org\nlog\nwhoami'), [
       ['. example.org', ['log'], ['whoami']],

@@ -207,7 +207,7 @@ class Parser {
       if (token.text === '{') depth++;
       tokens.push(token);
     }
-    if (depth > 0) return this.#lines.unclosed(open, true);
+    if (depth > 0) return this.#lines.unclosed(open, 'snippet');
     this.#defineSnippet(name, tokens);
   }
 
@@ -245,10 +245,9 @@ class Parser {
         this.#stream.import(this.#substitute);
         continue;
       }
-      const directive = this.#lines.directive(braces);
-      if (directive !== null) directives.push(directive);
+      directives.push(...this.#lines.directive(braces));
     }
-    if (braces) this.#lines.unclosed(open, true);
+    if (braces) this.#lines.unclosed(open, 'block');
     return directives;
   }
 }

@@ -203,7 +203,7 @@ export function bindPositions<A extends Positions>(positions: A, line: Line): Bo
   for (const name of names) {
     if (!positions[name]!.early) bound[name] = positions[name]!.take(line);
   }
-  if (line.left > 0) line.refuseCount();
+  line.end();
   return bound as BoundPositions<A>;
 }
 

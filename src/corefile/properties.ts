@@ -45,9 +45,29 @@ export type BoundProperties<P extends Properties> = {
 /** A word alone on its line: true if it is there. */
 export function flag(word: string, { help = '' }: Help = {}): Property<boolean> {
   return property(word, '', help, false, (line) => {
-    if (line.left > 0) line.refuseCount();
+    line.end();
     return true;
   });
+}
+
+/** The same property, behind whose words CoreDNS does not look: what stands there is passed over, with a warning. */
+export function lax<T>(strict: Property<T>): Property<T> {
+  return withTail(strict, 'unread');
+}
+
+/** The same property, behind whose words CoreDNS reads the next property, as if it stood on a line of its own. */
+export function chained<T>(strict: Property<T>): Property<T> {
+  return withTail(strict, 'next');
+}
+
+function withTail<T>(strict: Property<T>, tail: Line['tail']): Property<T> {
+  return {
+    ...strict,
+    take: (line, before, bind) => {
+      line.tail = tail;
+      return strict.take(line, before, bind);
+    },
+  };
 }
 
 /** One value. Of several lines the last one counts. */
@@ -66,7 +86,7 @@ export function setting<T>(
   return {
     ...property<T | null>(word, value.show, help, fallback ?? null, (line) => {
       const found = line.read(value, line.take());
-      if (line.left > 0) line.refuseCount();
+      line.end();
       return found;
     }),
     defaultText: fallback === undefined ? '' : value.print(fallback),
@@ -154,8 +174,12 @@ export function fallthrough(options: Help = {}): Property<readonly string[] | nu
     options.help ??
     'hand names that are not found here to the next plugin; with zones only names in these zones';
   return property<readonly string[] | null>('fallthrough', '[ZONES…]', help, null, (line) =>
-    line.left === 0 ? ['.'] : takeZones(line),
+    line.left === 0 ? ['.'] : someOrNone(takeZones(line)),
   );
+}
+
+function someOrNone(zones: readonly string[]): readonly string[] | null {
+  return zones.length === 0 ? null : zones;
 }
 
 /** Ends the reading of a line with a problem, at the line's first word unless a place is given. */

@@ -12,8 +12,8 @@ import {
   only,
 } from '../../test/corefiles/syntaxes.ts';
 import { optional } from './positions.ts';
-import { list, setting } from './properties.ts';
-import { directive, printSyntax } from './syntax.ts';
+import { chained, flag, lax, list, setting } from './properties.ts';
+import { directive, printSyntax, type Syntax } from './syntax.ts';
 import { hostPort, integer, word } from './values.ts';
 
 describe('repetition', () => {
@@ -92,6 +92,76 @@ describe('repetition', () => {
         ['directive-repeated', 4],
       ],
     );
+  });
+
+  test('words, braces and lines that CoreDNS does not look at are passed over, with a warning', () => {
+    const shape = { summary: '', repeat: 'last', args: { size: optional(word('SIZE')) } } as const;
+    const words = directive({ ...shape, name: 'cancel', unread: ['words'] });
+    const braces = directive({ ...shape, name: 'cancel', unread: ['braces'] });
+    const lines = directive({ ...shape, name: 'cancel', unread: ['lines'] });
+    const none = directive({ ...shape, name: 'cancel' });
+    const says = (syntax: Syntax, text: string): string => {
+      const { problems, warnings } = bind(syntax, text);
+      return problems.length > 0 ? 'refused' : warnings.map(({ message }) => message).join();
+    };
+    assert.equal(says(words, 'cancel 1 2 3'), "plugin/cancel: what stands from '2' on is not read");
+    for (const syntax of [braces, lines])
+      assert.equal(
+        says(syntax, 'cancel 1 {\n}'),
+        "plugin/cancel: the braces of 'cancel' are not read",
+      );
+    assert.equal(
+      says(lines, 'cancel 1 {\nx\n}'),
+      "plugin/cancel: the braces of 'cancel' are not read",
+    );
+    for (const syntax of [words, braces, none])
+      assert.equal(says(syntax, 'cancel 1 {\nx\n}'), 'refused');
+    for (const syntax of [braces, lines, none]) assert.equal(says(syntax, 'cancel 1 2'), 'refused');
+    const ttl = setting('ttl', integer('TTL', { min: 0 }));
+    const strict = directive({ name: 'cancel', summary: '', repeat: 'last', properties: { ttl } });
+    const loose = directive({ ...strict, properties: { ttl: lax(ttl) } });
+    assert.equal(says(strict, 'cancel {\nttl 1 2\n}'), 'refused');
+    assert.equal(
+      says(loose, 'cancel {\nttl 1 2\n}'),
+      "plugin/cancel: what stands from '2' on is not read",
+    );
+    assert.equal(says(loose, 'cancel {\nttl\n}'), 'refused');
+  });
+
+  test('a property may stand behind another one on the same line where CoreDNS reads it so', () => {
+    const strict = directive({
+      name: 'forward',
+      summary: '',
+      repeat: 'last',
+      properties: {
+        fails: setting('max_fails', integer('N', { min: 0 })),
+        name: chained(setting('tls_servername', word('NAME'))),
+        udp: chained(flag('prefer_udp')),
+      },
+    });
+    const { options, problems, warnings } = bind(
+      strict,
+      'forward {\nprefer_udp tls_servername a max_fails 3\n}',
+    );
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      options.map(({ fails, name, udp }) => [fails, name, udp]),
+      [[3, 'a', true]],
+    );
+    assert.deepEqual(
+      warnings.map(({ message, place }) => [message, place?.column]),
+      [
+        ["plugin/forward: 'tls_servername' is read as if it stood on a line of its own", 12],
+        ["plugin/forward: 'max_fails' is read as if it stood on a line of its own", 29],
+      ],
+    );
+    const refused = (text: string): string =>
+      bind(strict, `forward {\n${text}\n}`)
+        .problems.map(({ message }) => message)
+        .join();
+    assert.match(refused('prefer_udp x'), /unknown property 'x'/);
+    assert.match(refused('max_fails 3 prefer_udp'), /Wrong argument count/);
+    assert.match(refused('tls_servername a {\nb\n}'), /unknown property '\{'/);
   });
 
   test('an older name is bound with a warning', () => {

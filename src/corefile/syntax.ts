@@ -23,7 +23,7 @@ import type { Binding } from './line.ts';
 import { bindPositions, showPositions } from './positions.ts';
 import type { BoundPositions, Positions } from './positions.ts';
 import type { BoundProperties, Properties, Property } from './properties.ts';
-import type { Directive, Property as TreeProperty } from './tree.ts';
+import type { Directive, Property as TreeProperty, Token } from './tree.ts';
 
 /**
  * What a second use in the same server block means: `once` = an error; `each` = one more instance; `gather` = one instance is
@@ -31,6 +31,9 @@ import type { Directive, Property as TreeProperty } from './tree.ts';
  * `first` = it is not even read, as CoreDNS's plugins of that sort do.
  */
 export type Repeat = 'once' | 'each' | 'gather' | 'last' | 'merge' | 'first';
+
+/** Words behind the last argument; braces with nothing in them; or braces and whatever is in them. */
+export type Unread = 'words' | 'braces' | 'lines';
 
 /** The shape of one directive, as `directive` makes it. */
 export interface Syntax<
@@ -48,6 +51,8 @@ export interface Syntax<
   readonly retired: Readonly<Record<string, string>>;
   /** Older names of the directive (`proxy` for `forward`); the text says what changed. */
   readonly formerly: Readonly<Record<string, string>>;
+  /** What CoreDNS does not look at, and is passed over with a warning. */
+  readonly unread: readonly Unread[];
   /** Groups of property words of which only one may be used. */
   readonly exclusive: readonly (readonly string[])[];
   /** Looks at the whole; called only when every line was right. */
@@ -85,6 +90,7 @@ export function directive<
   readonly properties?: P;
   readonly retired?: Readonly<Record<string, string>>;
   readonly formerly?: Readonly<Record<string, string>>;
+  readonly unread?: readonly Unread[];
   readonly exclusive?: readonly (readonly string[])[];
   check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
   warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
@@ -95,6 +101,7 @@ export function directive<
     properties: spec.properties ?? ({} as P),
     retired: spec.retired ?? {},
     formerly: spec.formerly ?? {},
+    unread: spec.unread ?? [],
     exclusive: spec.exclusive ?? [],
   };
 }
@@ -179,20 +186,35 @@ function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem
 /** @param said what an earlier use said, which this one adds to */
 function bindOccurrence(
   syntax: Syntax,
-  { at, args, block }: Directive,
+  { at, args, block: braces }: Directive,
   binding: Binding,
   said: BoundProperties<Properties> = {},
 ): Occurrence<Positions, Properties> | null {
+  const none = Object.keys(syntax.properties).length + Object.keys(syntax.retired).length === 0;
+  const block = none && isUnread(syntax, braces) ? passOver(at, binding) : braces;
   const line = new Line(at, args, block, binding, formOf(syntax));
+  if (syntax.unread.includes('words')) line.tail = 'unread';
   const bound = guarded(binding, () => {
     const positions = bindPositions(syntax.args, line);
-    const none = Object.keys(syntax.properties).length + Object.keys(syntax.retired).length === 0;
     if (none && block !== null) line.refuseCount();
     return positions;
   });
   const properties = bindProperties(syntax, syntax.properties, block ?? [], binding, said);
   exclude(syntax, block ?? [], binding);
   return bound === null ? null : { ...bound, ...properties, at: at.place };
+}
+
+function isUnread({ unread }: Syntax, block: readonly TreeProperty[] | null): boolean {
+  if (block === null) return false;
+  return unread.includes('lines') || (unread.includes('braces') && block.length === 0);
+}
+
+function passOver({ text, place }: Token, binding: Binding): null {
+  binding.warning(place, `the braces of '${text}' are not read`, {
+    code: 'words-not-read',
+    remedy: 'Take them away.',
+  });
+  return null;
 }
 
 function bindingFor(
@@ -229,27 +251,33 @@ function bindProperties<P extends Properties>(
   }
   const free = byWord.get('*');
   let freeClosed = false;
-  for (const { name, args, block } of lines) {
+  const queue = [...lines];
+  for (let line = queue.shift(); line !== undefined; line = queue.shift()) {
+    const { name, args, block } = line;
     const known = name.text === '*' ? undefined : byWord.get(name.text);
     if (name.text === free?.[1].above) freeClosed = true;
     const [key, property] = known ?? (freeClosed ? [] : (free ?? []));
     if (property === undefined || key === undefined) {
       const retired =
         Object.hasOwn(syntax.retired, name.text) && syntax.properties === (shape as Properties);
-      if (retired) {
+      if (retired && block === null) {
         binding.warning(name.place, `'${name.text}' is ignored: ${syntax.retired[name.text]}`, {
           code: 'property-retired',
         });
       } else unknownProperty(name, [...byWord.keys()], binding);
       continue;
     }
-    const line = new Line(name, args, block, binding, property.show);
+    const words = new Line(name, args, block, binding, property.show);
     guarded(binding, () => {
-      bound[key] = property.take(line, bound[key], (inner, held) =>
+      bound[key] = property.take(words, bound[key], (inner, held) =>
         bindProperties(syntax, inner, held, binding),
       );
-      if (block !== null && property.nested === null) {
-        line.refuse("unknown property '{'", name.place, {
+      const [next, ...rest] = words.takeAll();
+      if (next !== undefined) {
+        readsNext(next, binding);
+        queue.unshift({ name: next, args: rest, block });
+      } else if (block !== null && property.nested === null) {
+        words.refuse("unknown property '{'", name.place, {
           code: 'property-unknown',
           hint: `'${name.text}' takes no braces.`,
         });
@@ -258,6 +286,12 @@ function bindProperties<P extends Properties>(
     });
   }
   return bound as BoundProperties<P>;
+}
+
+function readsNext({ text, place }: Token, binding: Binding): void {
+  binding.warning(place, `'${text}' is read as if it stood on a line of its own`, {
+    remedy: 'Put it there.',
+  });
 }
 
 function unknownProperty(

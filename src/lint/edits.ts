@@ -1,5 +1,5 @@
 /** Changes that rules propose, as changes of the text of a file; and the text after them. */
-import type { Directive, Token } from '../corefile/tree.ts';
+import type { Directive, Property, Token } from '../corefile/tree.ts';
 import type { Edit } from './finding.ts';
 import type { Fix } from './rule.ts';
 import type { SourceText } from './source-text.ts';
@@ -12,16 +12,13 @@ export function readEdits(
 ): readonly Edit[] {
   const token = fix.kind === 'property' ? lastWord(fix.directive) : fix.token;
   const { file, line, column, exact } = source.outside(token.place);
-  const text = texts.get(file)?.[line - 1]?.replace(/\r$/, '');
+  const lines = texts.get(file) ?? [];
+  const text = lines[line - 1]?.replace(/\r$/, '');
   const written = token.quoted ? `"${token.text}"` : token.text;
   if (!exact || text === undefined || !text.startsWith(written, column - 1)) return [];
   const end = column + written.length;
   const on = { file, line, endLine: line } as const;
-  const indent = /^[ \t]*/.exec(text)![0];
-  const below = (inner: string): Edit => {
-    const next = { file, line: line + 1, endLine: line + 1, column: 1, endColumn: 1 };
-    return { ...next, text: `${inner}\n` };
-  };
+  const indent = indentOf(lines, line);
   switch (fix.kind) {
     case 'word':
       return [{ ...on, column, endColumn: end, text: fix.text }];
@@ -32,7 +29,26 @@ export function readEdits(
     case 'property': {
       const behind = text.slice(end - 1).trim();
       const inner = `${indent}    ${fix.text}`;
-      if (fix.directive.block !== null) return behind === '{' ? [below(inner)] : [];
+      if (fix.directive.block !== null) {
+        if (!/^\{(?:\s+#.*)?$/.test(behind)) return [];
+        // Behind what is there: to hosts, what stands below a property is no record any more.
+        const { at, depth } = lastOf(fix.directive.block, token);
+        const last = source.outside(at.place);
+        if (last.file !== file || !last.exact) return [];
+        const closing = closedAt(lines, last.line, depth);
+        if (closing === null) return [];
+        const own = last.line === line ? inner : `${indentOf(lines, last.line)}${fix.text}`;
+        return [
+          {
+            file,
+            line: closing,
+            endLine: closing,
+            column: 1,
+            endColumn: 1,
+            text: `${depth > 1 ? inner : own}\n`,
+          },
+        ];
+      }
       const braces = ` {\n${inner}\n${indent}}`;
       return behind === '' ? [{ ...on, column: end, endColumn: end, text: braces }] : [];
     }
@@ -43,13 +59,43 @@ export function readEdits(
   }
 }
 
-function lastWord({ at, args }: Directive): Token {
+function lastWord({ at, args }: Pick<Directive, 'at' | 'args'>): Token {
   return args.at(-1) ?? at;
+}
+
+function indentOf(lines: readonly string[], line: number): string {
+  return /^[ \t]*/.exec(lines[line - 1] ?? '')![0];
+}
+
+/** The last word within braces, and how many of them are open behind it. */
+function lastOf(
+  block: readonly Property[],
+  before: Token,
+): { readonly at: Token; readonly depth: number } {
+  const last = block.at(-1);
+  if (last === undefined) return { at: before, depth: 1 };
+  const at = lastWord({ at: last.name, args: last.args });
+  if (last.block === null) return { at, depth: 1 };
+  const inner = lastOf(last.block, at);
+  return { at: inner.at, depth: inner.depth + 1 };
+}
+
+/** The line that closes the outermost of `depth` braces; null: something else stands before it. */
+function closedAt(lines: readonly string[], from: number, depth: number): number | null {
+  let open = depth;
+  for (let line = from + 1; line <= lines.length; line++) {
+    const text = lines[line - 1]!.trim();
+    if (text === '' || text.startsWith('#')) continue;
+    if (!/^\}(?:\s+#.*)?$/.test(text)) return null;
+    if (--open === 0) return line;
+  }
+  return null;
 }
 
 /** The text with all edits made; of those that touch the same place the first one counts. */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
   const lines = text.split('\n');
+  const ends = lines[0]?.endsWith('\r') === true ? '\r\n' : '\n';
   const starts: number[] = [];
   let offset = 0;
   for (const line of lines) {
@@ -62,7 +108,7 @@ export function applyEdits(text: string, edits: readonly Edit[]): string {
     .map((edit) => ({
       from: at(edit.line, edit.column),
       to: at(edit.endLine, edit.endColumn),
-      text: edit.text,
+      text: edit.text.replaceAll('\n', ends),
     }))
     .toSorted((a, b) => a.from - b.from || a.to - b.to);
   const pieces: string[] = [];

@@ -2,7 +2,7 @@
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { whyFailed } from '../base/why-failed.ts';
-import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
+import { FILE_MAX, readFileBytes, readGivenBytes } from '../base/read-file.ts';
 import { cannotLint } from './finding.ts';
 
 /** A file that was read. */
@@ -16,7 +16,7 @@ export interface GivenFile {
 /** What was found behind the paths. */
 export interface Gathered {
   readonly files: readonly GivenFile[];
-  /** Files in folders that could not be read, and why. */
+  /** Files and folders in folders that could not be read, and why. */
   readonly passed: readonly { readonly file: string; readonly why: string }[];
 }
 
@@ -38,7 +38,7 @@ export function gather(paths: readonly string[]): Gathered {
   const passed: { file: string; why: string }[] = [];
   let bytes = 0;
   const take = (file: string, named: boolean): void => {
-    const read = readText(file);
+    const read = readText(file, named);
     if ('why' in read) {
       if (named) throw unreadable(file, read.why);
       passed.push({ file, why: read.why });
@@ -49,8 +49,8 @@ export function gather(paths: readonly string[]): Gathered {
     files.push({ file, text: read.text, named });
   };
   for (const path of paths) {
-    if (isFolder(path)) for (const file of filesIn(path, 0, new Set())) take(file, false);
-    else take(path, true);
+    if (!isFolder(path)) take(path, true);
+    else for (const file of filesIn(path, 0, new Set(), passed)) take(file, false);
   }
   return { files, passed };
 }
@@ -63,32 +63,48 @@ function isFolder(path: string): boolean {
   }
 }
 
-function filesIn(folder: string, depth: number, above: ReadonlySet<string>): string[] {
+function filesIn(
+  folder: string,
+  depth: number,
+  above: ReadonlySet<string>,
+  passed: { file: string; why: string }[],
+): string[] {
   if (depth > DEPTH_MAX) return [];
-  const real = realpathSync(folder);
-  if (above.has(real)) return [];
+  let real: string;
+  let names: string[];
+  try {
+    real = realpathSync(folder);
+    if (above.has(real)) return [];
+    names = readdirSync(folder).toSorted();
+  } catch (error) {
+    const why = whyFailed(error);
+    if (depth === 0) throw unreadable(folder, why, error);
+    passed.push({ file: folder, why });
+    return [];
+  }
   const within = new Set(above).add(real);
-  return readdirSync(folder)
-    .toSorted()
-    .flatMap((name) => {
-      if (name.startsWith('.') || name === 'node_modules') return [];
-      const path = join(folder, name);
-      let stats;
-      try {
-        stats = statSync(path);
-      } catch {
-        return [];
-      }
-      if (stats.isDirectory()) return filesIn(path, depth + 1, within);
-      return stats.isFile() && wanted.test(name) && !madeOf.test(name) ? [path] : [];
-    });
+  return names.flatMap((name) => {
+    if (name.startsWith('.') || name === 'node_modules') return [];
+    const path = join(folder, name);
+    let stats;
+    try {
+      stats = statSync(path);
+    } catch {
+      return [];
+    }
+    if (stats.isDirectory()) return filesIn(path, depth + 1, within, passed);
+    return stats.isFile() && wanted.test(name) && !madeOf.test(name) ? [path] : [];
+  });
 }
 
 /** A text of UTF-8 without NUL; or why it is none. */
-function readText(file: string): { readonly text: string } | { readonly why: string } {
+function readText(
+  file: string,
+  named: boolean,
+): { readonly text: string } | { readonly why: string } {
   let bytes: Buffer;
   try {
-    bytes = readFileBytes(file, FILE_MAX.manifest);
+    bytes = (named ? readGivenBytes : readFileBytes)(file, FILE_MAX.manifest);
   } catch (error) {
     return { why: whyFailed(error) };
   }

@@ -9,7 +9,7 @@ import { sortInputs, type Inputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
 import type { Aim, Fix, Rule, Told } from './rule.ts';
 import type { SourceText } from './source-text.ts';
-import type { KubeObject, Subject } from './subject.ts';
+import type { KubeObject, LintedCorefile, Subject } from './subject.ts';
 import { Suppressions } from './suppressions.ts';
 import { targetOfImage, type Target } from './target.ts';
 import { containersOf } from './workload.ts';
@@ -86,8 +86,11 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     ].map(({ file }) => file),
   );
   const told = new Set(collector.findings.map(({ spot }) => spot.file));
+  const guessed = new Set(corefiles.filter(isGuessed).map(({ file }) => file));
+  const mendable = (finding: Finding): Finding =>
+    finding.edits.some(({ file }) => guessed.has(file)) ? { ...finding, edits: [] } : finding;
   return {
-    findings: [...kept, ...misuses].toSorted(byPlace),
+    findings: [...kept.map(mendable), ...misuses].toSorted(byPlace),
     files: [...files],
     notJudged: given.files
       .filter(({ file, named }) => named && !files.has(file) && !told.has(file))
@@ -96,6 +99,11 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     suppressed: collector.findings.length - kept.length,
     subject,
   };
+}
+
+/** Whether which lines belong together is a guess, because braces do not match: then nothing in it can be mended without thinking. */
+function isGuessed({ problems }: Pick<LintedCorefile, 'problems'>): boolean {
+  return problems.some(({ code }) => /^corefile-(?:syntax|brace|end|depth)$/.test(code));
 }
 
 /** More objects of a file are counted, and not named. */

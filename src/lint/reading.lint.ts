@@ -119,7 +119,7 @@ export const readingRules: readonly Rule[] = [
       severity: 'warning',
       summary: 'a line that is accepted, but hardly means what it seems to',
     },
-    all,
+    ({ code }) => (code === 'corefile-empty' ? { severity: 'error' } : {}),
   ),
 ];
 

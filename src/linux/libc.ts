@@ -27,6 +27,8 @@ export interface Libc {
   setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
   setitimer(which: number, value: number, before: number): number;
+  /** A system call that the C library has no function for. */
+  syscall(call: number, first: number, second: number, third: number): number;
   /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
   exitOnAlarm(): void;
   _exit(code: number): void;
@@ -106,6 +108,7 @@ function load(): Libc {
     setns: declare('setns', ['int', 'int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
+    syscall: declare('syscall', ['long', 'long', 'uintptr_t', 'long']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
     _exit: declare('_exit', ['int']),
     signalDescriptor: (signal) => unterminated(() => signalDescriptor(koffi, lib, signal)),

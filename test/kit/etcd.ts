@@ -8,7 +8,7 @@ import { EtcdClient, type EtcdAccess } from '../../src/etcd/client.ts';
 import { parseEndpoint } from '../../src/etcd/endpoint.ts';
 import { prefixRange } from '../../src/etcd/messages.ts';
 import { start, type Child } from './child.ts';
-import { freePorts } from './serve-process.ts';
+import { freePorts } from './free-ports.ts';
 
 /** An etcd that is installed. */
 export interface EtcdProgram {
@@ -63,7 +63,7 @@ export interface EtcdOptions {
 
 /** Starts an etcd of one member and waits until it answers. */
 export async function startEtcd(program: string, options: EtcdOptions = {}): Promise<EtcdProcess> {
-  const [port, peerPort] = (await freePorts(2)) as [number, number];
+  const [port, peerPort] = await freePorts(2);
   const data = mkdtempSync(join(tmpdir(), 'ndots-etcd-'));
   const scheme = options.tls === undefined ? 'http' : 'https';
   const endpoint = `${scheme}://127.0.0.1:${port}`;
@@ -122,7 +122,7 @@ export async function startEtcd(program: string, options: EtcdOptions = {}): Pro
       child = await run(words, client);
     },
     async elsewhere(use) {
-      const [other] = (await freePorts(1)) as [number];
+      const [other] = await freePorts(1);
       const there = endpoint.replace(String(port), String(other));
       const visitor = new EtcdClient({
         endpoints: [parseEndpoint(there)!],
@@ -171,7 +171,7 @@ export async function startCoredns(
   program: string,
   corefile: (port: number) => string,
 ): Promise<{ readonly port: number; stop(): Promise<void> }> {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = await freePorts(1);
   const folder = mkdtempSync(join(tmpdir(), 'ndots-coredns-'));
   const file = join(folder, 'Corefile');
   writeFileSync(file, corefile(port));

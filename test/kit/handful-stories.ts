@@ -1,8 +1,8 @@
 /** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
 import { FLAG } from '../../src/wire/iana.ts';
 import { addressRecord, back, dnsMessage, fragments, udpPacket, type Captured } from './packets.ts';
-import { healthy, play } from './story.ts';
-import { asked, at, ends, inOrder, pods, type Story } from './story-parts.ts';
+import { healthy, play, podResolvConf, type Passing } from './story.ts';
+import { asked, at, begun, ends, inOrder, pods, type Story } from './story-parts.ts';
 
 const ONSET = 9000;
 
@@ -79,10 +79,6 @@ function noLongOnes(seed: number): Captured[] {
   });
   return inOrder(queries);
 }
-
-/** Of each packet the capture has so many bytes. */
-const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
-  packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
 
 /** Programs with EDNS ask for answers of three sizes. For some seconds those of so many bytes, or more, are lost; then all come again. */
 function narrowLink(seed: number, lostFrom: number): Captured[] {
@@ -166,6 +162,28 @@ function limitedAlone(seed: number): Captured[] {
   return inOrder([...greedy, ...others]);
 }
 
+/** One pod whose programs use EDNS asks for names of which some have 40 addresses. What is longer than 512 bytes does not come, when it is said so. */
+const notLonger = (
+  resolver: string,
+  options: string,
+  isDropped: (passing: Passing) => boolean,
+): Promise<Captured[]> =>
+  play(
+    pods(resolver, 1, {
+      lookups: 32,
+      everyMs: 1000,
+      names: ['big0', 'db', 'big1', 'backend', 'redis.cache', 'www.example.com'],
+      resolvConf: `${podResolvConf}${options}`,
+    }),
+    (passing) => {
+      const fate = healthy(passing);
+      if (!/^big\d\.shop\./.test(passing.name) || passing.type !== 'A') return fate;
+      return isDropped(passing)
+        ? { lost: true }
+        : { ...fate, addresses: Array.from({ length: 40 }, (_, i) => `192.0.2.${i}`) };
+    },
+  );
+
 /** Stories of few losses. */
 export const handfulStories: readonly Story[] = [
   {
@@ -245,6 +263,21 @@ export const handfulStories: readonly Story[] = [
     code: 'ND3012',
     packets: (seed) => Promise.resolve(noLongOnes(seed)),
   },
+  ...['go', 'c-ares', 'glibc'].flatMap((resolver): Story[] => {
+    const options = resolver === 'glibc' ? 'options edns0\n' : '';
+    return [
+      {
+        name: `nothing of more than 512 bytes ever comes over UDP, and the capture has one client: ${resolver}`,
+        code: 'ND3012',
+        packets: () => notLonger(resolver, options, () => true),
+      },
+      {
+        name: `nothing of more than 512 bytes comes over UDP at times, and the capture has one client: ${resolver}`,
+        code: 'ND3012',
+        packets: () => notLonger(resolver, options, ({ atMs }) => atMs % 8000 > 3500),
+      },
+    ];
+  }),
   {
     name: 'a link takes packets of 600 bytes at most for some seconds, and of each packet the capture has the beginning',
     code: 'ND3012',

@@ -1,5 +1,6 @@
 /** A cluster whose DNS can be examined: the stand-in API server, and DNS pods that answer on loopback with a whole server in memory. */
 import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer } from 'node:net';
@@ -120,11 +121,26 @@ export class LivingCluster implements AsyncDisposable {
       { clock, network: scriptedNetwork(clock, ({ name }) => usualAnswer(name)) },
     );
     const cluster = new LivingCluster(api, folder, world);
+    try {
+      await cluster.#begin(fault);
+    } catch (error) {
+      // Another one runs: what has begun would keep the process alive.
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+    return cluster;
+  }
+
+  async #begin(fault: ClusterFault): Promise<void> {
     const wrong = (address: string): Wrong => fault.servers?.[address] ?? {};
     for (const address of [...REPLICAS, VIP]) {
-      await cluster.#serve(address, (bytes, proto) => world.send(bytes, { proto }), wrong(address));
+      await this.#serve(
+        address,
+        (bytes, proto) => this.#world.send(bytes, { proto }),
+        wrong(address),
+      );
     }
-    for (const address of REPLICAS) await cluster.#expose(address, wrong(address));
+    for (const address of REPLICAS) await this.#expose(address, wrong(address));
     for (const address of UPSTREAMS) {
       const ownClock = new VirtualClock();
       const answer = fault.upstream ?? usualAnswer;
@@ -132,15 +148,14 @@ export class LivingCluster implements AsyncDisposable {
         clock: ownClock,
         network: scriptedNetwork(ownClock, ({ name }) => answer(name, address)),
       });
-      cluster.#close.push(() => void own.close());
-      await cluster.#serve(
+      this.#close.push(() => void own.close());
+      await this.#serve(
         address,
         (bytes, proto) => own.send(bytes, { proto }),
         wrong(address),
         UPSTREAM_PORT,
       );
     }
-    return cluster;
   }
 
   /** Runs `ndots doctor`. */
@@ -206,8 +221,9 @@ export class LivingCluster implements AsyncDisposable {
         if (bytes !== null) udp.send(bytes, from.port, from.address, () => undefined);
       });
     });
-    await new Promise<void>((resolve) => udp.bind(port, address, resolve));
+    udp.bind(port, address);
     this.#close.push(() => udp.close());
+    await once(udp, 'listening');
     if (wrong.tcp === 'closed') return;
     const tcp = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -220,8 +236,9 @@ export class LivingCluster implements AsyncDisposable {
         });
       });
     });
-    await new Promise<void>((resolve) => tcp.listen(port, address, resolve));
+    tcp.listen(port, address);
     this.#close.push(() => tcp.close());
+    await once(tcp, 'listening');
   }
 
   async #expose(address: string, wrong: Wrong): Promise<void> {
@@ -239,11 +256,12 @@ export class LivingCluster implements AsyncDisposable {
       }
       reply.end(`${this.#world.metrics()}${wrong.metrics?.(nth++) ?? ''}`);
     });
-    await new Promise<void>((resolve) => http.listen(METRICS_PORT, address, resolve));
+    http.listen(METRICS_PORT, address);
     this.#close.push(() => {
       http.close();
       http.closeAllConnections();
     });
+    await once(http, 'listening');
   }
 }
 

@@ -1,13 +1,14 @@
 /** A DNS server on 127.0.0.1 that answers from an answers file, over UDP and TCP on one port, for tests of the CLI. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { replyBytes } from '../../src/resolver/reply-bytes.ts';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
 import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
 import type { Protocol } from '../../src/resolver/network.ts';
 import { typeName } from '../../src/wire/iana.ts';
 import { readMessage } from '../../src/wire/message.ts';
+import { freePorts } from './free-ports.ts';
 
 /** A server that answers on 127.0.0.1, over UDP and TCP. */
 export interface LocalAnswers {
@@ -56,9 +57,9 @@ export async function serveAnswers(file: object): Promise<LocalAnswers> {
       }
     });
   });
-  tcp.listen(0, '127.0.0.1');
+  const [port] = await freePorts(1);
+  tcp.listen(port, '127.0.0.1');
   await once(tcp, 'listening');
-  const { port } = tcp.address() as AddressInfo;
   const udp = createSocket('udp4');
   udp.on('message', (bytes, from) => {
     const reply = answer(bytes, 'udp');

@@ -1,5 +1,6 @@
 /** Stories whose trouble is a part of what a capture holds: some seconds of it, one server, one client, replies of one size. */
 import { parseAddress } from '../../src/base/ip.ts';
+import { seededRandom } from '../../src/base/random.ts';
 import {
   addressRecord,
   back,
@@ -63,9 +64,15 @@ function series(
 ): Captured[][] {
   return Array.from({ length: count }, (_, i) => {
     const name = ['db.shop.svc.cluster.local.', 'redis.cache.svc.cluster.local.'][i % 2]!;
-    return asked(i * everyMs, ends(client, 21_000 + i + port(server), server), name, 400 + i, {
-      tookMs: tookMs(i),
-    });
+    return asked(
+      i * everyMs,
+      ends(client, 21_000 + i + port(server), server),
+      name,
+      400 + i + port(server),
+      {
+        tookMs: tookMs(i),
+      },
+    );
   });
 }
 
@@ -94,6 +101,22 @@ function undeliverable(atMs: number, client: string, port: number, server: strin
   const [type, code] = isSix ? [1, 3] : [3, 1];
   const router = isSix ? 'fd00:77::1' : '10.77.0.1';
   return [at(atMs, query), at(atMs + 3, icmpError(router, query, type, code, client))];
+}
+
+/** Two servers, of which the second has none of the names: each is asked six times, each time one of them by chance. */
+function seldomDenied(seed: number, servers: readonly string[] = []): Captured[] {
+  const random = seededRandom(seed);
+  return inOrder(
+    Array.from({ length: 150 }, (_, i) => {
+      const isSecond = random.integer(2) === 1;
+      const name = `svc${(i * 7) % 25}.shop.svc.cluster.local.`;
+      const way = ends('10.244.1.7', 30_000 + i, servers[isSecond ? 1 : 0]);
+      const more = isSecond ? { rcode: 3 } : {};
+      return ['A', 'AAAA'].flatMap((type, j) =>
+        asked(i * 110 + j * 0.1, way, name, 700 + 2 * i + j, { ...more, type }),
+      );
+    }),
+  );
 }
 
 /** A host that is gone from its link after eight seconds. */
@@ -168,6 +191,18 @@ export const partStories: readonly Story[] = [
           ),
         ),
       ),
+  },
+  {
+    name: 'of two replicas behind one address one lacks names, each of which is asked so seldom that some seem to go for good',
+    code: 'ND8004',
+    without: ['ND4006'],
+    packets: (seed) => Promise.resolve(seldomDenied(seed)),
+  },
+  {
+    name: 'of two DNS pods, as the switch sees them, one lacks names that are asked seldom',
+    code: 'ND8001',
+    without: ['ND4006'],
+    packets: (seed) => Promise.resolve(seldomDenied(seed, ['10.244.3.2', '10.244.4.2'])),
   },
   goneHost('10.77.0.53', '10.244.1.7'),
   goneHost('fd00:77::53', 'fd00:42::7'),

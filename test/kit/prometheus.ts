@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { printed, start } from './child.ts';
-import { freePorts } from './serve-process.ts';
+import { freePorts } from './free-ports.ts';
 
 /** A Prometheus that runs. */
 export interface Prometheus {
@@ -20,7 +20,7 @@ export async function startPrometheus(
 ): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-prometheus-'));
   const file = join(folder, 'prometheus.yaml');
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = await freePorts(1);
   const targets = [new URL(metricsUrl).host];
   writeFileSync(
     file,

@@ -1,27 +1,11 @@
 /** `ndots serve` as a process. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { printed, start, type Child } from './child.ts';
+import { freePorts } from './free-ports.ts';
 
 const program = join(import.meta.dirname, '../../bin/ndots');
-
-/** Ports of 127.0.0.1 that are free now. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 /** A running server on loopback, with its metrics. */
 export interface ServeProcess {
@@ -49,7 +33,7 @@ export async function serveProcess(
     readonly onPort?: (port: number) => void;
   } = {},
 ): Promise<ServeProcess> {
-  const [port, metricsPort] = (await freePorts(2)) as [number, number];
+  const [port, metricsPort] = await freePorts(2);
   const folder = mkdtempSync(join(tmpdir(), 'ndots-process-'));
   const corefile = join(folder, 'Corefile');
   writeFileSync(

@@ -1,6 +1,6 @@
 /** Stories in which what gets lost depends on the socket: on whether it is new, or on where its packets are taken. */
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
-import { healthy, play, type Passing, type StoryClient } from './story.ts';
+import { healthy, play, STORY_START, type Passing, type StoryClient } from './story.ts';
 import {
   asked,
   byAge,
@@ -56,8 +56,71 @@ export function connections(
 const isTakenToDead = ({ client, port }: Passing, replicas: number): boolean =>
   ((port + Number(client.split('.').at(-1)) * 131) * 2654435761) % 4096 < 4096 / replicas;
 
+const PODS = ['10.244.3.2', '10.244.4.2', '10.244.5.2'] as const;
+
+/** Pods that are given to the sockets of one client in turn, seen behind the translation; from some moment on the second is silent. */
+function inTurn(from: number, count: number): Captured[][] {
+  const client = `10.244.1.${from}`;
+  return Array.from({ length: 90 }, (_, i) => {
+    const pod = PODS[(i + from) % count]!;
+    const isDead = pod === PODS[1] && i * 270 > 9000;
+    const name = `${['db.shop', 'redis.cache'][i % 2]}.svc.cluster.local.`;
+    const ways = (atMs: number): Captured[] =>
+      asked(atMs, ends(client, 30_000 + i, pod), name, 500 + i, {
+        ...(isDead && { tookMs: null }),
+      });
+    return [...ways(i * 270 + from), ...(isDead ? ways(i * 270 + from + 2500) : [])];
+  });
+}
+
+/** A list of three servers that are asked in turn, the second of which is dead: what it leaves is asked of the third, with the same id. */
+const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): Captured[] => {
+  const name = `svc${i}.shop.svc.cluster.local.`;
+  const ask = (server: number, atMs: number, port: number): Captured[] =>
+    asked(atMs, ends('10.244.1.7', port, PODS[server]!), name, 500 + i, {
+      tookMs: server === 1 ? null : 0.6,
+    });
+  return i % 3 === 1
+    ? [...ask(1, i * 400, 30_000 + i), ...ask(2, i * 400 + 3000, 40_000 + i)]
+    : ask(i % 3, i * 400, 30_000 + i);
+});
+
 /** Stories about sockets. */
 export const socketStories: readonly Story[] = [
+  {
+    name: 'one of two DNS pods is silent from some moment on, seen behind the translation: sockets are taken to it all the same',
+    code: 'ND3008',
+    packets: () => Promise.resolve(inOrder([...inTurn(11, 2), ...inTurn(14, 2), ...inTurn(19, 2)])),
+  },
+  {
+    name: 'one of three DNS pods is silent from some moment on, and the capture ends within seconds of it',
+    code: 'ND3008',
+    without: ['ND3007'],
+    packets: async (seed) => {
+      const packets = await play(
+        [
+          ...pods('glibc', 4, { lookups: 60, everyMs: 250 }),
+          ...pods('go', 3, { lookups: 60, everyMs: 250, from: 80 }),
+        ],
+        (passing) => {
+          const drawn =
+            (((passing.port + Number(passing.client.split('.').at(-1)) * 131) * 2654435761) >>> 8) %
+            3;
+          const behind = PODS[drawn]!;
+          return drawn === 1 && passing.atMs > 8000
+            ? { lost: true, behind }
+            : { ...healthy(passing), behind };
+        },
+        { seed },
+      );
+      return packets.filter(({ timeMs }) => timeMs < STORY_START + 15_500);
+    },
+  },
+  {
+    name: 'of three servers that a client asks in turn one is dead: the next is asked with the same id',
+    code: 'ND3005',
+    packets: () => Promise.resolve(inOrder(alongTheList)),
+  },
   {
     name: 'S20 the conntrack table is full for seconds: new sockets get nothing, old ones go on',
     code: 'ND3003',
@@ -65,6 +128,29 @@ export const socketStories: readonly Story[] = [
       const isFull = ({ atMs }: Passing): boolean => atMs % 5000 > 3200;
       const fresh = await play(allSorts(12), byAge(isFull), { seed });
       return inOrder([fresh, ...keptSocket(120, 80, () => false)]);
+    },
+  },
+  {
+    name: 'S20 the conntrack table is full for seconds, and a few sockets get in: no socket is used on, and other connections fare alike',
+    code: 'ND3003',
+    without: ['ND3090', 'ND3007'],
+    packets: async (seed) => {
+      // Room for one in eight sockets, whatever they are.
+      const isFull = (atMs: number): boolean => atMs % 9000 > 4000;
+      const taken = new Map<string, boolean>();
+      const dns = await play(
+        [...pods('musl', 6, { lookups: 24 }), ...pods('glibc', 4, { from: 40, lookups: 24 })],
+        (passing) => {
+          const socket = `${passing.client} ${passing.port}`;
+          const isKnown = taken.get(socket) === true;
+          const isTaken =
+            isKnown || !isFull(passing.atMs) || (passing.sincePortMs > 1 && some(passing, 0.14));
+          if (!taken.has(socket) || isTaken) taken.set(socket, isTaken);
+          return taken.get(socket) === true ? healthy(passing) : { lost: true };
+        },
+        { seed },
+      );
+      return inOrder([dns, connections(260, 100, (i) => isFull(i * 100) && i % 8 > 0)]);
     },
   },
   {

@@ -8,7 +8,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { helmTemplate } from '../kit/helm.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const node = (name: string): KubeJson =>
   ({
@@ -39,7 +39,7 @@ describe('ndots size --follow on a real API server', { skip: noApiServer() ?? fa
     });
     assert.deepEqual(await cluster.put(renamed), []);
     await addNode('a', '4');
-    [port] = (await freePorts(1)) as [number];
+    [port] = await freePorts(1);
     autoscaler = start('ndots', [
       ...[
         'bin/ndots',

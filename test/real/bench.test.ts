@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { readMessage } from '../../src/wire/message.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 interface Ran {
   readonly code: number | null;
@@ -121,7 +122,7 @@ describe('ndots bench', () => {
   });
 
   test('compares two servers, and shows what is lost where nobody listens', async () => {
-    const [nobody] = (await freePorts(1)) as [number];
+    const [nobody] = await freePorts(1);
     const words = [
       `127.0.0.1:${server.port}`,
       `127.0.0.1:${nobody}`,

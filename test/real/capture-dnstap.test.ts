@@ -7,7 +7,8 @@ import { after, test } from 'node:test';
 import { answered, start, type Child } from '../kit/child.ts';
 import { missing } from '../kit/dig.ts';
 import { until } from '../kit/dnstap-collector.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 /** `ndots capture --dnstap` at the other end of programs that deliver dnstap: each exchange is shown once, answered. */
 
@@ -80,7 +81,7 @@ test('what ndots delivers over a Unix socket', { skip }, async () => {
 });
 
 test('what ndots delivers over TCP', { skip }, async () => {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = await freePorts(1);
   assert.deepEqual(
     (await shown(`tcp:127.0.0.1:${port}`, serve(`tcp://127.0.0.1:${port}`))).toSorted(),
     all,
@@ -88,7 +89,7 @@ test('what ndots delivers over TCP', { skip }, async () => {
 });
 
 test('what Unbound delivers', { skip }, async () => {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = await freePorts(1);
   const path = join(folder, 'unbound.sock');
   const file = join(folder, 'unbound.conf');
   writeFileSync(
@@ -120,7 +121,7 @@ dnstap:
 });
 
 test('what BIND delivers', { skip }, async () => {
-  const [port] = (await freePorts(1)) as [number];
+  const [port] = await freePorts(1);
   const path = join(folder, 'bind.sock');
   const [file, zone] = [join(folder, 'named.conf'), join(folder, 'zone')];
   writeFileSync(

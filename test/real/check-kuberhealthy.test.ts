@@ -10,7 +10,7 @@ import { resolutionCheck } from '../../src/probe/kuberhealthy/run.ts';
 import { start } from '../kit/child.ts';
 import { kuberhealthy, type KuberhealthyStandIn } from '../kit/kuberhealthy.ts';
 import { serveAnswers, type LocalAnswers } from '../kit/local-answers.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const storyHost = 'kube-health.localhost';
 

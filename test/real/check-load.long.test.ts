@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { start } from '../kit/child.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const CHECKS = 100;
 const REPLICAS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const;
@@ -34,7 +34,7 @@ async function replica(address: string, port: number): Promise<{ close(): void; 
 }
 
 test('100 targets at 3 replicas each 10 s take 5 % of a processor and 90 MiB at most', async (t) => {
-  const [dnsPort = 0, port = 0] = await freePorts(2);
+  const [dnsPort, port] = await freePorts(2);
   const replicas = await Promise.all(REPLICAS.map((address) => replica(address, dnsPort)));
   const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
   const file = join(folder, 'check.yaml');

@@ -12,7 +12,7 @@ import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster, type User } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const subjects = [{ kind: 'ServiceAccount', name: 'kuberhealthy', namespace: 'kuberhealthy' }];
 

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { start } from '../kit/child.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 const program = resolve('bin/ndots');
 
@@ -81,7 +82,7 @@ describe('ndots check serve', () => {
     const servers = await Promise.all([serveProcess(zone), serveProcess(zone)]);
     const [first, second] = servers;
     const folder = mkdtempSync(join(tmpdir(), 'ndots-check-'));
-    const [port = 0] = await freePorts(1);
+    const [port] = await freePorts(1);
     const file = join(folder, 'check.yaml');
     writeFileSync(
       file,

@@ -13,7 +13,7 @@ import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, question, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer, testedMinors } from '../kit/cluster/programs.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /** What `ndots serve` answers about a real cluster: the conformance table, with objects that kubectl wrote. */
 

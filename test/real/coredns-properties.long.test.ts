@@ -11,7 +11,7 @@ import { directives, type Property } from '../../tools/coredns/properties.ts';
 import { tableRows } from '../../tools/coredns-table.ts';
 import { keyName, writeExampleFiles } from '../kit/beside/example-files.ts';
 import { start, type Child } from '../kit/child.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-properties-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -11,9 +11,10 @@ import { copyModule, noModule } from '../coredns/module.ts';
 import { corefileServer } from '../coredns/server.ts';
 import { buildStarter, Starter } from '../coredns/starter.ts';
 import { writeExampleFiles } from '../kit/beside/example-files.ts';
-import { changedCorefile } from '../kit/beside/mistakes.ts';
+import { changedCorefile, type Scene } from '../kit/beside/mistakes.ts';
 import { differ } from '../kit/beside/refusals.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { variants } from '../kit/beside/variants.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { scriptedNetwork } from '../kit/upstream.ts';
 
 /**
@@ -39,41 +40,71 @@ describe('changed Corefiles beside CoreDNS', { skip: noModule() ?? false }, () =
     'are taken by both or refused by both, but for what is told of',
     { timeout: (seconds + 120) * 1000 },
     async (t) => {
-      const [port, http] = await freePorts(2);
+      const scene = await drawScene(folder);
       await using starter = new Starter(program, folder);
-      const found: string[] = [];
-      const counts = { taken: 0, refused: 0, told: 0 };
+      const tally = new Tally();
       for (let seed = first, end = Date.now() + seconds * 1000; Date.now() < end; seed++) {
-        const { text } = changedCorefile(seededRandom(seed * 7919), {
-          port: port!,
-          http: http!,
-          folder,
-        });
-        // Both wait for the API server as long as they are told.
-        if (/startup_timeout (?!1ms\s)/.test(text)) continue;
-        const theirs = await starter.refusal(text);
-        let ours = await problemsOf(text, folder);
-        if (ours.some((line) => /already in use/.test(line))) {
-          // What a Corefile before left open, of CoreDNS's or ours.
-          await starter.end();
-          await new Promise((resolve) => setTimeout(resolve, 200));
-          ours = await problemsOf(text, folder);
-        }
-        if (differ({ text, theirs, ours }))
-          found.push(
-            `seed ${seed}: ${theirs ?? 'taken'}, ours ${ours.join('; ') || 'taken'}\n${text}`,
-          );
-        else if (theirs === null && ours.length === 0) counts.taken++;
-        else if (theirs !== null && ours.length > 0) counts.refused++;
-        else counts.told++;
+        const { text } = changedCorefile(seededRandom(seed * 7919), scene);
+        await tally.judge(`seed ${seed}`, text, starter, folder);
       }
-      t.diagnostic(
-        `both take ${counts.taken}, both refuse ${counts.refused}, told of ${counts.told}, seed ${first}`,
-      );
-      assert.deepEqual(found, []);
+      t.diagnostic(`${tally.counts}, seed ${first}`);
+      assert.deepEqual(tally.found, []);
+    },
+  );
+
+  test(
+    'with a word more or less, a line twice or in upper case, empty braces or none: each line of each property',
+    { timeout: 600_000 },
+    async (t) => {
+      const scene = await drawScene(folder);
+      await using starter = new Starter(program, folder);
+      const tally = new Tally();
+      for (const { label, text } of variants(scene))
+        await tally.judge(label, text, starter, folder);
+      t.diagnostic(tally.counts);
+      assert.deepEqual(tally.found, []);
     },
   );
 });
+
+async function drawScene(folder: string): Promise<Scene> {
+  const [port, http] = await freePorts(2);
+  return { port: port!, http: http!, folder };
+}
+
+/** What both made of the Corefiles so far. */
+class Tally {
+  /** Differences that are not told of. */
+  readonly found: string[] = [];
+  #taken = 0;
+  #refused = 0;
+  #told = 0;
+
+  get counts(): string {
+    return `both take ${this.#taken}, both refuse ${this.#refused}, told of ${this.#told}`;
+  }
+
+  /** Has both start it. */
+  async judge(label: string, text: string, starter: Starter, folder: string): Promise<void> {
+    // Both wait for the API server as long as they are told.
+    if (/startup_timeout (?!1ms\s)/i.test(text)) return;
+    const theirs = await starter.refusal(text);
+    let ours = await problemsOf(text, folder);
+    if (ours.some((line) => /already in use/.test(line))) {
+      // What a Corefile before left open, of CoreDNS's or ours.
+      await starter.end();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      ours = await problemsOf(text, folder);
+    }
+    if (differ({ text, theirs, ours }))
+      this.found.push(
+        `${label}: ${theirs ?? 'taken'}, ours ${ours.join('; ') || 'taken'}\n${text}`,
+      );
+    else if (theirs === null && ours.length === 0) this.#taken++;
+    else if (theirs !== null && ours.length > 0) this.#refused++;
+    else this.#told++;
+  }
+}
 
 /** What ndots finds wrong with it. */
 async function problemsOf(text: string, folder: string): Promise<readonly string[]> {

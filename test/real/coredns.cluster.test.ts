@@ -12,7 +12,7 @@ import { randomCluster } from '../conformance/random-cluster.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /**
  * CoreDNS and ndots side by side on one API server: random objects, every name that they may make, many types. What

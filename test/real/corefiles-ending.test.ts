@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { printed } from '../kit/child.ts';
 import { queryBytes, UdpClient } from '../kit/loopback.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 /** A server that takes its time to end (lameduck 1 s), with a client that never stops asking. */
 async function busyServer(t: TestContext): Promise<ServeProcess> {

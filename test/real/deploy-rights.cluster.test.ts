@@ -10,7 +10,8 @@ import { printed, start } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { helmTemplate } from '../kit/helm.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 interface Rule {
   readonly apiGroups: readonly string[];
@@ -176,7 +177,7 @@ describe('the rights that the chart gives', { skip: noApiServer() ?? false }, ()
         .map((document) => document.toJS() as KubeJson | null)
         .filter((object) => object?.kind === 'MutatingWebhookConfiguration') as KubeJson[];
       assert.deepEqual(await cluster.put(configuration), []);
-      const [port] = (await freePorts(1)) as [number];
+      const [port] = await freePorts(1);
       const child = start('ndots webhook', [
         ...['bin/ndots', 'webhook', 'serve', '--host', '127.0.0.1', '--port', String(port)],
         ...['--namespace', 'kube-system', '--kubeconfig', cluster.kubeconfig('webhook')],

@@ -15,7 +15,8 @@ import { printed, start } from '../kit/child.ts';
 import { corednsPath } from '../kit/etcd.ts';
 import { randomZone } from '../kit/random-zone.ts';
 import { hasProgram } from '../kit/real-resolver.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 import { delv, ValidatingUnbound, type TrustAnchor } from '../kit/validators.ts';
 import { UdpClient } from '../kit/zone-servers.ts';
 

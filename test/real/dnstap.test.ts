@@ -12,7 +12,8 @@ import { testCertificate, testKey } from '../kit/certificate.ts';
 import { missing } from '../kit/dig.ts';
 import { DnstapCollector, DnstapReader, until } from '../kit/dnstap-collector.ts';
 import { start } from '../kit/child.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-tap-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -54,7 +55,7 @@ describe('dnstap over TLS', { skip: skip ?? false }, () => {
   });
 
   test('sinks that connect must show a certificate of the authority that is named', async (t) => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const server = await serveProcess(
       `  dnstap listen tls://127.0.0.1:${port} {\n  tls ${files.cert} ${files.key} ${files.cert}\n  }\n  whoami`,
     );
@@ -135,7 +136,7 @@ describe('dnstap of a running server', { skip: skip ?? false }, () => {
   });
 
   test('over TCP, and from a listener', async (t) => {
-    const [port, own] = (await freePorts(2)) as [number, number];
+    const [port, own] = await freePorts(2);
     const there = await DnstapCollector.listen({ port });
     t.after(() => there.close());
     const server = await serveProcess(

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { printed, start } from '../kit/child.ts';
 import { queryBytes, StreamClient } from '../kit/loopback.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /** Writes a new self-signed certificate and its key. @returns false: there is no openssl */
 function renew(folder: string, name: string): boolean {
@@ -28,7 +28,7 @@ describe('a reload', () => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-renewed-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     if (!renew(folder, 'first.example')) return t.skip('openssl is not installed');
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const write = (limits: string): void =>
       writeFileSync(
         join(folder, 'Corefile'),

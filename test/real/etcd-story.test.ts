@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { before, after, describe, test } from 'node:test';
 import { printed, start, type Child } from '../kit/child.ts';
 import { etcdPrograms, startEtcd, type EtcdProcess } from '../kit/etcd.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /** The pages about SkyDNS, line by line: `examples/skydns/README.md` and `docs/etcd.md`. */
 
@@ -32,7 +32,7 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
 
   before(async () => {
     etcd = await startEtcd(programs[0]!.path);
-    [port] = (await freePorts(1)) as [number];
+    [port] = await freePorts(1);
     const corefile = readFileSync('examples/skydns/Corefile', 'utf8')
       .replaceAll('2379', String(etcd.port))
       .replaceAll('1053', String(port));

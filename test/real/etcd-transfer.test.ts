@@ -7,7 +7,7 @@ import { TYPE } from '../../src/wire/iana.ts';
 import { readMessage } from '../../src/wire/message.ts';
 import { printRecord } from '../../src/wire/print.ts';
 import { etcdPrograms, startEtcd } from '../kit/etcd.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { startKnot, startNamed, startNsd, UdpClient } from '../kit/zone-servers.ts';
 import { has, ndots, question, scratch } from '../kit/zone-transfers.ts';
 
@@ -87,7 +87,7 @@ describe('zones of etcd as others have them', { skip: noEtcd }, () => {
         await etcd.put('/skydns/test/shop/www', { host: 'web.shop.test' });
         await etcd.put('/skydns/test/shop/mail/m', { host: '10.0.0.9', mail: true });
         await etcd.put('/skydns/test/shop/note', { text: 'hello' });
-        const [port, otherPort] = (await freePorts(2)) as [number, number];
+        const [port, otherPort] = await freePorts(2);
         await ndots(
           t,
           folder,

@@ -9,7 +9,8 @@ import { printData } from '../../src/wire/print.ts';
 import { Asker } from '../kit/ask.ts';
 import { missing } from '../kit/dig.ts';
 import { etcdPrograms, startEtcd, type EtcdOptions, type EtcdProcess } from '../kit/etcd.ts';
-import { freePorts, serveProcess, type ServeProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
 /** The plugin against real etcds: what comes, goes, breaks and comes back. Each version that is installed. */
 

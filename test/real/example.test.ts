@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { printed, start, type Child } from '../kit/child.ts';
 import { readDig } from '../kit/dig.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /** What a newcomer is told to try: the lines that `npm start` prints, those of the README, of `examples/` and of --help. */
 
@@ -54,7 +54,7 @@ describe('the example cluster', { skip }, () => {
   const ends: (() => unknown)[] = [];
 
   before(async () => {
-    [port] = (await freePorts(1)) as [number];
+    [port] = await freePorts(1);
     child = await startExample({ after: (end: unknown) => ends.push(end as () => unknown) }, port);
   });
   after(async () => {
@@ -181,7 +181,7 @@ describe('the ports of the example', () => {
         taken.listen(port, '127.0.0.1', done);
       });
     }
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const child = await startExample(t, port);
     const urls = child.output().match(/http:\S+/g) ?? [];
     assert.equal(urls.length, 3);
@@ -199,7 +199,7 @@ test(
     const folder = mkdtempSync(join(tmpdir(), 'ndots-example-'));
     t.after(() => rmSync(folder, { recursive: true }));
     cpSync('examples', folder, { recursive: true });
-    const [port, ...http] = (await freePorts(4)) as [number, number, number, number];
+    const [port, ...http] = await freePorts(4);
     const corefile = join(folder, 'Corefile');
     writeFileSync(
       corefile,

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 describe('a server that may open few files', () => {
   test('answers probes, UDP and new connections while hundreds of idle connections come', async (t) => {

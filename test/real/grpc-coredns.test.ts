@@ -8,7 +8,8 @@ import { printData } from '../../src/wire/print.ts';
 import { Asker } from '../kit/ask.ts';
 import { testCertificate, testKey } from '../kit/certificate.ts';
 import { corednsPath, startCoredns } from '../kit/etcd.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 const coredns = corednsPath();
 const skip = coredns === null ? 'CoreDNS is not there (coredns on PATH, or COREDNS=FILE)' : false;
@@ -58,7 +59,7 @@ describe('gRPC beside CoreDNS', { skip }, () => {
     const how = secure ? 'with TLS and client certificates' : 'without TLS';
     test(`CoreDNS asks ndots, ${how}`, { timeout: 120_000 }, async (t) => {
       const folder = certificate(t);
-      const [port] = (await freePorts(1)) as [number];
+      const [port] = await freePorts(1);
       const file = (name: string): string => join(folder, name);
       const tls = secure
         ? `tls ${file('cert.pem')} ${file('key.pem')} ${file('cert.pem')} {\n client_auth require_and_verify\n}`

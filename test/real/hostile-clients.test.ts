@@ -11,7 +11,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { rcodeOf } from '../kit/hostile-packets.ts';
 import { frame, Http2Client, literals, requestFields } from '../kit/http2-client.ts';
 import { closed, framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -53,7 +53,7 @@ describe('clients that attack', () => {
   let http = 0;
 
   before(async () => {
-    [dns, dot, doh, http] = (await freePorts(4)) as [number, number, number, number];
+    [dns, dot, doh, http] = await freePorts(4);
     upstream.listen(0, '127.0.0.1');
     await once(upstream, 'listening');
     const { port } = upstream.address() as { port: number };

@@ -6,6 +6,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { seededRandom } from '../../src/base/random.ts';
 import { FLAG, TYPE, RCODE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage } from '../../src/wire/message.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { framed, queryBytes, StreamClient, UdpClient } from '../kit/loopback.ts';
 import { serveProcess, type ServeProcess } from '../kit/serve-process.ts';
 
@@ -86,9 +87,9 @@ class FakeUpstream {
 
   static async open(): Promise<FakeUpstream> {
     const made = new FakeUpstream();
-    made.tcp.listen(0, '127.0.0.1');
+    [made.port] = await freePorts(1);
+    made.tcp.listen(made.port, '127.0.0.1');
     await once(made.tcp, 'listening');
-    made.port = (made.tcp.address() as { port: number }).port;
     made.udp.bind(made.port, '127.0.0.1');
     await once(made.udp, 'listening');
     return made;

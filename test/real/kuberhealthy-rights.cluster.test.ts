@@ -7,7 +7,7 @@ import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 interface Rule {
   readonly resources: readonly string[];
@@ -103,7 +103,7 @@ describe('the rights of deploy/check', { skip: noApiServer() ?? false }, () => {
     withinMs: number,
     kubeconfig = cluster.kubeconfig('kuberhealthy'),
   ): Promise<string> {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const words = ['check', 'serve', '--kuberhealthy', '--listen', `127.0.0.1:${port}`];
     words.push('--keep-completed', '0');
     const child = start('ndots', ['bin/ndots', ...words, '--kubeconfig', kubeconfig], {

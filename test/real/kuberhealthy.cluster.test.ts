@@ -11,7 +11,7 @@ import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster, type User } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { noReporter, reporterProgram } from '../kit/kuberhealthy-client/client.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 interface Variable {
   readonly name: string;
@@ -115,7 +115,7 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     env: NodeJS.ProcessEnv = {},
     user: User = 'kuberhealthy',
   ): Promise<{ child: Child; port: number }> {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const child = start(
       'ndots',
       [
@@ -562,7 +562,9 @@ describe('in Kuberhealthy’s place, on a real API server', { skip }, () => {
     await play(3, await podOf('dns'), 'no answer');
     await play(2, await podOf('old'));
     const described = await until(async () => {
-      const told = await cluster.kubectl('describe', 'healthcheck,khcheck', '-n', 'team');
+      // Unless it is told to, kubectl leaves the events out where it describes several kinds (1.32).
+      const words = ['describe', 'healthcheck,khcheck', '-n', 'team', '--show-events=true'];
+      const told = await cluster.kubectl(...words);
       return /CheckReported[^]*CheckReported/.test(told) ? told : null;
     }, 'the events');
     assert.match(described, /Normal +PodCreated .*kuberhealthy.* created pod dns-\w{5}/);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { answered, printed, start } from '../kit/child.ts';
 import { queryBytes, UdpClient } from '../kit/loopback.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const program = 'bin/ndots';
 
@@ -15,7 +15,7 @@ async function corefile(
 ): Promise<{ file: string; port: number; metrics: () => Promise<string> }> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-log-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const [port, metrics] = (await freePorts(2)) as [number, number];
+  const [port, metrics] = await freePorts(2);
   const file = join(folder, 'Corefile');
   writeFileSync(
     file,

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { strangerCertificate, testCertificate, testKey } from '../kit/certificate.ts';
 import { start } from '../kit/child.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 interface Secured {
   readonly folder: string;
@@ -18,7 +19,7 @@ interface Secured {
 async function secured(t: TestContext, config: string): Promise<Secured> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-web-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const [port, dns] = (await freePorts(2)) as [number, number];
+  const [port, dns] = await freePorts(2);
   writeFileSync(join(folder, 'cert.pem'), testCertificate);
   writeFileSync(join(folder, 'key.pem'), testKey);
   writeFileSync(join(folder, 'web.yml'), config);
@@ -73,7 +74,7 @@ describe('metrics over TLS', () => {
   const prometheus = spawnSync('prometheus', ['--version']).status === 0;
   test('Prometheus itself scrapes it', { skip: !prometheus, timeout: 120_000 }, async (t) => {
     const { port, folder } = await secured(t, mutual);
-    const [web] = (await freePorts(1)) as [number];
+    const [web] = await freePorts(1);
     const config = join(folder, 'prometheus.yml');
     writeFileSync(
       config,

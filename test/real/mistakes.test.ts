@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { printed, start, type Child } from '../kit/child.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const folder = mkdtempSync(join(tmpdir(), 'ndots-mistakes-'));
@@ -67,7 +68,7 @@ describe('a Corefile with a mistake', () => {
   });
 
   test('on reload a named pipe in its place changes nothing, and the server goes on', async () => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const file = fileOf('Corefile', `.:${port} {\n bind 127.0.0.1\n whoami\n}\n`);
     const child: Child = start('ndots', [program, 'serve', '-conf', file]);
     try {

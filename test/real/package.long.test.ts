@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { answered, start } from '../kit/child.ts';
 import { pack, run } from '../kit/package.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /** What `npm pack` packs, installed as a user installs it. */
 
@@ -46,7 +46,7 @@ describe('the package', () => {
     const manual = join(prefix, 'share/man/man1');
     assert.match(readFileSync(join(manual, 'ndots.1'), 'utf8'), /^\.TH NDOTS 1/);
     assert.deepEqual(readdirSync(manual).toSorted(), readdirSync('man').toSorted());
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const words = [ndots, 'serve', '--example', '-dns.port', String(port)];
     const child = start('ndots', words, { env });
     t.after(() => child.stop());

@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { testCertificate, testKey } from '../kit/certificate.ts';
 import { printed, start } from '../kit/child.ts';
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
+import { freePorts } from '../kit/free-ports.ts';
 
 /** A server that speaks one encrypted transport on loopback. */
 async function serve(
@@ -24,7 +15,7 @@ async function serve(
 ): Promise<{ port: number; folder: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-query-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const port = await freePort();
+  const [port] = await freePorts(1);
   writeFileSync(join(folder, 'cert.pem'), testCertificate);
   writeFileSync(join(folder, 'key.pem'), testKey);
   writeFileSync(

@@ -8,7 +8,8 @@ import { describe, test } from 'node:test';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery } from '../../src/wire/query.ts';
 import { hasProgram } from '../kit/real-resolver.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 import { startNamed } from '../kit/zone-servers.ts';
 
 const zone = `$TTL 300

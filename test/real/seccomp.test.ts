@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { testCertificate, testKey } from '../kit/certificate.ts';
 import { answered, printed, start } from '../kit/child.ts';
 import { noFilters, under } from '../kit/seccomp.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 /** What nobody who answers DNS has to do. */
 const forbidden =
@@ -34,9 +34,7 @@ describe('ndots serve under its seccomp profile', { skip: noFilters() ?? false }
   test('answers by all transports, loads another Corefile, replaces a worker that fails, and ends in order', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'ndots-seccomp-'));
     t.after(() => rmSync(folder, { recursive: true }));
-    const [dns, tls, https, grpc, health, metrics, upstream] = (await freePorts(7)) as [
-      ...Array<number>,
-    ];
+    const [dns, tls, https, grpc, health, metrics, upstream] = await freePorts(7);
     const file = (name: string, text: string): string => {
       writeFileSync(join(folder, name), text);
       return join(folder, name);

@@ -2,32 +2,17 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 import { answered, printed, question, start, type Child } from '../kit/child.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-serve-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const program = 'bin/ndots';
 let count = 0;
-
-/** Four ports of loopback that are free now: DNS, health, ready, metrics. */
-async function freePorts(): Promise<readonly [number, number, number, number]> {
-  const servers = await Promise.all(
-    [0, 0, 0, 0].map(
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports as unknown as readonly [number, number, number, number];
-}
 
 function corefile(text: string): string {
   const file = join(folder, `Corefile-${count++}`);
@@ -70,7 +55,7 @@ describe('ndots serve, as a process', () => {
     'dig is answered over UDP and TCP, by IPv4',
     { skip: !hasDig && 'dig is not installed' },
     async (t) => {
-      const [port] = await freePorts();
+      const [port] = await freePorts(1);
       await serve(t, `.:${port} {\n  bind 127.0.0.1\n  hosts {\n    10.1.2.3 a.test\n  }\n}\n`);
       assert.equal(dig(port, 'a.test', '+short').trim(), '10.1.2.3');
       assert.equal(dig(port, 'a.test', '+short', '+tcp').trim(), '10.1.2.3');
@@ -79,7 +64,7 @@ describe('ndots serve, as a process', () => {
   );
 
   test('0.0.0.0 is all addresses of both families, for DNS as for HTTP', async (t) => {
-    const [port, health, ready, metrics] = await freePorts();
+    const [port, health, ready, metrics] = await freePorts(4);
     await serve(
       t,
       `.:${port} {\n  bind 0.0.0.0\n  health 0.0.0.0:${health}\n  ready 0.0.0.0:${ready}\n  prometheus 0.0.0.0:${metrics}\n  whoami\n}\n`,
@@ -98,7 +83,7 @@ describe('ndots serve, as a process', () => {
   });
 
   test('health, readiness and metrics answer over HTTP', async (t) => {
-    const [port, health, ready, metrics] = await freePorts();
+    const [port, health, ready, metrics] = await freePorts(4);
     await serve(
       t,
       `.:${port} {\n  bind 127.0.0.1\n  health 127.0.0.1:${health}\n  ready 127.0.0.1:${ready}\n  prometheus 127.0.0.1:${metrics}\n  whoami\n}\n`,
@@ -112,7 +97,7 @@ describe('ndots serve, as a process', () => {
   });
 
   test('SIGTERM ends it with code 0, the pid file goes with it', async (t) => {
-    const [port] = await freePorts();
+    const [port] = await freePorts(1);
     const pidfile = join(folder, 'pid');
     const { child } = await serve(
       t,
@@ -127,7 +112,7 @@ describe('ndots serve, as a process', () => {
   });
 
   test('SIGTERM while it starts ends it with code 0', async (t) => {
-    const [port] = await freePorts();
+    const [port] = await freePorts(1);
     const file = corefile(
       // Nothing listens at the API server's port: the start waits for objects.
       `.:${port} {\n  bind 127.0.0.1\n  kubernetes cluster.local {\n    endpoint http://127.0.0.1:9\n  }\n}\n`,
@@ -141,7 +126,7 @@ describe('ndots serve, as a process', () => {
   });
 
   test('a pid file that cannot be written is an error line, and the server serves', async (t) => {
-    const [port] = await freePorts();
+    const [port] = await freePorts(1);
     const corefile = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`;
     const { child } = await serve(t, corefile, '-pidfile', join(folder, 'absent', 'pid'));
     assert.match(child.output(), /\[ERROR\] Could not write pid file: no such file or directory/);
@@ -154,7 +139,7 @@ describe('ndots serve, as a process', () => {
     'SIGUSR1 loads the Corefile anew; a broken one leaves the old one serving; the debugger stays shut',
     { skip: !hasDig && 'dig is not installed' },
     async (t) => {
-      const [port] = await freePorts();
+      const [port] = await freePorts(1);
       const text = (address: string): string =>
         `.:${port} {\n  bind 127.0.0.1\n  hosts {\n    ${address} a.test\n  }\n}\n`;
       const { child, file } = await serve(t, text('10.0.0.1'));
@@ -171,7 +156,7 @@ describe('ndots serve, as a process', () => {
   );
 
   test('a reload loses no query and moves to a new port without closing the old one first', async (t) => {
-    const [port, other] = await freePorts();
+    const [port, other] = await freePorts(2);
     const { child, file } = await serve(t, `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`);
     const socket = createSocket('udp4');
     t.after(() => socket.close());
@@ -196,7 +181,7 @@ describe('ndots serve, as a process', () => {
   });
 
   test('without a Corefile it is whoami and log', async (t) => {
-    const [port] = await freePorts();
+    const [port] = await freePorts(1);
     const child = start('ndots', [
       'sh',
       '-c',
@@ -257,7 +242,7 @@ describe('ndots serve, given what cannot be served', () => {
   });
 
   test('a port that another process holds is named, with who holds it', async (t) => {
-    const [port] = await freePorts();
+    const [port] = await freePorts(1);
     const holder = createSocket('udp4');
     await new Promise<void>((resolve) => holder.bind(port, '127.0.0.1', resolve));
     t.after(() => holder.close());
@@ -268,7 +253,7 @@ describe('ndots serve, given what cannot be served', () => {
   });
 
   test('a port that another ndots serves is not shared silently', async (t) => {
-    const [port] = await freePorts();
+    const [port] = await freePorts(1);
     const text = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`;
     await serve(t, text);
     const { code, text: printedText } = refused(corefile(text));

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { connect, type SecureVersion } from 'node:tls';
 import { testCertificate, testKey } from '../kit/certificate.ts';
-import { freePorts, serveProcess } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
+import { serveProcess } from '../kit/serve-process.ts';
 
 /** Connects once and asks something: tickets of TLS 1.3 come behind the handshake. */
 async function visit(
@@ -44,7 +45,7 @@ describe('TLS sessions of four workers', () => {
       const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
       writeFileSync(cert, testCertificate);
       writeFileSync(key, testKey);
-      const [port] = (await freePorts(1)) as [number];
+      const [port] = await freePorts(1);
       const server = await serveProcess(
         `multisocket 4\nwhoami\n}\ntls://.:${port} {\n bind 127.0.0.1\n tls ${cert} ${key}\n multisocket 4\n whoami`,
       );

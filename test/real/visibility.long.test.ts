@@ -15,7 +15,7 @@ import { printMessage } from '../../src/wire/print.ts';
 import { testCertificate, testKey } from '../kit/certificate.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { framed, StreamClient } from '../kit/loopback.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const program = join(import.meta.dirname, '../../bin/ndots');
 const folder = mkdtempSync(join(tmpdir(), 'ndots-visibility-'));

@@ -11,7 +11,7 @@ import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { webhookConfiguration } from '../kit/webhook-configuration.ts';
 
 const PODS = 200;
@@ -28,7 +28,7 @@ describe('the webhook under load', { skip: noApiServer() ?? false }, () => {
     const { cert, key } = authority.issue('127.0.0.1', ['127.0.0.1']);
     writeFileSync(join(folder, 'tls.crt'), cert);
     writeFileSync(join(folder, 'tls.key'), key);
-    [port] = (await freePorts(1)) as [number];
+    [port] = await freePorts(1);
     child = await hook();
     await cluster.put([
       {

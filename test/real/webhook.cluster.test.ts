@@ -14,7 +14,7 @@ import type { KubeJson } from '../kit/apiserver/store.ts';
 import { printed, start, type Child } from '../kit/child.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { webhookConfiguration } from '../kit/webhook-configuration.ts';
 
 const podOf = (
@@ -62,7 +62,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
     let child: Child | null = null;
     let port = 0;
     before(async () => {
-      [port] = (await freePorts(1)) as [number];
+      [port] = await freePorts(1);
       const authority = Authority.make('test');
       const { cert, key } = authority.issue('127.0.0.1', ['127.0.0.1']);
       writeFileSync(join(folder, 'tls.crt'), cert);
@@ -131,7 +131,7 @@ describe('with a real API server', { skip: noApiServer() ?? false }, () => {
   test('it makes its certificate, keeps it in the Secret and tells the API server, and another replica takes it over', async () => {
     const service = { name: 'ndots-webhook', namespace: 'kube-system', path: '/mutate' };
     await cluster.put([webhookConfiguration('ndots-webhook', { service })]);
-    const ports = (await freePorts(2)) as [number, number];
+    const ports = await freePorts(2);
     const replicas = ports.map((port) =>
       start('ndots', [
         ...['bin/ndots', 'webhook', 'serve', '--host', '127.0.0.1', '--port', String(port)],

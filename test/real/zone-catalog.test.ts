@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { RCODE, TYPE } from '../../src/wire/iana.ts';
 import { readMessage } from '../../src/wire/message.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { startNamed, UdpClient } from '../kit/zone-servers.ts';
 import { has, ndots, question, says, scratch, until } from '../kit/zone-transfers.ts';
 
@@ -15,7 +15,7 @@ const skip = has('named') ? false : 'needs named';
 
 test('zones of a catalog come, are answered, and go', { skip, timeout: 120_000 }, async (t) => {
   const folder = scratch(t);
-  const [port, otherPort] = (await freePorts(2)) as [number, number];
+  const [port, otherPort] = await freePorts(2);
   const file = (name: string): string => join(folder, `db.${name}`);
   const plain = (serial: number): string =>
     `$TTL 60\n@ SOA ns host ${serial} 60 1 3600 60\n@ NS ns\nns A 192.0.2.1\n`;

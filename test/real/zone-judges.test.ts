@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { sign, type Signing } from '../kit/sign-zone.ts';
 import { has, ndots, scratch } from '../kit/zone-transfers.ts';
 
@@ -79,7 +79,7 @@ describe('zones judged by others', { skip }, () => {
       const file = join(folder, 'db.example.org');
       writeFileSync(file, zoneText);
       const served = how === 'plain' ? file : sign(folder, 'example.org', file, how);
-      const [port] = (await freePorts(1)) as [number];
+      const [port] = await freePorts(1);
       await ndots(
         t,
         folder,

@@ -8,7 +8,7 @@ import { askStream } from '../../src/net/one-exchange.ts';
 import { TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage } from '../../src/wire/message.ts';
 import { printRecord } from '../../src/wire/print.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import {
   startKnot,
   startNamed,
@@ -117,7 +117,7 @@ describe('zone transfers', () => {
       const folder = scratch(t);
       const file = join(folder, 'db.example.org');
       writeFileSync(file, zoneText(1));
-      const [port, otherPort] = (await freePorts(2)) as [number, number];
+      const [port, otherPort] = await freePorts(2);
       const output = await ndots(
         t,
         folder,
@@ -138,7 +138,7 @@ describe('zone transfers', () => {
       const folder = scratch(t);
       const file = join(folder, 'db.example.org');
       writeFileSync(file, zoneText(1));
-      const [port, otherPort] = (await freePorts(2)) as [number, number];
+      const [port, otherPort] = await freePorts(2);
       const server = await other.primary(join(folder, 'other'), otherPort, port, file);
       t.after(() => server.child.stop());
       const output = await ndots(
@@ -165,7 +165,7 @@ describe('zone transfers', () => {
     async (t) => {
       const folder = scratch(t);
       mkdirSync(join(folder, 'other'));
-      const [port, badPort] = (await freePorts(2)) as [number, number];
+      const [port, badPort] = await freePorts(2);
       let serial = 1;
       let how: 'whole' | 'cut' | 'garbled' = 'whole';
       const soa = (): object => ({

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { startKnot, startNamed, startNsd, type ZoneServer } from '../kit/zone-servers.ts';
 import { has, ndots, says, scratch, serialAt, until } from '../kit/zone-transfers.ts';
 
@@ -87,7 +87,7 @@ describe('signed transfers', () => {
       const folder = scratch(t);
       const file = join(folder, 'db.example.org');
       writeFileSync(file, zoneText(1));
-      const [port, otherPort] = (await freePorts(2)) as [number, number];
+      const [port, otherPort] = await freePorts(2);
       const output = await ndots(
         t,
         folder,
@@ -109,7 +109,7 @@ describe('signed transfers', () => {
         const keys = join(folder, 'keys');
         writeFileSync(file, zoneText(1));
         writeFileSync(keys, bindKey);
-        const [port, otherPort] = (await freePorts(2)) as [number, number];
+        const [port, otherPort] = await freePorts(2);
         let server = await other.primary(join(folder, 'other'), otherPort, file);
         t.after(() => server.child.stop());
         const corefile = (more: string): string =>

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { has, ndots, scratch } from '../kit/zone-transfers.ts';
 
 /** Replies and transfers that are signed with a key, proved by other programs. */
@@ -23,7 +23,7 @@ describe('signed replies', () => {
       const folder = scratch(t);
       const file = join(folder, 'db.example.org');
       writeFileSync(file, zoneText(7));
-      const [port] = (await freePorts(1)) as [number];
+      const [port] = await freePorts(1);
       await ndots(
         t,
         folder,

@@ -9,7 +9,7 @@ import { RCODE, typeNumber, TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../../src/wire/message.ts';
 import { printRecord } from '../../src/wire/print.ts';
 import { randomZone } from '../kit/random-zone.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 import { sign, type Signing } from '../kit/sign-zone.ts';
 import { makeWorld } from '../kit/world.ts';
 import { startKnot, startNsd, UdpClient, type ZoneServer } from '../kit/zone-servers.ts';

@@ -13,7 +13,7 @@ import { Cluster } from '../kit/cluster/cluster.ts';
 import { noApiServer } from '../kit/cluster/programs.ts';
 import { ClusterPod, noCluster, PLACE } from '../kit/cluster-pod.ts';
 import { noReporter, reporterProgram } from '../kit/kuberhealthy-client/client.ts';
-import { freePorts } from '../kit/serve-process.ts';
+import { freePorts } from '../kit/free-ports.ts';
 
 const storyHost = 'kube-health.localhost';
 
@@ -52,7 +52,7 @@ describe('the check of the Box story', { skip }, () => {
 
   before(async () => {
     reporterProgram(2);
-    [port] = (await freePorts(1)) as [number];
+    [port] = await freePorts(1);
     cluster = await Cluster.start();
     const crds = parseAllDocuments(readFileSync('deploy/check/crds.yaml', 'utf8'));
     assert.deepEqual(await cluster.put(crds.map((each) => each.toJS() as KubeJson)), []);

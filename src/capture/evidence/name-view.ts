@@ -55,7 +55,9 @@ const DENIED_NOW = SOCKETS + 10;
 const DENIED = SOCKETS + 11;
 const ABSENT_NOW = SOCKETS + 12;
 const ABSENT = SOCKETS + 13;
-const COUNTS = SOCKETS + 14;
+/** How often it was gone after it had been found. */
+const DEPARTURES = SOCKETS + 14;
+const COUNTS = SOCKETS + 15;
 
 const FIRST_FOUND = 0;
 const LAST_FOUND = 1;
@@ -224,6 +226,11 @@ export class NameView {
     return { fromMs, toMs, foundMs, count };
   }
 
+  /** How often the name was gone after it had been found. */
+  get departures(): number {
+    return this.#rows.names.count(this.#row, DEPARTURES);
+  }
+
   add(exchange: SeenExchange): void {
     const { names } = this.#rows;
     const row = this.#row;
@@ -318,8 +325,10 @@ export class NameView {
 
   #gone(atMs: number): void {
     const { names } = this.#rows;
-    if (names.count(this.#row, ABSENT_NOW) === 0)
+    if (names.count(this.#row, ABSENT_NOW) === 0) {
+      names.increment(this.#row, DEPARTURES);
       names.setTime(this.#row, ABSENT_NOW_TIMES + 2, this.lastFoundMs);
+    }
     this.#streak(atMs, ABSENT_NOW, ABSENT, ABSENT_NOW_TIMES, ABSENT_TIMES, 3);
   }
 

@@ -29,7 +29,7 @@ import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
-import { ServerView } from './server-view.ts';
+import { FELT_MS, ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
 import { Ways } from './ways.ts';
@@ -52,8 +52,6 @@ const MOST = {
 const BUSY = 20;
 /** Ports that are remembered of what a client asks a server without a reply. */
 const PORTS_MAX = 4;
-/** A lookup that takes longer is looked at. */
-const SLOW_MS = 900;
 /** A reply that comes later is felt. */
 const LATE_MS = 400;
 /** Where name servers listen: what is opened to other ports has nothing to do with DNS. */
@@ -239,8 +237,11 @@ export class Observations {
     if (exchange.ending === 'waiting') return;
     if (exchange.ending === 'open') {
       this.endMs = Math.max(this.endMs, exchange.sentMs);
-      this.servers.get(exchange.server.address)?.awaits(exchange);
-      const { client, server } = exchange;
+      const { client, server, hops } = exchange;
+      this.servers.get(server.address)?.awaits(exchange);
+      const behind = hops.at(-1)?.server.address;
+      if (behind !== undefined && behind !== server.address)
+        this.backends.get(behind)?.awaits(exchange);
       addPort(this.clients.get(client.address)?.servers.get(server.address), client.port);
       return;
     }
@@ -296,7 +297,7 @@ export class Observations {
       for (const { name, type, rcode } of exchanges)
         if (name !== last && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type))
           this.wasted++;
-    const slow = endMs - startMs > SLOW_MS;
+    const slow = endMs - startMs > FELT_MS;
     if (slow) this.slowLookups++;
     let wrong = false;
     let found = false;

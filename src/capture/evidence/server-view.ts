@@ -21,6 +21,8 @@ const MUCH_MORE = 15;
 const MUCH_MS = 15;
 /** A process that stands still gives no reply for so many seconds, and then late ones, milliseconds. */
 const STILL = { seconds: 3, ms: 2000 };
+/** What a reply takes for which programs wait noticeably, milliseconds. */
+export const FELT_MS = 900;
 /** Upper end of the first bucket of latencies, milliseconds; each next one is twice as wide. */
 const FIRST_BUCKET_MS = 0.1;
 
@@ -65,9 +67,13 @@ export class ServerView {
   readonly plain: Kind = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
+  /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */
+  late: number = 0;
   readonly standstills: Standstills = new Standstills();
   firstMs: number = Infinity;
   lastMs: number = -Infinity;
+  /** When the last query was sent, be it one that nobody knows the end of. */
+  lastAskedMs: number = -Infinity;
   firstReplyMs: number = Infinity;
   lastReplyMs: number = -Infinity;
   readonly #pauses: Pause[] = [];
@@ -90,6 +96,7 @@ export class ServerView {
     if (this.clients.size < CLIENTS_MAX) this.clients.add(client.address);
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, sentMs);
+    this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
     const second = this.#second(sentMs);
     if (second !== null) second.asked++;
     const took = latencyOf(exchange);
@@ -119,7 +126,11 @@ export class ServerView {
         arrived.longest = Math.max(arrived.longest, exchange.replyBytes);
     }
     // Who says SERVFAIL has waited for somebody in vain.
-    if (exchange.rcode !== RCODE.SERVFAIL) this.standstills.add(exchange, repliedMs, isOwn);
+    if (exchange.rcode !== RCODE.SERVFAIL) {
+      if (took >= FELT_MS) this.late++;
+      // (What had to be told from the reply to its repeat is known later than it came.)
+      if (repliedMs >= this.lastReplyMs - LAST_MS) this.standstills.add(exchange, repliedMs, isOwn);
+    }
     const bucket = Math.ceil(Math.log2(Math.max(took, FIRST_BUCKET_MS) / FIRST_BUCKET_MS));
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
   }
@@ -143,6 +154,7 @@ export class ServerView {
 
   /** A query that has no reply, be it because the capture ends. */
   awaits({ sentMs, client, server, name }: SeenExchange): void {
+    this.lastAskedMs = Math.max(this.lastAskedMs, sentMs);
     if (sentMs > this.lastReplyMs - LAST_MS && this.#sinceReply.length < SINCE_MAX)
       this.#sinceReply.push({ sentMs, client, server, name });
   }

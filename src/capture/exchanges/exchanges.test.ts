@@ -188,12 +188,52 @@ describe('exchanges', () => {
     ]);
     assert.equal(reading.totals.copies, 2);
     assert.deepEqual(
-      exchanges.slice(0, 2).map(({ ending, attempt }) => [ending, attempt]),
+      exchanges
+        .slice(0, 2)
+        .toSorted((one, other) => one.sentMs - other.sentMs)
+        .map(({ ending, attempt }) => [attempt, ending]),
       [
-        ['retried', 1],
-        ['answered', 2],
+        [1, 'retried'],
+        [2, 'answered'],
       ],
     );
+  });
+
+  test('a reply that comes when its query has been repeated from the same socket is late: the repeat has a reply of its own', () => {
+    const { exchanges } = read([
+      { ms: 0 },
+      { ms: 5000, ipId: 6 },
+      { ms: 5500, reply: true, address: '192.0.2.1' },
+      { ms: 5500, reply: true, address: '192.0.2.1', port: 2 },
+      { ms: 10_500, reply: true, address: '192.0.2.1' },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges
+        .slice(0, 2)
+        .toSorted((one, other) => one.sentMs - other.sentMs)
+        .map(({ sentMs, repliedMs, ending }) => [sentMs - 1.7e12, repliedMs! - 1.7e12, ending]),
+      [
+        [0, 5500, 'answered'],
+        [5000, 5500, 'answered'],
+      ],
+    );
+  });
+
+  test('a query that was repeated and got one reply was lost, unless the capture ends before another one could come', () => {
+    for (const [endMs, ending] of [
+      [30_000, 'retried'],
+      [9000, 'open'],
+    ] as const) {
+      const { exchanges } = read([
+        { ms: 0 },
+        { ms: 5000, ipId: 6 },
+        { ms: 6500, reply: true },
+        { ...later, ms: endMs },
+      ]);
+      const [first] = exchanges.toSorted((one, other) => one.sentMs - other.sentMs);
+      assert.equal(first!.ending, ending);
+    }
   });
 
   test('on all interfaces at once an IPv6 packet, which has no number, is one packet wherever it is seen', async () => {

@@ -21,12 +21,16 @@ const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 }
 const REPLY_WAIT_MS = 15_000;
 /** Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one reply answers both, milliseconds. */
 const TWICE_MS = 100;
+/** A server that is well takes no longer, milliseconds. */
+const LATE_MS = 200;
 /** So often at most. */
 const TWICE_MAX = 16;
 /** Addresses that one query is followed to: a service's, those of the caches and proxies on its way, a pod's. */
 const HOPS_MAX = 16;
 /** Copies of one packet are captured within this time. */
 const COPY_MS = 50;
+/** The reply to a repeated query comes as long after that to the first one as it was sent after it, give or take; so many times, and milliseconds. */
+const APART = { times: 1.5, ms: 1000 };
 /** So long replies are known, to tell copies of them. */
 const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
@@ -87,6 +91,10 @@ export class Pairing {
   /** Queries that wait beside a later one that is the same question: `Waiting.earlier` of all. */
   #earlier = 0;
   readonly #answered = new Map<string, Answered>();
+  /** Repeated queries, by their key, of which one reply came: whose it is tells whether another one comes. */
+  readonly #halfAnswered = new Map<string, HalfAnswered>();
+  /** Those of `Waiting.repeated` and of `HalfAnswered`. */
+  #undecided = 0;
   /** By the key of their queries. */
   readonly #early = new Map<string, PassingMessage>();
   /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
@@ -140,6 +148,9 @@ export class Pairing {
       if (hop === null)
         this.#finishAll(waiting, this.#nowMs - exchange.sentMs < OPEN_MS ? 'open' : 'lost');
     }
+    for (const each of this.#halfAnswered.values())
+      this.#giveUp(each, each.isLate && this.#nowMs < each.untilMs ? 'open' : 'retried');
+    this.#halfAnswered.clear();
     this.#waiting.clear();
     this.#asked.clear();
     this.#answered.clear();
@@ -168,6 +179,12 @@ export class Pairing {
     }
     const repeated = before !== null && before.exchange.name === head.name;
     let earlier: PairedExchange[] | null = null;
+    let undecided: PairedExchange[] | null = null;
+    const half = this.#halfAnswered.get(key);
+    if (half !== undefined) {
+      this.#halfAnswered.delete(key);
+      this.#giveUp(half);
+    }
     if (before !== null) {
       const { stray } = before.exchange;
       if (repeated && stray !== null) this.#others.repeated(stray.address);
@@ -176,7 +193,11 @@ export class Pairing {
       const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
       if (isTwice && sinceMs < TWICE_MS && (before.earlier?.length ?? 0) < TWICE_MAX) {
         earlier = [...(before.earlier ?? []), before.exchange];
+        undecided = before.repeated;
         this.#earlier++;
+      } else if (isTwice && before.earlier === null && stray === null) {
+        undecided = [...(before.repeated ?? []), before.exchange];
+        this.#undecided++;
       } else this.#finishAll(before, 'retried');
     }
     const attempt = repeated ? before.exchange.attempt + 1 : 1;
@@ -186,6 +207,7 @@ export class Pairing {
     const waiting: Waiting = {
       exchange,
       earlier,
+      repeated: undecided,
       key,
       hopKeys: null,
       question,
@@ -214,14 +236,18 @@ export class Pairing {
 
   /** Gives up the oldest ones, several at once: each look for the first of a Map passes what was deleted before it. */
   #makeRoom(): void {
-    if (this.#waiting.size + this.#earlier <= this.#most) return;
+    if (this.#waiting.size + this.#earlier + this.#undecided <= this.#most) return;
+    for (const [key, each] of this.#halfAnswered) {
+      this.#halfAnswered.delete(key);
+      this.#giveUp(each);
+    }
     let left = Math.max(1, Math.floor(this.#most / 100));
     for (const oldest of this.#waiting.values()) {
       if (left-- === 0) break;
       this.#remarks.add(
         'more queries wait for replies than are followed: the oldest was given up',
         '',
-        1 + (oldest.earlier?.length ?? 0),
+        1 + (oldest.earlier?.length ?? 0) + (oldest.repeated?.length ?? 0),
       );
       this.#forget(oldest);
       this.#finishAll(oldest, 'lost');
@@ -251,6 +277,7 @@ export class Pairing {
     const waiting = this.#waiting.get(key);
     const { timeMs } = message;
     if (waiting === undefined || !answers(head, waiting.exchange)) {
+      if (this.#answersFirst(key, message, head)) return;
       const answered = this.#answered.get(key);
       if (answered !== undefined) {
         this.counts.copies++;
@@ -296,7 +323,42 @@ export class Pairing {
     if (waiting.earlier !== null)
       for (const each of waiting.earlier) each.answer(message, head, this.#copies);
     exchange.answer(message, head, this.#copies);
+    const { repeated } = waiting;
+    if (repeated !== null) {
+      waiting.repeated = null;
+      const apartMs = exchange.sentMs - repeated[0]!.sentMs;
+      const untilMs = timeMs + APART.times * apartMs + APART.ms;
+      const isLate = timeMs - exchange.sentMs > LATE_MS;
+      this.#halfAnswered.set(key, { exchanges: repeated, isLate, untilMs, replies: [timeMs] });
+    }
     this.#finishAll(waiting, 'answered');
+  }
+
+  /**
+   * Takes the reply to the repeat of a query. Then the one before it, which came to both, was that to the query itself: it was late, and not lost.
+   */
+  #answersFirst(key: string, message: PassingMessage, head: MessageHead): boolean {
+    const half = this.#halfAnswered.get(key);
+    if (half === undefined) return false;
+    const { exchanges, replies } = half;
+    const [first] = exchanges;
+    if (message.timeMs - replies.at(-1)! < COPY_MS || !answers(head, first!)) return false;
+    first!.answer({ ...message, timeMs: replies.shift()! }, head, this.#copies);
+    replies.push(message.timeMs);
+    exchanges.shift();
+    if (exchanges.length === 0) this.#halfAnswered.delete(key);
+    this.#undecided--;
+    this.#finish(first!, 'answered');
+    return true;
+  }
+
+  /** No other reply came: what is left was lost. */
+  #giveUp(
+    { exchanges }: Pick<HalfAnswered, 'exchanges'>,
+    ending: SeenExchange['ending'] = 'retried',
+  ): void {
+    this.#undecided -= exchanges.length;
+    for (const each of exchanges) this.#finish(each, ending);
   }
 
   #deliveries(port: number): { expected: number; came: number } {
@@ -323,7 +385,7 @@ export class Pairing {
     // Otherwise it will be seen whether the client takes it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
-      this.#finish(exchange, 'answered');
+      this.#finishAll(asked, 'answered');
     }
     return true;
   }
@@ -368,7 +430,8 @@ export class Pairing {
     return isIt ? asked : null;
   }
 
-  #finishAll({ exchange, earlier }: Waiting, ending: SeenExchange['ending']): void {
+  #finishAll({ exchange, earlier, repeated }: Waiting, ending: SeenExchange['ending']): void {
+    if (repeated !== null) this.#giveUp({ exchanges: repeated });
     if (earlier !== null) {
       this.#earlier -= earlier.length;
       for (const each of earlier) this.#finish(each, ending);
@@ -402,6 +465,11 @@ export class Pairing {
       if (now - waiting.exchange.sentMs < REPLY_WAIT_MS) break;
       this.#forget(waiting);
       this.#finishAll(waiting, 'lost');
+    }
+    for (const [key, half] of this.#halfAnswered) {
+      if (now < half.untilMs) continue;
+      this.#halfAnswered.delete(key);
+      this.#giveUp(half);
     }
     for (const [key, { timeMs }] of this.#answered) {
       if (now - timeMs < ANSWERED_MS && this.#answered.size < ANSWERED_MAX / 2) break;
@@ -447,10 +515,23 @@ interface Answered {
   expectedAt: number;
 }
 
+interface HalfAnswered {
+  /** In order. */
+  readonly exchanges: PairedExchange[];
+  /** Whether the reply came so long after the last repeat that it may well be that to an earlier one. */
+  readonly isLate: boolean;
+  /** Another reply would have come by then, milliseconds. */
+  readonly untilMs: number;
+  /** When replies came that were not yet given to one of these. */
+  readonly replies: number[];
+}
+
 interface Waiting {
   readonly exchange: PairedExchange;
   /** The same question from the same socket, sent a moment before: they end together. */
   readonly earlier: readonly PairedExchange[] | null;
+  /** The same, sent so long before that it was repeated: in order. A reply may be to any of them. */
+  repeated: PairedExchange[] | null;
   /** Of the exchange, and of its hops; null: it has none. */
   readonly key: string;
   hopKeys: string[] | null;

@@ -91,7 +91,7 @@ export const deadBackend: Rule = {
 
 /** Whether a pod answers nothing more, and new sockets are taken to it all the same: it is still an endpoint of the service. */
 function diedMeanwhile(
-  { lastReplyMs, lastMs, sinceReply }: ServerView,
+  { lastReplyMs, lastAskedMs, sinceReply }: ServerView,
   { flows }: Observations,
   pods: number,
 ): boolean {
@@ -101,11 +101,11 @@ function diedMeanwhile(
       return flow !== undefined && flow.firstMs > lastReplyMs ? flow : [];
     }),
   );
-  const silentMs = lastMs - lastReplyMs;
+  const silentMs = lastAskedMs - lastReplyMs;
   // A pod that ended is asked until its endpoint is removed: of new sockets none is taken to it any more.
   const services = new Set(sinceReply.map(({ server }) => server.address));
   const later = flows.list.filter(
-    ({ firstMs, server }) => firstMs > lastMs && services.has(server),
+    ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
   ).length;
   const isAskedStill = later < SURELY_ONE * pods;
   // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port of an earlier one.

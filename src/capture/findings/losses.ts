@@ -1,10 +1,14 @@
 /** Questions about queries and servers that several rules ask. */
 import { TYPE } from '../../wire/iana.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
+/** Some ask all servers of their list at once, one after the other, milliseconds. */
+const AT_ONCE_MS = 5;
 /** Fewer answers are chance. */
 const ANSWERED_LEAST = 3;
+/** So many queries tell how often a client asks one server, and another. */
+const ASKED_LEAST = 4;
 
 /** Whether the server answered anybody between these times. */
 export function answeredBetween(
@@ -60,19 +64,66 @@ export function answeredElsewhere(
 }
 
 /**
- * Whether the client spreads its queries over several servers, of which this one is, as forwarders and caches do. Who goes on to the next of
- * its resolv.conf where one is silent asks that one as often, and no third.
+ * Whether the client spreads its queries over several servers, of which this one is, as forwarders and caches do, and services where the
+ * capture shows the pods alone. Who goes on to the next of its resolv.conf where one is silent asks that one as often, and no third, or says
+ * the same once more there.
  */
 export function asksInTurn(observed: Observations, client: string, server: string): boolean {
+  if (goesOn(observed, client, server)) return false;
   const others = answeredElsewhere(observed, client, server);
   const asked = observed.clients.get(client)?.servers.get(server)?.asked ?? 0;
-  return others.length >= 2 || others.some((other) => other.asked >= 2 * asked);
+  return (
+    others.length >= 2 ||
+    others.some(
+      (other) =>
+        other.asked >= 2 * asked || askedBothWhenWell(observed, client, [server, other.address]),
+    )
+  );
 }
 
-/** So many queries tell how often a client asks one server, and another. */
-const ASKED_LEAST = 4;
-/** Some ask all servers of their list at once, one after the other, milliseconds. */
-const AT_ONCE_MS = 5;
+/** So many questions that were asked once more of another server are no chance. */
+const WENT_ON = 2;
+
+/**
+ * Whether the client takes what the server leaves without a reply to another one, with the same ids: it has a list of servers, and goes along
+ * it. Behind the address of a service a repeat stays with its socket, and a new socket comes with a new id.
+ */
+function goesOn({ affected }: Observations, client: string, server: string): boolean {
+  let count = 0;
+  for (const lookup of affected)
+    if (lookup.client === client)
+      for (const one of lookup.exchanges)
+        if (one.server.address === server && isLost(one) && isTakenOn(one, lookup.exchanges))
+          if (++count >= WENT_ON) return true;
+  return false;
+}
+
+function isTakenOn(one: SeenExchange, exchanges: readonly SeenExchange[]): boolean {
+  return exchanges.some(
+    (other) =>
+      other.server.address !== one.server.address &&
+      other.sentMs > one.sentMs - AT_ONCE_MS &&
+      other.id === one.id &&
+      other.type === one.type &&
+      other.name === one.name,
+  );
+}
+
+/** Whether, before anything was lost, the client had asked each of them from several sockets: who has a list asks its first. */
+function askedBothWhenWell(
+  { flows, losses }: Observations,
+  client: string,
+  servers: readonly string[],
+): boolean {
+  const lostMs = losses
+    .filter((loss) => loss.client.address === client && servers.includes(loss.server.address))
+    .reduce((least, { sentMs }) => Math.min(least, sentMs), Infinity);
+  return servers.every(
+    (server) =>
+      flows.to(server).filter((flow) => flow.client === client && flow.firstReplyMs < lostMs)
+        .length >= ASKED_LEAST,
+  );
+}
 
 /**
  * Whether the client has a list of servers of which this one, which leaves queries without replies, is the first: it began with it, and asks one
@@ -81,6 +132,7 @@ const AT_ONCE_MS = 5;
  */
 export function hasItFirst(observed: Observations, client: string, server: string): boolean {
   const others = answeredElsewhere(observed, client, server);
+  if (others.length > 0 && goesOn(observed, client, server)) return true;
   if (others.length !== 1) return false;
   const elsewhereMs = observed.flows.list
     .filter((flow) => flow.client === client && flow.server !== server)

@@ -1,15 +1,14 @@
 /** Large replies that get lost where small ones do not. */
-import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import {
   bytesOf,
   needsFragments,
   UDP_BYTES,
   type SeenExchange,
-  sentSpan,
 } from '../exchanges/seen-exchange.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+import { askedOf, longReplies } from './long-replies.ts';
 
 /** So much of what is lost has to be of large replies. */
 const EXPLAINS = 0.3;
@@ -36,9 +35,8 @@ export const missingFragments: Rule = {
     const sized = largeOnes(observed, claims);
     const byTcp = largeByTcp(observed, claims);
     const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp])];
-    const { limit, losses: long } =
-      packets.length === 0 ? longOnes(observed, claims) : { limit: 0, losses: [] };
-    const theirs = packets.length === 0 ? long : packets;
+    const long = packets.length === 0 ? longReplies(observed, claims) : null;
+    const theirs = long?.losses ?? packets;
     if (missing + tooBig === 0 && theirs.length === 0)
       return large.length > 0
         ? excluded(
@@ -48,7 +46,7 @@ export const missingFragments: Rule = {
     claims.take(theirs);
     // Whether these are large nobody has seen, but short ones that were asked for in this way got their answers.
     if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, 1232));
-    if (long.length > 0) claims.take(unsized(observed, claims, UDP_BYTES));
+    if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
     return {
       code: this.code,
       title: this.title,
@@ -57,11 +55,7 @@ export const missingFragments: Rule = {
       seen: [
         ...(missing > 0 ? [`Of ${missing} replies only some fragments arrived.`] : []),
         ...(sized.length > 0 ? [sizeText(sized)] : []),
-        ...(long.length > 0
-          ? [
-              `${long.length} queries with EDNS got no reply whose answers have more than ${limit} bytes (${listed([...new Set(long.map(({ name }) => name))])}), and meanwhile no reply of more than ${limit} bytes came by UDP; shorter ones arrive.`,
-            ]
-          : []),
+        ...(long === null ? [] : [long.seen]),
         ...(byTcp.length > 0
           ? [
               `${byTcp.length} queries for what had been truncated were asked again over TCP: the connections were accepted, and the answers did not come.`,
@@ -75,11 +69,11 @@ export const missingFragments: Rule = {
           : []),
       ],
       why:
-        long.length > 0 && limit <= UDP_BYTES
+        long !== null && long.limit <= UDP_BYTES
           ? tooLongByUdp
           : 'The client allows replies that are larger than a packet may be on some link (an overlay takes 50 bytes or more away), so that they are cut into fragments; a firewall or the overlay drops fragments. The client waits for its time-out, although the server answered.',
       fix: [
-        ...(long.length > 0 && limit <= UDP_BYTES
+        ...(long !== null && long.limit <= UDP_BYTES
           ? [
               `Find the firewall that measures replies of DNS (“message-length maximum ${UDP_BYTES}”), and have it let 1232 bytes pass; until then bufsize ${UDP_BYTES}.`,
             ]
@@ -116,40 +110,6 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
 }
 
 const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
-
-/**
- * Lost queries with EDNS whose replies, as others or later ones get them, are longer than all that arrive meanwhile, and than DNS without EDNS allows.
- * Empty: what is lost has other sizes, too.
- */
-function longOnes({ names, servers }: Observations, { open }: Claims): LongOnes {
-  const sizeOf = ({ type, name }: SeenExchange): number => names.get(name, type)?.longest ?? 0;
-  const comparable = open.filter(
-    (loss) => loss.protocol === 'udp' && loss.udpSize > UDP_BYTES && sizeOf(loss) > 0,
-  );
-  const { fromMs, toMs } = sentSpan(comparable.filter((loss) => sizeOf(loss) > UDP_BYTES));
-  const limit = comparable.reduce(
-    (most, { server }) =>
-      Math.max(most, servers.get(server.address)?.longestBetween(fromMs, toMs) ?? 0),
-    UDP_BYTES,
-  );
-  const losses = comparable.filter((loss) => sizeOf(loss) > limit);
-  const long = names.list.filter(({ longest }) => longest > limit);
-  const isChance =
-    losses.length < LEAST ||
-    losses.length < MOST * comparable.length ||
-    (askedOf(long) / askedOf(names.list)) ** losses.length >= CHANCE_MAX;
-  return { limit, losses: isChance ? [] : losses };
-}
-
-interface LongOnes {
-  /** Bytes of the longest reply that arrives, or those that DNS has without EDNS. */
-  readonly limit: number;
-  readonly losses: readonly SeenExchange[];
-}
-
-function askedOf(names: readonly NameView[]): number {
-  return names.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-}
 
 /** Lost queries whose replies are larger than a packet: as they were seen on their way, or as others get them. Empty: what is lost has other sizes, too. */
 function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {

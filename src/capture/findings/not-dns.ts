@@ -5,6 +5,9 @@ import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 /** No more of the other connections repeat their first packet where nothing is the matter with them. */
 const SPARED = 0.02;
 
+/** A smaller part of what is explained otherwise is no cause of its own. */
+const REST = 0.1;
+
 /** Other new connections are lost as DNS queries are: it is the network, and DNS only shows it first. */
 export const notDns: Rule = {
   code: 'ND3090',
@@ -25,6 +28,9 @@ export const notDns: Rule = {
       return unknown(
         `${share(repeated, opened)} other connections had to repeat their first packet, and the queries that are lost have a cause of their own`,
       );
+    // What is known of nearly all of them is known of the rest.
+    if (alike && exceeded === 0 && losses.length < REST * claims.explained.length)
+      return excluded('what hits other connections as well is explained otherwise');
     if (losses.length < 3 || !(alike || exceeded > 0))
       return excluded('other connections are opened without loss');
     claims.take(losses);

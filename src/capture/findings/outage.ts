@@ -193,12 +193,12 @@ function silentToo(
 }
 
 /** From when on sockets that ask the same service are taken to others; null: that is not seen. */
-function removedFrom({ address, lastMs }: ServerView, observed: Observations): number | null {
+function removedFrom({ address, lastAskedMs }: ServerView, observed: Observations): number | null {
   const { flows, backends } = observed;
   if (backends.get(address) === undefined) return null;
-  const later = flows.list.filter(({ firstMs }) => firstMs > lastMs);
-  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastMs).length >= REMOVED
-    ? lastMs
+  const later = flows.list.filter(({ firstMs }) => firstMs > lastAskedMs);
+  return later.filter(({ lastAnsweredMs }) => lastAnsweredMs > lastAskedMs).length >= REMOVED
+    ? lastAskedMs
     : null;
 }
 

@@ -60,7 +60,7 @@ export const silentServer: Rule = {
           ...(next.size === 0
             ? []
             : [
-                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, or with them at once, and ${listed([...next])} for what it leaves without a reply: all of them are in the resolv.conf.`,
+                `${listing.length} ${listing.length === 1 ? 'client asks' : 'clients ask'} it first, with them at once, or in turn, and ${listed([...next])} for what it leaves without a reply: all of them are in the resolv.conf.`,
               ]),
           ...(elsewhere.length === 0
             ? []

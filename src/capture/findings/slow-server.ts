@@ -1,13 +1,27 @@
 /** Servers that answer everything, and late. */
-import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { latencyOf, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { excluded, share, took, unknown, type Rule } from './finding.ts';
+import { FELT_MS, type ServerView } from '../evidence/server-view.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  sentence,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Finding,
+  type Rule,
+} from './finding.ts';
 import { upstreams, waitsForOthers } from './losses.ts';
 
 /** Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the time is spent waiting. */
 const LATE_SHARE = 0.65;
 /** What is slow for so many of the replies, milliseconds. */
 const HALF_MS = 400;
+/** So many replies that are felt, and so much of all, are worth a word where most are quick. */
+const AT_TIMES = { late: 5, share: 0.01 };
 /** Who waits for somebody does so at the time, milliseconds. */
 const AROUND_MS = 1500;
 
@@ -31,8 +45,11 @@ export const slowServer: Rule = {
     const behind = upstreams(observed);
     const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
     if (slow === undefined)
-      return excluded(
-        `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
+      return (
+        atTimes(enough, behind, observed, claims) ??
+        excluded(
+          `half of all replies came within ${took(Math.max(...enough.map((server) => server.quantile(0.5))))}`,
+        )
       );
     const isWaitedFor = ({ name, type, server }: SeenExchange): boolean =>
       server.address !== slow.address &&
@@ -42,9 +59,7 @@ export const slowServer: Rule = {
       : [];
     claims.take(lost);
     return {
-      code: this.code,
-      title: this.title,
-      severity: 'warning',
+      ...said(slow.address),
       confidence: 0.8,
       seen: [
         `${slow.address}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
@@ -55,13 +70,6 @@ export const slowServer: Rule = {
             ]
           : []),
       ],
-      why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
-      fix: [
-        'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
-        'A cache with prefetch for what is asked often.',
-      ],
-      prove: `ndots query NAME @${slow.address} twice: the second time it comes from the cache`,
-      disproved: 'the server’s own latency metric is low: then the way to it is slow',
       exchanges: observed.affected.flatMap(({ exchanges }) =>
         exchanges.filter(
           (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= HALF_MS,
@@ -70,6 +78,64 @@ export const slowServer: Rule = {
     };
   },
 };
+
+/** A server most of whose replies are quick, and some so late that programs wait, or have given up by then; null: there are hardly any. */
+function atTimes(
+  servers: readonly ServerView[],
+  behind: ReadonlySet<string>,
+  observed: Observations,
+  claims: Claims,
+): Finding | null {
+  // Of a server that was silent it is known why what waited is late.
+  const open = observed.slow.filter((each) => !claims.isOfSilence(each));
+  const unexplained = open.length / Math.max(1, observed.slow.length);
+  const late = servers.filter(
+    (each) =>
+      each.late * unexplained >=
+      Math.max(AT_TIMES.late, AT_TIMES.share * (each.outcomes.asked - each.outcomes.lost)),
+  );
+  const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
+  if (slow === undefined) return null;
+  const { address, outcomes } = slow;
+  const exchanges = observed.affected.flatMap((lookup) =>
+    lookup.exchanges.filter(
+      (each) => each.server.address === address && (latencyOf(each) ?? 0) >= FELT_MS,
+    ),
+  );
+  if (exchanges.length < AT_TIMES.late) return null;
+  const names = new Set(exchanges.map(({ name }) => name));
+  const { fromMs, toMs } = sentSpan(exchanges);
+  const longest = exchanges.reduce((most, each) => Math.max(most, latencyOf(each)!), 0);
+  return {
+    ...said(address),
+    confidence: 0.65,
+    seen: [
+      sentence(
+        `${address}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries between ${clock(fromMs)} and ${clock(toMs)}: ${listed([...names])}`,
+      ),
+      `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Who asks again after 5 s (glibc, Go) or 2.5 s (musl) has often given up by the time the reply comes.`,
+    ],
+    exchanges,
+  };
+}
+
+/** What is the same of each. */
+function said(
+  address: string,
+): Pick<Finding, 'code' | 'title' | 'severity' | 'why' | 'fix' | 'prove' | 'disproved'> {
+  return {
+    code: 'ND4003',
+    title: 'A name server answers slowly',
+    severity: 'warning',
+    why: 'The server waits for somebody itself: an upstream far away or overloaded, a cache that does not help (each name is asked once), or it has too little processor time.',
+    fix: [
+      'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
+      'A cache with prefetch for what is asked often.',
+    ],
+    prove: `ndots query NAME @${address} twice: the second time it comes from the cache`,
+    disproved: 'the server’s own latency metric is low: then the way to it is slow',
+  };
+}
 
 /** Whether the server that left the query without a reply was waiting for somebody then. */
 function isLostWaiting(observed: Observations, { server, sentMs }: SeenExchange): boolean {

@@ -1,4 +1,5 @@
 /** Zones that are empty all at once. */
+import type { NameView } from '../evidence/name-view.ts';
 import { clock, excluded, listed, sentence, unknown, type Rule } from './finding.ts';
 
 /** So many names, each of a type, are a zone and not one name. */
@@ -10,6 +11,10 @@ const TOGETHER_MS = 60_000;
 /** What comes back sooner was gone by turns, milliseconds; it is back if so many of the names are. */
 const AWAY_MS = 1500;
 const BACK = 0.5;
+/** If more than so many names, for each that goes with the others, come and go at times of their own, they do so by turns. */
+const OTHERWISE = 0.5;
+/** So often a server is asked for them, of which it is said that it has them all, or none. */
+const ASKED_LEAST = 2;
 
 /** Names that were found are all gone within a minute, for good or for a while. */
 export const suddenNegatives: Rule = {
@@ -35,9 +40,17 @@ export const suddenNegatives: Rule = {
     const isBack = back.length >= BACK * together.length;
     if (isBack && median(together.map(({ fromMs, toMs }) => toMs - fromMs)) < AWAY_MS)
       return excluded('names that were found are found later, too');
-    for (const { view } of together) claims.names.add(view.name);
     const fromMs = together.reduce((least, each) => Math.min(least, each.fromMs), Infinity);
     const toMs = together.reduce((most, each) => Math.max(most, each.toMs), 0);
+    const views = new Set(together.map(({ view }) => view));
+    const otherwise = known.filter(
+      (view) => !views.has(view) && goesByItself(view, fromMs, isBack ? toMs : Infinity),
+    );
+    if (otherwise.length > OTHERWISE * views.size)
+      return excluded('names come and go several times, each by itself');
+    if (isOfServers(views))
+      return excluded('it goes by the server: some have these names all along');
+    for (const { name } of views) claims.names.add(name);
     const names = [...new Set(together.map(({ view }) => view.name))];
     const keys = new Set(names);
     return {
@@ -66,6 +79,35 @@ export const suddenNegatives: Rule = {
     };
   },
 };
+
+/** Whether a name is gone, or there again, at other times than between these. */
+function goesByItself(view: NameView, fromMs: number, toMs: number): boolean {
+  const { absence, departures, outcomes, lastFoundMs } = view;
+  if (absence === null) return false;
+  if (departures > 1 || outcomes.nxdomain + outcomes.nodata > absence.count) return true;
+  return (
+    absence.toMs < fromMs ||
+    absence.fromMs > toMs ||
+    (toMs === Infinity && lastFoundMs > absence.toMs)
+  );
+}
+
+/** Whether servers that have these names never deny one, and those that deny them never have one: a zone that was emptied was there before. */
+function isOfServers(views: ReadonlySet<NameView>): boolean {
+  const servers = new Map<string, { found: number; denied: number }>();
+  for (const view of views)
+    for (const [server, { found, nodata, nxdomain }] of view.servers) {
+      const counts = servers.get(server) ?? { found: 0, denied: 0 };
+      servers.set(server, counts);
+      counts.found += found;
+      counts.denied += nodata + nxdomain;
+    }
+  const all = [...servers.values()];
+  return (
+    all.some(({ found, denied }) => found >= ASKED_LEAST && denied === 0) &&
+    all.some(({ found, denied }) => denied >= ASKED_LEAST && found === 0)
+  );
+}
 
 function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[values.length >> 1]!;

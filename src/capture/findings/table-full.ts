@@ -18,6 +18,10 @@ const EXPECTED_MIN = 5;
 const EXPECTED_SURE = 8;
 /** The same, of known sockets between the first and the last moment: clients that wait leave few moments. */
 const EXPECTED_THROUGHOUT = 20;
+/** Connection tracking takes sockets whole: so many pairs are lost whole, so few halves by one of these, while so many other connections repeat their first packet and so many sockets get in amid others. */
+const WHOLE = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
+/** What is opened so shortly after another one is of the same moment, milliseconds. */
+const MOMENT_MS = 150;
 /** Replies that are under way when it begins, milliseconds. */
 const AMID_MS = 100;
 /** So many sockets of other clients, opened meanwhile and answered, show that one client alone loses. */
@@ -98,7 +102,10 @@ export const tableFull: Rule = {
  * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
-  if (!askTheSame(observed) || goesByClient(observed)) return null;
+  if (goesByClient(observed)) return null;
+  const amid = howAmidOthers(observed);
+  if (amid !== null) return amid;
+  if (!askTheSame(observed)) return null;
   const all = observed.newSockets.throughout;
   if (
     all.fresh.asked >= NEW_MIN &&
@@ -107,10 +114,11 @@ export function howNewOnesSuffer(observed: Observations): string | null {
     lossRate(all.known) <= KNOWN_LOST
   )
     return `From the first to the last of these moments ${share(all.fresh.lost, all.fresh.asked)} queries of new sockets were lost, and ${share(all.known.lost, all.known.asked)} of known ones: a dead server behind the address would take a part of the new ones.`;
-  if (!sparesKnown(observed)) return null;
   const { others, flows, pairs, newSockets } = observed;
   const { fresh } = newSockets.meanwhile;
   const otherRate = others.opened === 0 ? 0 : others.repeated / others.opened;
+  const { oneLost, bothLost } = pairs.one;
+  if (!sparesKnown(observed)) return null;
   if (others.opened >= 10 && others.repeated >= 3 && otherRate >= 0.3 * lossRate(fresh))
     return `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too.`;
   const { list } = flows;
@@ -119,7 +127,6 @@ export function howNewOnesSuffer(observed: Observations): string | null {
       lost > 0 && firstReplyMs < Infinity && firstMs < firstReplyMs,
   );
   const silent = list.filter(isSilent);
-  const { oneLost, bothLost } = pairs.one;
   const meanwhile = whileSilent(list);
   const inCrowds =
     silent.length >= ALL_SILENT * meanwhile.length || turnsOf(meanwhile).deviation < -3;
@@ -175,6 +182,35 @@ function goesByClient({ losses, flows }: Observations): boolean {
       else if (isNew || (firstReplyMs < fromMs && lastAnsweredMs > fromMs + AMID_MS)) goOn++;
     }
   return spared >= OTHERS_MIN && lost === 0 && goOn <= SPARED_SHARE * hit;
+}
+
+/** Where no socket is used on after its first reply: whether new ones of all protocols are hit, whole, and some get in amid those that do not. */
+function howAmidOthers(observed: Observations): string | null {
+  const { others, pairs, newSockets, total } = observed;
+  const { fresh, known } = newSockets.meanwhile;
+  const { oneLost, bothLost } = pairs.one;
+  if (bothLost < WHOLE.pairs || oneLost > WHOLE.halves * bothLost) return null;
+  if (known.asked >= NEW_MIN && lossRate(known) > WHOLE.halves * lossRate(fresh)) return null;
+  if (others.repeated < Math.max(WHOLE.others, 0.3 * lossRate(total) * others.opened)) return null;
+  const amid = enteredAmid(observed);
+  return amid < WHOLE.amid
+    ? null
+    : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got in amid others that did not, and with all that they asked: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
+}
+
+/** Sockets that were answered from their first query on, and opened just after one that was not and just before another one. */
+function enteredAmid({ flows }: Observations): number {
+  const opened = flows.list.toSorted((one, other) => one.firstMs - other.firstMs);
+  let [entered, pending, silentMs] = [0, 0, -Infinity];
+  for (const { firstMs, lost } of opened) {
+    if (lost === 0) {
+      if (firstMs - silentMs <= MOMENT_MS) pending++;
+    } else {
+      if (firstMs - silentMs <= MOMENT_MS) entered += pending;
+      [pending, silentMs] = [0, firstMs];
+    }
+  }
+  return entered;
 }
 
 /** Whether the sockets that are answered meanwhile ask those servers that new ones do not reach: else they say nothing. */

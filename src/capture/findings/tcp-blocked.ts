@@ -91,15 +91,18 @@ export const tcpBlocked: Rule = {
 
 /** Clients and servers between which connections are not accepted. */
 function blockedPairs(observed: Observations): readonly ConnectionPair[] {
-  const { connections, lastMs, servers, backends } = observed;
+  const { connections, lastMs, servers, backends, flows } = observed;
   const pairs = connections.at(lastMs);
   const failing = pairs.filter((pair) => {
     const { server, failedFromMs } = pair;
     if (failed(pair) === 0 || failed(pair) < PAIR_FAILS * (failed(pair) + meanwhile(pair)))
       return false;
-    // Who does not answer by UDP either is away, and not closed.
+    // Who does not answer by UDP either is away, and not closed. (Where all ask by TCP, as a cache of the node does with force_tcp, nothing says so.)
     const isKnown = servers.get(server) !== undefined || backends.get(server) !== undefined;
-    return !isKnown || answeredBetween(observed, server, failedFromMs, Infinity);
+    const isAskedByUdp =
+      backends.get(server) !== undefined ||
+      flows.to(server).some(({ lastMs: askedMs }) => askedMs >= failedFromMs);
+    return !isKnown || !isAskedByUdp || answeredBetween(observed, server, failedFromMs, Infinity);
   });
   // A pair that fails once may be chance; of a server or a client that gets nothing through it is none.
   const of = (name: string): number =>

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { RCODE } from '../../wire/iana.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 
 const zone = (serial: number, address = '192.0.2.1'): string =>
@@ -106,8 +107,14 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.org'), '192.0.2.1');
   });
 
+  test('without a directory nothing is served, as in CoreDNS, and a warning tells', async () => {
+    const world = await makeWorld('. {\n auto\n}');
+    assert.match(world.log.join('\n'), /no zone is served: 'directory' is missing/);
+    assert.equal((await world.ask('example.org. A')).rcode, RCODE.SERVFAIL);
+    await world.close();
+  });
+
   test('mistakes of the directive are refused', async () => {
-    await assert.rejects(makeWorld('. {\n auto\n}'), /'directory' is required/);
     await assert.rejects(makeWorld('. {\n auto {\n directory x y\n }\n}'), /Wrong argument count/);
     await assert.rejects(makeWorld('. {\n auto {\n directory x y {1}\n }\n}'), /sub expression/);
     await assert.rejects(makeWorld('. {\n auto {\n directory x (y {1}\n }\n}'), /missing/);

@@ -3,8 +3,8 @@ import { statSync } from 'node:fs';
 import { every } from '../../base/clock.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { custom, setting } from '../../corefile/properties.ts';
-import { pluginProblem } from '../../corefile/problems.ts';
+import { custom, lax, setting } from '../../corefile/properties.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
@@ -28,14 +28,23 @@ const syntax = directive({
     naming: custom('directory', 'DIR [REGEXP ORIGIN_TEMPLATE]', readNaming, {
       help: 'the folder; a file whose name matches REGEXP is a zone of the name that ORIGIN_TEMPLATE makes of it, where `{1}` is the first group; default `db\\.(.*)` and `{1}`',
     }),
-    reloadMs: setting('reload', duration('DURATION', { minMs: 0 }), {
-      default: 60_000,
-      help: 'how often to look for files that have come, gone, or changed; 0 = never',
-    }),
+    reloadMs: lax(
+      setting('reload', duration('DURATION', { minMs: 0 }), {
+        default: 60_000,
+        help: 'how often to look for files that have come, gone, or changed; 0 = never',
+      }),
+    ),
   },
   retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
-  check: ({ naming }, at) =>
-    naming === null ? [pluginProblem('auto', at, "'directory' is required")] : [],
+  warn: ({ naming }, at) =>
+    naming === null
+      ? [
+          pluginRemark('auto', at, "no zone is served: 'directory' is missing", {
+            code: 'directive-warning',
+            remedy: 'Write: directory DIR',
+          }),
+        ]
+      : [],
 });
 
 /** Both planes give the data set the same name. */
@@ -47,19 +56,20 @@ function keyOf({ pattern, template }: Naming, path: string): string {
 export const auto: Plugin = definePlugin({
   syntax,
   async control({ naming, reloadMs }, context) {
-    const folder = context.path(naming!.directory);
+    if (naming === null) return;
+    const folder = context.path(naming.directory);
     const { clock, log, metrics } = context;
     checkFolder(folder, (text) => log.warning(text));
     // Workers never need them.
     const { ZoneReloader } = await import('../../zone/zone-reloader.ts');
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const publisher = context.replicated(
-      keyOf(naming!, folder),
+      keyOf(naming, folder),
       (open) => new ZonePublisher(open, context.clock),
     );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const look = async (): Promise<void> => {
-      const sources = zoneFiles(folder, naming!, log);
+      const sources = zoneFiles(folder, naming, log);
       const there = new Set(sources.map(({ zone }) => zone));
       for (const zone of publisher.names) {
         if (there.has(zone)) continue;
@@ -82,8 +92,9 @@ export const auto: Plugin = definePlugin({
   },
 
   setup({ naming, zones: origins }, context, next) {
+    if (naming === null) return next;
     const replica = context.replica(
-      keyOf(naming!, context.path(naming!.directory)),
+      keyOf(naming, context.path(naming.directory)),
       () => new ZoneReplica(context.clock),
     );
     context.offer(transferSources, zoneTransfers(replica));

@@ -8,6 +8,7 @@ const syntax = directive({
   name: 'bufsize',
   summary: 'limits the size of UDP replies',
   repeat: 'first',
+  unread: ['lines'],
   args: {
     size: optional(integer('SIZE', { min: 512, max: 4096 }), {
       default: 1232,

@@ -42,6 +42,19 @@ describe('hits', () => {
     assert.equal(await count('www.example.org. A', { dnssecOk: true }), 5);
   });
 
+  test('classes that have no entries are not answered from those of other classes', async () => {
+    const world = await cacheWorld('cache', () => a(60));
+    for (const rclass of [0, 1, 3])
+      for (const dnssecOk of [false, true])
+        await world.ask('www.example.org. A', { qclass: rclass, dnssecOk });
+    for (const rclass of [0x2000, 0x2001, 0x4001, 0x8003, 0xa000])
+      for (const dnssecOk of [false, true]) {
+        const before = world.asked.length;
+        await world.ask('www.example.org. A', { qclass: rclass, dnssecOk });
+        assert.equal(world.asked.length, before + 1, `class ${rclass}`);
+      }
+  });
+
   test("question and owner names follow the client's spelling", async () => {
     const world = await cacheWorld('cache', () => a(60));
     await world.ask('www.example.org. A');

@@ -23,6 +23,9 @@ export interface CacheWorld extends World {
 function behindPlugin(behind: Behind, asked: Query[]): Plugin {
   return definePlugin({
     syntax: directive({ name: 'behind', summary: 'answers from a function', repeat: 'once' }),
+    plan(_, plan) {
+      plan.anyClass = true;
+    },
     setup: (_, context) => (query) => {
       const kept = query.owned ? query.asking(query.wireName) : query.keep();
       kept.proto = query.proto;

@@ -10,7 +10,15 @@ import {
   type Position,
   type BoundPositions,
 } from '../../corefile/positions.ts';
-import { custom, each, fields, flag, setting, type Property } from '../../corefile/properties.ts';
+import {
+  custom,
+  each,
+  fields,
+  flag,
+  lax,
+  setting,
+  type Property,
+} from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import {
   byteSize,
@@ -196,25 +204,29 @@ export const syntax: Syntax<
     zones: zones({ help: 'names that are cached' }),
   },
   properties: {
-    success: fields(
-      'success',
-      {
-        capacity: required(capacity),
-        ttlSeconds: optional(positiveTtl),
-        minTtlSeconds: optional(minTtl),
-      },
-      {
-        help: 'entries (10000), longest (3600) and shortest time (5) for positive replies, seconds',
-      },
+    success: lax(
+      fields(
+        'success',
+        {
+          capacity: required(capacity),
+          ttlSeconds: optional(positiveTtl),
+          minTtlSeconds: optional(minTtl),
+        },
+        {
+          help: 'entries (10000), longest (3600) and shortest time (5) for positive replies, seconds',
+        },
+      ),
     ),
-    denial: fields(
-      'denial',
-      {
-        capacity: required(capacity),
-        ttlSeconds: optional(positiveTtl),
-        minTtlSeconds: optional(minTtl),
-      },
-      { help: 'the same for "no such name" and "no such data" (10000 1800 5)' },
+    denial: lax(
+      fields(
+        'denial',
+        {
+          capacity: required(capacity),
+          ttlSeconds: optional(positiveTtl),
+          minTtlSeconds: optional(minTtl),
+        },
+        { help: 'the same for "no such name" and "no such data" (10000 1800 5)' },
+      ),
     ),
     prefetch: fields(
       'prefetch',

@@ -25,6 +25,7 @@ const syntax = directive({
   name: 'cancel',
   summary: 'gives up on queries that take too long',
   repeat: 'last',
+  unread: ['lines'],
   args: { timeoutMs: optional(timeout, { default: 5001, help: 'how long a query may take' }) },
 });
 

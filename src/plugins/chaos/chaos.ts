@@ -13,6 +13,7 @@ const syntax = directive({
   name: 'chaos',
   summary: 'answers who and what this server is (class CH)',
   repeat: 'first',
+  unread: ['braces'],
   args: {
     version: optional(word('VERSION'), {
       help: 'for `version.bind` and `version.server` (default `ndots-` and its version)',

@@ -3,7 +3,7 @@ import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { optional } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
-import { flag, list, setting } from '../../corefile/properties.ts';
+import { chained, flag, list, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import { net, value, wrong, type Value } from '../../corefile/values.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
@@ -51,15 +51,21 @@ const syntax = directive({
   repeat: 'merge',
   args: { prefix: optional(prefixValue, { help: 'the same as the property' }) },
   properties: {
-    prefixProperty: setting('prefix', prefixValue, {
-      help: 'the prefix that the translator (NAT64) serves; default 64:ff9b::/96, the well-known one',
-    }),
-    translateAll: flag('translate_all', {
-      help: 'names that have AAAA records of their own are translated too',
-    }),
-    allowIpv4: flag('allow_ipv4', {
-      help: 'queries that come over IPv4 are translated too',
-    }),
+    prefixProperty: chained(
+      setting('prefix', prefixValue, {
+        help: 'the prefix that the translator (NAT64) serves; default 64:ff9b::/96, the well-known one',
+      }),
+    ),
+    translateAll: chained(
+      flag('translate_all', {
+        help: 'names that have AAAA records of their own are translated too',
+      }),
+    ),
+    allowIpv4: chained(
+      flag('allow_ipv4', {
+        help: 'queries that come over IPv4 are translated too',
+      }),
+    ),
     exclude: list('exclude', net('CIDR'), {
       help: 'IPv6: AAAA records in these nets count as none (default ::ffff:0:0/96); IPv4: addresses that are not translated',
     }),

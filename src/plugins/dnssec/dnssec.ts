@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
-import { lines, setting } from '../../corefile/properties.ts';
+import { chained, lines, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { byteSize, integer } from '../../corefile/values.ts';
 import type { Token } from '../../corefile/tree.ts';
@@ -50,10 +50,12 @@ const syntax = directive({
         help: 'pairs of files as `dnssec-keygen` writes them, with or without `.key` or `.private`',
       },
     ),
-    capacity: setting('cache_capacity', integer('CAPACITY', { min: 0 }), {
-      default: 10_000,
-      help: 'RRsets whose signatures each worker keeps, and whole replies besides',
-    }),
+    capacity: chained(
+      setting('cache_capacity', integer('CAPACITY', { min: 0 }), {
+        default: 10_000,
+        help: 'RRsets whose signatures each worker keeps, and whole replies besides',
+      }),
+    ),
     replyBytes: setting('max_bytes', byteSize('SIZE', { min: 0, max: 2 ** 40 }), {
       default: 16 * 2 ** 20,
       help: 'memory in which each worker keeps whole replies',

@@ -7,7 +7,7 @@ import { after, afterEach, describe, test } from 'node:test';
 import { connect as connectTls, getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DnstapCollector, DnstapReader, until } from '../../../test/kit/dnstap-collector.ts';
 import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
-import { freePorts } from '../../../test/kit/serve-process.ts';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
 import { Authority } from '../../base/certificates.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -354,7 +354,7 @@ describe('dnstap over TLS', () => {
   });
 
   test('sinks that never shake hands are bounded, hold up nobody, nor the end', async () => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const files = { cert: Buffer.from(testCertificate), key: Buffer.from(testKey), ca: null };
     const into = new Incoming(tlsAt(port, true), files, false, systemClock, log);
     closing.push(into);
@@ -379,7 +379,7 @@ describe('dnstap over TLS', () => {
   });
 
   test('a certificate that has been renewed is used after a reload', async (t) => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const authority = Authority.make('dnstap test');
     const identities = ['one', 'two'].map((name) =>
       authority.issue(name, ['127.0.0.1'], new Date(Date.now() + 3600_000), Date.now()),
@@ -458,6 +458,11 @@ describe('dnstap: the directive', () => {
     'dnstap dnstap.sock full 1024 2048',
     'dnstap listen tcp://127.0.0.1:0',
     'dnstap listen unix://listen.sock full',
+    // CoreDNS does not look at these words, and serves nobody over TLS without a certificate.
+    'dnstap a.sock fill',
+    'dnstap a.sock full 1 1 more',
+    'dnstap listen tls://:1',
+    'dnstap listen unix://listen.sock {\n tls nothing nowhere\n }',
     'dnstap listen tls://127.0.0.1:0 full {\n tls cert.pem key.pem cert.pem\n skipverify\n }',
   ]) {
     test(`taken: ${text.replaceAll('\n', '')}`, async () => {
@@ -478,12 +483,10 @@ describe('dnstap: the directive', () => {
     ['dnstap a.sock full 0 10', /must be between/],
     ['dnstap a.sock full x 10', /invalid MultipleTcpWriteBuf "x"/],
     ['dnstap a.sock full 10 y', /invalid MultipleQueue "y"/],
-    ['dnstap a.sock fill', /unknown word "fill"/],
     ['dnstap listen', /dnstap listen requires an endpoint argument/],
     ['dnstap tcp://127.0.0.1', /missing port in address/],
     ['dnstap a.sock {\n tls cert.pem key.pem\n }', /tls directive only valid for listeners/],
     ['dnstap listen tls://:1 {\n tls cert.pem\n }', /tls requires cert and key file paths/],
-    ['dnstap listen tls://:1', /TLS listener requires cert and key files/],
     ['dnstap listen tls://:1 {\n tls cert.pem gone.pem\n }', /could not load TLS cert/],
     ['dnstap listen tls://:1 {\n tls key.pem key.pem\n }', /could not load TLS cert/],
   ] as const) {

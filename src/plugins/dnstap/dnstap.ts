@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import type { LineRingMemory } from '../../base/line-ring.ts';
-import { pluginProblem } from '../../corefile/problems.ts';
-import { custom, flag, setting } from '../../corefile/properties.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
+import { chained, custom, flag, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
@@ -20,7 +20,7 @@ import { dnstapPrefix } from '../../wire/dnstap.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Incoming, type ListenerTls } from './incoming.ts';
-import { endpoint } from './options.ts';
+import { endpoint, type Endpoint } from './options.ts';
 import { Outgoing } from './outgoing.ts';
 import { Tap } from './tap.ts';
 
@@ -31,17 +31,24 @@ const syntax = directive({
   name: 'dnstap',
   summary: 'tells of queries and replies as dnstap messages',
   repeat: 'each',
+  unread: ['words'],
   args: { endpoint },
   properties: {
-    identity: setting('identity', word('IDENTITY'), {
-      help: "the server's name in the messages (default the machine's host name)",
-    }),
-    version: setting('version', word('VERSION'), {
-      help: "the server's version in the messages (default `ndots-` and its version)",
-    }),
-    extra: setting('extra', word('EXTRA'), {
-      help: 'text for the field `extra`, with the placeholders of `log`, such as {/forward/upstream}',
-    }),
+    identity: chained(
+      setting('identity', word('IDENTITY'), {
+        help: "the server's name in the messages (default the machine's host name)",
+      }),
+    ),
+    version: chained(
+      setting('version', word('VERSION'), {
+        help: "the server's version in the messages (default `ndots-` and its version)",
+      }),
+    ),
+    extra: chained(
+      setting('extra', word('EXTRA'), {
+        help: 'text for the field `extra`, with the placeholders of `log`, such as {/forward/upstream}',
+      }),
+    ),
     tls: custom(
       'tls',
       'CERT KEY [CA]',
@@ -53,17 +60,27 @@ const syntax = directive({
       },
       { help: 'with `listen tls://…`: files; sinks need a certificate of `CA` if it is named' },
     ),
-    skipVerify: flag('skipverify', {
-      help: 'the certificate of the other side is not verified',
-    }),
+    skipVerify: chained(
+      flag('skipverify', {
+        help: 'the certificate of the other side is not verified',
+      }),
+    ),
   },
-  check({ endpoint: { listen, kind }, tls }, at) {
+  check({ endpoint: { listen }, tls }, at) {
     if (tls !== null && !listen)
       return [pluginProblem('dnstap', at, 'tls directive only valid for listeners')];
-    if (listen && kind === 'tls' && tls === null)
-      return [pluginProblem('dnstap', at, 'TLS listener requires cert and key files')];
     return [];
   },
+  warn: (options, at) =>
+    hasNoCertificate(options)
+      ? [
+          pluginRemark('dnstap', at, 'TLS listener requires cert and key files', {
+            code: 'directive-warning',
+            hint: 'Nobody can connect, so no messages are sent.',
+            remedy: 'Write in braces: tls CERT KEY',
+          }),
+        ]
+      : [],
 });
 
 /** Tells of every query and reply, and of every exchange with an upstream. Workers write frames into memory; the control part sends them. */
@@ -72,7 +89,8 @@ export const dnstap: Plugin = definePlugin({
   operational: true,
   control(options, context) {
     const { endpoint: to, skipVerify, tls } = options;
-    const files = tls === null ? null : readTls(tls, context);
+    if (hasNoCertificate(options)) return;
+    const files = tls === null || to.kind !== 'tls' ? null : readTls(tls, context);
     const { clock, random, log } = context;
     const key = `dnstap/${JSON.stringify([to, skipVerify, tls])}`;
     const outlet = context.keep(key, () =>
@@ -109,6 +127,16 @@ export const dnstap: Plugin = definePlugin({
     };
   },
 });
+
+function hasNoCertificate({
+  endpoint: { listen, kind },
+  tls,
+}: {
+  readonly endpoint: Endpoint;
+  readonly tls: unknown;
+}): boolean {
+  return listen && kind === 'tls' && tls === null;
+}
 
 interface Waiting {
   readonly tap: Tap;

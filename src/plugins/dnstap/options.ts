@@ -49,11 +49,12 @@ export const endpoint: Position<Endpoint> = position(
 );
 
 function isFull(line: Line): boolean {
-  const found = line.take();
-  if (found.text === 'full') return true;
-  return line.refuse(`unknown word ${JSON.stringify(found.text)}`, found.place, {
-    hint: "Only 'full' may follow the socket.",
+  const { text, place } = line.take();
+  if (text === 'full') return true;
+  line.binding.warning(place, `messages are not sent: '${text}' is not 'full'`, {
+    hint: 'What follows the socket is full, in lower case, and two numbers; identity, version and extra are properties in { }.',
   });
+  return false;
 }
 
 function multiple(line: Line, name: string, most: number, unit: string): number {

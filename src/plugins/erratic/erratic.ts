@@ -1,6 +1,6 @@
 /** `erratic`: bad answers on purpose. */
 import { sleep } from '../../base/clock.ts';
-import { fields, flag } from '../../corefile/properties.ts';
+import { chained, fields, flag } from '../../corefile/properties.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, integer, value, Wrong, wrong } from '../../corefile/values.ts';
@@ -24,6 +24,7 @@ const syntax = directive({
   name: 'erratic',
   summary: 'answers badly on purpose, to test clients',
   repeat: 'merge',
+  unread: ['words'],
   properties: {
     drop: fields(
       'drop',
@@ -42,7 +43,7 @@ const syntax = directive({
       { every: optional(amount), forMs: optional(duration('DURATION')) },
       { help: 'wait DURATION (default 100ms) before every AMOUNTth reply (default 2)' },
     ),
-    large: flag('large', { help: 'answer A questions with 30 copies of the record' }),
+    large: chained(flag('large', { help: 'answer A questions with 30 copies of the record' })),
   },
 });
 

@@ -5,7 +5,7 @@ import { printDuration } from '../../base/duration.ts';
 import type { Log } from '../../base/log.ts';
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { position, required, optional } from '../../corefile/positions.ts';
-import { each, flag } from '../../corefile/properties.ts';
+import { chained, each, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, wrong, type Value } from '../../corefile/values.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
@@ -56,7 +56,7 @@ const syntax = directive({
   repeat: 'once',
   args: { output: optional(stdout, { help: 'where to write; there is nothing else' }) },
   properties: {
-    stacktrace: flag('stacktrace', { help: 'panics are logged with their stack' }),
+    stacktrace: chained(flag('stacktrace', { help: 'panics are logged with their stack' })),
     consolidate: each(
       'consolidate',
       { periodMs: required(duration('DURATION')), pattern: required(pattern), how },

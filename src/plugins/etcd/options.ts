@@ -3,7 +3,14 @@ import { tlsFiles } from '../../corefile/tls-files.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';
-import { custom, fallthrough, flag, setting, type Property } from '../../corefile/properties.ts';
+import {
+  chained,
+  custom,
+  fallthrough,
+  flag,
+  setting,
+  type Property,
+} from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { byteSize, duration, integer, value, word, wrong } from '../../corefile/values.ts';
 import { parseEndpoint, type Endpoint, type TlsFiles } from '../../etcd/endpoint.ts';
@@ -111,22 +118,28 @@ export const syntax: Syntax<
   repeat: 'each',
   args: { zones: zones({ help: 'the zones to answer for' }) },
   properties: {
-    path: setting('path', word('PATH'), {
-      default: '/skydns',
-      help: 'what all keys begin with',
-    }),
+    path: chained(
+      setting('path', word('PATH'), {
+        default: '/skydns',
+        help: 'what all keys begin with',
+      }),
+    ),
     endpoints,
     credentials,
     tls,
     fallthrough: fallthrough(),
-    minLeaseTtl: setting('min-lease-ttl', leaseTtl('min-lease-ttl', MIN_LEASE_TTL), {
-      default: MIN_LEASE_TTL,
-      help: 'the least TTL of a record by what is left of its lease',
-    }),
-    maxLeaseTtl: setting('max-lease-ttl', leaseTtl('max-lease-ttl', MAX_LEASE_TTL), {
-      default: MAX_LEASE_TTL,
-      help: 'the largest TTL of a record by what is left of its lease',
-    }),
+    minLeaseTtl: chained(
+      setting('min-lease-ttl', leaseTtl('min-lease-ttl', MIN_LEASE_TTL), {
+        default: MIN_LEASE_TTL,
+        help: 'the least TTL of a record by what is left of its lease',
+      }),
+    ),
+    maxLeaseTtl: chained(
+      setting('max-lease-ttl', leaseTtl('max-lease-ttl', MAX_LEASE_TTL), {
+        default: MAX_LEASE_TTL,
+        help: 'the largest TTL of a record by what is left of its lease',
+      }),
+    ),
     perQuery: flag('per_query', {
       help: 'read from etcd for every query, as CoreDNS does, instead of following it',
     }),

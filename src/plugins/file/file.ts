@@ -3,7 +3,7 @@ import { whyFailed } from '../../base/why-failed.ts';
 import { every } from '../../base/clock.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';
-import { fallthrough, flag, setting } from '../../corefile/properties.ts';
+import { chained, fallthrough, flag, lax, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
@@ -23,13 +23,17 @@ const syntax = directive({
     zones: zones({ help: 'the zones that it holds, each read with its own name as origin' }),
   },
   properties: {
-    reloadMs: setting('reload', duration('DURATION', { minMs: 0 }), {
-      default: 60_000,
-      help: 'how often to look whether the file has changed; 0 = never',
-    }),
-    byTime: flag('reload_by_mtime', {
-      help: 'take any file that has changed, not only one whose SOA record has another serial',
-    }),
+    reloadMs: lax(
+      setting('reload', duration('DURATION', { minMs: 0 }), {
+        default: 60_000,
+        help: 'how often to look whether the file has changed; 0 = never',
+      }),
+    ),
+    byTime: chained(
+      flag('reload_by_mtime', {
+        help: 'take any file that has changed, not only one whose SOA record has another serial',
+      }),
+    ),
     fallthrough: fallthrough({
       help: 'hand names that own no records to the next plugin; with zones only names in these zones',
     }),

@@ -5,7 +5,15 @@ import { limit, type Limit } from '../../base/limits.ts';
 import { parseDuration } from '../../base/duration.ts';
 import type { Place, Problem } from '../../base/problem.ts';
 import { oneZone, rest, type Position } from '../../corefile/positions.ts';
-import { custom, flag, list, setting, zoneList, type Property } from '../../corefile/properties.ts';
+import {
+  chained,
+  custom,
+  flag,
+  list,
+  setting,
+  zoneList,
+  type Property,
+} from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
 import {
@@ -192,42 +200,60 @@ const properties: {
   except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
   forceTcp: flag('force_tcp', { help: 'always TCP' }),
   preferUdp: flag('prefer_udp', { help: 'UDP even for clients that came over TCP' }),
-  expireMs: setting('expire', time('expire'), {
-    default: 10_000,
-    help: 'idle connections are closed after this',
-  }),
-  maxAgeMs: setting('max_age', time('max_age'), {
-    default: 0,
-    help: 'connections are not used longer; 0: no limit',
-  }),
-  maxIdle: setting('max_idle_conns', count('max_idle_conns'), {
-    default: 0,
-    help: 'idle connections kept per upstream; 0: no limit',
-  }),
-  maxFails: setting('max_fails', count('max_fails'), {
-    default: 2,
-    help: 'an upstream is down when more probes in a row than this have failed; 0: never',
-  }),
-  maxAttempts: setting('max_connect_attempts', count('max_connect_attempts'), {
-    help: 'failed tries per query; 0: as many as fit into 5 s. Twice the number of upstreams if not said',
-  }),
-  readTimeoutMs: setting('read_timeout', patience, {
-    default: 2000,
-    help: 'time for one try',
-  }),
+  expireMs: chained(
+    setting('expire', time('expire'), {
+      default: 10_000,
+      help: 'idle connections are closed after this',
+    }),
+  ),
+  maxAgeMs: chained(
+    setting('max_age', time('max_age'), {
+      default: 0,
+      help: 'connections are not used longer; 0: no limit',
+    }),
+  ),
+  maxIdle: chained(
+    setting('max_idle_conns', count('max_idle_conns'), {
+      default: 0,
+      help: 'idle connections kept per upstream; 0: no limit',
+    }),
+  ),
+  maxFails: chained(
+    setting('max_fails', count('max_fails'), {
+      default: 2,
+      help: 'an upstream is down when more probes in a row than this have failed; 0: never',
+    }),
+  ),
+  maxAttempts: chained(
+    setting('max_connect_attempts', count('max_connect_attempts'), {
+      help: 'failed tries per query; 0: as many as fit into 5 s. Twice the number of upstreams if not said',
+    }),
+  ),
+  readTimeoutMs: chained(
+    setting('read_timeout', patience, {
+      default: 2000,
+      help: 'time for one try',
+    }),
+  ),
   tls,
-  tlsServerName: setting('tls_servername', word('NAME'), {
-    help: 'name that the certificates of tls:// upstreams must have',
-  }),
-  policy: setting('policy', choice(...policies), {
-    default: 'random',
-    help: 'which upstream comes first; `latency`: the one that answered fastest of late. (least_conn and first are of the old `proxy`)',
-  }),
+  tlsServerName: chained(
+    setting('tls_servername', word('NAME'), {
+      help: 'name that the certificates of tls:// upstreams must have',
+    }),
+  ),
+  policy: chained(
+    setting('policy', choice(...policies), {
+      default: 'random',
+      help: 'which upstream comes first; `latency`: the one that answered fastest of late. (least_conn and first are of the old `proxy`)',
+    }),
+  ),
   health: healthCheck,
-  maxConcurrent: setting('max_concurrent', count('max_concurrent', 'MAX'), {
-    default: 0,
-    help: `queries under way at a time, in each worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
-  }),
+  maxConcurrent: chained(
+    setting('max_concurrent', count('max_concurrent', 'MAX'), {
+      default: 0,
+      help: `queries under way at a time, in each worker; further ones are REFUSED; 0: ${waitingLimit.default}`,
+    }),
+  ),
   sourcePorts: setting('source_ports', integer('PORTS', sourcePortsLimit), {
     default: sourcePortsLimit.default,
     help: 'UDP ports per upstream and worker among which each query draws its own; they are replaced all the time',
@@ -255,11 +281,13 @@ const properties: {
   resolver: list('resolver', resolver, {
     help: 'servers that look up host names among TO when the configuration is loaded',
   }),
-  source: setting('source_address', ip('IP'), { help: 'local address to send from' }),
-  dohMethod: setting('doh_method', choice('GET', 'POST'), {
-    default: 'POST',
-    help: 'of https:// upstreams',
-  }),
+  source: chained(setting('source_address', ip('IP'), { help: 'local address to send from' })),
+  dohMethod: chained(
+    setting('doh_method', choice('GET', 'POST'), {
+      default: 'POST',
+      help: 'of https:// upstreams',
+    }),
+  ),
   maxPps: setting('max_pps', integer('PACKETS', { min: 10 }), {
     help: 'packets per second to each upstream, over all workers; for resolvers that drop what exceeds a limit',
   }),

@@ -2,7 +2,7 @@
 import { printAddress } from '../../base/ip.ts';
 import { Problem } from '../../base/problem.ts';
 import { required } from '../../corefile/positions.ts';
-import { flag } from '../../corefile/properties.ts';
+import { chained, flag } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { word } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
@@ -19,9 +19,11 @@ const syntax = directive({
   repeat: 'once',
   args: { file: required(word('DBFILE'), { help: "a database in MaxMind's format (mmdb)" }) },
   properties: {
-    subnet: flag('edns-subnet', {
-      help: "the address that the query carries (EDNS Client Subnet, RFC 7871) in place of the client's own",
-    }),
+    subnet: chained(
+      flag('edns-subnet', {
+        help: "the address that the query carries (EDNS Client Subnet, RFC 7871) in place of the client's own",
+      }),
+    ),
   },
 });
 

@@ -1,7 +1,13 @@
 /** What a line of `grpc` may say. */
 import { tlsFiles, type TlsFiles } from '../../corefile/tls-files.ts';
 import { oneZone, rest, type Position } from '../../corefile/positions.ts';
-import { fallthrough, setting, zoneList, type Property } from '../../corefile/properties.ts';
+import {
+  chained,
+  fallthrough,
+  setting,
+  zoneList,
+  type Property,
+} from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { choice, value, word, worded, wrongForm } from '../../corefile/values.ts';
@@ -54,13 +60,17 @@ export const syntax: Syntax<
       "speak TLS: client certificate, and who signed the upstreams'; none: the system's authorities",
       (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
     ),
-    tlsServerName: setting('tls_servername', word('NAME'), {
-      help: "speak TLS; the name that the upstreams' certificates must have",
-    }),
-    policy: setting('policy', policy, {
-      default: 'random',
-      help: 'which upstream is asked first',
-    }),
+    tlsServerName: chained(
+      setting('tls_servername', word('NAME'), {
+        help: "speak TLS; the name that the upstreams' certificates must have",
+      }),
+    ),
+    policy: chained(
+      setting('policy', policy, {
+        default: 'random',
+        help: 'which upstream is asked first',
+      }),
+    ),
     fallthrough: fallthrough({
       help: 'hand names that do not exist, or for which no upstream has a reply, to the next plugin; with zones only names in these zones',
     }),

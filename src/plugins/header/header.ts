@@ -58,6 +58,7 @@ const syntax = directive({
   name: 'header',
   summary: 'sets and clears header flags of queries and replies',
   repeat: 'first',
+  unread: ['words'],
   properties: {
     rules: lines('*', 'query|response set|clear aa|ra|rd…', readRule, {
       help: 'rules apply in the order they stand in',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 
 const address = '127.0.0.1:0';
@@ -8,19 +8,6 @@ const address = '127.0.0.1:0';
 async function get(world: World, path = '/health'): Promise<{ status: number; body: string }> {
   const reply = await fetch(`http://127.0.0.1:${world.server.httpPort(address)}${path}`);
   return { status: reply.status, body: await reply.text() };
-}
-
-/** A port nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
 }
 
 /** Lets real time pass until the metrics say so. */
@@ -61,7 +48,7 @@ describe('health', () => {
   });
 
   test('it asks itself each second and measures', async () => {
-    const port = await freePort();
+    const [port] = await freePorts(1);
     const world = await makeWorld(`.:53 {\n health 127.0.0.1:${port}\n}`);
     await world.clock.advance(1000);
     await until(world, /^coredns_health_request_duration_seconds_count 1$/m);

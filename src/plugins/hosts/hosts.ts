@@ -4,7 +4,7 @@ import { every } from '../../base/clock.ts';
 import { ReplacedMemory } from '../../base/replaced-memory.ts';
 import { optional, zones } from '../../corefile/positions.ts';
 
-import { fallthrough, flag, lines, setting } from '../../corefile/properties.ts';
+import { chained, fallthrough, flag, lax, lines, setting } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, seconds, word, worded } from '../../corefile/values.ts';
@@ -40,14 +40,16 @@ const syntax = directive({
         help: 'lines as in the file, added to it; only above `fallthrough`. A name `*.example.org` stands for exactly one label',
       },
     ),
-    ttlSeconds: setting(
-      'ttl',
-      worded(seconds('SECONDS', { min: 1, max: 65_535 }), (_text, reason) =>
-        reason.startsWith('strconv') ? 'ttl needs a number of second' : 'ttl provided is invalid',
+    ttlSeconds: lax(
+      setting(
+        'ttl',
+        worded(seconds('SECONDS', { min: 1, max: 65_535 }), (_text, reason) =>
+          reason.startsWith('strconv') ? 'ttl needs a number of second' : 'ttl provided is invalid',
+        ),
+        { default: 3600, help: 'TTL of all records, 1 to 65535' },
       ),
-      { default: 3600, help: 'TTL of all records, 1 to 65535' },
     ),
-    noReverse: flag('no_reverse', { help: 'do not answer PTR questions' }),
+    noReverse: chained(flag('no_reverse', { help: 'do not answer PTR questions' })),
     reloadMs: setting(
       'reload',
       worded(duration('DURATION', { minMs: 0 }), (text, reason) =>

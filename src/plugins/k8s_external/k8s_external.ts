@@ -1,7 +1,7 @@
 /** `k8s_external`: services of the cluster under the names and addresses that they have outside. */
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { fallthrough, flag, setting } from '../../corefile/properties.ts';
+import { chained, fallthrough, flag, lax, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { seconds, value, worded, wrong } from '../../corefile/values.ts';
 import { isDomainName } from '../../corefile/zones.ts';
@@ -21,25 +21,31 @@ const syntax = directive({
   repeat: 'merge',
   args: { zones: zones({ help: 'the zones that these names stand in' }) },
   properties: {
-    apex: setting(
-      'apex',
-      value('LABEL', ({ text }) =>
-        isDomainName(text)
-          ? text.replace(/\.$/, '').toLowerCase()
-          : wrong(`not a domain name: ${text}`),
+    apex: lax(
+      setting(
+        'apex',
+        value('LABEL', ({ text }) =>
+          isDomainName(text)
+            ? text.replace(/\.$/, '').toLowerCase()
+            : wrong(`not a domain name: ${text}`),
+        ),
+        { default: 'dns', help: 'the name server is `ns1.LABEL.ZONE`' },
       ),
-      { default: 'dns', help: 'the name server is `ns1.LABEL.ZONE`' },
     ),
-    ttlSeconds: setting(
-      'ttl',
-      worded(seconds('TTL', { min: 0, max: 3600 }), (text, reason) =>
-        reason.startsWith('strconv') ? reason : `ttl must be in range [0, 3600]: ${text}`,
+    ttlSeconds: lax(
+      setting(
+        'ttl',
+        worded(seconds('TTL', { min: 0, max: 3600 }), (text, reason) =>
+          reason.startsWith('strconv') ? reason : `ttl must be in range [0, 3600]: ${text}`,
+        ),
+        { default: TTL_SECONDS, help: 'TTL of all records, 0 to 3600' },
       ),
-      { default: TTL_SECONDS, help: 'TTL of all records, 0 to 3600' },
     ),
-    headless: flag('headless', {
-      help: 'headless services without outside addresses, too: by their endpoints',
-    }),
+    headless: chained(
+      flag('headless', {
+        help: 'headless services without outside addresses, too: by their endpoints',
+      }),
+    ),
     fallthrough: fallthrough(),
   },
 });

@@ -52,7 +52,7 @@ function connect(
   { clock, env }: SourceParts,
 ): Connection {
   if (kubeconfig !== null)
-    return kubeconfigConnection(kubeconfig.file, kubeconfig.context ?? undefined, clock);
+    return kubeconfigConnection(kubeconfig.file, kubeconfig.context || undefined, clock);
   return endpoint === null
     ? inClusterConnection({ environment: env })
     : endpointConnection(endpoint, tls);

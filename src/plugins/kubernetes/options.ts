@@ -13,6 +13,7 @@ import {
   fallthrough,
   fields,
   flag,
+  lax,
   list,
   setting,
   zoneList,
@@ -190,12 +191,14 @@ export const syntax: Syntax<
     endpointPodNames: flag('endpoint_pod_names', {
       help: 'endpoints without a host name go by the name of their pod instead of their address',
     }),
-    ttl: setting(
-      'ttl',
-      worded(integer('TTL', ttlLimit), (text, reason) =>
-        isNumber(text) ? `ttl must be in range [0, 3600]: ${text}` : reason,
+    ttl: lax(
+      setting(
+        'ttl',
+        worded(integer('TTL', ttlLimit), (text, reason) =>
+          isNumber(text) ? `ttl must be in range [0, 3600]: ${text}` : reason,
+        ),
+        { default: ttlLimit.default, help: 'seconds that clients may keep an answer' },
       ),
-      { default: ttlLimit.default, help: 'seconds that clients may keep an answer' },
     ),
     noEndpoints: flag('noendpoints', {
       help: 'do without endpoints: headless services and endpoint names are NXDOMAIN',
@@ -223,16 +226,18 @@ export const syntax: Syntax<
     zonal: flag('zonal', {
       help: 'names such as `TOPOZONE.pin._zone.SVC.NS.svc.ZONE` for headless services',
     }),
-    startupTimeoutMs: setting(
-      'startup_timeout',
-      worded(
-        duration('DURATION'),
-        (text, reason) => `failed to parse startup_timeout: ${text}, ${reason}`,
+    startupTimeoutMs: lax(
+      setting(
+        'startup_timeout',
+        worded(
+          duration('DURATION'),
+          (text, reason) => `failed to parse startup_timeout: ${text}, ${reason}`,
+        ),
+        {
+          default: 5000,
+          help: 'how long the server waits for the first complete listing before it serves',
+        },
       ),
-      {
-        default: 5000,
-        help: 'how long the server waits for the first complete listing before it serves',
-      },
     ),
   },
   retired: {

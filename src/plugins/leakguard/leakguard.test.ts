@@ -178,6 +178,10 @@ describe('leakguard', () => {
       '64:ff9b::172.31.0.1',
       '2002:a00:1::1',
       '::10.0.0.1',
+      '::ffff:0:10.0.0.1',
+      // Teredo: the server's address, and the client's with each bit turned.
+      '2001:0:a00:1::1',
+      '2001:0:102:304:8000:63bf:f5ff:fffe',
       '2001:db8::1',
       '3fff::1',
     ])
@@ -189,6 +193,10 @@ describe('leakguard', () => {
       '64:ff9b::1',
       '64:ff9b::172.32.0.1',
       '2002:b00:1::1',
+      '::ffff:0:11.0.0.1',
+      '2001:0:b00:1:8000:63bf:f4ff:fffe',
+      '2001:0:102:304:8000:63bf:f4ff:fffe',
+      '2001:1:102:304:8000:63bf:f5ff:fffe',
       '::2',
       '2600::1',
     ])
@@ -198,7 +206,13 @@ describe('leakguard', () => {
 
   test('names of the cluster that were cut short', async () => {
     const { world, network } = await serve();
-    for (const question of ['backend.shop.svc. A', '10-0-0-1.shop.pod. AAAA', 'SHOP.SVC. SRV'])
+    for (const question of [
+      'backend.shop.svc. A',
+      '10-0-0-1.shop.pod. AAAA',
+      'SHOP.SVC. SRV',
+      'backend.shop.svc.cluster. A',
+      '10-0-0-1.shop.pod.Cluster. A',
+    ])
       assert.equal((await world.ask(question)).rcode, RCODE.NXDOMAIN, question);
     assert.deepEqual(network.asked, []);
     await world.close();
@@ -236,6 +250,7 @@ describe('leakguard', () => {
       ['backend.shop.svc.corp.example. A', 'svc.corp.example.'],
       ['_http._tcp.backend.shop.SVC.eu.Corp.Example. SRV', 'svc.eu.corp.example.'],
       ['10-0-0-1.shop.pod.corp.example. AAAA', 'pod.corp.example.'],
+      ['backend.shop.svc.cluster.corp.example. A', 'svc.cluster.corp.example.'],
       ['backend.cluster.local.corp.example. A', 'cluster.local.corp.example.'],
     ] as const) {
       const reply = await world.ask(question);
@@ -324,6 +339,60 @@ describe('leakguard', () => {
     ])
       await world.ask(question);
     assert.equal(network.asked.length, 4);
+    await world.close();
+  });
+
+  test('reverse names of private addresses stay here behind a search domain, and with zeros in front of their numbers', async () => {
+    const { world, network } = await serve('leakguard {\n except 9.9.10.in-addr.arpa\n }');
+    for (const [question, zone] of [
+      ['7.0.0.10.in-addr.arpa.corp.example. PTR', '10.in-addr.arpa.corp.example.'],
+      ['1.2.168.192.IN-ADDR.arpa.shop.svc.example. A', '168.192.in-addr.arpa.shop.svc.example.'],
+      ['0.8.e.f.ip6.arpa.corp.example. PTR', '8.e.f.ip6.arpa.corp.example.'],
+      ['7.0.0.010.in-addr.arpa. PTR', '010.in-addr.arpa.'],
+      ['001.002.168.192.in-addr.arpa. PTR', '168.192.in-addr.arpa.'],
+      ['7.000.016.172.in-addr.arpa. PTR', '016.172.in-addr.arpa.'],
+      ['7.0.0.010.in-addr.arpa.corp.example. PTR', '010.in-addr.arpa.corp.example.'],
+    ] as const) {
+      const reply = await world.ask(question);
+      const found = [reply.rcode, reply.authority[0]?.name.toLowerCase()];
+      assert.deepEqual(found, [RCODE.NXDOMAIN, zone], question);
+    }
+    assert.deepEqual(network.asked, []);
+    const outside = [
+      '8.8.8.8.in-addr.arpa.corp.example. PTR',
+      '008.008.008.008.in-addr.arpa. PTR',
+      '1.9.09.10.in-addr.arpa.corp.example. PTR',
+      '10.in-addr.example. A',
+    ];
+    for (const question of outside) await world.ask(question);
+    assert.equal(network.asked.length, outside.length);
+    await world.close();
+    const allowed = await serve('leakguard {\n allow private_reverse\n }');
+    await allowed.world.ask('7.0.0.010.in-addr.arpa. PTR');
+    assert.equal(allowed.network.asked.length, 1);
+    await allowed.world.close();
+  });
+
+  test('names with dots in their labels mean what they look like', async () => {
+    const { world, network } = await serve('leakguard {\n except 9.9.10.in-addr.arpa\n }');
+    for (const question of [
+      String.raw`7\.0\.0\.10.in-addr.arpa. PTR`,
+      String.raw`7.0.0.10.in-addr.arpa\.corp.example. PTR`,
+      String.raw`backend\.shop\.svc\.cluster\.local.corp.example. A`,
+      String.raw`backend.shop.svc\.cluster.local.corp.example. A`,
+      String.raw`backend.shop\.svc.cluster. A`,
+    ])
+      assert.equal((await world.ask(question)).rcode, RCODE.NXDOMAIN, question);
+    assert.deepEqual(network.asked, []);
+    const outside = [
+      String.raw`My\.Printer._ipp._tcp.example. SRV`,
+      String.raw`john\.doe.example. A`,
+      String.raw`1\.9\.9\.10.in-addr.arpa. PTR`,
+      `${'a'.repeat(46)}.example. A`,
+      String.raw`\..example. A`,
+    ];
+    for (const question of outside) await world.ask(question);
+    assert.equal(network.asked.length, outside.length);
     await world.close();
   });
 

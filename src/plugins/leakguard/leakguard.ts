@@ -27,6 +27,8 @@ import {
   type Reason,
 } from './local-zones.ts';
 
+import { labelsOf, reverseNameIn, splitAtDots, teredoClient } from './other-spellings.ts';
+
 const syntax = directive({
   name: 'leakguard',
   summary: 'keeps names of the cluster, single labels and private reverse names from upstreams',
@@ -130,12 +132,46 @@ class LeakGuard {
         ? this.#stop(query, 'single_label', ROOT, false)
         : this.#next(query);
     }
-    const at = this.#clusterNameIn(folded, nameLength);
-    if (at >= 0) return this.#stop(query, 'cluster', folded.slice(at, nameLength), false);
-    return this.#impossible && !isPossible(folded, nameLength)
-      ? this.#stop(query, 'impossible_name', ROOT, false)
-      : this.#next(query);
+    const inside = this.#insideOf(folded, nameLength);
+    if (inside !== null)
+      return this.#stop(query, inside.reason, folded.slice(inside.at, nameLength), false);
+    if (this.#impossible && !isPossible(folded, nameLength))
+      return this.#stop(query, 'impossible_name', ROOT, false);
+    const meant = splitAtDots(folded, nameLength);
+    const reason = meant === null ? null : this.#reasonFor(meant);
+    return reason === null ? this.#next(query) : this.#stop(query, reason, ROOT, false);
   };
+
+  /** Why this name stays here; null: it is one of the outside. */
+  #reasonFor(name: WireName): Reason | null {
+    if (this.#except.holdsName(name)) return null;
+    const zone = this.#zones.find(name, name.length);
+    return (zone ?? this.#insideOf(name, name.length))?.reason ?? null;
+  }
+
+  /** What stays here although something stands behind it, or as it is spelled in another way: where its zone begins in the name, and why. */
+  #insideOf(
+    name: Uint8Array,
+    length: number,
+  ): { readonly at: number; readonly reason: Reason } | null {
+    const at = this.#clusterNameIn(name, length);
+    if (at >= 0) return { at, reason: 'cluster' };
+    const reverse = reverseNameIn(name, length);
+    if (reverse === null) return null;
+    const { labels } = reverse;
+    const zone = this.#privateZone(reverse.name);
+    if (zone !== null)
+      return { at: labels.at(1 - labelsOf(zone).length) ?? 0, reason: 'private_reverse' };
+    const client = teredoClient(reverse.name);
+    return client === null || this.#privateZone(client) === null
+      ? null
+      : { at: labels[1]!, reason: 'private_reverse' };
+  }
+
+  #privateZone(name: WireName): WireName | null {
+    const zone = this.#zones.find(name, name.length);
+    return zone?.reason === 'private_reverse' && !this.#except.holdsName(name) ? zone.origin : null;
+  }
 
   /**
    * Where the cluster's zone begins in a name that has something behind it: a client's search path made it of a name of the cluster

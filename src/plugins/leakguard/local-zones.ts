@@ -26,10 +26,15 @@ const usedNetworks: readonly string[] = [
   '254.169.in-addr.arpa.',
 ];
 
-/** Behind an IPv4 address that is written as an IPv6 one: translated (RFC 6052, what `dns64` makes), 6to4, compatible. */
+/**
+ * Behind an IPv4 address that is written as an IPv6 one: translated (RFC 6052, what `dns64` makes; RFC 2765), 6to4, of a Teredo server (RFC 4380),
+ * compatible.
+ */
 const ipv4Written: readonly string[] = [
   `${'0.'.repeat(16)}b.9.f.f.4.6.0.0.ip6.arpa.`,
+  `0.0.0.0.f.f.f.f.${'0.'.repeat(16)}ip6.arpa.`,
   '2.0.0.2.ip6.arpa.',
+  '0.0.0.0.1.0.0.2.ip6.arpa.',
   `${'0.'.repeat(24)}ip6.arpa.`,
 ];
 
@@ -60,8 +65,14 @@ const privateReverse: readonly string[] = [
   '0.f.f.f.3.ip6.arpa.',
 ];
 
-/** No such top-level domains: a name of the cluster that somebody cut short (`backend.shop.svc`) ends so when no search path completes it. */
-const cutShort: readonly string[] = ['svc.', 'pod.'];
+/** What stands before the cluster's zone in each name of it. */
+const kinds: readonly string[] = ['svc.', 'pod.'];
+
+/**
+ * No such top-level domains: a name of the cluster that somebody cut short (`backend.shop.svc`, `backend.shop.svc.cluster`) ends so when no search
+ * path completes it.
+ */
+const cutShort: readonly string[] = [...kinds, ...kinds.map((kind) => `${kind}cluster.`)];
 
 /** RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462 (resolver.arpa), 9476 (alt). */
 const specialNames: readonly string[] = [
@@ -140,8 +151,6 @@ export function namesInside(clusters: readonly string[]): readonly InsideName[] 
     zoneAt,
   });
   return clusters.flatMap((zone) =>
-    NOBODYS.test(zone)
-      ? [inside(zone, 0)]
-      : cutShort.map((kind) => inside(kind + zone, kind.length)),
+    NOBODYS.test(zone) ? [inside(zone, 0)] : kinds.map((kind) => inside(kind + zone, kind.length)),
   );
 }

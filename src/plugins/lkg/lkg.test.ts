@@ -5,7 +5,7 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { printMessage } from '../../wire/print.ts';
 import { scriptedNetwork, type Answer, type Asked } from '../../../test/kit/upstream.ts';
-import { freePorts } from '../../../test/kit/serve-process.ts';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 
 const soa = 'example.org. 60 SOA ns.example.org. h.example.org. 1 1 1 1 60';

@@ -49,7 +49,7 @@ const properties: {
     ),
     { help: 'how often the weight file is looked at, 30s if not said; 0: never' },
   ),
-  prefer: list('prefer', net('CIDR'), { help: 'addresses of these nets come first' }),
+  prefer: list('prefer', net('CIDR'), { min: 0, help: 'addresses of these nets come first' }),
 };
 
 /** What a `loadbalance` directive says. */

@@ -29,7 +29,7 @@ const scope = position(
     const last = words.at(-1)?.text ?? '';
     const hasFormat = words.length > 1 && last.includes('{');
     const names = (hasFormat ? words.slice(0, -1) : words).map(({ text, place }) =>
-      isDomainName(text)
+      text === '' || isDomainName(text)
         ? absoluteName(text).toLowerCase()
         : line.refuse(`not a valid domain name: ${text}`, place, {
             hint: text.includes('{') ? 'A format needs a name before it: log . FORMAT' : null,

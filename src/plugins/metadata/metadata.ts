@@ -14,6 +14,7 @@ const syntax = directive({
   name: 'metadata',
   summary: 'collects what plugins know about a query, for log, view, rewrite and dnstap',
   repeat: 'once',
+  unread: ['braces'],
   args: { zones: zones({ help: 'only queries for names in these zones are looked at' }) },
 });
 

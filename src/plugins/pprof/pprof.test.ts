@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { gunzipSync } from 'node:zlib';
 import { describe, test } from 'node:test';
 import { Profile } from 'pprof-format';
-import { freePorts, serveProcess } from '../../../test/kit/serve-process.ts';
+import { freePorts } from '../../../test/kit/free-ports.ts';
+import { serveProcess } from '../../../test/kit/serve-process.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
 
 describe('pprof', () => {
   test('profiles of all threads, for pprof and for DevTools, one at a time', async (t) => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const server = await serveProcess(`  pprof 127.0.0.1:${port}\n  whoami`, {
       words: ['-workers', '2'],
     });

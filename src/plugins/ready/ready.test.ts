@@ -4,7 +4,7 @@ import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { plugins } from '../../../test/kit/plugins.ts';
-import { freePorts } from '../../../test/kit/serve-process.ts';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 
 const address = '127.0.0.1:0';
 
@@ -84,7 +84,7 @@ describe('ready', () => {
   });
 
   test('while the first objects are listed /health is OK and /ready names who waits', async () => {
-    const [port] = (await freePorts(1)) as [number];
+    const [port] = await freePorts(1);
     const asked = async (path: string): Promise<string> => {
       const reply = await fetch(`http://127.0.0.1:${port}${path}`);
       return `${reply.status} ${reply.headers.get('content-length')} ${await reply.text()}`;

@@ -23,6 +23,7 @@ const syntax = directive({
   name: 'reload',
   summary: 'takes a changed Corefile without restart',
   repeat: 'first',
+  unread: ['lines'],
   args: {
     intervalMs: optional(
       limited('INTERVAL', (ms) => ms >= 2000, 'interval value must be greater or equal to 2s'),

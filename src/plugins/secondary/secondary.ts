@@ -6,7 +6,7 @@ import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { custom, fallthrough, setting, type Property } from '../../corefile/properties.ts';
-import { pluginProblem } from '../../corefile/problems.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -70,16 +70,27 @@ const syntax = directive({
     }),
   },
   retired: { upstream: 'targets of aliases are always looked up by asking the whole server' },
-  check: (options, at) =>
-    options.some(({ primaries }) => primaries === null)
+  check: ([first], at) =>
+    first!.primaries === null
       ? [pluginProblem('secondary', at, 'secondary zones require a transfer from property')]
       : [],
+  // CoreDNS asks for primaries until some have been named.
+  warn: (all) =>
+    all
+      .filter(({ primaries }) => primaries === null)
+      .map(({ at, zones: names }) =>
+        pluginRemark('secondary', at, `left out, as nobody has it: ${names.join(' ')}`, {
+          code: 'directive-warning',
+          remedy: 'Write in braces: transfer from ADDRESS',
+        }),
+      ),
 });
 
 /** Answers from zones that are fetched from other servers. */
 export const secondary: Plugin = definePlugin({
   syntax,
-  async control(options, context) {
+  async control(all, context) {
+    const options = withPrimaries(all);
     // Workers never need them.
     const { ZonePublisher } = await import('../../zone/zone-publisher.ts');
     const { zoneMetrics } = await import('../../zone/zone-reloader.ts');
@@ -186,7 +197,8 @@ export const secondary: Plugin = definePlugin({
     });
   },
 
-  setup(options, context, next) {
+  setup(all, context, next) {
+    const options = withPrimaries(all);
     const sources = sourcesOf(options);
     const replica = context.replica(keyOf(sources), () => new ZoneReplica(context.clock));
     context.offer(transferSources, zoneTransfers(replica));
@@ -313,15 +325,23 @@ interface Source {
   readonly primaries: readonly RemoteServer[];
 }
 
+function withPrimaries<T extends { readonly primaries: readonly RemoteServer[] | null }>(
+  all: readonly T[],
+): readonly (T & { readonly primaries: readonly RemoteServer[] })[] {
+  return all.flatMap((one) =>
+    one.primaries === null ? [] : [{ ...one, primaries: one.primaries }],
+  );
+}
+
 function sourcesOf(
   options: readonly {
     readonly zones: readonly string[];
-    readonly primaries: readonly RemoteServer[] | null;
+    readonly primaries: readonly RemoteServer[];
   }[],
 ): readonly Source[] {
   const byZone = new Map<string, Source>();
   for (const { zones: names, primaries } of options)
-    for (const zone of names) byZone.set(zone, { zone, primaries: primaries ?? [] });
+    for (const zone of names) byZone.set(zone, { zone, primaries });
   return [...byZone.values()];
 }
 

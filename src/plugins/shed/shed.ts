@@ -7,6 +7,7 @@ const syntax = directive({
   summary:
     'counts datagrams that are lost because the server cannot keep up; they are shed with and without it',
   repeat: 'once',
+  unread: ['braces'],
 });
 
 /** Counts under CoreDNS's name what the listeners of UDP count anyway. It changes no answer, but is among the plugins that are enabled. */

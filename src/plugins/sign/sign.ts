@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { every } from '../../base/clock.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
 import { required, zones } from '../../corefile/positions.ts';
-import { pluginProblem } from '../../corefile/problems.ts';
+import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { lines, setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
@@ -60,10 +60,11 @@ const syntax = directive({
       help: 'where `db.<zone>.signed` is written',
     }),
   },
-  check(all, at) {
+  warn(all, at) {
     if (all.every(({ keys }) => keys.length > 0)) return [];
     return [
-      pluginProblem('sign', at, 'there is no key to sign with', {
+      pluginRemark('sign', at, 'nothing is signed: there is no key to sign with', {
+        code: 'directive-warning',
         remedy:
           'Write: key file KEY, with what dnssec-keygen -a ECDSAP256SHA256 -f KSK ZONE has made.',
       }),
@@ -80,7 +81,7 @@ export const sign: Plugin = definePlugin({
     const problems: Problem[] = [];
     const signers: ZoneSigner[] = [];
     for (const { file, zones: names, keys, directory } of options)
-      for (const zone of names) {
+      for (const zone of keys.length === 0 ? [] : names) {
         const pairs = keys.flatMap((source) => readKeys(source, zone, context, problems));
         const source = context.path(file);
         const target = join(context.path(directory), `db.${zone}signed`);

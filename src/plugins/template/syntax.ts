@@ -3,6 +3,7 @@ import { compilePattern, PatternError, type Pattern } from '../../base/pattern.t
 import { required, zones, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
 import {
+  chained,
   custom,
   fallthrough,
   lines,
@@ -133,10 +134,12 @@ export const syntax: Syntax<
     authorities: lines(['authority'], 'RR…', readTemplates, {
       help: 'the same for the authority section',
     }),
-    rcode: setting('rcode', rcode, {
-      default: RCODE.NOERROR,
-      help: 'the result code; with SERVFAIL no records are made',
-    }),
+    rcode: chained(
+      setting('rcode', rcode, {
+        default: RCODE.NOERROR,
+        help: 'the result code; with SERVFAIL no records are made',
+      }),
+    ),
     error: custom('ederror', 'CODE [TEXT]', readError, {
       help: 'an Extended DNS Error (RFC 8914) for clients that speak EDNS',
     }),

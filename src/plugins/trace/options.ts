@@ -1,8 +1,8 @@
 /** What a `trace` line may say. */
 import { Problem, type Place } from '../../base/problem.ts';
-import { position, type Position } from '../../corefile/positions.ts';
+import { optional, position, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
-import { custom, setting, type Property } from '../../corefile/properties.ts';
+import { custom, fields, setting, type Property } from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, duration, integer, word } from '../../corefile/values.ts';
 
@@ -96,7 +96,7 @@ export const syntax: Syntax<
     every: Property<number>;
     service: Property<string>;
     clientServer: Property<boolean | null>;
-    analyticsRate: Property<number | null>;
+    analyticsRate: Property<{ readonly rate: number | null } | null>;
     backlog: Property<number>;
     batch: Property<number>;
     intervalMs: Property<number>;
@@ -117,9 +117,11 @@ export const syntax: Syntax<
       help: 'what the server is called',
     }),
     clientServer,
-    analyticsRate: setting('datadog_analytics_rate', decimal('RATE', { min: 0, max: 1 }), {
-      help: 'of Datadog only, so without effect',
-    }),
+    analyticsRate: fields(
+      'datadog_analytics_rate',
+      { rate: optional(decimal('RATE', { min: 0, max: 1 })) },
+      { help: 'of Datadog only, so without effect' },
+    ),
     backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0, max: 1_000_000 }), {
       default: 1000,
       help: 'spans that may wait, here and in each worker; then the oldest are dropped. 0: the default',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { answered, printed, start, type Child } from '../../../test/kit/child.ts';
 import { queryBytes, UdpClient } from '../../../test/kit/loopback.ts';
-import { freePorts } from '../../../test/kit/serve-process.ts';
+import { freePorts } from '../../../test/kit/free-ports.ts';
 import { batchedUdp } from '../../linux/packet-loop.ts';
 import { EXIT_TIMED_OUT } from '../../linux/termination.ts';
 
@@ -56,7 +56,7 @@ interface Victim {
 
 async function victim(t: TestContext, workers: number, lameduck = ''): Promise<Victim> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-death-'));
-  const [port, health, metrics] = (await freePorts(3)) as [number, number, number];
+  const [port, health, metrics] = await freePorts(3);
   const corefile = join(folder, 'Corefile');
   const die = join(folder, 'die');
   const fifo = join(folder, 'fifo');

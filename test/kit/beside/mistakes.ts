@@ -171,27 +171,30 @@ const keys: readonly string[] = [
 /** Those that ask the outside world at their start, and those that are built to be refused. */
 const left = new Set(['azure', 'clouddns', 'route53', 'nomad', 'quic', 'https3']);
 
-const examples = directives.flatMap(({ name, properties }) =>
-  left.has(name)
-    ? []
-    : properties
-        .filter(({ elsewhere, missing }) => elsewhere !== true && missing !== true)
-        .map((property) => ({ name, property })),
-);
+/** Every example that CoreDNS starts with here. */
+export const startedHere: readonly { readonly name: string; readonly property: Property }[] =
+  directives.flatMap(({ name, properties }) =>
+    left.has(name)
+      ? []
+      : properties
+          .filter(({ elsewhere, missing }) => elsewhere !== true && missing !== true)
+          .map((property) => ({ name, property })),
+  );
 
-type Line = string[];
+/** The words of a line. */
+export type Line = string[];
 
 /** An example, or two of them, with up to three changes. */
 export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
   const draw = drawFrom(random);
-  const first = draw.one(examples);
+  const first = draw.one(startedHere);
   const taken = [first];
-  const near = examples.filter(({ name }) => name === first.name);
+  const near = startedHere.filter(({ name }) => name === first.name);
   const lines = linesOf(first.property);
   // Another property of the same directive, or a directive of its own.
   if (draw.rarely(3)) addProperty(lines, linesOf(draw.one(near).property), draw);
   if (draw.rarely(6)) {
-    const other = draw.one(draw.rarely(2) ? near : examples);
+    const other = draw.one(draw.rarely(2) ? near : startedHere);
     taken.push(other);
     lines.push(...linesOf(other.property));
   }
@@ -205,23 +208,32 @@ export function changedCorefile(random: Random, scene: Scene): ChangedCorefile {
     ),
   ];
   for (let left = draw.between(0, 3); left > 0; left--) change(lines, vocabulary, draw);
-  let key =
-    taken.find(({ property }) => property.key !== undefined)?.property.key ?? 'example.org:PORT';
+  let key = taken.find(({ property }) => property.key !== undefined)?.property.key;
   if (draw.rarely(12)) key = draw.one(keys);
-  if (!lines.some(([word]) => word === 'bind')) lines.unshift(['bind', '127.0.0.1']);
-  const block = `${key} {\n${lines.map((line) => `  ${line.join(' ')}\n`).join('')}}\n`;
-  const text = draw.rarely(40) ? `${block}${block}` : block;
+  const block = corefileOf(key, lines, scene);
   return {
-    text: text
-      .replaceAll('PORT', String(scene.port))
-      .replaceAll('HTTP', String(scene.http))
-      .replaceAll('@/', `${scene.folder}/`)
-      .replaceAll(/ @$/gm, ` ${scene.folder}`),
+    text: draw.rarely(40) ? `${block}${block}` : block,
     directives: taken.map(({ name }) => name),
   };
 }
 
-function linesOf({ example }: Property): Line[] {
+/** A server block of these lines, with the files and ports of the scene. */
+export function corefileOf(
+  key: string | undefined,
+  lines: readonly Line[],
+  { folder, port, http }: Scene,
+): string {
+  const bound = lines.some(([word]) => word === 'bind') ? lines : [['bind', '127.0.0.1'], ...lines];
+  const inside = bound.map((line) => `  ${line.join(' ')}\n`).join('');
+  return `${key ?? 'example.org:PORT'} {\n${inside}}\n`
+    .replaceAll('PORT', String(port))
+    .replaceAll('HTTP', String(http))
+    .replaceAll('@/', `${folder}/`)
+    .replaceAll(/ @$/gm, ` ${folder}`);
+}
+
+/** Its lines, as words. */
+export function linesOf({ example }: Property): Line[] {
   return example.split('\n').map((line) => line.match(/"[^"]*"|\S+/g) ?? []);
 }
 

@@ -29,10 +29,10 @@ export function differ({ text, theirs, ours }: Verdicts): boolean {
 const braces =
   /expecting '\}'|after '[{}]'|no matching opening brace|Unexpected token '\{'|unknown property '[{}]'|Unknown directive '[{}]'/;
 const refusedHere: readonly RegExp[] = [
-  // Words behind those that count.
-  /Wrong argument count or unexpected line ending(?: after .*)?$/,
-  /plugin\/dnstap: .*unknown word/,
+  // Lines in the braces of `dns64 PREFIX`.
   /plugin\/dns64: .*unknown property/,
+  // Of `root A B C` CoreDNS takes C.
+  /plugin\/root: .*Wrong argument count/,
   // Two that add up to what none may say.
   /plugin\/loadbalance: .*unknown property '(?:prefer|reload)'/,
   // Addresses and ports at which nothing can be.
@@ -43,9 +43,8 @@ const refusedHere: readonly RegExp[] = [
   // Numbers that are too large.
   /cache TTL can not be zero or negative: \d{19,}|TTL too large/,
   // What is needed and is not there.
-  /needs a certificate: this server block has no 'tls'|TLS listener requires cert and key files/,
+  /needs a certificate: this server block has no 'tls'/,
   /TLS config file cannot be read|could not load TLS cert/,
-  /'directory' is required|there is no key to sign with/,
   // What is not there here.
   /the transport '\w+' is not available/,
 ];
@@ -57,9 +56,11 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   // Words without effect.
   { says: /plugin\/etcd: /, in: /^\s*(?:debug|stubzones|upstream) /m },
   { says: /invalid URL escape/, in: /etcd/ },
-  // Types in lower case.
-  { says: /expect legal QTYPE/, in: /^\s*(?:allow|block|filter|drop) type [^\n]*\b[a-z]+\b/m },
-  // Types and classes without a name.
+  // Types in lower case, and types and classes without a name.
+  {
+    says: /expect legal QTYPE/,
+    in: /^\s*(?:allow|block|filter|drop) type [^\n]*\b(?:[a-z]+|TYPE\d+)\b/m,
+  },
   { says: /invalid RR class TYPE\d+|invalid query class CLASS\d+/, in: /template/ },
   // A directive that a later one replaces, and an endpoint behind the first.
   { says: /plugin\/file: file /, in: /^\s*file [^]*^\s*file /m },
@@ -68,11 +69,19 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
     says: /plugin\/(?:tls|autopath|timeouts): /,
     in: /^\s*(tls|autopath|timeouts) ?[^\n]*\n[^]*^\s*\1\b/m,
   },
+  { says: /plugin\/etcd: could not load/, in: /^\s*tls [^]*^\s*tls /m },
   // Periods of old health checks.
-  { says: /missing unit in duration|invalid duration/, in: /health_check/ },
+  { says: /(?:missing|unknown) unit|invalid duration/, in: /health_check/ },
   // Link-local addresses with their interface.
   { says: /./, in: /fe80::1%lo/ },
   { says: /bind: cannot assign requested address/, in: /\bbind\b/ },
+  // Empty braces are none.
+  { says: /no resolv-conf specified/, in: /^\s*autopath [^\n]*\{\n\s*\}/m },
+  { says: /no rule type specified/, in: /^\s*rewrite [^\n]*\{\n\s*\}/m },
+  // Words that CoreDNS takes for a line of their own.
+  { says: /plugin\/cancel: /, in: /^\s*cancel [^\n]*\{/m },
+  // What several of them say adds up.
+  { says: /unknown property 'reload'/, in: /^\s*loadbalance[^]*^\s*loadbalance weighted/m },
   // An empty word is none.
   { says: /could not load TLS cert: open : |requires fallthrough/, in: /\{[%$]NOPE/ },
   // CoreDNS itself fails.

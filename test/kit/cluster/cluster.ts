@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Authority } from '../../../src/base/certificates.ts';
 import type { KubeJson } from '../apiserver/store.ts';
 import { start, type Child } from '../child.ts';
-import { freePorts } from '../serve-process.ts';
+import { freePorts } from '../free-ports.ts';
 import { clusterPrograms, type ClusterPrograms, type OlderMinor } from './programs.ts';
 
 /** Who may be asked as: everything is allowed, or what `rbac.authorization.k8s.io` objects allow these accounts. */
@@ -62,7 +62,7 @@ export class Cluster implements AsyncDisposable {
   /** @param minor that of an older Kubernetes; null is the newest */
   static async start(minor: OlderMinor | null = null): Promise<Cluster> {
     const programs = await clusterPrograms(minor);
-    const ports = (await freePorts(3)) as [number, number, number];
+    const ports = await freePorts(3);
     const cluster = new Cluster(programs, ports);
     try {
       await cluster.startApiServer();

@@ -1,0 +1,105 @@
+/** Names that stand for a private one although they are spelled in another way. */
+import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
+
+const DOT = 0x2e;
+const ZERO = 0x30;
+
+/**
+ * The name that somebody meant who put dots into labels (`backend.shop.svc.cluster\.local`): each dot ends a label. null: no label has one.
+ * @param name wire form, lower case
+ */
+export function splitAtDots(name: Uint8Array, length: number): WireName | null {
+  // Mostly there is none, not even a label of 46 bytes.
+  const first = name.indexOf(DOT);
+  if (first < 0 || first >= length) return null;
+  const labels: Uint8Array[] = [];
+  let dots = 0;
+  for (let at = 0; name[at] !== 0; at += name[at]! + 1) {
+    const end = at + 1 + name[at]!;
+    for (let from = at + 1; from <= end; from++) {
+      let to = from;
+      while (to < end && name[to] !== DOT) to++;
+      if (to < end) dots++;
+      if (to > from) labels.push(name.subarray(from, to));
+      from = to;
+    }
+  }
+  return dots === 0 ? null : joined(labels);
+}
+
+/** Where reverse names end: `in-addr.arpa` and `ip6.arpa`, without the root. */
+const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text) =>
+  parseName(text).subarray(0, -1),
+);
+
+/** A reverse name that stands at the beginning of another name, or is all of it. */
+export interface ReverseName {
+  /** Without what stands behind it, and as it is written usually. */
+  readonly name: WireName;
+  /** Where the labels begin before which `arpa` stands; the last one is where `in-addr` or `ip6` begins. */
+  readonly labels: readonly number[];
+}
+
+/** The reverse name that this one begins with, whatever search domain stands behind it; null: it is none. */
+export function reverseNameIn(name: Uint8Array, length: number): ReverseName | null {
+  const labels: number[] = [];
+  for (let at = 0; at < length - 1; at += name[at]! + 1) {
+    labels.push(at);
+    for (const end of reverse) {
+      if (at + end.length >= length || !startsWith(name, at, end)) continue;
+      const before = labels
+        .slice(0, -1)
+        .map((label) => withoutZeros(name.subarray(label + 1, label + 1 + name[label]!)));
+      return { name: joined([...before, ...labelsOf(end)]), labels };
+    }
+  }
+  return null;
+}
+
+/** Of Teredo addresses, `2001::/32` (RFC 4380). */
+const teredo = parseName('0.0.0.0.1.0.0.2.ip6.arpa.');
+/** Nibbles of an address. */
+const NIBBLES = 32;
+
+/** The reverse name of the client whose IPv4 address a Teredo address holds, each bit of it turned; null: it is none. */
+export function teredoClient(name: WireName): WireName | null {
+  if (name.length !== 2 * NIBBLES + teredo.length - 2 * 8 || suffixAt(name, teredo) < 0)
+    return null;
+  const octets: Uint8Array[] = [];
+  for (let at = 1; at < 16; at += 4) {
+    const octet = Number.parseInt(String.fromCharCode(name[at + 2]!, name[at]!), 16) ^ 255;
+    octets.push(Buffer.from(String(octet)));
+  }
+  return joined([...octets, ...labelsOf(reverse[0]!)]);
+}
+
+/** `010` as `10`, which programs that fill up with zeros mean by it. */
+function withoutZeros(label: Uint8Array): Uint8Array {
+  let from = 0;
+  while (from < label.length - 1 && label[from] === ZERO) from++;
+  return label.subarray(from);
+}
+
+function startsWith(name: Uint8Array, at: number, part: Uint8Array): boolean {
+  for (let i = 0; i < part.length; i++) if (name[at + i] !== part[i]) return false;
+  return true;
+}
+
+/** The labels of a name, with or without the root at its end. */
+export function labelsOf(wire: Uint8Array): readonly Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < wire.length && wire[at] !== 0; at += wire[at]! + 1)
+    parts.push(wire.subarray(at + 1, at + 1 + wire[at]!));
+  return parts;
+}
+
+function joined(labels: readonly Uint8Array[]): WireName {
+  const bytes = new Uint8Array(labels.reduce((sum, { length }) => sum + 1 + length, 1));
+  let at = 0;
+  for (const label of labels) {
+    bytes[at] = label.length;
+    bytes.set(label, at + 1);
+    at += 1 + label.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,38 @@
+/** Ports for servers that tests start. */
+import { randomInt } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
+import { createServer, Server } from 'node:net';
+
+/**
+ * The ports that are handed out lie below those that the system gives to sockets without a wish (`ip_local_port_range`, 32768 by
+ * default): a client of a test that runs beside could take one of those before whoever it is meant for.
+ */
+const PORT_FIRST = 20_000;
+const PORT_END = 32_768;
+
+/** So many ports, as a tuple where their number is known. */
+type Ports<Count extends number, Taken extends number[] = []> = number extends Count
+  ? number[]
+  : Taken['length'] extends Count
+    ? Taken
+    : Ports<Count, [...Taken, number]>;
+
+/** Ports of 127.0.0.1 that are free now, for UDP and TCP, and stay free but for another test that draws the same one. */
+export async function freePorts<Count extends number>(count: Count): Promise<Ports<Count>> {
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(PORT_FIRST, PORT_END);
+    if ((await isFree(createServer(), port)) && (await isFree(createSocket('udp4'), port)))
+      ports.add(port);
+  }
+  return [...ports] as Ports<Count>;
+}
+
+function isFree(socket: Server | Socket, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    socket.once('error', () => resolve(false));
+    const close = (): unknown => socket.close(() => resolve(true));
+    if (socket instanceof Server) socket.listen(port, '127.0.0.1', close);
+    else socket.bind(port, '127.0.0.1', close);
+  });
+}
