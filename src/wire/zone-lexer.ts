@@ -25,6 +25,11 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
   return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });
 }
 
+/** Characters of a word: a record's data, at most 65 535 bytes, has up to four for each (`\DDD`). */
+const WORD_MAX = 4 * 65_535;
+/** Words of an entry: one for each byte of data would be a text of empty strings, and what stands before it. */
+const WORDS_MAX = 65_540;
+
 /** Cuts a zone file into its entries, one after the other; empty ones are left out (RFC 1035 section 5.1). @throws Problem */
 export class ZoneLexer {
   readonly #text: string;
@@ -89,13 +94,16 @@ export class ZoneLexer {
         opened = null;
         this.#at++;
       } else {
+        if (words.length >= WORDS_MAX)
+          throw zoneProblem('more words than any record has', this.#place());
         words.push(this.#word());
       }
     }
   }
 
   #word(): Word {
-    const { line, column } = this.#place();
+    const begin = this.#place();
+    const { line, column } = begin;
     const quoted = this.#text[this.#at] === '"';
     let text = '';
     while (this.#at < this.#text.length) {
@@ -112,6 +120,7 @@ export class ZoneLexer {
         text = text === '' ? run : text + run;
         this.#at = plain.lastIndex;
       }
+      if (text.length > WORD_MAX) throw tooLong(begin);
     }
     return { text, quoted, line, column };
   }
@@ -128,6 +137,7 @@ export class ZoneLexer {
         return text;
       }
       text += char === '\\' ? this.#escape() : char;
+      if (text.length > WORD_MAX) throw tooLong(begin);
     }
   }
 
@@ -150,6 +160,10 @@ export class ZoneLexer {
   #place(): Place {
     return { file: this.#file, line: this.#line, column: this.#column };
   }
+}
+
+function tooLong(place: Place): Problem {
+  return zoneProblem('the word is longer than any record', place, 'Is a quote missing?');
 }
 
 /** Characters of a word that mean themselves, as many as there are. */
