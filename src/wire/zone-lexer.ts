@@ -25,6 +25,11 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
   return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });
 }
 
+/** Characters of a word: a record's data, at most 65 535 bytes, has up to four for each (`\DDD`). */
+const WORD_MAX = 4 * 65_535;
+/** Words of an entry: one for each byte of data would be a text of empty strings, and what stands before it. */
+const WORDS_MAX = 65_540;
+
 /** Cuts a zone file into its entries, one after the other; empty ones are left out (RFC 1035 section 5.1). @throws Problem */
 export class ZoneLexer {
   readonly #text: string;
@@ -90,14 +95,15 @@ export class ZoneLexer {
         this.#at++;
       } else {
         if (words.length >= WORDS_MAX)
-          throw zoneProblem(`a line has at most ${WORDS_MAX} words`, this.#place());
+          throw zoneProblem('more words than any record has', this.#place());
         words.push(this.#word());
       }
     }
   }
 
   #word(): Word {
-    const { line, column } = this.#place();
+    const begin = this.#place();
+    const { line, column } = begin;
     const quoted = this.#text[this.#at] === '"';
     let text = '';
     while (this.#at < this.#text.length) {
@@ -114,6 +120,7 @@ export class ZoneLexer {
         text = text === '' ? run : text + run;
         this.#at = plain.lastIndex;
       }
+      if (text.length > WORD_MAX) throw tooLong(begin);
     }
     return { text, quoted, line, column };
   }
@@ -127,6 +134,7 @@ export class ZoneLexer {
       within.test(this.#text);
       const run = this.#text.slice(this.#at, within.lastIndex);
       text = text === '' ? run : text + run;
+      if (text.length > WORD_MAX) throw tooLong(begin);
       this.#at = within.lastIndex;
       const char = this.#text[this.#at];
       if (char === undefined || char === '\n') throw zoneProblem('quote is never closed', begin);
@@ -159,8 +167,9 @@ export class ZoneLexer {
   }
 }
 
-/** More words than the data of any record can have. */
-const WORDS_MAX = 65_536;
+function tooLong(place: Place): Problem {
+  return zoneProblem('the word is longer than any record', place, 'Is a quote missing?');
+}
 
 /** Characters of a word that mean themselves, as many as there are. */
 const plain = /[^ \t\r\n;()"\\]+/y;
