@@ -1,3 +1,4 @@
+/** ISDN: an address in the telephone network (RFC 1183 section 3.2). */
 import { TYPE } from '../iana.ts';
 import { string } from './field.ts';
 import { recordKind, type Field, type RecordKind } from './kind.ts';
