@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { askStream } from '../../src/net/one-exchange.ts';
 import { TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage } from '../../src/wire/message.ts';
+import { printRecord } from '../../src/wire/print.ts';
 import { printed, start } from './child.ts';
 import { UdpClient } from './zone-servers.ts';
 
@@ -87,4 +89,26 @@ export async function until(
 export async function says(output: () => string, what: RegExp): Promise<void> {
   for (let tries = 0; tries < 100 && !what.test(output()); tries++) await pause(50);
   assert.match(output(), what);
+}
+
+/** All records of a zone at a server, sorted. None: it does not hand it out. */
+export async function transferred(port: number, zone = 'example.org.'): Promise<string[]> {
+  const lines: string[] = [];
+  let soas = 0;
+  const terms = { idleMs: 5000, totalMs: 20_000, signal: new AbortController().signal };
+  await askStream(
+    [question(zone, TYPE.AXFR, false)],
+    { host: '127.0.0.1', port },
+    terms,
+    (bytes) => {
+      const { rcode, answer } = readMessage(bytes);
+      if (rcode !== 0 || answer.length === 0) return true;
+      for (const record of answer) {
+        if (record.type === TYPE.SOA && ++soas === 2) return true;
+        lines.push(printRecord(record).replace(/\s+/g, ' '));
+      }
+      return false;
+    },
+  );
+  return lines.toSorted();
 }

@@ -4,10 +4,8 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { askStream } from '../../src/net/one-exchange.ts';
 import { TYPE } from '../../src/wire/iana.ts';
 import { readMessage, writeMessage } from '../../src/wire/message.ts';
-import { printRecord } from '../../src/wire/print.ts';
 import { freePorts } from '../kit/free-ports.ts';
 import {
   startKnot,
@@ -16,7 +14,16 @@ import {
   UdpClient,
   type ZoneServer,
 } from '../kit/zone-servers.ts';
-import { has, ndots, question, says, scratch, serialAt, until } from '../kit/zone-transfers.ts';
+import {
+  has,
+  ndots,
+  question,
+  says,
+  scratch,
+  serialAt,
+  transferred,
+  until,
+} from '../kit/zone-transfers.ts';
 
 /** Zones between ndots and real name servers, in both directions. */
 
@@ -26,26 +33,6 @@ const zoneText = (serial: number, more = '', first = 1): string =>
   Array.from({ length: hosts + 1 - first }, (_, i) => `host${first + i} A 10.0.0.1\n`).join('') +
   `mail MX 10 host1\n_s._tcp SRV 1 2 53 host2\n` +
   `old DNAME new\ncut NS ns.cut\nns.cut A 192.0.2.2\n*.wild CNAME host1\ntext TXT "a b" c\n${more}`;
-
-/** All records of a zone at a server, sorted. */
-async function transferred(port: number): Promise<string[]> {
-  const lines: string[] = [];
-  let soas = 0;
-  const terms = { idleMs: 5000, totalMs: 20_000, signal: new AbortController().signal };
-  await askStream(
-    [question('example.org.', TYPE.AXFR, false)],
-    { host: '127.0.0.1', port },
-    terms,
-    (bytes) => {
-      for (const record of readMessage(bytes).answer) {
-        if (record.type === TYPE.SOA && ++soas === 2) return true;
-        lines.push(printRecord(record).replace(/\s+/g, ' '));
-      }
-      return false;
-    },
-  );
-  return lines.toSorted();
-}
 
 interface Other {
   readonly program: string;

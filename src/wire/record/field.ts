@@ -124,6 +124,16 @@ export const string: Field<string> = {
   parse: (from, what) => from.string(what),
 };
 
+/** A character string, or nothing where the data ends. */
+export const optionalString: Field<string | null> = {
+  read: (from) => (from.left === 0 ? null : string.read(from)),
+  write(value, to) {
+    if (value !== null) string.write(value, to);
+  },
+  print: (value, split) => (value === null ? '' : string.print(value, split)),
+  parse: (from, what) => (from.left === 0 ? null : string.parse(from, what)),
+};
+
 /** Character strings up to the end of the data: at least one. */
 export const strings: Field<readonly string[]> = {
   read(from) {

@@ -45,6 +45,8 @@ const refusedHere: readonly RegExp[] = [
   // What is needed and is not there.
   /needs a certificate: this server block has no 'tls'/,
   /TLS config file cannot be read|could not load TLS cert/,
+  // One address, for two that cannot share it.
+  /is to be served both with TLS and without/,
   // What is not there here.
   /the transport '\w+' is not available/,
 ];
