@@ -106,3 +106,24 @@ describe('rules and their pages', () => {
     });
   }
 });
+
+describe('rules and the pages of plugins', () => {
+  const examples = globSync('src/plugins/*/*.md')
+    .toSorted()
+    .flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(/^```corefile\n([^]*?)^```$/gm)].map(
+        ([, body = '']) => ({ file, body }),
+      ),
+    );
+
+  test('no example of a page is an error', async () => {
+    assert.ok(examples.length > 100);
+    const wrong: string[] = [];
+    for (const { file, body } of examples) {
+      const { findings } = await lintTexts({ files: { Corefile: body }, target: 'ndots' });
+      for (const { severity, code, text } of findings)
+        if (severity === 'error') wrong.push(`${basename(file)}: ${code} ${text}`);
+    }
+    assert.deepEqual(wrong, []);
+  });
+});

@@ -43,6 +43,13 @@ describe('reading a file', () => {
     assert.throws(() => readGivenBytes('/dev/zero', 100), { code: 'ENOTREG' });
   });
 
+  test('the null device is an empty file: whoever has to name one, but wants none, names it', () => {
+    assert.equal(readFileText('/dev/null', 100), '');
+    assert.deepEqual([...readFileLines('/dev/null', 100)], []);
+    symlinkSync('/dev/null', at('nothing'));
+    assert.equal(readFileText(at('nothing'), 100), '');
+  });
+
   test('a device that never ends is refused, and so is a folder', () => {
     assert.throws(() => readFileText('/dev/zero', 100), { code: 'ENOTREG', message: /device/ });
     assert.throws(() => readFileText(folder, 100), { code: 'EISDIR' });

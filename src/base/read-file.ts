@@ -1,5 +1,6 @@
 /** Regular files and standard input, read within a limit: whole, or line by line. */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
+import { devNull } from 'node:os';
 import { printBytes } from './limits.ts';
 
 /** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
@@ -26,7 +27,7 @@ export const FILE_MAX: {
 
 /**
  * Reads a whole regular file and nothing else: a named pipe would hold up the thread until somebody writes, a device may
- * never end. Links are followed.
+ * never end. Links are followed, and the null device is an empty file.
  * @param maxBytes the most it may have; one that grows meanwhile is refused, too
  * @param allocate gives the memory that it is read into
  * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (no regular file) or `EFBIG` (too large)
@@ -152,10 +153,15 @@ function openRegular(
 }
 
 function kindOf(stats: Stats): string {
-  if (stats.isFile()) return 'file';
+  if (stats.isFile() || isNull(stats)) return 'file';
   if (stats.isDirectory()) return 'directory';
   if (stats.isFIFO()) return 'named pipe';
   return stats.isSocket() ? 'socket' : 'device';
+}
+
+/** The device that stands for an empty file. */
+function isNull(stats: Stats): boolean {
+  return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }
 
 function tooLarge(maxBytes: number): Error {

@@ -31,3 +31,24 @@ test('threads that collect their memory at the same moment do so, and none of th
   );
   for (const count of collections) assert.ok(count >= ROUNDS, `${count} of ${ROUNDS}`);
 });
+
+test('memory outside the heap that is passed on and garbage at once does not pile up', async () => {
+  const source = (tells: boolean): string => `
+    import { parentPort } from 'node:worker_threads';
+    const { passedThrough } = await import(${JSON.stringify(new URL('./settle-memory.ts', import.meta.url).href)});
+    let most = 0;
+    for (let i = 0; i < 4000; i++) {
+      Buffer.allocUnsafeSlow(60_000);
+      if (${tells}) passedThrough(60_000);
+      if (i % 10 === 9) await new Promise((resolve) => setImmediate(resolve));
+      if (i % 50 === 49) most = Math.max(most, process.memoryUsage().arrayBuffers);
+    }
+    parentPort.postMessage(most / 1048576);`;
+  const peak = (tells: boolean): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const url = new URL(`data:text/javascript,${encodeURIComponent(source(tells))}`);
+      new Worker(url).once('message', resolve).once('error', reject);
+    });
+  const told = await peak(true);
+  assert.ok(told < 12, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
+});

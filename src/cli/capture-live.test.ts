@@ -141,3 +141,9 @@ for (const at of [`unix:${join(folder, 'tap.sock')}`, `tcp:127.0.0.1:${port}`])
       if (at.startsWith('unix:')) assert.equal(existsSync(at.slice('unix:'.length)), false);
     });
   });
+
+test('a socket in a folder that is not there: which one is missing, not a right', async () => {
+  await assert.rejects(captureDnstap('unix:/nowhere/tap.sock', new Reading({})), {
+    message: 'cannot listen at unix:/nowhere/tap.sock: there is no folder /nowhere',
+  });
+});

@@ -1,5 +1,6 @@
 /** Captures while they happen: packets of an interface, or dnstap that programs deliver. */
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createServer, type Socket } from 'node:net';
 import { errorCode } from '../base/error-code.ts';
 import { boundSenders } from '../base/idle-connections.ts';
@@ -46,13 +47,19 @@ export function capturePackets(
   socket.start(take);
   const where = netns === null ? '' : ` in ${netns}`;
   return {
-    name: `${device === 'any' ? 'all interfaces' : `interface ${device}`}${where}`,
+    name: `${device === 'any' ? 'all interfaces' : `interface ${device}`}${where}, ${printPorts(ports)}`,
     dropped: () => socket.dropped,
     stop() {
       socket.drain(take);
       socket.close();
     },
   };
+}
+
+/** `port 53`, `ports 53 and 5353`: who asks at another one wonders why nothing is shown. */
+function printPorts(ports: readonly number[]): string {
+  const last = ports.at(-1);
+  return ports.length < 2 ? `port ${last}` : `ports ${ports.slice(0, -1).join(', ')} and ${last}`;
 }
 
 function told(error: unknown, device: string, netns: string | null): unknown {
@@ -125,7 +132,7 @@ export async function captureDnstap(at: string, reading: Reading): Promise<LiveC
     ),
   );
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(notListening(at, error)));
+    server.once('error', (error) => reject(notListening(at, where, error)));
     server.listen(where, resolve);
   });
   return {
@@ -151,11 +158,21 @@ function readPlace(at: string): { path: string } | { host: string; port: number 
   );
 }
 
-function notListening(at: string, error: Error): Problem {
+function notListening(at: string, where: ReturnType<typeof readPlace>, error: Error): Problem {
+  // The runtime says EACCES where the folder is not there.
+  if ('path' in where && !existsSync(dirname(where.path)))
+    return new Problem({
+      code: 'dnstap-not-listening',
+      text: `cannot listen at ${at}: there is no folder ${dirname(where.path)}`,
+      remedy: `Make it: mkdir -p ${dirname(where.path)}`,
+      cause: error,
+    });
   return new Problem({
     code: 'dnstap-not-listening',
     text: `cannot listen at ${at}: ${whyFailed(error)}`,
-    remedy: 'A socket that another program left behind may be removed: rm PATH',
+    ...(errorCode(error) === 'EADDRINUSE' && {
+      remedy: 'A socket that another program left behind may be removed: rm PATH',
+    }),
     cause: error,
   });
 }

@@ -63,10 +63,18 @@ const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, hel
   'slower-than': ['TIME', 'what took longer, and what was lost'],
 };
 
+/** What completion offers. */
+const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
+  verdict: ['answered', 'lost', 'error'],
+  protocol: ['udp', 'tcp'],
+};
+
 const filters = Object.fromEntries(
   filterWords.map((word) => {
     const [placeholder, help] = filterHelp[word];
-    return [word, many(`--${word}`, text(placeholder), help)];
+    const words = filterValues[word];
+    const value = text(placeholder, words === undefined ? undefined : { words });
+    return [word, many(`--${word}`, value, help)];
   }),
 ) as Readonly<Record<FilterWord, Many<string>>>;
 

@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { Recent } from '../base/recent.ts';
+import { errorCode } from '../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getObject } from '../kube/api/one-object.ts';
@@ -42,7 +43,9 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
     throw new Problem({
       code: 'file-unreadable',
       text: `${file} cannot be read: ${whyFailed(error)}`,
-      remedy: `${io.program} check init > ${file} makes one to begin with.`,
+      ...(errorCode(error) === 'ENOENT' && {
+        remedy: `${io.program} check init > ${file} makes one to begin with.`,
+      }),
       cause: error,
     });
   }

@@ -218,6 +218,14 @@ describe('a file of checks', () => {
     assert.match(err, /--only nothing: no check is called so/);
   });
 
+  test('init is advised where there is no file, and not in the place of a folder', async () => {
+    const missing = await runCommand(check, ['run', '-f', '/nowhere']);
+    assert.match(missing.err, /check init > \/nowhere makes one/);
+    const isFolder = await runCommand(check, ['run', '-f', folder]);
+    assert.match(isFolder.err, /cannot be read: it is a directory/);
+    assert.doesNotMatch(isFolder.err, /init/);
+  });
+
   test('list shows each check with what it takes', async () => {
     const { out, code } = await runCommand(check, ['list']);
     assert.equal(code, 0);

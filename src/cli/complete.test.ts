@@ -28,12 +28,14 @@ describe('completion offers', () => {
     ['lab down ', []],
     ['cache explain ', []],
     ['doctor --explain ND30', ['ND3001']],
+    ['capture --verdict l', ['lost']],
     ['nonsense ', []],
   ];
   for (const [line, words] of cases) {
     test(`"${line}": ${words.join(' ') || 'nothing'}`, async () => {
       const found = await offered(line);
       for (const word of words) assert.ok(found.includes(word), found.join(' '));
+      assert.equal(new Set(found).size, found.length, found.join(' '));
       if (words.length === 0) assert.deepEqual(found, []);
     });
   }

@@ -7,7 +7,7 @@ import {
 } from '../diff/compare.ts';
 import type { Outcome, Question } from '../diff/question.ts';
 import { className, typeName } from '../wire/iana.ts';
-import { clip, count } from './page.ts';
+import { count, pageFor, wrap, type Page } from './page.ts';
 
 /** How the text looks. */
 export interface DiffStyle {
@@ -35,34 +35,39 @@ export function printComparison(comparison: Comparison, style: DiffStyle): strin
   const { questions, same, classes, left } = comparison;
   const paint = (text: string, sgr: string): string =>
     style.colour ? `\u001b[${sgr}m${text}\u001b[0m` : text;
+  const page = pageFor({ colour: false, wide: false, columns: style.columns });
   const lines = [`${style.before} → ${style.after}`, ''];
-  for (const each of classes) lines.push(...classLines(each, style, paint), '');
-  if (left.length > 0) lines.push(...left.map((text) => `not compared: ${text}`), '');
+  for (const each of classes) lines.push(...classLines(each, page, paint), '');
+  if (left.length > 0)
+    lines.push(...left.flatMap((text) => wrap(`not compared: ${text}`, '', page)), '');
   const totals = differences
     .map((kind) => ({ kind, number: classes.filter((each) => each.kind === kind).length }))
     .filter(({ number }) => number > 0)
     .map(({ kind, number }) => `${count(number, 'class', 'classes')} of ${words[kind]}`);
   const verdict = totals.length === 0 ? 'no answer changes' : totals.join(', ');
-  lines.push(
-    `${count(questions, 'question', 'questions')}, ${same} with the same answers: ${verdict}`,
-  );
+  const sum = `${count(questions, 'question', 'questions')}, ${same} with the same answers: ${verdict}`;
+  lines.push(...wrap(sum, '', page));
   return `${lines.join('\n')}\n`;
 }
 
 function classLines(
   { kind, witness, count: number, names }: ChangeClass,
-  { columns }: DiffStyle,
+  page: Page,
   paint: (text: string, sgr: string) => string,
 ): string[] {
   const { question, before, after, moment } = witness;
   const others = names.filter((name) => name !== question.name);
   const more = number > 1 ? `   (${count(number, 'question', 'questions')})` : '';
-  const room = Math.max(60, columns) - 2;
+  const side = (mark: string, one: Outcome, other: Outcome, sgr: string): string[] =>
+    outcomeLines(one, other).flatMap(({ text, inner }) =>
+      wrap(text, `  ${mark} ${inner ? '  ' : ''}`, page).map((line) => paint(line, sgr)),
+    );
+  const head = `${words[kind]}: ${questionText(question)}${moments[moment]}${more}`;
   return [
-    `${paint(words[kind], '1')}: ${questionText(question)}${moments[moment]}${more}`,
-    ...outcomeLines('-', before, after).map((line) => paint(clip(line, room), '31')),
-    ...outcomeLines('+', after, before).map((line) => paint(clip(line, room), '32')),
-    ...(others.length === 0 ? [] : [clip(`  also ${others.join(' ')}`, room)]),
+    ...wrap(head, '', page).map((line) => line.replace(words[kind], paint(words[kind], '1'))),
+    ...side('-', before, after, '31'),
+    ...side('+', after, before, '32'),
+    ...(others.length === 0 ? [] : wrap(others.join(' '), '  also ', page)),
   ];
 }
 
@@ -82,7 +87,11 @@ function questionText(question: Question): string {
 /** Records that a class shows of each section. */
 const RECORDS_MAX = 3;
 
-function outcomeLines(mark: string, outcome: Outcome, other: Outcome): string[] {
+/** What one side answers: by whom, and below it the records. */
+function outcomeLines(
+  outcome: Outcome,
+  other: Outcome,
+): readonly { readonly text: string; readonly inner: boolean }[] {
   const { rcode, flags, answer, authority, additional, upstreams, asked, block, plugin } = outcome;
   const by = plugin === '' ? '' : `   by ${plugin} of ${block}`;
   const whom =
@@ -97,11 +106,13 @@ function outcomeLines(mark: string, outcome: Outcome, other: Outcome): string[] 
   ];
   const shown = records
     .slice(0, RECORDS_MAX)
-    .map(({ name, ttl, type, data }) => `  ${mark}   ${name} ${ttl} ${type} ${data}`);
-  const more =
-    records.length > RECORDS_MAX ? [`  ${mark}   … ${records.length - RECORDS_MAX} more`] : [];
+    .map(({ name, ttl, type, data }) => `${name} ${ttl} ${type} ${data}`);
+  const more = records.length > RECORDS_MAX ? [`… ${records.length - RECORDS_MAX} more`] : [];
   const set = flags.length === 0 ? '' : ` ${flags.join(' ')}`;
-  return [`  ${mark} ${rcode}${set}${by}${whom}`, ...shown, ...more];
+  return [
+    { text: `${rcode}${set}${by}${whom}`, inner: false },
+    ...[...shown, ...more].map((text) => ({ text, inner: true })),
+  ];
 }
 
 /** For programs. */

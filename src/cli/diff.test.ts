@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -111,6 +111,17 @@ describe('a change shows as what it does:', () => {
     const list = await changes(kubeadm, edited(kubeadm, 'ttl 30', 'ttl 5'));
     assert.deepEqual([...new Set(list.map(({ difference }) => difference))], ['ttls']);
     assert.ok(list.some(({ witness }) => witness.before.answer.length === 0));
+  });
+
+  test('the page is as narrow as the terminal, and nothing is cut: what differs may stand last', async () => {
+    const paths = [file(kubeadm), file(edited(kubeadm, 'ttl 30', 'ttl 5'))];
+    for (const columns of [40, 80]) {
+      const { out } = await runCommand(diff, paths, {}, { columns });
+      assert.doesNotMatch(out, /\w…/);
+      assert.match(out.replaceAll(/\s+/g, ' '), /SOA ns\.dns\.[^+]+ 1800 86400 5 /);
+      for (const line of out.split('\n').slice(1))
+        assert.ok(line.length <= columns, `${line.length}: ${line}`);
+    }
   });
 
   test('another upstream is one class, and no other answer', async () => {
@@ -317,6 +328,19 @@ describe('ndots diff', () => {
     );
     const logged = await run(file(kubeadm), file(kubeadm), '--names', log);
     assert.match(logged.err, /a logged name is none, at line 1$/m);
+  });
+
+  test('says what of the manifests cannot be read, and that there are none', async () => {
+    const words = [file(kubeadm), file(kubeadm), '--manifests'];
+    const at = join(folder, String(made++));
+    mkdirSync(at);
+    const none = await run(...words, at);
+    assert.equal(none.code, 0);
+    assert.match(none.err, /^ndots diff: there are no objects in /);
+    writeFileSync(join(at, 'a.yaml'), 'kind: [');
+    const broken = await run(...words, at);
+    assert.match(broken.err, /^ndots diff: this is no YAML: [^]*a\.yaml:1:8/);
+    assert.equal(broken.err.match(/this is no YAML/g)!.length, 1);
   });
 
   test('says how far it is', async () => {

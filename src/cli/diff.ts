@@ -30,6 +30,7 @@ export const diff: Command = {
       manifests: resolve(options.manifests ?? exampleCluster),
       names: options.names === null ? [] : await readNames(options.names, io),
       env: io.env,
+      told: (text: string) => io.err(`ndots diff: ${text}\n`),
     };
     const found = await withBoth(before, after, common, (first, second, questions) =>
       compare(first, second, questions, {
@@ -66,6 +67,8 @@ interface Common {
   readonly manifests: string;
   readonly names: readonly NamedType[];
   readonly env: Io['env'];
+  /** Hears what of the manifests could not be read. */
+  told?(text: string): void;
 }
 
 /** What is done with two sides that serve, and the questions that tell them apart. */
@@ -78,7 +81,7 @@ type Use<T> = (before: Side, after: Side, questions: readonly Question[]) => Pro
 export async function withBoth<T>(
   before: NamedText,
   after: NamedText,
-  { manifests, names, env }: Common,
+  { manifests, names, env, told }: Common,
   use: Use<T>,
 ): Promise<T | Problems> {
   const trees: Corefile[] = [];
@@ -103,7 +106,7 @@ export async function withBoth<T>(
     if (broken.length > 0) throw new Problems(broken);
     const refused = await second.start();
     if (refused.length > 0) return new Problems(refused);
-    const objects = objectNames(await readObjects(manifests), clusterZones(trees));
+    const objects = objectNames(await readObjects(manifests, told), clusterZones(trees));
     const questions = witnesses({
       corefiles: trees,
       objects: objects.names,
@@ -141,9 +144,15 @@ function clusterZones(trees: readonly Corefile[]): readonly string[] {
   );
 }
 
-async function readObjects(folder: string): Promise<ManifestFolder['manifests']> {
+async function readObjects(
+  folder: string,
+  told?: Common['told'],
+): Promise<ManifestFolder['manifests']> {
   const objects = new ManifestFolder(folder);
-  await objects.look();
+  const { problems } = await objects.look();
+  for (const problem of problems) told?.(problem.print());
+  if (problems.length === 0 && objects.manifests.length === 0)
+    told?.(`there are no objects in ${folder}: no name of the cluster is asked for`);
   return objects.manifests;
 }
 

@@ -50,11 +50,14 @@ export interface DoctorOptions extends ClusterOptions, ColourOptions {
   readonly quiet: boolean;
 }
 
-const knownCodes = async (): Promise<readonly string[]> =>
-  [
+/** Each once: several rules may find the same. */
+const knownCodes = async (): Promise<readonly string[]> => {
+  const rules = [
     ...(await import('../capture/findings/rules.ts')).rules,
     ...(await import('../live/cluster/findings/rules.ts')).clusterRules,
-  ].map(({ code }) => code);
+  ];
+  return [...new Set(rules.map(({ code }) => code))].toSorted();
+};
 
 const codes: OptionValue<readonly string[]> = {
   placeholder: 'CODE,…',

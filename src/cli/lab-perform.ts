@@ -47,17 +47,18 @@ export async function performStories(
   let asTold = true;
   let nth = 0;
   for (const { story, words } of chosen) {
+    const verb = `ndots ${words[0]}`;
     const own = run.model || lacks.length > 0 ? lacks : lacksOfStory(story.needs, path, run.mode);
     if (story.play === null) {
       if (!run.model)
-        io.err(`ndots lab: ${story.name} is played on its model: kernels differ too much.\n`);
+        io.err(`${verb}: ${story.name} is played on its model: kernels differ too much.\n`);
     } else if (own.length > 0) {
       const instead = story.model === null ? 'and there is no model of it' : 'so here is its model';
       io.err(
-        `ndots lab: ${story.name} cannot be played here (it needs ${own.join(', ')}), ${instead}.\n`,
+        `${verb}: ${story.name} cannot be played here (it needs ${own.join(', ')}), ${instead}.\n`,
       );
     } else if (run.model && story.model === null) {
-      io.err(`ndots lab: there is no model of ${story.name}.\n`);
+      io.err(`${verb}: there is no model of ${story.name}.\n`);
     }
     const isReal = !run.model && own.length === 0 && story.play !== null;
     const progress = playingProgress(`${story.name}, ${++nth} of ${chosen.length}`, io);
@@ -108,7 +109,7 @@ function checkFiles({ pcap, save, coredns }: RunOptions): void {
     } catch (error) {
       throw new Problem({
         code: 'unwritable-file',
-        text: `${file}: cannot be written`,
+        text: `${file}: cannot be written: ${whyFailed(error)}`,
         remedy: 'name another one',
         cause: error,
       });

@@ -1,12 +1,13 @@
 /** `ndots lab run`: stories by their names, or that of a file. */
 import { resolve } from 'node:path';
-import { Problem, nearest } from '../base/problem.ts';
+import { nearest } from '../base/problem.ts';
 import { findStory, stories } from '../lab/stories.ts';
 import type { Story } from '../lab/story.ts';
 import type { Io } from './command.ts';
 import type { LabOptions } from './lab-options.ts';
 import { isInside, performInside, performStories } from './lab-perform.ts';
 import { storyOfFile } from './lab-story.ts';
+import { usage } from './option-values.ts';
 
 /** Plays the stories that are named, one after the other, each in a lab of its own. */
 export async function runStories(options: LabOptions, io: Io): Promise<number> {
@@ -36,15 +37,11 @@ function chooseStories(names: readonly string[]): readonly Story[] {
   return names.map((name) => {
     const found = findStory(name);
     if (found !== null) return found;
-    const meant = nearest(
-      name,
-      stories.map((story) => story.name),
+    const known = stories.map((story) => story.name);
+    const meant = known.find((each) => each.startsWith(name)) ?? nearest(name, known);
+    throw usage(
+      `there is no story ${name}`,
+      meant === null ? 'ndots lab list shows them.' : `Did you mean ${meant}?`,
     );
-    throw new Problem({
-      code: 'no-such-story',
-      text: `there is no story ${name}`,
-      hint: meant === null ? undefined : `Did you mean ${meant}?`,
-      remedy: 'ndots lab list shows them',
-    });
   });
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { PacketRow } from '../lab/capture.ts';
 import type { Act, Outcome } from '../lab/story.ts';
 import { equal } from '../lab/story.ts';
 import { labText } from './lab-text.ts';
@@ -28,6 +29,24 @@ describe('a story as text', () => {
       outcome([act('flaw', 'five search domains', 12), act('cure', 'a final dot', 2)]),
     );
     assert.match(text, /^ +queries +12  █{24}  five search domains\n +2  █{4} +a final dot$/m);
+  });
+
+  test('names and answers of packets are told whole, however narrow the terminal', () => {
+    const name = 'www.google.com.default.svc.cluster.local.';
+    const answer = 'NOERROR 173.194.76.103 173.194.76.104 173.194.76.105';
+    const row: PacketRow = {
+      ...{ atMs: 5, from: 'client.port1', to: 'dns', text: `A? ${name}`, isOut: true },
+      ...{ isQuery: true, kind: 'query', protocol: 'udp', name, type: 'A' },
+    };
+    const packets: readonly PacketRow[] = [row, { ...row, text: answer, isOut: false }];
+    const of = outcome([{ ...act('flaw', 'a', 1), packets }]);
+    for (const columns of [40, 60, 80]) {
+      const text = labText([of], { colour: false, columns });
+      const words = text.replaceAll(/\s+/g, '');
+      assert.ok(words.includes(name) && words.includes(answer.replaceAll(' ', '')), text);
+      for (const line of text.split('\n').filter((each) => /\d|google/.test(each)))
+        assert.ok(line.length <= columns, line);
+    }
   });
 
   test('what is the same in all acts is not compared', () => {

@@ -3,7 +3,7 @@ import { printElapsed } from '../base/elapsed.ts';
 import { visible } from '../base/visible.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Fact, type Outcome } from '../lab/story.ts';
-import { pageFor, type Page } from './page.ts';
+import { pageFor, wrap, type Page } from './page.ts';
 
 /** More packets than this are told by their number. */
 const PACKETS_MAX = 40;
@@ -34,10 +34,10 @@ function outcomeText(outcome: Outcome, page: Page): string {
     `${paint.strong(visible(story.name))}  ${story.title === story.name ? '' : visible(story.title)}`.trimEnd(),
     paint.dim(`${visible(story.source)}; ${played}`),
     ...(story.preconditions.length > 0 || story.trigger !== '' ? [''] : []),
-    ...story.preconditions.map(
-      (text, index) => `  ${index === 0 ? 'given' : '     '}  ${visible(text)}`,
+    ...story.preconditions.flatMap((text, index) =>
+      wrap(visible(text), `  ${index === 0 ? 'given' : '     '}  `, page),
     ),
-    ...(story.trigger === '' ? [] : [`   when  ${visible(story.trigger)}`]),
+    ...(story.trigger === '' ? [] : wrap(visible(story.trigger), '   when  ', page)),
   ];
   for (const act of acts) lines.push('', ...actLines(act, page));
   lines.push(...comparison(acts, page));
@@ -55,22 +55,19 @@ function actLines(act: Act, page: Page): readonly string[] {
   const kind = act.kind === 'flaw' ? paint.bad('with the flaw') : paint.good('with the cure');
   const lines = [`${kind}: ${visible(act.title)}`, paint.dim(`  $ ${visible(act.command)}`)];
   const shown = act.packets.slice(0, PACKETS_MAX);
-  for (const row of shown) lines.push(packetLine(row, page));
+  for (const row of shown) lines.push(...packetLines(row, page));
   if (act.packets.length > shown.length) {
     lines.push(paint.dim(`  … and ${act.packets.length - shown.length} packets more`));
   }
   return [...lines, ...act.facts.map((fact) => factLine(fact, page))];
 }
 
-function packetLine(
-  { atMs, from, to, text, isOut }: PacketRow,
-  { paint, columns, narrow }: Page,
-): string {
+function packetLines({ atMs, from, to, text, isOut }: PacketRow, page: Page): readonly string[] {
+  const { paint, narrow } = page;
   const at = printElapsed(atMs).padStart(10);
   const ends = narrow ? '' : `${isOut ? from : to} ${isOut ? '→' : '←'} `.padStart(24);
-  const plain = `${at}  ${ends}${isOut ? '' : '  '}${text}`;
-  const cut = plain.length > columns ? `${plain.slice(0, columns - 1)}…` : plain;
-  return isOut ? cut : paint.dim(cut);
+  const lines = wrap(text, `${at}  ${ends}${isOut ? '' : '  '}`, page);
+  return isOut ? lines : lines.map(paint.dim);
 }
 
 function factLine({ what, expected, holds, ...fact }: Fact, { paint }: Page): string {

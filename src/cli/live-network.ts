@@ -7,13 +7,13 @@ import { ArrivalQueue } from '../resolver/arrival-queue.ts';
 import type {
   Arrival,
   Fault,
-  Network,
+  ClientNetwork,
   Protocol,
-  Query,
+  QueryToSend,
   Socket,
   SentQuery,
 } from '../resolver/network.ts';
-import type { Reply } from '../resolver/reply.ts';
+import type { ClientReply } from '../resolver/reply.ts';
 import { runLookup, type LookupPlan } from '../resolver/run.ts';
 import type { Trace } from '../resolver/trace.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
@@ -28,7 +28,7 @@ const holdingClock: Clock = {
 };
 
 /** The network of a live trace: the machine's own sockets, whose queries and replies go into the trace. */
-export class LiveNetwork implements Network {
+export class LiveNetwork implements ClientNetwork {
   readonly clock: Clock = systemClock;
   readonly serverPort: number;
   readonly #trace: Trace;
@@ -109,7 +109,7 @@ abstract class LiveSocket implements Socket {
   }
 
   abstract connect(server: string): Fault | null;
-  abstract send(query: Query, server: string): SentQuery | Fault;
+  abstract send(query: QueryToSend, server: string): SentQuery | Fault;
   abstract close(): void;
 
   take(): Arrival | null {
@@ -125,7 +125,7 @@ abstract class LiveSocket implements Socket {
   }
 
   /** @param sourcePort null if the socket could not be bound */
-  protected begin(query: Query, server: string, sourcePort: number | null): SentQuery {
+  protected begin(query: QueryToSend, server: string, sourcePort: number | null): SentQuery {
     if (this.port === 0) this.port = this.trace.nextPort();
     const real = { serverPort: this.serverPort, sourcePort, turn: this.#turns.current };
     const exchange = this.trace.begin(query, server, this.protocol, this.port, real);
@@ -139,7 +139,7 @@ abstract class LiveSocket implements Socket {
 
   /** A message from the wire; what cannot be read, or answers nothing that was asked, is dropped. */
   protected message(bytes: Uint8Array, server: string): void {
-    let reply: Reply;
+    let reply: ClientReply;
     try {
       reply = readReply(bytes);
     } catch {
@@ -177,7 +177,7 @@ class LiveUdp extends LiveSocket {
     }
   }
 
-  send(query: Query, server: string): SentQuery | Fault {
+  send(query: QueryToSend, server: string): SentQuery | Fault {
     const bytes = queryBytes(query);
     const socket = this.#socket ?? this.#open(server);
     const exchange = this.begin(query, server, portOf(socket));
@@ -268,7 +268,7 @@ class LiveTcp extends LiveSocket {
     return null;
   }
 
-  send(query: Query, server: string): SentQuery | Fault {
+  send(query: QueryToSend, server: string): SentQuery | Fault {
     const bytes = queryBytes(query);
     const exchange = this.begin(query, server, this.#stream.localPort ?? null);
     const framed = Buffer.alloc(2 + bytes.length);

@@ -48,7 +48,7 @@ function shownCertificate(
       port,
       servername: name,
       ...(authorities.length > 0 && { ca: authorities }),
-      // Looked at below, and nothing is sent.
+      // The certificate is judged below, and nothing is sent over the connection.
       rejectUnauthorized: false,
       ALPNProtocols: ['dot'],
     });

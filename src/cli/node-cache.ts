@@ -1,7 +1,7 @@
 /** `ndots node-cache`: the DNS cache of a node, and the node's network around it. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isIP } from '../base/ip.ts';
+import { isIP, printHostPort } from '../base/ip.ts';
 import { every, systemClock, type Timer } from '../base/clock.ts';
 import { Problems } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -204,7 +204,7 @@ function corefileWriter(
     log.warning(`Unable to lookup IP address of Upstream service ${service}, env ${variable}`);
   const { localIp, fromCorefile } = options;
   const [first = ''] = localIp;
-  const health = `${first.includes(':') ? `[${first}]` : first}:${options.healthPort ?? 8080}`;
+  const health = printHostPort(first, options.healthPort ?? 8080);
   const derive = (file: string) => (text: string) => {
     const { corefile: cluster, problems } = parseCorefileText({ file, text, dnsPort: port, env });
     if (problems.length > 0) throw problems[0]!;

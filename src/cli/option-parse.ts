@@ -152,7 +152,8 @@ function readDig(table: OptionTable, names: Names, word: string): Given {
 }
 
 function unknown(name: string, names: Names): Error {
-  const meant = nearest(name, names.keys());
+  // Of one letter, every other one is near.
+  const meant = name.length > 2 ? nearest(name, names.keys()) : null;
   return usage(`unknown option ${name}`, meant === null ? undefined : `Did you mean ${meant}?`);
 }
 

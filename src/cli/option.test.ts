@@ -94,6 +94,7 @@ describe('options as GNU spells them', () => {
 
   test('mistakes name the option, and what was probably meant', () => {
     refused(() => parse('--otput json'), /unknown option --otput\n {2}Did you mean --output\?/);
+    refused(() => parse('-y'), /^unknown option -y$/);
     refused(() => parse('-x'), /unknown option -x/);
     refused(() => parse('-ax'), /unknown option -x/);
     refused(() => parse('--count'), /--count needs a value/);

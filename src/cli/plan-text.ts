@@ -1,8 +1,11 @@
 /** What `ndots plan` prints. */
 import type { BrokenName, ClientPlan } from '../resolver/ndots-plan.ts';
 import type { Io } from './command.ts';
-import { clip, count, wrap } from './page.ts';
+import { count, wrap } from './page.ts';
 import type { Workload, WorkloadPlan } from './plan-workloads.ts';
+
+/** Columns in front of what is told of a name: `  ✗ `. */
+const MARK = 4;
 
 /** Names that are shown of each sort. */
 const SHOWN = 10;
@@ -22,29 +25,51 @@ function onePlan(
   const whose =
     workload.clients === 0 ? '' : `, ${count(workload.clients, 'address', 'addresses')}`;
   const more = leftOut === 0 ? '' : `; ${leftOut} names that are asked for less are left out`;
+  const page = { columns: Math.max(40, columns) };
+  const head = `${title(workload)}${whose}: ${count(names, 'name', 'names')}, ${count(lookups, 'lookup', 'lookups')}${more}`;
   const lines = [
-    `${title(workload)}${whose}: ${count(names, 'name', 'names')}, ${count(lookups, 'lookup', 'lookups')}${more}`,
+    ...wrap(head, '', page),
     '',
-    ...table(plans),
+    ...fittedTable(plans, page.columns),
     '',
-    ...breaks(plans),
-    ...dots(plans),
+    ...[...breaks(plans), ...dots(plans)].flatMap((line) =>
+      line === '' ? [''] : wrap(line.slice(MARK), line.slice(0, MARK), page),
+    ),
+    ...wrap(verdict(plans, best), '→ ', page),
   ];
-  const page = lines.map((line) => clip(line, columns));
-  return `${[...page, ...wrap(verdict(plans, best), '→ ', { columns })].join('\n')}\n`;
+  return `${lines.join('\n')}\n`;
 }
 
 function title({ namespace, name }: Workload): string {
   return name === '' ? `clients in ${namespace}` : `${name} in ${namespace}`;
 }
 
-function table(plans: readonly ClientPlan[]): readonly string[] {
+/** A row for each client; on a narrow page a column, and as many tables as it takes. */
+function fittedTable(plans: readonly ClientPlan[], columns: number): readonly string[] {
+  const fits = (lines: readonly string[]): boolean => lines.every((line) => line.length <= columns);
+  const rows = cells(plans);
+  const wide = aligned(rows);
+  if (fits(wide)) return wide;
+  const turned = (from: number, to: number): readonly string[] =>
+    aligned(rows[0]!.map((head, at) => [head, ...rows.slice(from, to).map((row) => row[at]!)]));
+  const tables: string[] = [];
+  for (let from = 1; from < rows.length;) {
+    let to = from + 1;
+    while (to < rows.length && fits(turned(from, to + 1))) to++;
+    tables.push(...(from > 1 ? [''] : []), ...turned(from, to));
+    from = to;
+  }
+  return tables;
+}
+
+/** The cells of the table: names of `ndots` at the head, then a row for each client. */
+function cells(plans: readonly ClientPlan[]): readonly (readonly string[])[] {
   const values = plans[0]?.choices.map(({ ndots }) => ndots) ?? [];
   const head = values.map((ndots, index) => `ndots:${ndots}${index === 0 ? ' now' : ''}`);
-  const rows = [
-    ['  queries', ...head],
+  return [
+    ['queries', ...head],
     ...plans.map(({ client, choices }) => [
-      `  ${client}`,
+      client,
       ...values.map((ndots) => {
         const one = choices.find((each) => each.ndots === ndots);
         if (one === undefined) return '-';
@@ -52,12 +77,14 @@ function table(plans: readonly ClientPlan[]): readonly string[] {
       }),
     ]),
   ];
-  const widths = rows[0]!.map((_, at) => Math.max(...rows.map((cells) => cells[at]!.length)));
-  return rows.map((cells) =>
-    cells
+}
+
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = rows[0]!.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
+  return rows.map((row) =>
+    `  ${row
       .map((cell, at) => (at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)))
-      .join('   ')
-      .trimEnd(),
+      .join('   ')}`.trimEnd(),
   );
 }
 

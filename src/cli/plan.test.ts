@@ -207,6 +207,24 @@ describe('ndots plan', () => {
     assert.match(patch.out, /^# kubectl -n shop patch deploy\/cart --patch-file FILE$/m);
   });
 
+  test('on a narrow terminal clients stand side by side, and nothing is cut', async () => {
+    const words = ['examples/plan/coredns.log', '--manifests', 'examples/plan/cluster.yaml'];
+    const { out } = await runCommand(plan, words, {}, { columns: 40 });
+    for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+    assert.doesNotMatch(out, /…/);
+    assert.match(out, /^ {2}queries +glibc +musl +go$/m);
+    assert.match(out, /^ {2}ndots:1 +78 +54 ✗1 +78$/m);
+    assert.match(out.replaceAll(/\s+/g, ' '), /ledger\.money: not for musl from ndots:1 on/);
+    const many = await runCommand(
+      plan,
+      [...words, '-c', 'glibc,musl,go,c-ares,java,python'],
+      {},
+      { columns: 40 },
+    );
+    assert.ok(many.out.match(/^ {2}queries/gm)!.length > 2);
+    for (const line of many.out.split('\n')) assert.ok(line.length <= 40, line);
+  });
+
   test('what it says lookups cost now is what passed on the wire', async () => {
     const story = stories.find(({ name }) => name === 'clean: pods of all sorts')!;
     const capture = join(folder, 'clean.pcap');

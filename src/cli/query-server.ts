@@ -1,8 +1,10 @@
 /** Which server a query goes to, and what resolv.conf says for `+search`. */
 import { lookup } from 'node:dns/promises';
+import { errorCode } from '../base/error-code.ts';
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { linesOf, wordsOf } from '../resolver/resolv-conf.ts';
 import type { QueryOptions } from './query-draft.ts';
 
@@ -77,13 +79,16 @@ function ndotsOf(conf: readonly (readonly string[])[]): number {
   return given === undefined ? 1 : Number(given.slice('ndots:'.length));
 }
 
-/** The words of each line; none if there is no such file. */
+/** The words of each line; none if the machine has no such file. @throws Problem for one that was named and cannot be read */
 function lines(file: string): readonly (readonly string[])[] {
-  let text: string;
   try {
-    text = readFileText(file, FILE_MAX.small);
-  } catch {
-    return [];
+    return linesOf(readFileText(file, FILE_MAX.small)).map(wordsOf);
+  } catch (error) {
+    if (file === '/etc/resolv.conf' && errorCode(error) === 'ENOENT') return [];
+    throw new Problem({
+      code: 'unreadable-file',
+      text: `${file}: cannot read the resolv.conf: ${whyFailed(error)}`,
+      cause: error,
+    });
   }
-  return linesOf(text).map(wordsOf);
 }

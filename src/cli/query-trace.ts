@@ -11,6 +11,7 @@ import { buildQuery, readReply } from './query-message.ts';
 import type { Server } from './query-server.ts';
 import { exchange, type Answered } from './query-transport.ts';
 import { replyDocument } from './query-words.ts';
+import { isBelow, isWithin } from '../wire/within-zone.ts';
 
 /** No name has more zones above it. */
 const mostSteps = 30;
@@ -55,7 +56,7 @@ export async function traceFromRoot(
     const below = delegated(step.reply, options.name);
     if (step.reply.rcode !== 0) code = EXIT.no;
     else if (step.reply.answer.length > 0 || below === null) code = EXIT.ok;
-    else if (!isBelow(below, zone) || steps.length > mostSteps) {
+    else if (!isBelow(below.toLowerCase(), zone.toLowerCase()) || steps.length > mostSteps) {
       tell(`;; ${step.server.name} leads to ${below}, which is no step further than ${zone}\n`);
       code = EXIT.no;
     } else zone = below;
@@ -102,9 +103,9 @@ function delegation({ answer, authority }: Message, zone: string): readonly stri
 /** The zone that a reply delegates to on the way to `name`; null if it delegates nothing. */
 function delegated({ authority, flags }: Message, name: string): string | null {
   if ((flags & FLAG.AA) !== 0) return null;
-  const full = name.endsWith('.') ? name : `${name}.`;
+  const full = (name.endsWith('.') ? name : `${name}.`).toLowerCase();
   const zone = authority.find(
-    ({ type, name: owner }) => type === TYPE.NS && (isBelow(full, owner) || same(full, owner)),
+    ({ type, name: owner }) => type === TYPE.NS && isWithin(full, owner.toLowerCase()),
   );
   return zone?.name ?? null;
 }
@@ -187,10 +188,4 @@ async function askOne(options: QueryOptions, server: Server): Promise<Step> {
 
 function same(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
-}
-
-/** Whether `name` lies below `zone`, and is not the zone itself. */
-function isBelow(name: string, zone: string): boolean {
-  if (zone === '.') return name !== '.';
-  return name.toLowerCase().endsWith(`.${zone.toLowerCase()}`);
 }

@@ -289,6 +289,12 @@ describe('ndots query against a server', () => {
   });
 });
 
+test('a resolv.conf that was named and cannot be read is told as such', async () => {
+  const { code, err } = await runCommand(query, ['www.example', '--resolv-conf', '/nowhere/conf']);
+  assert.equal(code, 2);
+  assert.match(err, /\/nowhere\/conf: cannot read the resolv\.conf: no such file or directory/);
+});
+
 describe('+search', () => {
   let server: LocalAnswers;
   const folder = mkdtempSync(join(tmpdir(), 'ndots-query-'));

@@ -13,19 +13,19 @@ import { ExchangeError } from '../net/upstream-exchange.ts';
 import {
   promisedUpstream,
   type ExchangeReply,
-  type Network as UpstreamNetwork,
+  type Network,
   type UpstreamParts,
 } from '../net/network.ts';
 import { loadPlugins } from '../plugins/order.ts';
 import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
-import type { Query } from '../resolver/network.ts';
+import type { QueryToSend } from '../resolver/network.ts';
 import type { StartedServer, StartServer } from '../resolver/run.ts';
 import { EmbeddedServer } from '../server/embedded.ts';
 import { within } from '../server/control/time-limit.ts';
 import { typeName } from '../wire/iana.ts';
 import { printName } from '../wire/name.ts';
-import type { Query as WireQuery } from '../wire/query.ts';
+import type { Query } from '../wire/query.ts';
 import { queryBytes, readReply } from '../resolver/query-bytes.ts';
 import { replyBytes } from '../resolver/reply-bytes.ts';
 import { parseCorefileText } from './parse-corefile.ts';
@@ -135,15 +135,15 @@ function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock)
 }
 
 /** What `forward` reaches: the script, whatever the upstream's address. */
-function scriptedUpstreams(script: Script, clock: VirtualClock): UpstreamNetwork {
+function scriptedUpstreams(script: Script, clock: VirtualClock): Network {
   const counts: RuleCounts = new Map();
   return {
     upstream(parts: UpstreamParts) {
-      const exchange = (query: WireQuery, timeoutMs: number): Promise<ExchangeReply> => {
+      const exchange = (query: Query, timeoutMs: number): Promise<ExchangeReply> => {
         const name = printName(query.folded);
         const type = typeName(query.type);
         const spec = nextAnswer(script, counts, parts.address.host, name, type);
-        const asked: Query = { id: query.id, name, type, edns: null, ad: false, why: '' };
+        const asked: QueryToSend = { id: query.id, name, type, edns: null, ad: false, why: '' };
         const reply = answerBySpec(spec, asked, parts.proto === 'udp' ? 'udp' : 'tcp');
         return new Promise((resolve, reject) => {
           const waitMs = reply === null ? timeoutMs : (spec.delayMs ?? script.delayMs);

@@ -132,6 +132,15 @@ describe('ndots trace for people', () => {
     }
   });
 
+  test('what is asked one after the other is no pair, however fast the answers come', async () => {
+    const inTurn = file('in-turn.conf', 'nameserver 10.96.0.10\noptions single-request\n');
+    const served = file('Corefile', '. {\n hosts {\n  10.96.1.1 api.test\n }\n}\n');
+    const words = ['api.test', '--resolv-conf', inTurn, '--hosts', hosts, '--corefile', served];
+    const { out } = await runTrace(words);
+    assert.match(out, /^ {2}1 .* A 10\.96\.1\.1 +0\.5 ms$/m);
+    assert.match(out, /^ {2}2 +0\.5 ms .* AAAA NODATA +0\.5 ms$/m);
+  });
+
   test('a plan that knows no name says so', async () => {
     const { out } = await runTrace(['a', '--plan', '--resolv-conf', pod, '--hosts', hosts]);
     assert.match(out, /^PLAN {6}Every name was taken for one that does not exist\./m);
@@ -268,6 +277,13 @@ describe('exit codes and errors', () => {
       /rule 1: "CNAME=a\.\.b\." names nothing that DNS can hold/,
     ],
     ['a replay of something else', ['--replay', file('r', '{}')], 2, /no trace saved by ndots/],
+    ['a replay of a text', ['--replay', file('t', 'a: [')], 2, /no trace saved[^]*--save FILE/],
+    [
+      'a trace that cannot be kept',
+      ['a', '--plan', '--save', '/nowhere/t'],
+      2,
+      /\/nowhere\/t: cannot be written: no such file or directory/,
+    ],
   ];
   for (const [what, words, code, text] of cases) {
     test(`${what}: exit code ${code}`, async () => {

@@ -1,5 +1,6 @@
 /** `ndots trace NAME`: every query that a client would send for a name, why, and what the application gets. */
 import { writeFileSync } from 'node:fs';
+import { whyFailed } from '../base/why-failed.ts';
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom, seededRandom } from '../base/random.ts';
@@ -197,7 +198,12 @@ function readSaved(file: string): TraceDocument[] {
     value = JSON.parse(readText(file, 'saved trace'));
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem({ code: 'bad-trace', text: `${file}: no JSON`, cause: error });
+    throw new Problem({
+      code: 'bad-trace',
+      text: `${file}: this is no JSON, and so no trace saved by ndots`,
+      remedy: 'ndots trace NAME --save FILE writes it.',
+      cause: error,
+    });
   }
   const list =
     (value as { kind?: string; items?: unknown[] }).kind === 'TraceList'
@@ -226,7 +232,7 @@ function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io
     } catch (error) {
       throw new Problem({
         code: 'unwritable-file',
-        text: `${options.save}: cannot be written`,
+        text: `${options.save}: cannot be written: ${whyFailed(error)}`,
         cause: error,
       });
     }

@@ -17,6 +17,7 @@ import { WebhookServer, type WebhookMetrics } from '../webhook/server.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { listening } from './listening.ts';
+import { readText } from './named-file.ts';
 import { usage } from './option-values.ts';
 import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
 import { untilSignal } from './until-signal.ts';
@@ -122,12 +123,7 @@ async function keepFiles(
 /** `namespace/workload: ndots`. @throws Problem */
 function readAdvice(path: string | null): ReadonlyMap<string, number> {
   if (path === null) return new Map();
-  let content: string;
-  try {
-    content = readFileText(path, FILE_MAX.manifest);
-  } catch (error) {
-    throw usage(`--advice ${path} cannot be read: ${whyFailed(error)}`);
-  }
+  const content = readText(path, 'advice');
   const { documents, problems } = parseYaml(content, path);
   if (problems.length > 0) throw problems[0]!;
   return new Map(

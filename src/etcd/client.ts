@@ -167,7 +167,7 @@ export class EtcdClient {
         const { kind } = error;
         if (kind === 'token' && tokens-- > 0) this.#token = null;
         else if (kind === 'unavailable' || kind === 'silent') {
-          // One that has been replaced already takes no other call down with it.
+          // Another call may have replaced the connection already: those over the new one go on.
           if (connection === this.#made) this.moveOn(error);
           if (--tries <= 0) throw error;
         } else throw error;

@@ -139,7 +139,7 @@ export class KuberhealthyServer {
         this.#stopping.signal,
       );
       this.#count(version, answer.status);
-      // What is left of a body that nobody wants is not waited for.
+      // The rest of a body that was refused is not waited for.
       if (answer.status !== 200) response.setHeader('connection', 'close');
       if (answer.check !== '' && answer.status !== 200 && this.#mayTell(answer))
         log.warning(`${answer.check}: a report was not taken (${answer.status}): ${answer.text}`);

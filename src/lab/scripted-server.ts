@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
-import type { Protocol, Query } from '../resolver/network.ts';
+import type { Protocol, QueryToSend } from '../resolver/network.ts';
 import { replyBytes } from '../resolver/reply-bytes.ts';
 import { labelOf } from '../resolver/reply.ts';
 import { FLAG, OPTION, typeName } from '../wire/iana.ts';
@@ -16,7 +16,7 @@ export interface ServedQuery {
   /** The address that was asked. */
   readonly server: string;
   readonly clientPort: number;
-  readonly query: Query;
+  readonly query: QueryToSend;
   /** `203.0.113.80`, `NXDOMAIN`, `DROP`, `RST`. */
   readonly answer: string;
 }
@@ -155,7 +155,7 @@ function serveConnection(
   });
 }
 
-function queryOf(message: Message): Query | null {
+function queryOf(message: Message): QueryToSend | null {
   const [question] = message.question;
   if (question === undefined) return null;
   const { edns } = message;

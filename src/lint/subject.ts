@@ -101,8 +101,3 @@ export class LintedBlock {
 export function lineOf({ block }: Directive, word: string): Property | null {
   return block?.findLast(({ name }) => name.text === word) ?? null;
 }
-
-/** Whether the name or zone lies in the zone, or is it. Both absolute, lower case. */
-export function isWithin(name: string, zone: string): boolean {
-  return zone === '.' || name === zone || name.endsWith(`.${zone}`);
-}

@@ -4,7 +4,7 @@ import { Problem } from '../base/problem.ts';
 import { emptyScript } from '../resolver/answers-file.ts';
 import type { Client, Settings } from '../resolver/client.ts';
 import { queryBytes } from '../resolver/query-bytes.ts';
-import { sameName, type Reply } from '../resolver/reply.ts';
+import { sameName, type ClientReply } from '../resolver/reply.ts';
 import { planLookup, type StartServer } from '../resolver/run.ts';
 import { typeNumber } from '../wire/iana.ts';
 import { NameError, parseName } from '../wire/name.ts';
@@ -104,7 +104,7 @@ async function walkOf(name: string, client: Client, settings: Settings): Promise
   });
 }
 
-function replyTo(name: string, type: string, id: number, there: boolean): Reply {
+function replyTo(name: string, type: string, id: number, there: boolean): ClientReply {
   const data = type === 'A' ? '192.0.2.1' : '2001:db8::1';
   return {
     id,

@@ -6,7 +6,7 @@ import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
 import { readMessage, type Message } from '../wire/message.ts';
 import type { Query } from '../wire/query.ts';
-import { failure, overloaded, type Reply } from '../wire/reply.ts';
+import { failure, overloaded, type Reply, type Rest } from '../wire/reply.ts';
 import { Intake, type IntakeLimits } from './intake.ts';
 import { listenerCounters, type ListenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
@@ -61,10 +61,11 @@ interface Bench {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Names of `cluster.` are answered at once, all others wait. */
-function bench(limits: Partial<IntakeLimits> = {}): Bench {
+/** Names of `cluster.` are answered at once, all others wait; those of `zone.cluster.` go on with `rest`. */
+function bench(limits: Partial<IntakeLimits> = {}, rest: Rest | null = null): Bench {
   const waiting: { query: Query; resolve: (reply: Reply) => void }[] = [];
   const serve: Serve = (query) => {
+    if (query.name === 'zone.cluster.') return replyWith(query).with({ rest });
     if (query.name.endsWith('cluster.')) return replyWith(query);
     const kept = query.keep();
     return new Promise((resolve) => waiting.push({ query: kept, resolve }));
@@ -93,6 +94,22 @@ function bench(limits: Partial<IntakeLimits> = {}): Bench {
 }
 
 describe('the intake', () => {
+  test('of many transfers one goes on in a turn, and all come to their end', async () => {
+    let made = 0;
+    const last = failure(0, 'zone');
+    const { ask, counters } = bench({ waiting: 1000 }, () => (++made < 300 ? null : last));
+    for (let id = 0; id < 200; id++) ask(new Slate(), 'zone.cluster.', id);
+    const most = [];
+    for (let i = 0; i < 50; i++) {
+      const before = made;
+      await turn();
+      most.push(made - before);
+    }
+    assert.equal(Math.max(...most), 1);
+    while (counters.waiting.value > 0) await turn();
+    assert.equal(made, 499);
+  });
+
   test('when too many queries wait, only those that would have to wait are refused, the newest', async () => {
     const { ask, answer, counters } = bench({ waiting: 3 });
     const outlet = new Slate();

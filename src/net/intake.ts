@@ -7,6 +7,7 @@ import { overloaded, silence, type Reply, type Rest } from '../wire/reply.ts';
 import { stamp, STAMP_ROOM } from '../wire/stamp.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
+import { oneATurn } from './one-a-turn.ts';
 import { Waiting, type Outlet } from './outlet.ts';
 import { REJECTION_ROOM, writeFailure, writeRejection } from './write-reply.ts';
 
@@ -231,13 +232,13 @@ export class Intake {
       if (outlet.pending.closed) return this.#arrive(waiting);
       try {
         const reply = rest();
-        if (reply === null) setImmediate(next);
+        if (reply === null) oneATurn(next);
         else this.#onReply(reply, waiting);
       } catch (error) {
         this.#onError(error, waiting);
       }
     };
-    setImmediate(next);
+    oneATurn(next);
   }
 
   #onReply = (reply: Reply, waiting: Waiting): void => {

@@ -122,7 +122,8 @@ class PromisedExchange extends UpstreamExchange {
     truncated: boolean,
     reused: boolean,
   ): void {
-    this.#resolve({ bytes: bytes.slice(start, end), truncated, reused });
+    // Not slice: of a Buffer it is a view.
+    this.#resolve({ bytes: new Uint8Array(bytes.subarray(start, end)), truncated, reused });
   }
 
   override failed(error: ExchangeError): void {

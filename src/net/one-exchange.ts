@@ -6,6 +6,7 @@ import { isIP, printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { exchangeError, type Operation } from './exchange-failure.ts';
 import { matchReply } from './match-reply.ts';
+import { oneATurn } from './one-a-turn.ts';
 import { ExchangeError } from './upstream-exchange.ts';
 
 /** A name server to be asked. */
@@ -160,7 +161,8 @@ export async function askStream(
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
-      await turn();
+      // Of thirty that send as fast as they can each has its turn, and so has everybody else.
+      await new Promise<void>(oneATurn);
       piece = piece.length === 0 ? chunk : Buffer.concat([piece, chunk]);
       let at = 0;
       while (piece.length - at >= 2) {
@@ -179,21 +181,6 @@ export async function askStream(
     signal.removeEventListener('abort', stop);
     socket.destroy();
   }
-}
-
-/** Who has read something and waits for a turn of the event loop. */
-const waiting: (() => void)[] = [];
-
-/** One reads in each turn: of thirty that send as fast as they can, what else this thread has to do would not have its turn for seconds. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(nextTurn);
-  });
-}
-
-function nextTurn(): void {
-  waiting.shift()!();
-  if (waiting.length > 0) setImmediate(nextTurn);
 }
 
 /** Errors of the system in the words that lines of the log have for them; others as they are. */

@@ -1,5 +1,6 @@
 /** One connection to an upstream over TCP or TLS. */
 import { printHostPort } from '../base/ip.ts';
+import { releaseBytes } from '../base/release-bytes.ts';
 import type { Socket } from 'node:net';
 
 import type { Random } from '../base/random.ts';
@@ -62,12 +63,15 @@ export class StreamLink extends Timed implements Carrier {
   /** The beginning of a reply whose rest has not come. */
   #part: Buffer | null = null;
   #filled = 0;
+  /** Whether nobody else's bytes stand in the memory of what is read. */
+  readonly #alone: boolean;
 
   constructor(host: StreamLinkHost, socket: Socket, now: number, dialMs: number) {
     super();
     this.#host = host;
     this.#socket = socket;
     this.#bornAt = now;
+    this.#alone = host.parts.proto !== 'tls';
     host.wheel.set(this, dialMs, now);
     socket.once(host.parts.proto === 'tls' ? 'secureConnect' : 'connect', this.#onConnected);
     socket.on('data', this.#onData);
@@ -209,6 +213,8 @@ export class StreamLink extends Timed implements Carrier {
       }
       at = this.#collect(chunk, at);
     }
+    // What TLS has decrypted stands in memory of several connections.
+    if (this.#alone) releaseBytes(chunk);
   };
 
   /** Takes up a reply that comes in pieces: two bytes of length, then as many. @returns where the next one begins */
@@ -217,7 +223,7 @@ export class StreamLink extends Timed implements Carrier {
     if (this.#filled < 2) {
       this.#part[this.#filled++] = chunk[at++]!;
       if (this.#filled < 2) return at;
-      const whole = Buffer.allocUnsafe(2 + this.#part.readUInt16BE(0));
+      const whole = Buffer.allocUnsafeSlow(2 + this.#part.readUInt16BE(0));
       this.#part.copy(whole, 0, 0, 2);
       this.#part = whole;
     }
@@ -229,6 +235,7 @@ export class StreamLink extends Timed implements Carrier {
       this.#part = null;
       this.#filled = 0;
       this.#onMessage(part, 2, part.length);
+      releaseBytes(part);
     }
     return at + take;
   }

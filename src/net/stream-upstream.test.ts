@@ -24,6 +24,7 @@ import {
   type Upstream,
   type UpstreamParts,
 } from './network.ts';
+import { UpstreamExchange } from './upstream-exchange.ts';
 import type { Protocol } from '../wire/transports.ts';
 import { systemNetwork } from './system-network.ts';
 import { tcpListener, tlsListener } from './tcp.ts';
@@ -92,6 +93,21 @@ function portOf(made: Server): number {
   return address.port;
 }
 
+/** Notes where the bytes of its reply stand. */
+class NotingExchange extends UpstreamExchange {
+  bytes: Uint8Array | null = null;
+  done: () => void = () => {};
+
+  override replied(bytes: Uint8Array): void {
+    this.bytes = bytes;
+    this.done();
+  }
+
+  override failed(error: Error): void {
+    throw error;
+  }
+}
+
 /** The framed query as a framed reply. */
 function reply(framedQuery: Buffer): Buffer {
   const bytes = Buffer.from(framedQuery);
@@ -113,6 +129,26 @@ describe('TCP upstream', () => {
     assert.equal(listener.counters.accepted.value, 1);
     assert.equal(counts.sockets, 1);
   });
+
+  for (const size of [40, 60_000])
+    test(`the memory of a reply of ${size} bytes is free as soon as it has been taken over`, async (t) => {
+      const made = await server(t, (socket) => {
+        socket.on('data', (bytes: Buffer) => {
+          const whole = Buffer.concat([reply(bytes), Buffer.alloc(size)]);
+          whole.writeUInt16BE(whole.length - 2, 0);
+          socket.write(whole.subarray(0, size / 2));
+          setTimeout(() => socket.write(whole.subarray(size / 2)), 20);
+        });
+      });
+      const { up } = upstream(t, 'tcp', portOf(made));
+      const asked = new NotingExchange();
+      asked.query = ask('a.example.', 79);
+      await new Promise<void>((resolve) => {
+        asked.done = resolve;
+        up.start(asked, 2000, systemClock.now());
+      });
+      assert.equal(asked.bytes?.length, 0);
+    });
 
   test('few queries at the same time have connections of their own, many share', async (t) => {
     const listener = tcpListener(listenerParts(answerOne));

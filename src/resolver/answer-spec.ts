@@ -4,14 +4,14 @@
  */
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
-import type { Protocol, Query } from './network.ts';
+import type { Protocol, QueryToSend } from './network.ts';
 import {
   nameBytes,
   optBytes,
   questionBytes,
   recordBytes,
   type Rcode,
-  type Reply,
+  type ClientReply,
   type ReplyRecord,
 } from './reply.ts';
 import { isSendable } from './search-list.ts';
@@ -152,7 +152,11 @@ function integer(value: string | undefined, most: number, word: string, where: s
 }
 
 /** The reply of a server that follows the spec; null = it stays silent. */
-export function answerBySpec(spec: AnswerSpec, asked: Query, protocol: Protocol): Reply | null {
+export function answerBySpec(
+  spec: AnswerSpec,
+  asked: QueryToSend,
+  protocol: Protocol,
+): ClientReply | null {
   if (spec.drop) return null;
   const query = spec.question === null ? asked : { ...asked, name: spec.question };
   const name = spec.lowerQuestion ? query.name.toLowerCase() : query.name;
@@ -198,7 +202,7 @@ export function answerBySpec(spec: AnswerSpec, asked: Query, protocol: Protocol)
   };
 }
 
-function recordsBySpec(spec: AnswerSpec, query: Query): ReplyRecord[] {
+function recordsBySpec(spec: AnswerSpec, query: QueryToSend): ReplyRecord[] {
   const spelled = (name: string): string => (spec.lowerOwners ? name.toLowerCase() : name);
   const owner = spelled(spec.cname ?? query.name);
   const wanted = query.type === 'A' ? 4 : query.type === 'AAAA' ? 16 : 0;
@@ -220,7 +224,7 @@ function generated(index: number, bytes: number): string {
   return `10.97.${index >> 8}.${index & 255}`;
 }
 
-function sizeOf(records: readonly ReplyRecord[], spec: AnswerSpec, query: Query): number {
+function sizeOf(records: readonly ReplyRecord[], spec: AnswerSpec, query: QueryToSend): number {
   let size = 0;
   let targetWritten = false;
   for (const record of records) {
@@ -239,7 +243,7 @@ function fit(
   records: readonly ReplyRecord[],
   room: number,
   spec: AnswerSpec,
-  query: Query,
+  query: QueryToSend,
 ): ReplyRecord[] {
   const taken: ReplyRecord[] = [];
   for (const record of records) {

@@ -3,12 +3,23 @@ import { describe, test } from 'node:test';
 import { Problem } from '../base/problem.ts';
 import { answerBySpec, parseAnswerSpec } from './answer-spec.ts';
 import { nextAnswer, parseAnswers } from './answers-file.ts';
-import type { Query } from './network.ts';
+import type { QueryToSend } from './network.ts';
 import { labelOf } from './reply.ts';
 
-const query: Query = { id: 7, name: 'WWW.example.com.', type: 'A', edns: null, ad: false, why: '' };
+const query: QueryToSend = {
+  id: 7,
+  name: 'WWW.example.com.',
+  type: 'A',
+  edns: null,
+  ad: false,
+  why: '',
+};
 
-function answer(words: string, changes: Partial<Query> = {}, protocol: 'udp' | 'tcp' = 'udp') {
+function answer(
+  words: string,
+  changes: Partial<QueryToSend> = {},
+  protocol: 'udp' | 'tcp' = 'udp',
+) {
   return answerBySpec(parseAnswerSpec(words, 'test'), { ...query, ...changes }, protocol);
 }
 

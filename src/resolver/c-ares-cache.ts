@@ -1,12 +1,12 @@
 /** The answers that c-ares keeps since 1.31, negative ones too. */
 import type { Clock } from '../base/clock.ts';
-import type { Reply } from './reply.ts';
+import type { ClientReply } from './reply.ts';
 
 /** Seconds that an answer is kept at most. */
 const longestTtl = 3600;
 
 interface Kept {
-  readonly reply: Reply;
+  readonly reply: ClientReply;
   /** Of the cache's clock, milliseconds. */
   readonly until: number;
 }
@@ -21,13 +21,13 @@ export class CaresCache {
   }
 
   /** The reply to a question that is still good; null: there is none. */
-  get(name: string, type: string): Reply | null {
+  get(name: string, type: string): ClientReply | null {
     const kept = this.#kept.get(keyOf(name, type));
     return kept !== undefined && kept.until > this.#clock.now() ? kept.reply : null;
   }
 
   /** Keeps a reply, unless it is truncated or says that it is good for no time. */
-  put(reply: Reply): void {
+  put(reply: ClientReply): void {
     if (reply.truncated) return;
     const ttls = reply.answer.map((record) => record.ttl);
     if (reply.negativeTtl !== null) ttls.push(reply.negativeTtl);

@@ -21,8 +21,8 @@ import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import { CaresServers, type CaresServer } from './c-ares-servers.ts';
 import { TimeoutTimer } from './c-ares-timer.ts';
-import { isReplyTo, type Arrival, type Query, type Socket } from './network.ts';
-import { isServerError, type Reply } from './reply.ts';
+import { isReplyTo, type Arrival, type QueryToSend, type Socket } from './network.ts';
+import { isServerError, type ClientReply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
@@ -38,7 +38,7 @@ interface Connection {
 }
 
 interface Question {
-  query: Query;
+  query: QueryToSend;
   connection: Connection | null;
   tries: number;
   tcp: boolean;
@@ -255,7 +255,7 @@ export class Channel implements CaresChannel {
     this.#finish(question, { status: statusOf(reply), reply });
   }
 
-  #retry(question: Question, status: CaresStatus, reply: Reply | null): void {
+  #retry(question: Question, status: CaresStatus, reply: ClientReply | null): void {
     this.#detach(question);
     // A closed port is one more silence to some releases.
     const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;

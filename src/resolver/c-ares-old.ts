@@ -17,7 +17,7 @@ import {
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import { TimeoutTimer } from './c-ares-timer.ts';
-import { isReplyTo, type Arrival, type Query, type Socket } from './network.ts';
+import { isReplyTo, type Arrival, type QueryToSend, type Socket } from './network.ts';
 import { isServerError } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
@@ -33,7 +33,7 @@ interface Server {
 }
 
 interface Question {
-  readonly query: Query;
+  readonly query: QueryToSend;
   readonly skip: Set<number>;
   readonly sentOn: Map<number, number>;
   server: number;

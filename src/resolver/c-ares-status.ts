@@ -1,8 +1,8 @@
 /** How a query of c-ares ends, and what its two ways of sending have in common. */
 import { failed, found, newId, type Found, type ModelContext } from './client.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
-import type { Query } from './network.ts';
-import { hasCname, sameName, type Reply } from './reply.ts';
+import type { QueryToSend } from './network.ts';
+import { hasCname, sameName, type ClientReply } from './reply.ts';
 
 /** Why a query ended. */
 export type CaresStatus =
@@ -40,7 +40,7 @@ const errors: Readonly<
 /** What ends a query: its status, and the reply if there is one. */
 export interface Ended {
   readonly status: CaresStatus;
-  readonly reply: Reply | null;
+  readonly reply: ClientReply | null;
 }
 
 /** One question under way, and how to end its repetitions. */
@@ -83,9 +83,9 @@ export interface CaresChannel {
 /** A query as c-ares makes it; its id is that of none under way. */
 export function caresQuery(
   { random }: ModelContext,
-  open: Iterable<{ readonly query: Query }>,
-  question: Pick<Query, 'name' | 'type' | 'why'>,
-): Query {
+  open: Iterable<{ readonly query: QueryToSend }>,
+  question: Pick<QueryToSend, 'name' | 'type' | 'why'>,
+): QueryToSend {
   const taken = new Set(Array.from(open, ({ query }) => query.id));
   return { ...question, id: newId(random, taken), edns: null, ad: false };
 }
@@ -99,7 +99,7 @@ export function caresError(status: CaresStatus): Found {
 }
 
 /** The addresses of a reply that count. */
-export function usableAddresses(reply: Reply, { ordersCnames }: CaresTraits): string[] {
+export function usableAddresses(reply: ClientReply, { ordersCnames }: CaresTraits): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
   for (const record of reply.answer) {
@@ -112,7 +112,7 @@ export function usableAddresses(reply: Reply, { ordersCnames }: CaresTraits): st
 }
 
 /** What a reply means to a query. */
-export function statusOf(reply: Reply): CaresStatus {
+export function statusOf(reply: ClientReply): CaresStatus {
   switch (reply.rcode) {
     case 'NOERROR':
       return reply.answer.length > 0 || hasCname(reply) ? 'SUCCESS' : 'ENODATA';

@@ -2,7 +2,7 @@
  * What every resolver model has in common: what it is given and what it gives back.
  */
 import type { Random } from '../base/random.ts';
-import type { Network } from './network.ts';
+import type { ClientNetwork } from './network.ts';
 import type { Releases } from './releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { presented } from './search-list.ts';
@@ -33,7 +33,7 @@ export interface Settings {
 
 /** What a model works with. */
 export interface ModelContext {
-  readonly network: Network;
+  readonly network: ClientNetwork;
   readonly random: Random;
   readonly trace: Trace;
   readonly settings: Settings;

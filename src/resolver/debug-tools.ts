@@ -14,8 +14,8 @@ import {
 } from './client.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { usualGlibc } from './glibc-releases.ts';
-import type { Query, SentQuery } from './network.ts';
-import { addressesIn, type Reply } from './reply.ts';
+import type { QueryToSend, SentQuery } from './network.ts';
+import { addressesIn, type ClientReply } from './reply.ts';
 import { enoughDots, fewDots, lastAsIs } from './search-reasons.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
@@ -32,7 +32,7 @@ export const nslookup: ClientLine = soleClient('nslookup', {
 const nslookupTimeoutMs = 5000;
 const nslookupAttempts = 3;
 
-type Answered = { readonly reply: Reply; readonly exchange: SentQuery | null };
+type Answered = { readonly reply: ClientReply; readonly exchange: SentQuery | null };
 
 class NslookupSession implements Session {
   readonly #context: ModelContext;
@@ -72,7 +72,7 @@ class NslookupSession implements Session {
   }
 
   /** AAAA for the name that answered, or for what its CNAME points to. */
-  async #second(reply: Reply): Promise<Found> {
+  async #second(reply: ClientReply): Promise<Found> {
     const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
     const why = 'A is answered: nslookup asks AAAA for the same name, or for its CNAME target.';
     const answered = await this.#ask(target ?? reply.name, 'AAAA', why);
@@ -88,7 +88,7 @@ class NslookupSession implements Session {
 
   async #ask(name: string, type: string, why: string): Promise<Answered | null> {
     const { network, random } = this.#context;
-    const query: Query = {
+    const query: QueryToSend = {
       id: newId(random),
       name: absolute(name),
       type,
@@ -117,7 +117,7 @@ class NslookupSession implements Session {
     return failedReply;
   }
 
-  async #tcp(server: string, query: Query): Promise<Answered | null> {
+  async #tcp(server: string, query: QueryToSend): Promise<Answered | null> {
     const { network } = this.#context;
     this.#stream = true;
     const until = network.clock.now() + nslookupTimeoutMs;
@@ -157,7 +157,7 @@ class BusyboxSession implements Session {
     const why = single
       ? 'A single label: all search domains in one burst, never the name as it is.'
       : 'The name has a dot: it is asked as it is, whatever ndots says.';
-    const queries: Query[] = families
+    const queries: QueryToSend[] = families
       .map((family) => (family === 4 ? 'A' : 'AAAA'))
       .flatMap((type) =>
         names.map((one) => ({
@@ -169,7 +169,7 @@ class BusyboxSession implements Session {
           why,
         })),
       );
-    const answers = new Map<Query, Reply>();
+    const answers = new Map<QueryToSend, ClientReply>();
     const socket = network.udp();
     const start = network.clock.now();
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));

@@ -4,8 +4,8 @@
  */
 import type { Timer } from '../base/clock.ts';
 import { absolute, newId, type ModelContext } from './client.ts';
-import { isReplyTo, type Arrival, type Query, type Socket } from './network.ts';
-import { addressesIn, type Reply } from './reply.ts';
+import { isReplyTo, type Arrival, type QueryToSend, type Socket } from './network.ts';
+import { addressesIn, type ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
@@ -24,7 +24,7 @@ export type EvdnsError =
 export type EvdnsResult = readonly string[] | EvdnsError;
 
 /** What is asked, and why: one sentence for a person. */
-export type EvdnsQuestion = Pick<Query, 'name' | 'type' | 'why'>;
+export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;
 /** A failed server is probed with a fixed name after this time, then three times as long, up to an hour. */
@@ -41,7 +41,7 @@ interface Server {
 }
 
 interface Running {
-  readonly query: Query;
+  readonly query: QueryToSend;
   readonly end: (result: EvdnsResult) => void;
   server: Server;
   sent: number;
@@ -88,7 +88,7 @@ export class EvdnsServers {
 
   #start({ name, type, why }: EvdnsQuestion, end: (result: EvdnsResult) => void): Running {
     const { random } = this.#context;
-    const query: Query = {
+    const query: QueryToSend = {
       id: newId(random),
       name: absolute(randomCase(name, () => random.integer(2) === 1)),
       type,
@@ -241,7 +241,7 @@ export class EvdnsServers {
   }
 }
 
-function errorOf(reply: Reply): EvdnsError {
+function errorOf(reply: ClientReply): EvdnsError {
   if (reply.truncated) return 'TRUNCATED';
   if (reply.rcode === 'NOERROR') return 'NODATA';
   return reply.rcode === 'NXDOMAIN' ||

@@ -3,8 +3,8 @@
  * connected socket; a second attempt at every server; after half an answer the slower, serial modes, which the
  * process then keeps; TCP, for both, as soon as one reply is truncated.
  */
-import { isReplyTo, type Fault, type Query, type Socket, type SentQuery } from './network.ts';
-import { isServerError, type Reply } from './reply.ts';
+import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
+import { isServerError, type ClientReply } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 import type { ModelContext } from './client.ts';
@@ -15,8 +15,8 @@ import type { ResolvConf } from './resolv-conf.ts';
 export type Sent =
   | {
       readonly ok: true;
-      readonly first: Reply | null;
-      readonly second: Reply | null;
+      readonly first: ClientReply | null;
+      readonly second: ClientReply | null;
       readonly late: boolean;
     }
   | {
@@ -31,8 +31,8 @@ export type Sent =
 type Attempt =
   | {
       readonly kind: 'answers';
-      readonly first: Reply | null;
-      readonly second: Reply | null;
+      readonly first: ClientReply | null;
+      readonly second: ClientReply | null;
       readonly late: boolean;
     }
   | { readonly kind: 'truncated' }
@@ -66,7 +66,7 @@ export class GlibcTransport {
   }
 
   /** Asks the servers in order until one has answered; `queries` is A, AAAA or both. */
-  async send(queries: readonly Query[]): Promise<Sent> {
+  async send(queries: readonly QueryToSend[]): Promise<Sent> {
     const { servers, attempts, useVc, rotate } = this.#conf;
     const offset = rotate && servers.length > 1 ? this.#turn++ % servers.length : 0;
     let tcp = useVc;
@@ -104,7 +104,7 @@ export class GlibcTransport {
     return Math.max(1, share) * 1000;
   }
 
-  async #udp(queries: readonly Query[], index: number): Promise<Attempt> {
+  async #udp(queries: readonly QueryToSend[], index: number): Promise<Attempt> {
     const { clock } = this.#context.network;
     const server = this.#conf.servers[index] ?? '';
     const pair = queries.length === 2;
@@ -202,7 +202,7 @@ export class GlibcTransport {
     }
   }
 
-  async #tcp(queries: readonly Query[], index: number, again = false): Promise<Attempt> {
+  async #tcp(queries: readonly QueryToSend[], index: number, again = false): Promise<Attempt> {
     const server = this.#conf.servers[index] ?? '';
     const connection = await this.#context.network.tcp(server, Infinity);
     if (typeof connection === 'string') return { kind: 'next', fault: connection };
@@ -211,7 +211,7 @@ export class GlibcTransport {
         const sent = connection.send(query, server);
         if (typeof sent === 'string') return { kind: 'next', fault: sent };
       }
-      const replies: Reply[] = [];
+      const replies: ClientReply[] = [];
       while (replies.length < queries.length) {
         const arrival = await connection.wait(Infinity);
         if (arrival === null) return nothing;
@@ -260,16 +260,16 @@ export class GlibcTransport {
 
 /** One round of questions: which are out, which are settled. */
 class Round {
-  readonly #queries: readonly Query[];
-  readonly #settled = new Set<Query>();
+  readonly #queries: readonly QueryToSend[];
+  readonly #settled = new Set<QueryToSend>();
   #sent = 0;
   /** The reply that settled the first question, null while none or if it was an error. */
-  first: Reply | null = null;
+  first: ClientReply | null = null;
   /** The same of the second. */
-  second: Reply | null = null;
+  second: ClientReply | null = null;
   firstFrom: SentQuery | null = null;
 
-  constructor(queries: readonly Query[]) {
+  constructor(queries: readonly QueryToSend[]) {
     this.#queries = queries;
   }
 
@@ -291,13 +291,13 @@ class Round {
     return true;
   }
 
-  awaits(reply: Reply): boolean {
+  awaits(reply: ClientReply): boolean {
     const query = this.#find(reply);
     return query !== undefined && !this.#settled.has(query);
   }
 
   /** Settles a question; `usable` = null if the reply was an error. */
-  close(reply: Reply, usable: Reply | null, exchange: SentQuery | null): void {
+  close(reply: ClientReply, usable: ClientReply | null, exchange: SentQuery | null): void {
     const query = this.#find(reply);
     if (query === undefined) return;
     if (this.#settled.size === 0) {
@@ -307,13 +307,13 @@ class Round {
     this.#settled.add(query);
   }
 
-  #find(reply: Reply): Query | undefined {
+  #find(reply: ClientReply): QueryToSend | undefined {
     return this.#queries.find((query) => isReplyTo(reply, query));
   }
 }
 
 /** NOERROR without any record, neither authoritative nor from a recursive server: taken for a lame referral. */
-function isLame(reply: Reply): boolean {
+function isLame(reply: ClientReply): boolean {
   return (
     reply.rcode === 'NOERROR' &&
     reply.answer.length === 0 &&
@@ -326,7 +326,7 @@ function isLame(reply: Reply): boolean {
 const lameText =
   'Empty, without AA and RA: glibc takes the server for one that knows nothing of the name and tries again elsewhere.';
 
-function errorText(reply: Reply): string {
+function errorText(reply: ClientReply): string {
   return `${reply.rcode}: of no use. glibc waits for the other family, then tries the next attempt or server. ${cite('glibc-retry')}`;
 }
 

@@ -3,7 +3,7 @@ import { parseAddress } from '../base/ip.ts';
 import { failed, type Found } from './client.ts';
 import type { Sent } from './glibc-send.ts';
 import type { Status } from './nsswitch.ts';
-import { addressesIn, hasCname, sameName, type Reply } from './reply.ts';
+import { addressesIn, hasCname, sameName, type ClientReply } from './reply.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
 
@@ -19,7 +19,7 @@ export interface Verdict {
 
 /** What the queries for one name came to. */
 export type Walked =
-  | { readonly ok: true; readonly replies: readonly Reply[]; readonly late: boolean }
+  | { readonly ok: true; readonly replies: readonly ClientReply[]; readonly late: boolean }
   | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
 
 /** How getaddrinfo says it, and gai_strerror words it. */
@@ -93,7 +93,7 @@ export function success(addresses: readonly string[]): Verdict {
 }
 
 /** Addresses of one reply: each must belong to the name that the CNAMEs so far have led to. */
-function usableAddresses(reply: Reply): string[] {
+function usableAddresses(reply: ClientReply): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
   for (const record of reply.answer) {

@@ -39,9 +39,9 @@ import {
 } from './glibc-verdict.ts';
 import { entriesFor, hostAlias, readHosts, type HostsEntry } from './hosts.ts';
 import { familyOf, myHostname, withoutZone } from './myhostname.ts';
-import type { Query } from './network.ts';
+import type { QueryToSend } from './network.ts';
 import { readHostsLine, type Service } from './nsswitch.ts';
-import type { Reply } from './reply.ts';
+import type { ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
@@ -300,7 +300,7 @@ export class GlibcSession implements Session {
       return { ok: false, herrno: 'NO_RECOVERY', errno: '' };
     }
     const taken = new Set<number>();
-    const queries: Query[] = types.map((type) => {
+    const queries: QueryToSend[] = types.map((type) => {
       const id = newId(this.#context.random, taken);
       taken.add(id);
       const stand = this.#conf.noAaaa && type === 'AAAA';
@@ -330,7 +330,7 @@ export class GlibcSession implements Session {
 }
 
 /** With no-aaaa a reply to the A that stands for AAAA counts without its records. */
-function withoutAnswer(reply: Reply | null): Reply | null {
+function withoutAnswer(reply: ClientReply | null): ClientReply | null {
   return reply === null ? null : { ...reply, answer: [] };
 }
 

@@ -32,8 +32,8 @@ import { GlibcSession } from './glibc.ts';
 import { usualGlibc } from './glibc-releases.ts';
 import { readHosts } from './hosts.ts';
 import { familyOf, withoutZone } from './myhostname.ts';
-import type { Arrival, Query, Socket, SentQuery } from './network.ts';
-import { hasCname, questionBytes, recordBytes, sameName, type Reply } from './reply.ts';
+import type { Arrival, QueryToSend, Socket, SentQuery } from './network.ts';
+import { hasCname, questionBytes, recordBytes, sameName, type ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
@@ -44,7 +44,7 @@ import { note } from './trace.ts';
 const maxPacket = 1232;
 
 type Tried =
-  | { readonly reply: Reply; readonly exchange: SentQuery | null }
+  | { readonly reply: ClientReply; readonly exchange: SentQuery | null }
   | { readonly error: GoError };
 
 /** The model of net.Resolver. */
@@ -243,7 +243,7 @@ class GoSession implements Session {
     return { error: lastError };
   }
 
-  #headerError(reply: Reply): GoError | null {
+  #headerError(reply: ClientReply): GoError | null {
     const lame =
       reply.rcode === 'NOERROR' &&
       !reply.authoritative &&
@@ -266,7 +266,7 @@ class GoSession implements Session {
     const where = printHostPort(server, network.serverPort);
     const noEdns =
       this.#traits.ednsSetting && /(^|,)netedns0=0(,|$)/.test(settings.env['GODEBUG'] ?? '');
-    const query: Query = {
+    const query: QueryToSend = {
       id: newId(random),
       name: absolute(name),
       type,
@@ -320,7 +320,7 @@ class GoSession implements Session {
 }
 
 /** The next arrival that is no reply to another question. */
-async function waitFor(socket: Socket, query: Query, until: number): Promise<Arrival | null> {
+async function waitFor(socket: Socket, query: QueryToSend, until: number): Promise<Arrival | null> {
   for (;;) {
     const arrival = await socket.wait(until);
     if (arrival?.kind !== 'reply' || sameName(arrival.reply.name, query.name)) return arrival;
@@ -328,7 +328,7 @@ async function waitFor(socket: Socket, query: Query, until: number): Promise<Arr
 }
 
 /** What a buffer of 1232 bytes holds of a longer datagram: the records that are whole. */
-function received(reply: Reply): Reply {
+function received(reply: ClientReply): ClientReply {
   if (reply.size <= maxPacket) return reply;
   let at = questionBytes(reply.name);
   const answer = reply.answer.filter((record) => {

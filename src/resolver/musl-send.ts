@@ -4,8 +4,8 @@
  * a truncated answer is fetched over TCP.
  */
 import { parseAddress, printAddress } from '../base/ip.ts';
-import { recordBytes, questionBytes, type Reply } from './reply.ts';
-import { waitForAny, type Query, type Socket, type SentQuery } from './network.ts';
+import { recordBytes, questionBytes, type ClientReply } from './reply.ts';
+import { waitForAny, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import type { ModelContext } from './client.ts';
 import type { MuslTraits } from './musl-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
@@ -14,7 +14,7 @@ import { note } from './trace.ts';
 
 /** The answer that counts for one question. */
 export interface MuslAnswer {
-  readonly reply: Reply;
+  readonly reply: ClientReply;
   readonly exchange: SentQuery | null;
 }
 
@@ -22,7 +22,7 @@ export interface MuslAnswer {
 export class MuslExchange {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
-  readonly #queries: readonly Query[];
+  readonly #queries: readonly QueryToSend[];
   readonly #traits: MuslTraits;
   readonly #answers: (MuslAnswer | null)[];
   /** Connections of truncated answers, by question. */
@@ -34,7 +34,7 @@ export class MuslExchange {
   constructor(
     context: ModelContext,
     conf: ResolvConf,
-    queries: readonly Query[],
+    queries: readonly QueryToSend[],
     traits: MuslTraits,
   ) {
     this.#context = context;
@@ -91,7 +91,7 @@ export class MuslExchange {
 
   async #readUdp(socket: Socket): Promise<void> {
     // The program does not wait for a connection while other replies are there.
-    const truncated = new Map<number, { readonly query: Query; readonly server: string }>();
+    const truncated = new Map<number, { readonly query: QueryToSend; readonly server: string }>();
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       // ICMP errors are not noticed: the socket is not connected.
       if (arrival.kind === 'fault') continue;
@@ -139,7 +139,7 @@ export class MuslExchange {
     );
   }
 
-  async #startTcp(index: number, query: Query, server: string): Promise<void> {
+  async #startTcp(index: number, query: QueryToSend, server: string): Promise<void> {
     const stream = await this.#context.network.tcp(server, Infinity);
     if (typeof stream === 'string') {
       this.#context.trace.step(`TCP to ${server} is refused: musl stops waiting`);
@@ -169,7 +169,7 @@ export class MuslExchange {
   }
 
   /** What is read of a reply: the records that lie in the buffer, if there are not too many. */
-  #received(reply: Reply, index: number): Reply {
+  #received(reply: ClientReply, index: number): ClientReply {
     const { buffer, mostRecords, tcp } = this.#traits;
     // Its way over the question stops at the first byte beyond ASCII, and so the records are not found.
     if (/\\(1[3-9]|12[89]|2)/.test(reply.name)) return { ...reply, answer: [] };
@@ -186,7 +186,7 @@ export class MuslExchange {
 }
 
 /** The records that lie wholly in the buffer. */
-function whole(reply: Reply, buffer: number): Reply {
+function whole(reply: ClientReply, buffer: number): ClientReply {
   let at = questionBytes(reply.name);
   const answer = reply.answer.filter((record) => {
     at += recordBytes(record, true);
@@ -199,7 +199,7 @@ function whole(reply: Reply, buffer: number): Reply {
  * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin inside it. It looks
  * at the length of a record too loosely, so the last address may end with bytes that are not its own.
  */
-function cut(reply: Reply, buffer: number, neighbour: readonly number[]): Reply {
+function cut(reply: ClientReply, buffer: number, neighbour: readonly number[]): ClientReply {
   let at = questionBytes(reply.name);
   const kept = [];
   for (const record of reply.answer) {

@@ -24,8 +24,8 @@ import { readMuslConf } from './musl-conf.ts';
 import { muslReleases, type MuslTraits } from './musl-releases.ts';
 import { familyOf, withoutZone } from './myhostname.ts';
 import { MuslExchange } from './musl-send.ts';
-import type { Query } from './network.ts';
-import type { Reply } from './reply.ts';
+import type { QueryToSend } from './network.ts';
+import type { ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { isSendable } from './search-list.ts';
@@ -200,7 +200,7 @@ class MuslSession implements Session {
     return this.#errors.NODATA;
   }
 
-  #queries(name: string, families: readonly Family[], why: string): Query[] {
+  #queries(name: string, families: readonly Family[], why: string): QueryToSend[] {
     const first = newId(this.#context.random);
     return families.map((family, index) => ({
       // Ids come from the clock: the second is the first plus the nanoseconds in between.
@@ -213,7 +213,7 @@ class MuslSession implements Session {
     }));
   }
 
-  #addresses(replies: readonly Reply[]): string[] {
+  #addresses(replies: readonly ClientReply[]): string[] {
     const { anyType } = this.#traits;
     const ordered = anyType ? replies : [...replies].reverse();
     return ordered

@@ -3,7 +3,7 @@
  * from a script, in virtual time) and the live one in cli/, with real sockets. Nothing here knows a resolver.
  */
 import type { Clock } from '../base/clock.ts';
-import { sameName, type Reply } from './reply.ts';
+import { sameName, type ClientReply } from './reply.ts';
 
 /** What a query travels by. */
 export type Protocol = 'udp' | 'tcp';
@@ -15,7 +15,7 @@ export interface Edns {
 }
 
 /** One query as a model wants it sent. */
-export interface Query {
+export interface QueryToSend {
   readonly id: number;
   /** Absolute, in the client's own spelling. */
   readonly name: string;
@@ -30,7 +30,7 @@ export interface Query {
 }
 
 /** Whether a reply is to this query: its id, its type, its name in whatever case. */
-export function isReplyTo(reply: Reply, query: Query): boolean {
+export function isReplyTo(reply: ClientReply, query: QueryToSend): boolean {
   return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
@@ -59,7 +59,7 @@ export interface SentQuery {
   /** `DROP` = no answer ever came, `CLOSED` = nobody listens on the port. */
   answer: string;
   answeredAtMs: number | null;
-  reply: Reply | null;
+  reply: ClientReply | null;
   /** What the client did with the answer: sentences. */
   outcome: string;
   /** Which lookup of the run it belongs to, from 0. */
@@ -79,7 +79,7 @@ export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' 
 export type Arrival =
   | {
       readonly kind: 'reply';
-      readonly reply: Reply;
+      readonly reply: ClientReply;
       readonly server: string;
       readonly exchange: SentQuery | null;
     }
@@ -97,7 +97,7 @@ export interface Socket {
    */
   connect(server: string, allErrors?: boolean): Fault | null;
   /** Sends; a string is a fault that the kernel had pending or found at once, and then nothing has left. */
-  send(query: Query, server: string): SentQuery | Fault;
+  send(query: QueryToSend, server: string): SentQuery | Fault;
   /** What has arrived already, oldest first; null = nothing. */
   take(): Arrival | null;
   /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end). */
@@ -108,7 +108,7 @@ export interface Socket {
 }
 
 /** Where a model opens its sockets. */
-export interface Network {
+export interface ClientNetwork {
   readonly clock: Clock;
   /** The port of all servers. */
   readonly serverPort: number;

@@ -1,6 +1,6 @@
 /** A resolver model's query as bytes, and a server's bytes as the reply that models understand. */
-import type { Query } from './network.ts';
-import type { Rcode, Reply, ReplyRecord } from './reply.ts';
+import type { QueryToSend } from './network.ts';
+import type { Rcode, ClientReply, ReplyRecord } from './reply.ts';
 import { FLAG, OPTION, rcodeName, typeName, typeNumber } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
@@ -9,7 +9,7 @@ import { printData } from '../wire/print.ts';
 const clientCookie = Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1);
 
 /** The message that the client would send: RD set, one question. */
-export function queryBytes(query: Query): Uint8Array {
+export function queryBytes(query: QueryToSend): Uint8Array {
   const cookie = { code: OPTION.COOKIE, data: clientCookie };
   return writeMessage({
     id: query.id,
@@ -32,7 +32,7 @@ export function queryBytes(query: Query): Uint8Array {
 }
 
 /** Throws if the bytes are no reply with a question. */
-export function readReply(bytes: Uint8Array): Reply {
+export function readReply(bytes: Uint8Array): ClientReply {
   const message = readMessage(bytes);
   const [question] = message.question;
   if (question === undefined) throw new Error('a reply without a question');

@@ -1,10 +1,10 @@
 /** A scripted reply as bytes. */
-import type { Reply } from './reply.ts';
+import type { ClientReply } from './reply.ts';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../wire/iana.ts';
 import { writeMessage } from '../wire/message.ts';
 
 /** The message of a reply that came from a script: what the script leaves open is made up. */
-export function replyBytes(reply: Reply): Uint8Array {
+export function replyBytes(reply: ClientReply): Uint8Array {
   const flags =
     FLAG.QR |
     FLAG.RD |

@@ -26,7 +26,7 @@ export interface ReplyRecord {
 }
 
 /** A reply, as far as clients look at it. */
-export interface Reply {
+export interface ClientReply {
   readonly id: number;
   readonly name: string;
   readonly type: string;
@@ -48,22 +48,22 @@ export interface Reply {
 }
 
 /** The addresses of the asked family, in the order of the message. */
-export function addressesIn(reply: Reply): string[] {
+export function addressesIn(reply: ClientReply): string[] {
   return reply.answer.filter((record) => record.type === reply.type).map((record) => record.data);
 }
 
 /** Whether the answer holds an alias. */
-export function hasCname(reply: Reply): boolean {
+export function hasCname(reply: ClientReply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
 /** Whether the server says that it cannot answer, whoever asks: for most clients the next server's turn. */
-export function isServerError({ rcode }: Reply): boolean {
+export function isServerError({ rcode }: ClientReply): boolean {
   return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
 }
 
 /** One or two words for the answer: `NXDOMAIN`, `NODATA`, `2 rr`, `1 rr cname`, `TC`. */
-export function labelOf(reply: Reply): string {
+export function labelOf(reply: ClientReply): string {
   if (reply.label !== undefined) return reply.label;
   if (reply.truncated && reply.answer.length === 0) return 'TC';
   if (reply.rcode !== 'NOERROR') return hasCname(reply) ? `${reply.rcode} cname` : reply.rcode;

@@ -12,8 +12,14 @@ import { readGlibcConf } from './glibc-conf.ts';
 import { glibcReleases } from './glibc-releases.ts';
 import { entriesFor, readHosts } from './hosts.ts';
 import { familyOf, myHostname } from './myhostname.ts';
-import type { Arrival, Fault, Network, Query, Socket, SentQuery } from './network.ts';
-import { optBytes, questionBytes, recordBytes, type Reply, type ReplyRecord } from './reply.ts';
+import type { Arrival, Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
+import {
+  optBytes,
+  questionBytes,
+  recordBytes,
+  type ClientReply,
+  type ReplyRecord,
+} from './reply.ts';
 
 const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
@@ -42,12 +48,12 @@ export const resolved: ClientLine = soleClient('resolved', {
   },
 });
 
-class StubNetwork implements Network {
+class StubNetwork implements ClientNetwork {
   readonly clock: Clock;
   readonly serverPort = 53;
   readonly #context: ModelContext;
   readonly #servers: readonly string[];
-  readonly #cache = new Map<string, { readonly reply: Reply; readonly until: number }>();
+  readonly #cache = new Map<string, { readonly reply: ClientReply; readonly until: number }>();
   #current = 0;
 
   constructor(context: ModelContext) {
@@ -65,7 +71,7 @@ class StubNetwork implements Network {
   }
 
   /** null = the client gets no answer, as the stub got none. */
-  async #answer(query: Query): Promise<Reply | null> {
+  async #answer(query: QueryToSend): Promise<ClientReply | null> {
     const local = this.#local(query);
     if (local !== null) return local;
     const key = `${query.name.toLowerCase()} ${query.type}`;
@@ -84,7 +90,7 @@ class StubNetwork implements Network {
     return { ...reply, id: query.id };
   }
 
-  #local(query: Query): Reply | null {
+  #local(query: QueryToSend): ClientReply | null {
     const { settings } = this.#context;
     const bare = query.name.replace(/\.$/, '');
     const family = query.type === 'A' ? 4 : query.type === 'AAAA' ? 6 : null;
@@ -101,7 +107,7 @@ class StubNetwork implements Network {
     return bare.includes('.') ? null : made(query, [], 'SERVFAIL');
   }
 
-  async #upstream(query: Query): Promise<Reply | null> {
+  async #upstream(query: QueryToSend): Promise<ClientReply | null> {
     const { network, random } = this.#context;
     for (let attempt = 0; attempt < upstreamAttempts; attempt++) {
       const server = this.#servers[this.#current % this.#servers.length] ?? '';
@@ -133,7 +139,11 @@ class StubNetwork implements Network {
   }
 }
 
-function made(query: Query, addresses: readonly string[], rcode: 'NOERROR' | 'SERVFAIL'): Reply {
+function made(
+  query: QueryToSend,
+  addresses: readonly string[],
+  rcode: 'NOERROR' | 'SERVFAIL',
+): ClientReply {
   const answer: ReplyRecord[] = addresses.map((data) => ({
     name: query.name,
     type: query.type,
@@ -164,13 +174,13 @@ class StubSocket implements Socket {
   readonly protocol;
   port = 0;
   readonly #context: ModelContext;
-  readonly #ask: (query: Query) => Promise<Reply | null>;
+  readonly #ask: (query: QueryToSend) => Promise<ClientReply | null>;
   readonly #arrivals: ArrivalQueue;
   #closed = false;
 
   constructor(
     context: ModelContext,
-    ask: (query: Query) => Promise<Reply | null>,
+    ask: (query: QueryToSend) => Promise<ClientReply | null>,
     protocol: 'udp' | 'tcp' = 'udp',
   ) {
     this.protocol = protocol;
@@ -183,7 +193,7 @@ class StubSocket implements Socket {
     return null;
   }
 
-  send(query: Query, server: string): SentQuery {
+  send(query: QueryToSend, server: string): SentQuery {
     const { trace } = this.#context;
     if (this.port === 0) this.port = trace.nextPort();
     const exchange = trace.begin(query, server, this.protocol, this.port);

@@ -8,7 +8,7 @@ import type { Random } from '../base/random.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import type { Script } from './answers-file.ts';
 import type { Client, Family, Found, Settings } from './client.ts';
-import type { Network } from './network.ts';
+import type { ClientNetwork } from './network.ts';
 import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
@@ -46,7 +46,7 @@ export interface LookupRun {
 /** Runs on any network; `clock` is the network's. */
 export async function runLookup(
   plan: LookupPlan,
-  network: (trace: Trace) => Network,
+  network: (trace: Trace) => ClientNetwork,
   clock: Clock,
   random: Random,
   live: boolean,

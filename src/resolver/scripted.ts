@@ -6,8 +6,16 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
 import { ArrivalQueue } from './arrival-queue.ts';
-import type { Arrival, Fault, Network, Protocol, Query, Socket, SentQuery } from './network.ts';
-import { labelOf, type Reply } from './reply.ts';
+import type {
+  Arrival,
+  Fault,
+  ClientNetwork,
+  Protocol,
+  QueryToSend,
+  Socket,
+  SentQuery,
+} from './network.ts';
+import { labelOf, type ClientReply } from './reply.ts';
 import type { Trace } from './trace.ts';
 
 /** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
@@ -21,11 +29,11 @@ const raceMs = 10;
 
 /** Something that answers in place of the script; null = it stays silent. */
 export interface Answering {
-  answer(query: Query, protocol: Protocol): Promise<Reply | null>;
+  answer(query: QueryToSend, protocol: Protocol): Promise<ClientReply | null>;
 }
 
 /** The network of a planned trace. */
-export class ScriptedNetwork implements Network {
+export class ScriptedNetwork implements ClientNetwork {
   readonly clock: Clock;
   readonly serverPort = 53;
   readonly #script: Script;
@@ -80,7 +88,7 @@ export class ScriptedNetwork implements Network {
   }
 
   /** Puts a query on the wire and arranges for what comes back. */
-  deliver(socket: ScriptedSocket, query: Query, server: string): SentQuery {
+  deliver(socket: ScriptedSocket, query: QueryToSend, server: string): SentQuery {
     const exchange = this.#trace.begin(query, server, socket.protocol, socket.port);
     if (socket.protocol === 'udp' && this.#script.closed.has(server)) {
       exchange.answer = 'CLOSED';
@@ -120,7 +128,7 @@ export class ScriptedNetwork implements Network {
   async #relay(
     by: Answering,
     socket: ScriptedSocket,
-    query: Query,
+    query: QueryToSend,
     server: string,
     exchange: SentQuery,
   ): Promise<void> {
@@ -159,7 +167,7 @@ class ScriptedSocket implements Socket {
     return fault;
   }
 
-  send(query: Query, server: string): SentQuery | Fault {
+  send(query: QueryToSend, server: string): SentQuery | Fault {
     const fault = this.#arrivals.takeFault() ?? this.#network.route(server);
     if (fault !== null) return fault;
     if (this.port === 0) this.port = this.#network.nextPort();
@@ -169,7 +177,7 @@ class ScriptedSocket implements Socket {
   }
 
   /** Whether this port asked something else lately. */
-  asked(query: Query, now: number): boolean {
+  asked(query: QueryToSend, now: number): boolean {
     const key = `${query.name} ${query.type}`;
     return this.#asked.some((other) => other.key !== key && now - other.at <= raceMs);
   }

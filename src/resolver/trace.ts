@@ -3,8 +3,8 @@
  * and the steps that sent nothing (hosts file, nsswitch, caches).
  */
 import type { Clock } from '../base/clock.ts';
-import type { Protocol, Query, SentQuery } from './network.ts';
-import { labelOf, type Reply } from './reply.ts';
+import type { Protocol, QueryToSend, SentQuery } from './network.ts';
+import { labelOf, type ClientReply } from './reply.ts';
 
 /** A step of the client that put nothing on the wire. */
 export interface Step {
@@ -18,11 +18,15 @@ export interface Step {
 /** Queries of a plan within this time were sent together. */
 const togetherMs = 1;
 
-/** Whether the one query left with the other: at one time of a plan, or really in one go. */
+/** Whether the one query left with the other: at one time of a plan, or really in one go. What left after a reply waited for it. */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
-  return one.turn === null
-    ? Math.abs(one.atMs - other.atMs) <= togetherMs
-    : one.turn === other.turn;
+  const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
+  const waited =
+    later.atMs > earlier.atMs &&
+    earlier.answeredAtMs !== null &&
+    later.atMs >= earlier.answeredAtMs;
+  if (waited) return false;
+  return one.turn === null ? later.atMs - earlier.atMs <= togetherMs : one.turn === other.turn;
 }
 
 const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
@@ -54,7 +58,7 @@ export class Trace {
 
   /** @param real ports and turn, where something is really sent */
   begin(
-    query: Query,
+    query: QueryToSend,
     server: string,
     protocol: Protocol,
     port: number,
@@ -89,7 +93,7 @@ export class Trace {
     return exchange;
   }
 
-  answered(exchange: SentQuery, reply: Reply): void {
+  answered(exchange: SentQuery, reply: ClientReply): void {
     exchange.answer = labelOf(reply);
     exchange.answeredAtMs = this.nowMs;
     exchange.reply = reply;

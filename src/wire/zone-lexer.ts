@@ -89,6 +89,8 @@ export class ZoneLexer {
         opened = null;
         this.#at++;
       } else {
+        if (words.length >= WORDS_MAX)
+          throw zoneProblem(`a line has at most ${WORDS_MAX} words`, this.#place());
         words.push(this.#word());
       }
     }
@@ -121,13 +123,18 @@ export class ZoneLexer {
     const begin = this.#place();
     let text = '';
     for (this.#at++; ; this.#at++) {
+      within.lastIndex = this.#at;
+      within.test(this.#text);
+      const run = this.#text.slice(this.#at, within.lastIndex);
+      text = text === '' ? run : text + run;
+      this.#at = within.lastIndex;
       const char = this.#text[this.#at];
       if (char === undefined || char === '\n') throw zoneProblem('quote is never closed', begin);
       if (char === '"') {
         this.#at++;
         return text;
       }
-      text += char === '\\' ? this.#escape() : char;
+      text += this.#escape();
     }
   }
 
@@ -152,8 +159,13 @@ export class ZoneLexer {
   }
 }
 
+/** More words than the data of any record can have. */
+const WORDS_MAX = 65_536;
+
 /** Characters of a word that mean themselves, as many as there are. */
 const plain = /[^ \t\r\n;()"\\]+/y;
+/** The same between quotes, or none. */
+const within = /[^"\n\\]*/y;
 
 function isBlank(char: string): boolean {
   return char === ' ' || char === '\t' || char === '\r';

@@ -306,3 +306,21 @@ function checkZone(t: TestContext, text: string): string | null {
     rmSync(folder, { recursive: true });
   }
 }
+
+test('a line of a hundred thousand words is a mistake, and no more of it is kept', () => {
+  const problems: string[] = [];
+  const text = `a TXT ( ${'"x" '.repeat(100_000)})\nb A 192.0.2.1\n`;
+  const names = [
+    ...parseZone(text, { file: 'f', ttl: 1, problem: ({ message }) => problems.push(message) }),
+  ].map(({ name }) => name);
+  assert.deepEqual(names, ['b.']);
+  assert.equal(problems.length, 1);
+  assert.match(problems[0]!, /^f:1:\d+: a line has at most 65536 words$/);
+});
+
+test('a quoted string is read in one piece, however long it is', () => {
+  const before = process.cpuUsage();
+  const long = `a TXT "${'x'.repeat(20_000_000)}"\n`;
+  assert.throws(() => [...parseZone(long, { file: 'f', ttl: 1 })], /at most 255 are allowed/);
+  assert.ok(process.cpuUsage(before).user < 500_000);
+});

@@ -18,8 +18,8 @@ import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
 import { NAME_RECORDS_MAX, ZoneBuilder, type Refusal } from './zone-builder.ts';
 
-/** The most bytes that a zone file may have, and each that it includes. */
-const FILE_MAX = 1024 * 1024 * 1024;
+/** The most bytes that a zone file may have, and each that it includes: no text has room for many more. */
+const FILE_MAX = 500 * 1024 * 1024;
 /** Mistakes that are told of one file; more of them are most likely one mistake. */
 const PROBLEMS_MAX = 20;
 /** How long the thread reads a file before it does something else, milliseconds. */

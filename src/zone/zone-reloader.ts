@@ -1,3 +1,4 @@
+import { errorCode } from '../base/error-code.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
@@ -109,9 +110,23 @@ export class ZoneReloader {
       return { problems, missing: null, taken: packed.serial };
     } catch (error) {
       if (error instanceof Problem) return { problems: [error], missing: null, taken: null };
+      // What takes more memory than there is will do so again: only another file is read.
+      if (errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY') {
+        if (stamp !== null) this.#stamps.set(zone, stamp);
+        return { problems: [tooMuch(path)], missing: null, taken: null };
+      }
       return { problems: [], missing: error as Error, taken: null };
     }
   }
+}
+
+function tooMuch(path: string): Problem {
+  return new Problem({
+    code: 'bad-zone',
+    text: `${path}: reading it takes more memory than a thread may have`,
+    place: { file: path, line: 1, column: 1 },
+    hint: 'Some line of it is most likely very long, or its $GENERATE and $INCLUDE make too much.',
+  });
 }
 
 /** Metrics of zones, each by the name of its zone: records and serial of what is served, versions taken, versions refused. */

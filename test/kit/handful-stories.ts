@@ -2,7 +2,7 @@
 import { FLAG } from '../../src/wire/iana.ts';
 import { addressRecord, back, dnsMessage, fragments, udpPacket, type Captured } from './packets.ts';
 import { healthy, play, podResolvConf, type Passing } from './story.ts';
-import { asked, at, ends, inOrder, pods, type Story } from './story-parts.ts';
+import { asked, at, begun, ends, inOrder, pods, type Story } from './story-parts.ts';
 
 const ONSET = 9000;
 
@@ -79,10 +79,6 @@ function noLongOnes(seed: number): Captured[] {
   });
   return inOrder(queries);
 }
-
-/** Of each packet the capture has so many bytes. */
-const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
-  packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
 
 /** Programs with EDNS ask for answers of three sizes. For some seconds those of so many bytes, or more, are lost; then all come again. */
 function narrowLink(seed: number, lostFrom: number): Captured[] {

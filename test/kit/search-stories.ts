@@ -1,6 +1,6 @@
 /** Stories of search domains that fail at times, and are well in between. */
 import { healthy, type Fate, type Passing } from './story.ts';
-import { corpResolvConf, names, played, pods, type Story } from './story-parts.ts';
+import { corpResolvConf, names, played, pods, some, type Story } from './story-parts.ts';
 
 /** Three times, for four seconds each, milliseconds. */
 const isBadTime = (atMs: number): boolean =>
@@ -42,6 +42,27 @@ export const searchStories: readonly Story[] = [
       passing.name.endsWith('.corp.example.') && Math.floor(passing.atMs / 400) % 3 === 0
         ? servfail
         : healthy(passing),
+  ),
+  ...['c-ares', 'glibc', 'go'].flatMap((resolver) => [
+    played(
+      `a search domain says SERVFAIL to two queries of five, and the capture has one client: ${resolver}`,
+      'ND2003',
+      () => searching(resolver, 1, 1),
+      (passing) =>
+        passing.name.endsWith('.corp.example.') && some(passing, 0.4) ? servfail : healthy(passing),
+    ),
+    played(
+      `queries below a search domain get no reply for some seconds, or when they are asked again: ${resolver}`,
+      'ND2003',
+      () => searching(resolver, 2, 1),
+      failsAtTimes({ lost: true }),
+    ),
+  ]),
+  played(
+    'a search domain says SERVFAIL after two seconds, for some seconds, several times',
+    'ND2003',
+    () => searching('glibc', 2, 1),
+    failsAtTimes({ rcode: 2, tookMs: 2000 }),
   ),
   {
     ...played(

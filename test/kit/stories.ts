@@ -19,11 +19,13 @@ import { lateStories } from './late-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { searchStories } from './search-stories.ts';
+import { shortenedStories } from './shortened-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import { standstillStories } from './standstill-stories.ts';
 import {
   asked,
   at,
+  begun,
   corpResolvConf,
   dbTruncated,
   ends,
@@ -121,6 +123,7 @@ export const stories: readonly Story[] = [
   ...sameWayStories,
   ...socketStories,
   ...searchStories,
+  ...shortenedStories,
   ...standstillStories,
   played(
     'S1 conntrack race',
@@ -825,11 +828,11 @@ export const stories: readonly Story[] = [
       return passing.name.endsWith('cluster.local.') ? { rcode: 3 } : healthy(passing);
     },
   ),
-  {
-    name: 'S12 a new service: busy clients ask for it while its absence is cached',
+  ...[0, 90].map((bytes): Story => ({
+    name: `S12 a new service: busy clients ask for it while its absence is cached${bytes === 0 ? '' : ', and the capture has the beginnings of packets'}`,
     code: 'ND8003',
-    packets: (seed) =>
-      play(
+    packets: async (seed) => {
+      const packets = await play(
         pods('glibc', 8, {
           names: ['fresh.shop.svc.cluster.local'],
           lookups: 100,
@@ -841,8 +844,10 @@ export const stories: readonly Story[] = [
           return { rcode: 3, ttl: Math.ceil((8000 - passing.atMs) / 1000), tookMs: 0.3 };
         },
         { seed },
-      ),
-  },
+      );
+      return bytes === 0 ? packets : begun(packets, bytes);
+    },
+  })),
   played(
     'clean: truncated answers are fetched by TCP',
     null,

@@ -164,3 +164,7 @@ export const ends = (client: string, port: number, server = '10.96.0.10'): Ends 
 /** Packets by their times. */
 export const inOrder = (packets: readonly (readonly Captured[])[]): Captured[] =>
   packets.flat().toSorted((one, other) => one.timeMs - other.timeMs);
+
+/** Of each packet the capture has so many bytes. */
+export const begun = (packets: readonly Captured[], bytes: number): Captured[] =>
+  packets.map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));

@@ -6,6 +6,7 @@ import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { Observations } from '../../src/capture/evidence/observations.ts';
 import type { Diagnosis } from '../../src/capture/diagnosis.ts';
+import { cutRemark } from '../../src/capture/exchanges/pairing.ts';
 import { Reading } from '../../src/capture/reading.ts';
 import {
   diagnoseWithParts,
@@ -19,8 +20,8 @@ import { findClient } from '../../src/resolver/clients.ts';
 import type {
   Arrival,
   Fault,
-  Network,
-  Query,
+  ClientNetwork,
+  QueryToSend,
   SentQuery,
   Socket,
 } from '../../src/resolver/network.ts';
@@ -200,12 +201,14 @@ export function look(
   return looks.map(([, seen]) => {
     for (const line of lines) seen.counters.line(line);
     seen.missingFragments = reading.remarks.count('fragments of a packet are missing');
+    seen.cut.messages = reading.remarks.count(cutRemark);
+    seen.cut.of = reading.totals.messages;
     return seen;
   });
 }
 
 /** A socket’s packets, as the network of a story carries them. */
-class StoryNetwork implements Network {
+class StoryNetwork implements ClientNetwork {
   readonly clock: VirtualClock;
   readonly serverPort = 53;
   readonly address: string;
@@ -325,7 +328,7 @@ class StorySocket implements Socket {
     return null;
   }
 
-  send(query: Query, server: string): SentQuery | Fault {
+  send(query: QueryToSend, server: string): SentQuery | Fault {
     const network = this.#network;
     const ends: Ends = { from: network.address, fromPort: this.sourcePort, to: server, toPort: 53 };
     const bytes = queryBytes(query);
@@ -407,7 +410,12 @@ class StorySocket implements Socket {
   }
 }
 
-function sentQuery(query: Query, server: string, socket: StorySocket, atMs: number): SentQuery {
+function sentQuery(
+  query: QueryToSend,
+  server: string,
+  socket: StorySocket,
+  atMs: number,
+): SentQuery {
   return {
     atMs,
     server,
@@ -432,7 +440,7 @@ function sentQuery(query: Query, server: string, socket: StorySocket, atMs: numb
   };
 }
 
-function replyOf({ id, name, type }: Query, fate: Fate): Uint8Array {
+function replyOf({ id, name, type }: QueryToSend, fate: Fate): Uint8Array {
   const { rcode = 0, addresses = [], truncated = false, ttl = 30, cname } = fate;
   const zone = name.endsWith('cluster.local.') ? 'cluster.local.' : 'example.';
   const soa = {

@@ -5,13 +5,19 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom, type Random } from '../../src/base/random.ts';
-import { namesIn, primaryZone, randomBlock, type RandomBlock } from '../kit/beside/corefiles.ts';
+import {
+  namesIn,
+  primaryZone,
+  randomBlocks,
+  textOf,
+  type RandomBlock,
+} from '../kit/beside/corefiles.ts';
 import { differences, transfersAgree } from '../kit/beside/differences.ts';
 import { exchange } from '../kit/beside/exchange.ts';
 import { randomQuery } from '../kit/beside/queries.ts';
-import { hosts, reloadServer, startServer } from '../kit/beside/servers.ts';
+import { eachBatch, hosts, reloadServer } from '../kit/beside/servers.ts';
 import { transferOf } from '../kit/beside/transfer.ts';
-import { startUpstream } from '../kit/beside/upstream.ts';
+import { startUpstreams, upstreams } from '../kit/beside/upstream.ts';
 import { zones } from '../kit/beside/words.ts';
 import { corednsPath } from '../kit/etcd.ts';
 import { startNsd } from '../kit/zone-servers.ts';
@@ -38,10 +44,7 @@ describe(
     const home = mkdtempSync(join(tmpdir(), 'ndots-primary-'));
     const stops: (() => void)[] = [];
     before(async () => {
-      for (const address of ['127.0.0.53', '127.0.0.54'])
-        stops.push(await startUpstream(address, 5300));
-    });
-    before(async () => {
+      stops.push(await startUpstreams());
       const files = Object.fromEntries(
         zones.map((zone) => {
           const file = join(home, `db.${zone}`);
@@ -63,40 +66,39 @@ describe(
       async (t) => {
         const found: string[] = [];
         let asked = 0;
-        for (let batch = seed, end = Date.now() + seconds * 1000; Date.now() < end; batch++) {
-          const folder = mkdtempSync(join(tmpdir(), 'ndots-corefiles-'));
-          const random = seededRandom(batch * 7919);
-          const first = drawBlocks(random, folder);
-          const text = textOf(first);
-          const [theirs, ours] = await Promise.all([
-            startServer('coredns', [program!], text, folder),
-            startServer('ndots', null, text, folder),
-          ]);
-          // Both refuse it: of a rule that was drawn, its words do not fit.
-          if (!theirs.serves && !ours.serves) continue;
-          const output = (): string => `${theirs.child.output()}\n${ours.child.output()}`;
-          assert.ok(theirs.serves && ours.serves, `seed ${batch}: ${output()}`);
-          const compare = async (blocks: readonly RandomBlock[], shift: number): Promise<void> => {
-            // Zones come from their primary meanwhile.
-            if (blocks.some(({ plugins }) => plugins.has('secondary'))) await sleep(1000);
-            const said = await Promise.all(
-              blocks.map((block, index) => compareBlock(block, batch * 7919 + index * 31 + shift)),
-            );
-            asked += BLOCKS * QUERIES;
-            found.push(...said.flat().map((line) => `seed ${batch}: ${line}`));
-          };
-          await compare(first, 1);
-          const next = drawBlocks(random, folder);
-          const [theyDo, weDo] = await Promise.all([
-            reloadServer(theirs.child, 'coredns', textOf(next), folder),
-            reloadServer(ours.child, 'ndots', textOf(next), folder),
-          ]);
-          assert.equal(weDo, theyDo, `seed ${batch}: ${output()}`);
-          if (weDo) await compare(next, 2);
-          assert.doesNotMatch(ours.child.output(), /hangs/, `seed ${batch}`);
-          await Promise.all([theirs.child.stop(), ours.child.stop()]);
-          rmSync(folder, { recursive: true, force: true });
-        }
+        await eachBatch(
+          program!,
+          { seed, seconds },
+          (random, folder) => {
+            const drawn = drawBlocks(random, folder);
+            return { drawn, text: textOf(drawn) };
+          },
+          async (batch, { theirs, ours, output }, first, folder, random) => {
+            const compare = async (
+              blocks: readonly RandomBlock[],
+              shift: number,
+            ): Promise<void> => {
+              // Zones come from their primary meanwhile.
+              if (blocks.some(({ plugins }) => plugins.has('secondary'))) await sleep(1000);
+              const said = await Promise.all(
+                blocks.map((block, index) =>
+                  compareBlock(block, batch * 7919 + index * 31 + shift),
+                ),
+              );
+              asked += BLOCKS * QUERIES;
+              found.push(...said.flat().map((line) => `seed ${batch}: ${line}`));
+            };
+            await compare(first, 1);
+            const next = drawBlocks(random, folder);
+            const [theyDo, weDo] = await Promise.all([
+              reloadServer(theirs, 'coredns', textOf(next), folder),
+              reloadServer(ours, 'ndots', textOf(next), folder),
+            ]);
+            assert.equal(weDo, theyDo, `seed ${batch}: ${output()}`);
+            if (weDo) await compare(next, 2);
+            assert.doesNotMatch(ours.output(), /hangs/, `seed ${batch}`);
+          },
+        );
         t.diagnostic(`${asked} queries, seed ${seed}`);
         assert.deepEqual(found, []);
       },
@@ -104,14 +106,8 @@ describe(
   },
 );
 
-function drawBlocks(random: Random, folder: string): readonly RandomBlock[] {
-  const upstreams = ['127.0.0.53:5300', '127.0.0.54:5300'];
-  const about = { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` };
-  return Array.from({ length: BLOCKS }, (_, index) => randomBlock(random, 6000 + index, about));
-}
-
-const textOf = (blocks: readonly RandomBlock[]): string =>
-  blocks.map((block) => block.text).join('\n');
+const drawBlocks = (random: Random, folder: string): readonly RandomBlock[] =>
+  randomBlocks(random, BLOCKS, { folder, upstreams, primary: `127.0.0.1:${PRIMARY}` });
 
 /** Asks both servers the same; each must be silent or answer within the time of `exchange`. */
 async function compareBlock(block: RandomBlock, seedOfBlock: number): Promise<string[]> {

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { seededRandom } from '../../src/base/random.ts';
-import { namesIn, randomBlock, type RandomBlock } from '../kit/beside/corefiles.ts';
+import { namesIn, randomBlocks, textOf, type RandomBlock } from '../kit/beside/corefiles.ts';
 import { exchange } from '../kit/beside/exchange.ts';
 import { readSeries, seriesThatDiffer } from '../kit/beside/metrics.ts';
 import { randomQuery } from '../kit/beside/queries.ts';
-import { hosts, startServer } from '../kit/beside/servers.ts';
-import { startUpstream } from '../kit/beside/upstream.ts';
+import { eachBatch, hosts } from '../kit/beside/servers.ts';
+import { startUpstreams, upstreams } from '../kit/beside/upstream.ts';
 import { corednsPath } from '../kit/etcd.ts';
 
 /**
@@ -32,12 +29,11 @@ describe(
   'metrics beside CoreDNS',
   { skip: program === null && 'CoreDNS is not there (COREDNS=FILE)' },
   () => {
-    const stops: (() => void)[] = [];
+    let stop = (): void => undefined;
     before(async () => {
-      for (const address of ['127.0.0.53', '127.0.0.54'])
-        stops.push(await startUpstream(address, 5300));
+      stop = await startUpstreams();
     });
-    after(() => stops.forEach((stop) => stop()));
+    after(() => stop());
 
     test(
       'the same series with the same counts, but for what is told of',
@@ -45,59 +41,43 @@ describe(
       async (t) => {
         const found: string[] = [];
         let compared = 0;
-        for (let batch = seed, end = Date.now() + seconds * 1000; Date.now() < end; batch++) {
-          const folder = mkdtempSync(join(tmpdir(), 'ndots-metrics-'));
-          const blocks = drawBlocks(batch, folder);
-          const text = blocks
-            .map((block) =>
-              block.text.replace(/^ {2}bind .*$/m, `$&\n  prometheus 127.0.0.1:${PORT}`),
-            )
-            .join('\n');
-          const [theirs, ours] = await Promise.all([
-            startServer('coredns', [program!], text, folder),
-            startServer('ndots', null, text, folder),
-          ]);
-          // Both refuse it: of a rule that was drawn, its words do not fit.
-          if (!theirs.serves && !ours.serves) continue;
-          assert.ok(
-            theirs.serves && ours.serves,
-            `${theirs.child.output()}\n${ours.child.output()}`,
-          );
-          const same = await Promise.all(
-            blocks.map((block, index) => ask(block, batch * 7919 + index * 31 + 1)),
-          );
-          const [a, b] = await Promise.all([
-            readSeries(hosts.coredns, PORT),
-            readSeries(hosts.ndots, PORT),
-          ]);
-          for (const line of seriesThatDiffer(a, b, text)) {
-            const port = /dns:\/\/HOST:(\d+)/.exec(line)?.[1];
-            const index = blocks.findIndex((block) => String(block.port) === port);
-            // Other replies, other counts: that is compared elsewhere.
-            if (index >= 0 && !same[index]) continue;
-            found.push(`seed ${batch}: ${line}\n${blocks[index]?.text ?? ''}`);
-          }
-          compared += Math.max(a.size, b.size);
-          await Promise.all([theirs.child.stop(), ours.child.stop()]);
-          rmSync(folder, { recursive: true, force: true });
-        }
+        await eachBatch(
+          program!,
+          { seed, seconds },
+          (random, folder) => {
+            const about = { folder, upstreams, primary: null };
+            const drawn = randomBlocks(random, BLOCKS, about, ({ text }) => !others.test(text));
+            const line = `$&\n  prometheus 127.0.0.1:${PORT}`;
+            const measured = drawn.map((block) => ({
+              ...block,
+              text: block.text.replace(/^ {2}bind .*$/m, line),
+            }));
+            return { drawn, text: textOf(measured) };
+          },
+          async (batch, _both, blocks) => {
+            const same = await Promise.all(
+              blocks.map((block, index) => ask(block, batch * 7919 + index * 31 + 1)),
+            );
+            const [a, b] = await Promise.all([
+              readSeries(hosts.coredns, PORT),
+              readSeries(hosts.ndots, PORT),
+            ]);
+            for (const line of seriesThatDiffer(a, b, textOf(blocks))) {
+              const port = /dns:\/\/HOST:(\d+)/.exec(line)?.[1];
+              const index = blocks.findIndex((block) => String(block.port) === port);
+              // Other replies, other counts: that is compared elsewhere.
+              if (index >= 0 && !same[index]) continue;
+              found.push(`seed ${batch}: ${line}\n${blocks[index]?.text ?? ''}`);
+            }
+            compared += Math.max(a.size, b.size);
+          },
+        );
         t.diagnostic(`${compared} series, seed ${seed}`);
         assert.deepEqual(found, []);
       },
     );
   },
 );
-
-function drawBlocks(batch: number, folder: string): RandomBlock[] {
-  const random = seededRandom(batch * 7919);
-  const upstreams = ['127.0.0.53:5300', '127.0.0.54:5300'];
-  const blocks: RandomBlock[] = [];
-  while (blocks.length < BLOCKS) {
-    const block = randomBlock(random, 6000 + blocks.length, { folder, upstreams, primary: null });
-    if (!others.test(block.text)) blocks.push(block);
-  }
-  return blocks;
-}
 
 /** Asks both servers the same. @returns whether they gave the same codes */
 async function ask(block: RandomBlock, seedOfBlock: number): Promise<boolean> {

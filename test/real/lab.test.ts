@@ -127,7 +127,8 @@ describe('a lab that stands', { skip: noLab ?? false }, () => {
 
 describe('mistakes', () => {
   const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-    [['run', 'twelve-querys'], 2, /no story twelve-querys[^]*Did you mean twelve-queries/],
+    [['run', 'twelve-querys'], 3, /no story twelve-querys[^]*Did you mean twelve-queries/],
+    [['run', 'twelve'], 3, /Did you mean twelve-queries/],
     [['run'], 3, /takes the name of a story, or all/],
     [['rum'], 3, /Did you mean run/],
     [['run', 'twelve-queries', '--pcap', '/run/x.pcap'], 2, /a \/run of its own/],

@@ -1,3 +1,4 @@
+import { isBelow } from '../../wire/within-zone.ts';
 /** Which names a search path makes of one another: how exchanges of one application call are known from those of the next. */
 
 /** Domains that are remembered; a cluster has a few, and each namespace one. */
@@ -62,7 +63,7 @@ export class SearchDomains {
     if (to === '') return true;
     if (from === '') return this.#known.has(to);
     // `shop.svc.cluster.local.`, `svc.cluster.local.`, `cluster.local.`
-    if (from.endsWith(`.${to}`)) return true;
+    if (isBelow(from, to)) return true;
     return this.#known.has(from);
   }
 }

@@ -3,6 +3,7 @@ import type { NameView } from '../evidence/name-view.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** Fewer are somebody's typing mistakes. */
 const LEAST = 100;
@@ -18,7 +19,7 @@ export const absentNames: Rule = {
   code: 'ND2008',
   title: 'Programs ask again and again for names that do not exist',
   name: 'a storm of queries for names that do not exist',
-  check({ absent, total, names, seconds, domains }) {
+  check({ absent, total, names, seconds, domains }, claims) {
     if (total.asked < 20) return unknown('too few queries');
     const searched = absent.queries < SHARE * total.asked;
     if (
@@ -34,14 +35,15 @@ export const absentNames: Rule = {
       return excluded(
         'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
       );
+    const isKnown = ({ candidates }: SeenLookup): boolean =>
+      claims.names.has(candidates.at(-1) ?? '');
+    if (absent.samples.filter(isKnown).length >= SEARCHED * absent.samples.length)
+      return excluded('why these names are not there is known');
     const domain = absent.domain(0.8);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
     const seen = new Set(
       names.list
-        .filter(
-          ({ name, outcomes }) =>
-            outcomes.nxdomain > 0 && (domain === '.' || name.endsWith(`.${domain}`)),
-        )
+        .filter(({ name, outcomes }) => outcomes.nxdomain > 0 && isBelow(name, domain))
         .map(({ name }) => name),
     );
     const few = seen.size <= 0.1 * absent.lookups;

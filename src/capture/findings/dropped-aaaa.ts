@@ -17,6 +17,8 @@ const ALIKE = 0.34;
 /** So much of the AAAA queries that are lost meanwhile is never answered. */
 const MOST = 0.6;
 const TOGETHER_MS = 100;
+/** Nobody asks again sooner; what several ask within a shorter time is of one moment, milliseconds. */
+const AGAIN_MS = 900;
 
 /** A is answered, AAAA of the same name never, however often it is asked. */
 export const droppedAaaa: Rule = {
@@ -40,7 +42,7 @@ export const droppedAaaa: Rule = {
     const victims = ([...unanswered.values()] as [SeenExchange, ...SeenExchange[]][]).filter(
       (queries) => isSpared(observed, queries),
     );
-    const again = victims.filter((queries) => queries.length >= 2);
+    const again = victims.filter((queries) => queries.length >= 2 && lastsOf(queries) >= AGAIN_MS);
     const losses = victims.flat();
     const names = new Set(losses.map(({ name }) => name));
     if (again.length === 0 || losses.length < 2)
@@ -92,6 +94,12 @@ export const droppedAaaa: Rule = {
     };
   },
 };
+
+/** From the first to the last of these, milliseconds. */
+function lastsOf(queries: readonly SeenExchange[]): number {
+  const { fromMs, toMs } = sentSpan(queries);
+  return toMs - fromMs;
+}
 
 /** How many names would never get an AAAA reply if AAAA queries were lost as often as A queries are. */
 function byChance({ names, types }: Observations): number {

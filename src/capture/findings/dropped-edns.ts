@@ -18,6 +18,8 @@ const LEAST = 4;
 /** So much of the one kind is lost, and no more of the other. */
 const LOST = 0.9;
 const SPARED = 0.1;
+/** So many errors of form, and nothing else, are about EDNS: no other part of a query of a program has a form of its own. */
+const ALONE = 8;
 
 /** What decides whether a query is answered is its OPT record (RFC 6891). */
 export const droppedEdns: Rule = {
@@ -28,6 +30,8 @@ export const droppedEdns: Rule = {
     const both = observed.servers.list.filter(
       ({ edns, plain }) => edns.asked >= LEAST && plain.asked >= LEAST,
     );
+    const alone = observed.servers.list.filter(isMisledAlone);
+    if (both.length === 0 && alone.length > 0) return misreads(alone, observed, claims);
     if (both.length === 0) return unknown('no server was asked both with EDNS and without it');
     const deaf = both.filter((server) => isDeaf(server, observed));
     const misled = both.filter(isMisled);
@@ -76,6 +80,11 @@ function isMisled({ edns, plain }: ServerView): boolean {
   return edns.misread >= LOST * edns.asked && plain.misread <= SPARED * plain.asked;
 }
 
+/** Whether it says so of all that it is asked, and nobody asks without EDNS. */
+function isMisledAlone({ edns, plain }: ServerView): boolean {
+  return plain.asked === 0 && edns.misread >= ALONE && edns.misread === edns.asked - edns.lost;
+}
+
 function misreads(servers: readonly ServerView[], observed: Observations, claims: Claims): Finding {
   const addresses = servers.map(({ address }) => address);
   const exchanges = observed.affected.flatMap((lookup) =>
@@ -87,7 +96,7 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
     code: 'ND4009',
     title: 'A server answers, but not over TCP or not with EDNS',
     severity: 'critical',
-    confidence: 0.95,
+    confidence: total(servers, 'plain', 'asked') > 0 ? 0.95 : 0.8,
     seen: [
       `Of queries with EDNS to ${listed(addresses)}, ${share(total(servers, 'edns', 'misread'), total(servers, 'edns', 'asked'))} were answered with an error of form (FORMERR or NOTIMP); of queries without it, ${share(total(servers, 'plain', 'misread'), total(servers, 'plain', 'asked'))}.`,
     ],

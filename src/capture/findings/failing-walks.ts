@@ -20,6 +20,8 @@ const LEAST = { queries: 4, names: 2, lookups: 4, goOn: 3 };
 /** So much of what these lookups ask below the domain fails, and of what they ask besides may. */
 const FAILS = 0.8;
 const OTHERS = 0.1;
+/** Where less of it fails, as each query does by chance or is answered when it is repeated: so much, of so many lookups that go on, and so unlikely is it that chance picks the domain. */
+const AT_CHANCE = { fails: 0.3, goOn: 4, part: 0.7, chance: 0.005 };
 
 /** What a search domain makes fail. */
 export interface FailingWalks {
@@ -46,13 +48,38 @@ export function failingWalks(
   const failures = own.filter(isBad);
   const names = new Set(failures.map(({ name }) => name));
   if (failures.length < LEAST.queries || names.size < LEAST.names) return null;
-  if (lookups.length < LEAST.lookups || failures.length < FAILS * own.length) return null;
+  if (lookups.length < LEAST.lookups || failures.length < AT_CHANCE.fails * own.length) return null;
   const next = lookups.map((lookup) => nextOutside(lookup, observed, isBelow));
   const others = next.flat();
   const isAnswered = (each: SeenExchange): boolean => each.ending === 'answered' && !isBad(each);
   const goOn = next.filter((exchanges) => exchanges.some(isAnswered)).length;
   if (goOn < LEAST.goOn || others.filter(isBad).length > OTHERS * others.length) return null;
+  const isSeldom = failures.length < FAILS * own.length;
+  if (isSeldom) {
+    if (goOn < Math.max(AT_CHANCE.goOn, AT_CHANCE.part * lookups.length)) return null;
+    // What is asked again after it failed is one try.
+    const tries = lookups.reduce((sum, { exchanges }) => {
+      const theirs = exchanges.filter((each) => isBelow(each.name) && isBad(each));
+      return sum + new Set(theirs.map(({ name, type }) => `${type} ${name}`)).size;
+    }, 0);
+    if (chanceOf(observed, isBelow, tries) > AT_CHANCE.chance) return null;
+  }
   return { failures, names, lookups: lookups.length, goOn };
+}
+
+/** How likely it is that so many failures, of all queries for names of outside, are just of names below the domain. */
+function chanceOf(
+  { names, domains }: Observations,
+  isBelow: (name: string) => boolean,
+  failing: number,
+): number {
+  let [below, all] = [0, 0];
+  for (const { name, outcomes } of names.list) {
+    if (domains.isOfCluster(name)) continue;
+    all += outcomes.asked;
+    if (isBelow(name)) below += outcomes.asked;
+  }
+  return (below / all) ** failing;
 }
 
 /** Whether (nearly) all that fails, and of which the reason is not known, is below the domain. */

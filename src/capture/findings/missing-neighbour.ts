@@ -25,7 +25,7 @@ export const missingNeighbour: Rule = {
       const asked = neighbour?.longest ?? 0;
       const icmp = observed.unreachable.get(address)?.noNeighbour ?? 0;
       if (asked < LEAST && icmp < LEAST) return [];
-      // Who is answered there meanwhile asks an address of several servers, of which one is gone.
+      // Clients that this address answers meanwhile show that several servers share it, of which one is gone: no neighbour is missing.
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
     const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;

@@ -2,7 +2,9 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { RateHistory } from '../evidence/rates.ts';
 import type { ServerView } from '../evidence/server-view.ts';
+import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { domainOf } from './search-domain-fails.ts';
 import { oneLosesAlone, sparesKnown } from './table-full.ts';
 
 /** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
@@ -46,6 +48,10 @@ export const packetCap: Rule = {
         .openTo(server.address)
         .filter(({ client }) => found.clients?.has(client.address) ?? true);
       if (losses.length < 20) continue;
+      // A limit reads no names.
+      const dead = deadNames(observed, losses);
+      if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
+        continue;
       claims.take(losses);
       const aws = found.rate > 900 && found.rate < 1100;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;

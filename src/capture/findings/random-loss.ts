@@ -1,13 +1,24 @@
 /** Loss that nothing explains. */
 import type { Observations } from '../evidence/observations.ts';
 import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
-import { clock, excluded, listed, share, unknown, type Claims, type Rule } from './finding.ts';
+import {
+  clock,
+  excluded,
+  listed,
+  share,
+  took,
+  unknown,
+  type Claims,
+  type Rule,
+} from './finding.ts';
 import { firstTries } from './losses.ts';
 
 /** A smaller share of what is asked is no trouble. */
 const RARE = 0.002;
 /** What is felt. */
 const MUCH = 0.01;
+/** What is lost within this time is of one moment, milliseconds. */
+const MOMENT_MS = 1000;
 /** A good time before the first loss is worth a word. */
 const HALF = 0.5;
 /** No more than so much of what is explained is its rest, so close to it, milliseconds. */
@@ -30,6 +41,10 @@ export const randomLoss: Rule = {
     }
     const whole = claims.open;
     const meanwhile = askedMeanwhile(observed, losses);
+    const { fromMs, toMs } = sentSpan(whole);
+    const isMoment = toMs - fromMs <= MOMENT_MS;
+    // What was a moment is over.
+    const isMuch = losses.length >= MUCH * (isMoment ? observed.total.asked : meanwhile);
     const servers = [...new Set(losses.map(({ server }) => server.address))];
     const clients = new Set(losses.map(({ client }) => client.address));
     const behind = losses.filter(({ hops }) => hops.length > 0);
@@ -37,11 +52,13 @@ export const randomLoss: Rule = {
     return {
       code: this.code,
       title: this.title,
-      severity: losses.length >= MUCH * meanwhile ? 'critical' : 'warning',
+      severity: isMuch ? 'critical' : 'warning',
       confidence: 0.6,
       seen: [
         `${share(losses.length, observed.total.asked)} queries got no reply: of ${clients.size} ${clients.size === 1 ? 'client' : 'clients'}, to ${listed(servers)}.${meanwhile < HALF * observed.total.asked ? ` From ${clock(sentSpan(whole).fromMs)} on it is ${share(losses.length, meanwhile)}.` : ''}`,
-        'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.',
+        isMoment
+          ? `All of them were sent within ${took(toMs - fromMs)}, and others of that moment were answered.`
+          : 'Nothing that was looked at (types, names, ports, pairs, moments) tells them from the others.',
         ...(behind.length > 0
           ? [
               `${share(beyond.length, behind.length)} of those that were followed to a DNS pod were not answered there; of the rest the reply was lost on its way back.`,

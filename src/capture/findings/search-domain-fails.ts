@@ -17,6 +17,7 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** Of a capture with very many losses only the first ones are known one by one. */
 const LOSSES_MAX = 5000;
@@ -163,7 +164,7 @@ export function failingDomain(observed: Observations, claims: Claims): string | 
 
 /** Whether it is this search domain that made a name, and not a longer one. */
 function makes(domain: string, { domains }: Observations): (name: string) => boolean {
-  return (name) => name.endsWith(`.${domain}`) && !innerDomain(name, domain, domains.all);
+  return (name) => isBelow(name, domain) && !innerDomain(name, domain, domains.all);
 }
 
 /** So unlikely is it that chance picks what is below one of the search domains. */
@@ -176,10 +177,9 @@ export function domainOf(
 ): string | null {
   const domains = domainsOf(observed);
   if (names.length < 2 || chanceOfThese * domains.length > CHANCE_MAX) return null;
-  const isBelow = (domain: string) => (name: string) => name.endsWith(`.${domain}`);
+  const below = (domain: string) => (name: string) => isBelow(name, domain);
   return (
-    domains.find((domain) => names.every(isBelow(domain)) && !answered.some(isBelow(domain))) ??
-    null
+    domains.find((domain) => names.every(below(domain)) && !answered.some(below(domain))) ?? null
   );
 }
 
@@ -226,8 +226,7 @@ function outsideFailsMeanwhile(
 /** Whether a longer search domain made the name. */
 function innerDomain(name: string, domain: string, all: ReadonlySet<string>): boolean {
   for (const other of all)
-    if (other.length > domain.length && other.endsWith(`.${domain}`) && name.endsWith(`.${other}`))
-      return true;
+    if (other.length > domain.length && isBelow(other, domain) && isBelow(name, other)) return true;
   return false;
 }
 

@@ -4,6 +4,7 @@ import type { Observations } from '../evidence/observations.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 const SURE = 0.75;
 
@@ -83,6 +84,6 @@ function isNodata({ rcode, answers }: SeenExchange): boolean {
 function domainOf(name: string, domains: ReadonlySet<string>): string | null {
   let longest: string | null = null;
   for (const domain of domains)
-    if (name.endsWith(`.${domain}`) && domain.length > (longest?.length ?? 0)) longest = domain;
+    if (isBelow(name, domain) && domain.length > (longest?.length ?? 0)) longest = domain;
   return longest;
 }

@@ -1,4 +1,5 @@
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** Most queries are for names that only the search path makes. */
 export const searchWaste: Rule = {
@@ -11,7 +12,7 @@ export const searchWaste: Rule = {
       return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
     const made = names.list.filter(
       ({ name, outcomes }) =>
-        outcomes.nxdomain > 0 && [...domains.all].some((domain) => name.endsWith(`.${domain}`)),
+        outcomes.nxdomain > 0 && [...domains.all].some((domain) => isBelow(name, domain)),
     );
     const top = made.toSorted((one, other) => other.outcomes.nxdomain - one.outcomes.nxdomain);
     const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains.all)));
@@ -44,6 +45,6 @@ export const searchWaste: Rule = {
 function stemOf(name: string, domains: ReadonlySet<string>): string {
   let longest = '';
   for (const domain of domains)
-    if (name.endsWith(`.${domain}`) && domain.length > longest.length) longest = domain;
+    if (isBelow(name, domain) && domain.length > longest.length) longest = domain;
   return name.slice(0, name.length - longest.length - 1);
 }

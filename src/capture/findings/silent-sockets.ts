@@ -15,8 +15,10 @@ const NEAR = 0.02;
 const TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 /** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
 const CHANCE_MAX = 0.003;
-/** Where each query has a socket of its own, only as large a loss as a link hardly ever has points to a pod. */
-const SINGLE = { least: 0.18, lost: 6, asked: 16 };
+/** So many silent sockets of each client that has any, and no more that are answered, beside so many of others, show that it goes by the client. */
+const WHO = { each: 3, answered: 0.05, others: 12 };
+/** Where each query has a socket of its own, only as large a loss as a link hardly ever has points to a pod, and for longer than a moment (milliseconds). */
+const SINGLE = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
 
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
 export const silentSockets: Rule = {
@@ -39,6 +41,7 @@ export const silentSockets: Rule = {
     if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
       return excluded('it goes by the name, and not by the socket');
     if (onlyAaaa(claims.open)) return excluded('it goes by the type, and not by the socket');
+    if (goesByClient(flows)) return excluded('it goes by who asks, and not by the socket');
     const turns = turnsOf(flows);
     if (part < SHARES.least || part > SHARES.most || mixed > 0.1 * silent.length)
       return excluded('sockets lose single queries, not all or none');
@@ -52,8 +55,13 @@ export const silentSockets: Rule = {
       return unknown('too few sockets asked more than once without a reply');
     // The first and the last socket are silent by choice of the stretch.
     const inner = (silent.length - 2) / (flows.length - 2);
+    const firsts = silent.map(({ firstMs }) => firstMs);
+    const lastsMs = Math.max(...firsts) - Math.min(...firsts);
     const single =
-      silent.length >= SINGLE.lost && flows.length >= SINGLE.asked && inner >= SINGLE.least;
+      silent.length >= SINGLE.lost &&
+      flows.length >= SINGLE.asked &&
+      inner >= SINGLE.least &&
+      lastsMs >= SINGLE.ms;
     if (!bySocket && !single)
       return unknown('nearly every query has a socket of its own, and not many get lost');
     const keys = new Set(silent.map(keyOfFlow));
@@ -99,6 +107,21 @@ export const silentSockets: Rule = {
     };
   },
 };
+
+/** Whether those whose sockets are silent have none any more that is answered, and all others have no other. */
+function goesByClient(flows: readonly FlowView[]): boolean {
+  const silent = flows.filter(isSilent);
+  const since = new Map<string, number>();
+  for (const { client, firstMs } of silent)
+    since.set(client, Math.min(firstMs, since.get(client) ?? Infinity));
+  const theirs = flows.filter(({ client, firstMs }) => firstMs >= (since.get(client) ?? Infinity));
+  const others = flows.filter(({ client }) => !since.has(client));
+  return (
+    since.size * WHO.each <= silent.length &&
+    others.length >= WHO.others &&
+    theirs.length - silent.length <= WHO.answered * theirs.length
+  );
+}
 
 /** The fewest endpoints of which some, dead, have about this share of all sockets. */
 function endpointsFor(part: number): { readonly dead: number; readonly pods: number } {

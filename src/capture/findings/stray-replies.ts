@@ -5,7 +5,7 @@ import { excluded, listed, share, type Rule } from './finding.ts';
 
 /** Fewer, and of so many queries, are those that were under way while the pods behind a service changed. */
 const FEW = 5;
-const RARE = 0.001;
+const RARE = 0.005;
 /** So much is lost at an address whose replies are not translated. */
 const ALL = 0.95;
 

@@ -1,5 +1,6 @@
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, sentence, unknown, type Rule } from './finding.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** Below a search domain every name exists, with the same address. */
 export const wildcardDomain: Rule = {
@@ -14,7 +15,7 @@ export const wildcardDomain: Rule = {
     for (const domain of domains) {
       const found = observed.names.list.filter(
         ({ name, type, outcomes }) =>
-          type === TYPE.A && outcomes.found > 0 && name.endsWith(`.${domain}`),
+          type === TYPE.A && outcomes.found > 0 && isBelow(name, domain),
       );
       const byAddress = Map.groupBy(found, ({ addresses }) => [...addresses].toSorted().join(' '));
       for (const [addresses, names] of byAddress) {

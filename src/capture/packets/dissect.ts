@@ -215,35 +215,20 @@ export class Dissector {
     }
     const source = (bytes[at]! << 8) | bytes[at + 1]!;
     const target = (bytes[at + 2]! << 8) | bytes[at + 3]!;
-    if (!this.#isDns(packet, source, target)) {
-      const inner = VXLAN.has(target) || target === GENEVE;
-      if (inner && depth < DEPTH_MAX) this.#tunnel(packet, target, depth);
-      else if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
-      else {
-        this.counts.other++;
-        if (isReply(bytes, at + 8, packet.end)) {
-          const size = packet.end + packet.missing - at - 8;
-          this.#fill(
-            packet,
-            'udp',
-            bytes,
-            at + 8,
-            packet.end,
-            size,
-            source,
-            target,
-            packet.missing > 0,
-          );
-          this.#events.elsewhere?.(this.#message);
-        }
-      }
+    if (this.#isDns(packet, source, target)) {
+      this.#datagram(packet, source, target);
+      this.#give();
       return;
     }
-    const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
-    const end = length >= 8 ? Math.min(packet.end, at + length) : packet.end;
-    const cut = packet.missing > 0 || at + length > packet.end;
-    const size = length >= 8 ? length - 8 : packet.end + packet.missing - at - 8;
-    this.#give(packet, 'udp', bytes, at + 8, end, size, source, target, cut);
+    const inner = VXLAN.has(target) || target === GENEVE;
+    if (inner && depth < DEPTH_MAX) this.#tunnel(packet, target, depth);
+    else if (source === DNS_OVER_TLS || target === DNS_OVER_TLS) this.counts.encrypted++;
+    else {
+      this.counts.other++;
+      if (!isReply(bytes, at + 8, packet.end)) return;
+      this.#datagram(packet, source, target);
+      this.#events.elsewhere?.(this.#message);
+    }
   }
 
   /** Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers, too. */
@@ -292,8 +277,8 @@ export class Dissector {
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
       this.#streams.push(key, segment, this.#frame, (message, cut) => {
-        const size = message.length;
-        this.#give(packet, 'tcp', message, 0, size, size, source, target, cut);
+        this.#streamed(packet, source, target, message, cut);
+        this.#give();
       });
     }
     if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame);
@@ -342,45 +327,52 @@ export class Dissector {
     this.#events.path?.(event);
   }
 
-  #give(
-    packet: IpPacket,
-    protocol: 'udp' | 'tcp',
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    size: number,
-    source: number,
-    target: number,
-    cut: boolean,
-  ): void {
-    if (end - start < 12) {
+  #give(): void {
+    const message = this.#message;
+    if (message.end - message.start < 12) {
       this.#remarks.add('a message is shorter than the header of DNS', this.#where);
       return;
     }
     this.counts.messages++;
-    this.#fill(packet, protocol, bytes, start, end, size, source, target, cut);
-    this.#events.message(this.#message);
+    this.#events.message(message);
   }
 
-  #fill(
+  /** `#message` becomes the one that a UDP packet holds. */
+  #datagram(packet: IpPacket, source: number, target: number): void {
+    const { bytes, at, end, missing } = packet;
+    const length = (bytes[at + 4]! << 8) | bytes[at + 5]!;
+    const isSized = length >= 8;
+    const message = this.#ofPacket(packet, source, target);
+    message.protocol = 'udp';
+    message.bytes = bytes;
+    message.start = at + 8;
+    message.end = isSized ? Math.min(end, at + length) : end;
+    message.size = isSized ? length - 8 : end + missing - at - 8;
+    message.cut = missing > 0 || at + length > end;
+  }
+
+  /** `#message` becomes one of a TCP stream, of which a packet brought the last byte. */
+  #streamed(
     packet: IpPacket,
-    protocol: 'udp' | 'tcp',
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    size: number,
     source: number,
     target: number,
+    bytes: Uint8Array,
     cut: boolean,
   ): void {
+    const message = this.#ofPacket(packet, source, target);
+    message.protocol = 'tcp';
+    message.bytes = bytes;
+    message.start = 0;
+    message.end = bytes.length;
+    message.size = bytes.length;
+    message.cut = cut;
+  }
+
+  /** `#message` with all that the packet says; which bytes it is, the caller says. */
+  #ofPacket(packet: IpPacket, source: number, target: number): PassingMessage {
     const message = this.#message;
     message.timeMs = this.#timeMs;
     message.frame = this.#frame;
-    message.protocol = protocol;
-    message.bytes = bytes;
-    message.start = start;
-    message.end = end;
-    message.size = size;
     message.family = packet.family;
     message.head = packet.head;
     message.addressesAt = packet.addressesAt;
@@ -389,7 +381,7 @@ export class Dissector {
     message.ttl = packet.ttl;
     message.ipId = packet.id;
     message.port = this.#port;
-    message.cut = cut;
+    return message;
   }
 }
 

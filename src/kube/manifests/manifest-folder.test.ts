@@ -285,6 +285,31 @@ describe('a folder of manifests', () => {
     assert.match(lines[0]!, /cannot read .*b\.yaml: EACCES/);
   });
 
+  test('with a folder that may not be read says so once, and again when it comes back', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') });
+    const closed = join(made.folder, 'closed');
+    const root = process.getuid?.() === 0;
+    const told = (): number =>
+      made.lines.filter((line) => /cannot read .*closed/.test(line)).length;
+    chmodSync(made.folder, 0o755);
+    mkdirSync(closed, { mode: 0 });
+    if (root) process.seteuid?.(65534);
+    try {
+      for (let i = 0; i < 5; i++) await made.poll();
+      assert.equal(told(), 1);
+      if (root) process.seteuid?.(0);
+      chmodSync(closed, 0o755);
+      await made.poll();
+      chmodSync(closed, 0);
+      if (root) process.seteuid?.(65534);
+      for (let i = 0; i < 3; i++) await made.poll();
+      assert.equal(told(), 2);
+    } finally {
+      if (root) process.seteuid?.(0);
+      chmodSync(closed, 0o755);
+    }
+  });
+
   test('of another label is left out, services, slices and pods alike', (t) => {
     const labelled = (name: string, tier: string): string =>
       `kind: Service\nmetadata: {name: ${name}, labels: {tier: ${tier}}}\nspec: {selector: {app: ${name}}, ports: [{port: 1}]}\n---\n` +

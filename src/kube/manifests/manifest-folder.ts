@@ -45,7 +45,9 @@ class ManifestSource implements Source {
   #synced = false;
   /** What the last look failed with, so that it is told once. */
   #failure = '';
-  #told: ReadonlySet<string> = new Set();
+  /** What was wrong at the last look, and with the last build. */
+  #seen: ReadonlySet<string> = new Set();
+  #built: ReadonlySet<string> = new Set();
 
   constructor(parts: ManifestParts) {
     this.#parts = parts;
@@ -98,7 +100,7 @@ class ManifestSource implements Source {
   }
 
   #looked({ changed, problems }: Look): void {
-    this.#tell(problems);
+    this.#seen = this.#tellNew(problems, this.#seen);
     if (this.#failure !== '') this.#parts.log.info(`${this.#parts.folder} can be read again`);
     this.#failure = '';
     if (changed.length > 0 || !this.#synced) this.#apply();
@@ -116,7 +118,7 @@ class ManifestSource implements Source {
   #apply(): void {
     const { entries, problems } = this.#cluster.build(this.#folder.manifests);
     this.#parts.applied?.(this.#folder.bytes);
-    this.#tellNew(problems);
+    this.#built = this.#tellNew(problems, this.#built);
     const changes: Change[] = [];
     for (const [kind, store] of this.#stores) {
       store.beginList();
@@ -130,11 +132,10 @@ class ManifestSource implements Source {
     if (changes.length > 0) this.#events!.changes(changes);
   }
 
-  /** Problems between files come up with every build: told when they are new. */
-  #tellNew(problems: readonly Problem[]): void {
-    const texts = new Set(problems.map((problem) => problem.print()));
-    this.#tell(problems.filter((problem) => !this.#told.has(problem.print())));
-    this.#told = texts;
+  /** Problems between files come up with every build, folders that may not be read with every look: told when they are new. */
+  #tellNew(problems: readonly Problem[], before: ReadonlySet<string>): ReadonlySet<string> {
+    this.#tell(problems.filter((problem) => !before.has(problem.print())));
+    return new Set(problems.map((problem) => problem.print()));
   }
 
   #tell(problems: readonly Problem[]): void {

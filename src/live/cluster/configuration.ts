@@ -1,7 +1,8 @@
 /** What the Corefiles of a cluster say that has to be known in order to ask: domain, upstreams, where metrics are. */
-import { isWithin, type Subject } from '../../lint/subject.ts';
+import { type Subject } from '../../lint/subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import type { ProbeServer } from '../../probe/network.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 /** Upstreams that are used in turn for one zone. */
 export interface UpstreamGroup {

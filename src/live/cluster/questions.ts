@@ -9,6 +9,7 @@ import type { AskedUpstreams, ClusterFacts, Lacking } from './facts.ts';
 import { firstOf } from './lacking.ts';
 import type { Measurement } from './measure.ts';
 import type { ClientGroup, DnsPod } from './pods.ts';
+import { isBelow, isWithin } from '../../wire/within-zone.ts';
 
 /** How questions are sent. */
 export type Asking = Pick<ProbeContext, 'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'>;
@@ -60,9 +61,7 @@ export function suffixesOf(
 ): readonly string[] {
   const theirs = clients.flatMap(({ searches }) => searches);
   const all = [...search, ...theirs].map((suffix) => suffix.toLowerCase().replace(/\.$/, ''));
-  const isOfCluster = (suffix: string): boolean =>
-    suffix === domain || suffix.endsWith(`.${domain}`);
-  const foreign = [...new Set(all)].filter((suffix) => suffix !== '' && !isOfCluster(suffix));
+  const foreign = [...new Set(all)].filter((suffix) => suffix !== '' && !isWithin(suffix, domain));
   const asked = firstOf(foreign, SUFFIXES_MAX, 'search domains of pods', lacking);
   return [`svc.${domain}.`, ...asked.map((suffix) => `${suffix}.`)];
 }
@@ -97,7 +96,7 @@ export function askedUpstreams(
         servers.map((server) => askUpstream(probe, server, group.zone)),
       );
       const alive = replies.filter(({ udp }) => udp.reply !== null).map(({ server }) => server);
-      const within = names.filter((name) => group.zone === '.' || name.endsWith(`.${group.zone}`));
+      const within = names.filter((name) => isBelow(name, group.zone));
       const differences = alive.length < 2 ? [] : await differingViews(probe, alive, within);
       return { ...group, replies, differences };
     }),

@@ -1,6 +1,6 @@
 /** Rules about upstreams that only they themselves can tell: whether they answer, how, and whether they are the server itself. */
 import type { Token } from '../../corefile/tree.ts';
-import { isWithin, type Subject } from '../../lint/subject.ts';
+import { type Subject } from '../../lint/subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import { askOne, isThere, question, serverText } from '../../probe/asking.ts';
 import type { ProbeServer } from '../../probe/network.ts';
@@ -9,6 +9,7 @@ import { TYPE } from '../../wire/iana.ts';
 import { domainIn } from '../cluster/configuration.ts';
 import { askUpstream, shortcomingOf } from '../upstreams.ts';
 import { liveRule, type LiveRule } from './live-rule.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 /** One word of a Corefile that stands for a server. */
 interface Named {

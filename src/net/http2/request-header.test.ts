@@ -57,6 +57,17 @@ describe('the header of a request', () => {
     assert.equal(read(header, Buffer.concat([request, Buffer.of(LAST_ENTRY)])), 'request');
   });
 
+  test('that stands for four times as much as was announced is read no further', () => {
+    const header = new RequestHeader();
+    const long = Buffer.concat([request, remembered('x-long', 'v'.repeat(2000))]);
+    assert.equal(read(header, long), 'request');
+    const bomb = Buffer.concat([request, Buffer.alloc(10_000, LAST_ENTRY)]);
+    assert.equal(read(header, bomb), 'excessive');
+    const before = process.cpuUsage();
+    for (let i = 0; i < 10_000; i++) read(header, bomb);
+    assert.ok(process.cpuUsage(before).user < 500_000);
+  });
+
   for (const [what, times] of [
     ['a long field is named again and again', [LAST_ENTRY]],
     ['a long name is remembered again and again', [...remembered(null, '')]],

@@ -126,6 +126,7 @@ export class ServerInput {
     const trailing = id <= this.last;
     const verdict = this.header.read(bytes, start, end, trailing);
     if (verdict === 'broken') return host.onViolation(ERROR.COMPRESSION_ERROR);
+    if (verdict === 'excessive') return host.onViolation(ERROR.ENHANCE_YOUR_CALM);
     if (trailing) return host.onTrailers(id, verdict === 'trailers' && endsStream);
     this.last = id;
     if (verdict === 'malformed') host.onMalformed(id);

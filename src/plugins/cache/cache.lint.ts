@@ -1,10 +1,11 @@
 /** Rules about `cache`. */
 import type { Syntax } from '../../corefile/syntax.ts';
 import { blockRule, corefileRule, type Rule } from '../../lint/rule.ts';
-import { isWithin, lineOf, type LintedBlock } from '../../lint/subject.ts';
+import { lineOf, type LintedBlock } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { isBefore } from '../../lint/version.ts';
 import { readOptions, type syntax } from './options.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 type Cache = typeof syntax;
 

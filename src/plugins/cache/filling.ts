@@ -8,7 +8,7 @@ import { failure, Reply } from '../../wire/reply.ts';
 import { answersQuery } from '../../wire/upstream.ts';
 import type { CacheOptions } from './options.ts';
 import { DENIAL, SUCCESS, type Half } from './entries.ts';
-import { Store } from './store.ts';
+import { Store, type StoredAs } from './store.ts';
 import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 
@@ -56,35 +56,38 @@ export class Filling {
     }
     const claimed = classify(reply, query.type);
     const ttlAt = this.#parts.store.offsets.of(reply);
-    let seconds = this.#seconds(claimed, reply, ttlAt);
     const kind = this.#isExpired(query, reply) ? 'other' : claimed;
     const half = halfOf(kind);
-    let rcode = reply.rcode;
-    let everyType = kind === 'nxdomain';
     const { clock, changes } = this.#parts;
     const now = clock.now();
-    let born = now;
+    const entry = {
+      ttlAt,
+      rcode: reply.rcode,
+      everyType: kind === 'nxdomain',
+      seconds: this.#seconds(claimed, reply, ttlAt),
+      born: now,
+    };
     if (changes !== null && (kind === 'nxdomain' || kind === 'nodata'))
-      seconds = Math.min(seconds, changes.observe(reply));
+      entry.seconds = Math.min(entry.seconds, changes.observe(reply));
     if (Store.keeps(query)) {
-      if (rcode === RCODE.NXDOMAIN) {
+      if (reply.rcode === RCODE.NXDOMAIN) {
         const until = this.#settle(query, reply, kind, now);
         if (until > 0) {
-          rcode = RCODE.NOERROR;
-          everyType = false;
+          entry.rcode = RCODE.NOERROR;
+          entry.everyType = false;
           const left = Math.ceil((until - now) / 1000);
           // Ends at the same moment as what it leans on, so that no two entries can hold each other up for ever.
-          if (left <= seconds) {
-            seconds = left;
-            born = until - left * 1000;
+          if (left <= entry.seconds) {
+            entry.seconds = left;
+            entry.born = until - left * 1000;
           }
         }
-      } else if (rcode === RCODE.NOERROR && kind !== 'other') {
+      } else if (reply.rcode === RCODE.NOERROR && kind !== 'other') {
         this.#parts.store.admit(query);
       }
     }
-    const slot = this.#put(query, reply, ttlAt, kind, half, rcode, everyType, seconds, born);
-    return { reply: levelled(reply, ttlAt, rcode, seconds), slot, mismatch: false };
+    const slot = this.#put(query, reply, kind, half, entry);
+    return { reply: levelled(reply, entry), slot, mismatch: false };
   }
 
   /** Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767 section 4). */
@@ -141,19 +144,9 @@ export class Filling {
     return 0;
   }
 
-  #put(
-    query: Query,
-    reply: Reply,
-    ttlAt: Uint16Array,
-    kind: ReplyKind,
-    half: Half | null,
-    rcode: number,
-    everyType: boolean,
-    seconds: number,
-    born: number,
-  ): number {
+  #put(query: Query, reply: Reply, kind: ReplyKind, half: Half | null, entry: StoredAs): number {
     const { store, exempt } = this.#parts;
-    if (half === null || seconds <= 0 || !Store.keeps(query) || exempt[half].holds(query))
+    if (half === null || entry.seconds <= 0 || !Store.keeps(query) || exempt[half].holds(query))
       return -1;
     store.look(query);
     const { denial, success } = store;
@@ -169,12 +162,12 @@ export class Filling {
       !store.shielded(success, query)
     )
       store.remove(success);
-    return store.put(query, reply, ttlAt, half, rcode, everyType, seconds, born);
+    return store.put(query, reply, half, entry);
   }
 }
 
 /** The reply with one TTL for all records, as hits will have it. */
-function levelled(reply: Reply, ttlAt: Uint16Array, rcode: number, ttl: number): Reply {
+function levelled(reply: Reply, { ttlAt, rcode, seconds: ttl }: StoredAs): Reply {
   if (rcode === reply.rcode) return reply.with({ ttlAt, ttl });
   const bytes = reply.bytes.slice(reply.start, reply.end);
   bytes[3] = (bytes[3]! & ~FLAG.RCODE) | rcode;

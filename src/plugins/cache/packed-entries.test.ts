@@ -56,8 +56,14 @@ async function filled(clock: VirtualClock): Promise<Store> {
       rcode: rcodeName(rcode),
     });
     const reply = new Reply(bytes, 0, bytes.length, rcode, 'test');
-    const offsets = store.offsets.of(reply);
-    store.put(query, reply, offsets, half, rcode, whole, 60, clock.now());
+    const ttlAt = store.offsets.of(reply);
+    store.put(query, reply, half, {
+      ttlAt,
+      rcode,
+      everyType: whole,
+      seconds: 60,
+      born: clock.now(),
+    });
   }
   return store;
 }

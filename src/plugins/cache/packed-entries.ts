@@ -56,11 +56,14 @@ export function unpackEntries(bytes: Uint8Array, store: Store, now: number): num
     const rcode = view.getUint8(at + HEAD.RCODE);
     const reply = new Reply(bytes, start, end, rcode, 'cache');
     const half = view.getUint8(at + HEAD.HALF) as Half;
-    const whole = view.getUint8(at + HEAD.WHOLE) === 1;
-    const born = now - view.getFloat64(at + HEAD.AGE);
-    const ttl = view.getUint32(at + HEAD.TTL);
-    const offsets = store.offsets.of(reply);
-    if (store.put(query, reply, offsets, half, rcode, whole, ttl, born) >= 0) count++;
+    const entry = {
+      ttlAt: store.offsets.of(reply),
+      rcode,
+      everyType: view.getUint8(at + HEAD.WHOLE) === 1,
+      seconds: view.getUint32(at + HEAD.TTL),
+      born: now - view.getFloat64(at + HEAD.AGE),
+    };
+    if (store.put(query, reply, half, entry) >= 0) count++;
     at = end;
   }
   return count;

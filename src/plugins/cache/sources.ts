@@ -21,7 +21,7 @@ export class Sources {
   #last = { plugin: '', host: '', port: 0, number: 0 };
 
   readonly tap: ExchangeTap = {
-    exchanged: (query, host, port, _proto, _sentAt, reply) => {
+    exchanged: ({ query, host, port, reply }) => {
       if (reply === null) return;
       this.#query = query;
       this.#host = host;

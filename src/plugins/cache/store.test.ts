@@ -33,7 +33,8 @@ function put(store: Store, query: Query, half: Half = SUCCESS, texts = 1): numbe
   );
   const bytes = replyBytes(query, { answer });
   const reply = new Reply(bytes, 0, bytes.length, 0, 'test');
-  return store.put(query, reply, store.offsets.of(reply), half, 0, false, 60, 0);
+  const ttlAt = store.offsets.of(reply);
+  return store.put(query, reply, half, { ttlAt, rcode: 0, everyType: false, seconds: 60, born: 0 });
 }
 
 const total = ({ counts }: Store): number => counts[SUCCESS] + counts[DENIAL];

@@ -20,6 +20,20 @@ const SHARD_MIN = 4;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
+/** What an entry is stored with, besides its message. */
+export interface StoredAs {
+  /** Where the TTLs of the message stand. */
+  readonly ttlAt: Uint16Array;
+  /** The result code to store: NXDOMAIN may have become NOERROR. */
+  readonly rcode: number;
+  /** For the whole name rather than the query's type. */
+  readonly everyType: boolean;
+  /** How long it is fresh. */
+  readonly seconds: number;
+  /** When its time began, clock's ms. */
+  readonly born: number;
+}
+
 /**
  * The entries of the cache, found by name, type, class and kind of client.
  *
@@ -169,22 +183,10 @@ export class Store extends Entries {
 
   /**
    * Stores a reply: a copy of its message with AA set, without what belongs to one client.
-   * @param ttlAt where the TTLs of the message stand
-   * @param rcode the result code to store (NXDOMAIN may have become NOERROR)
-   * @param everyType for the whole name rather than the query's type
-   * @param born when its time began, clock's ms
    * @returns the slot, or -1 if it does not fit at all
    */
-  put(
-    query: Query,
-    reply: Reply,
-    ttlAt: Uint16Array,
-    half: Half,
-    rcode: number,
-    everyType: boolean,
-    seconds: number,
-    born: number,
-  ): number {
+  put(query: Query, reply: Reply, half: Half, entry: StoredAs): number {
+    const { ttlAt, rcode, everyType, seconds, born } = entry;
     const variant = variantOf(query);
     const hash = hashOf(query, variant);
     const kind = (variant << 29) | (query.class << 16) | (everyType ? EVERY_TYPE : query.type);

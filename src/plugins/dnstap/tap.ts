@@ -2,8 +2,7 @@
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import type { Clock } from '../../base/clock.ts';
 import { parseAddress } from '../../base/ip.ts';
-import type { Protocol } from '../../wire/transports.ts';
-import type { ExchangeTap } from '../../server/contract/ports.ts';
+import type { ExchangeTap, EndedExchange } from '../../server/contract/ports.ts';
 import { DnstapWriter, TAP, type TapPeer } from '../../wire/dnstap.ts';
 import { compileFormat } from '../../wire/placeholders.ts';
 import type { Query } from '../../wire/query.ts';
@@ -63,16 +62,7 @@ export class Tap implements ExchangeTap {
   }
 
   /** FORWARDER_QUERY, and FORWARDER_RESPONSE if there is one. */
-  exchanged(
-    query: Query,
-    host: string,
-    port: number,
-    proto: Protocol,
-    sentAt: number,
-    reply: Uint8Array | null,
-    start: number,
-    end: number,
-  ): void {
+  exchanged({ query, host, port, proto, sentAt, reply, start, end }: EndedExchange): void {
     const writer = this.#writer;
     const to = this.#upstream(host, port);
     const sent = this.#wall(sentAt);

@@ -62,6 +62,11 @@ describe('TO', () => {
     assert.match(brief('tls://10.0.0.1%dns.example:0'), /invalid port/);
     assert.match(brief('tls://10.0.0.1%'), /invalid server name/);
   });
+
+  test('whoever writes a port that is none is told which there are', () => {
+    const to = readTo('10.0.0.1:99999');
+    assert.equal(to.kind === 'wrong' ? to.hint : '', 'Ports go from 1 to 65535.');
+  });
 });
 
 test('nameserver lines of resolv.conf, comments and repetitions aside', () => {

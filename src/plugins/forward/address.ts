@@ -64,7 +64,10 @@ export function readTo(text: string): To {
     serverName = name;
   }
   const { host, port } = splitPort(rest);
-  if (port === null) return { kind: 'wrong', text: `invalid port in '${text}'`, hint: null };
+  if (port === null) {
+    const hint = 'Ports go from 1 to 65535.';
+    return { kind: 'wrong', text: `invalid port in '${text}'`, hint };
+  }
   const known = port === 0 ? transports[scheme].port : port;
   if (isIP(host) !== 0)
     return { kind: 'address', upstream: { scheme, host, port: known, serverName } };

@@ -3,11 +3,12 @@ import { child, text, texts } from '../../base/json-object.ts';
 import type { Directive } from '../../corefile/tree.ts';
 import { expandZone } from '../../corefile/zones.ts';
 import { blockRule, corefileRule, type Rule, type Tell } from '../../lint/rule.ts';
-import { isWithin, lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
+import { lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import { isBefore } from '../../lint/version.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 function isLoopback(ip: Uint8Array): boolean {
   return ip.length === 4 ? ip[0] === 127 : ip.every((byte, at) => byte === (at === 15 ? 1 : 0));

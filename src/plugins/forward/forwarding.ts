@@ -1,5 +1,6 @@
 /** One query of `forward`, from its first try to its reply. */
 import { Later, type Maybe } from '../../base/maybe.ts';
+import { passedThrough } from '../../base/settle-memory.ts';
 import { UpstreamExchange, ExchangeError } from '../../net/upstream-exchange.ts';
 import { classify } from '../../wire/classify.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
@@ -81,6 +82,7 @@ export class Forwarding extends UpstreamExchange {
     try {
       if (this.#host.parts.taps.length > 0) this.#tap(bytes, start, end);
       this.#target.took(this, bytes, start, reused, now);
+      passedThrough(end - start);
       const reply = this.#judge(fromUpstream(bytes, start, end, 'forward'), truncated, now);
       if (reply !== null) this.#finish(reply);
     } catch (error) {
@@ -102,9 +104,10 @@ export class Forwarding extends UpstreamExchange {
 
   /** Tells who listens of an exchange that is over. */
   #tap(bytes: Uint8Array | null, start: number, end: number): void {
+    const { query, proto, startedAt: sentAt } = this;
     const { host, port } = this.#target.upstream;
-    for (const tap of this.#host.parts.taps)
-      tap.exchanged(this.query, host, port, this.proto, this.startedAt, bytes, start, end);
+    const exchange = { query, host, port, proto, sentAt, reply: bytes, start, end };
+    for (const tap of this.#host.parts.taps) tap.exchanged(exchange);
   }
 
   /** @returns the end; null: the exchange goes on */

@@ -1,6 +1,7 @@
 /** One query of `grpc`, from its first try to its reply. */
 import { Later, type Maybe } from '../../base/maybe.ts';
 import type { Clock } from '../../base/clock.ts';
+import { passedThrough } from '../../base/settle-memory.ts';
 import { GrpcFailure, STATUS } from '../../net/grpc/grpc-failure.ts';
 import { UpstreamExchange, type ExchangeError } from '../../net/upstream-exchange.ts';
 import type { Upstream } from '../../net/network.ts';
@@ -68,6 +69,7 @@ export class Asking extends UpstreamExchange {
   ): void {
     const { metrics } = this.#parts;
     const { to } = this.#target;
+    passedThrough(end - start);
     const reply = fromUpstream(bytes, start, end, 'grpc');
     if (reply instanceof ReadError) return this.#missed(reply, now);
     metrics.replied(to, bytes[start + 3]! & FLAG.RCODE, now - this.startedAt);

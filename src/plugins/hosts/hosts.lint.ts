@@ -1,4 +1,4 @@
-/** Rules about `hosts`, and about what else answers for a zone alone: `file`, `auto`, `etcd`. */
+/** Rules about `hosts`, and about what else answers for a zone alone: `file`, `etcd`. `auto` is there for the zones whose files it finds, and hands on the rest. */
 import { expandZone } from '../../corefile/zones.ts';
 import { blockRule, type Rule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
@@ -9,14 +9,13 @@ import { isBefore } from '../../lint/version.ts';
 const behind: Readonly<Record<string, readonly string[]>> = {
   hosts: ['kubernetes', 'file', 'auto', 'secondary', 'etcd', 'forward'],
   file: ['auto', 'secondary', 'etcd', 'forward'],
-  auto: ['secondary', 'etcd', 'forward'],
   etcd: ['forward'],
 };
 
 const takesAll: Rule = blockRule({
   code: 'CF05',
   severity: 'error',
-  summary: 'hosts, file, auto or etcd answers for the root zone and hands on nothing',
+  summary: 'hosts, file or etcd answers for the root zone and hands on nothing',
   find(block, tell) {
     for (const [name, others] of Object.entries(behind)) {
       const next = others.find((each) => block.has(each));

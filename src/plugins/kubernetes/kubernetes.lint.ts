@@ -4,6 +4,7 @@ import { blockRule, corefileRule, type Rule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
 import { isReverseZone, primaryZone, type syntax } from './options.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 type Kubernetes = typeof syntax;
 
@@ -138,14 +139,7 @@ const neverAsked: Rule = corefileRule({
       // Names may be others behind a rewrite.
       if (block.has('rewrite')) continue;
       const touches = (zone: string): boolean =>
-        block.zones.some(
-          (own) =>
-            own === '.' ||
-            zone === '.' ||
-            own === zone ||
-            own.endsWith(`.${zone}`) ||
-            zone.endsWith(`.${own}`),
-        );
+        block.zones.some((own) => isWithin(own, zone) || isWithin(zone, own));
       for (const name of ['kubernetes', 'forward', 'hosts', 'file', 'etcd', 'cache', 'autopath']) {
         for (const { directive, given } of block.uses(name)) {
           const zones = zonesOf(given);

@@ -5,6 +5,7 @@ import type { PackedZone } from '../../zone/packed-zone.ts';
 import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { readCatalog, type CatalogMember } from './catalog.ts';
 import type { FollowedZone } from './followed-zone.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 /** Between the starts of two zones, milliseconds: a primary is not asked for thousands at once. */
 const START_EVERY_MS = 5;
@@ -57,7 +58,7 @@ export class MemberZones {
     let outside = 0;
     for (const member of members) {
       const { zone } = member;
-      if (within.length > 0 && !within.some((one) => holds(one, zone))) {
+      if (within.length > 0 && !within.some((one) => isWithin(zone, one))) {
         outside++;
         continue;
       }
@@ -135,9 +136,4 @@ export class MemberZones {
     this.#members.delete(zone);
     this.#parts.publisher.remove(zone);
   }
-}
-
-/** Whether `zone` is `above`, or lies below it. */
-function holds(above: string, zone: string): boolean {
-  return above === '.' || zone === above || zone.endsWith(`.${above}`);
 }

@@ -105,6 +105,9 @@ function stage(t: TestContext, made: Readonly<Record<string, string>> = {}): Sta
     },
     async until(condition) {
       for (let turns = 0; turns < 2000 && !condition(); turns++) await clock.advance(1);
+      // Signatures are made by the system's threads, in real time.
+      for (let waits = 0; waits < 2000 && !condition(); waits++)
+        await new Promise((done) => setTimeout(done, 5));
       assert.ok(condition());
     },
   };

@@ -88,7 +88,7 @@ class SlowLog {
       )
       .with();
     context.offer(exchangeTaps, {
-      exchanged({ recorder }, host, port, proto, sentAt, reply, start, end) {
+      exchanged({ query: { recorder }, host, port, proto, sentAt, reply, start, end }) {
         if (!(recorder instanceof SlowRecorder)) return;
         const rcode = reply === null || end - start < 4 ? -1 : reply[start + 3]! & 0xf;
         recorder.exchanged(host, port, proto, sentAt, rcode);

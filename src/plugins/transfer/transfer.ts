@@ -19,6 +19,7 @@ import { changesSince, onlySoa, transferReply, wholeZone } from '../../zone/tran
 import { transferSources, type Transferable } from '../../zone/transfer-source.ts';
 import type { Listeners } from './notifier.ts';
 import { receiver } from './receiver.ts';
+import { isWithin } from '../../wire/within-zone.ts';
 
 /** A setting whose second line is a mistake. */
 function once<T>(property: Property<T | null>): Property<T | null> {
@@ -194,8 +195,7 @@ function chooser(options: TransferOptions): (zone: string) => TransferOptions[nu
     let length = -1;
     for (const one of options) {
       for (const own of one.zones) {
-        const holds = own === '.' || zone === own || zone.endsWith(`.${own}`);
-        if (!holds || own.length <= length) continue;
+        if (!isWithin(zone, own) || own.length <= length) continue;
         found = one;
         length = own.length;
       }

@@ -64,23 +64,24 @@ export const clientNamespaces: Port<ClientNamespaces> =
 export const roundTrips: Port<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
 
+/** A query that was sent to an upstream, and what became of it. Valid during the call that tells of it. */
+export interface EndedExchange {
+  readonly query: Query;
+  /** Address of the upstream. */
+  readonly host: string;
+  readonly port: number;
+  readonly proto: Protocol;
+  /** When the query was sent, on the clock (milliseconds). */
+  readonly sentAt: number;
+  /** Holds the reply in `[start, end)`; null: none came. */
+  readonly reply: Uint8Array | null;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Told of every exchange with an upstream when it is over. Offered by `dnstap`, asked by who forwards. */
 export interface ExchangeTap {
-  /**
-   * @param host address of the upstream
-   * @param sentAt when the query was sent, on the clock (milliseconds)
-   * @param reply holds the reply in `[start, end)`, valid during the call; null: none came
-   */
-  exchanged(
-    query: Query,
-    host: string,
-    port: number,
-    proto: Protocol,
-    sentAt: number,
-    reply: Uint8Array | null,
-    start: number,
-    end: number,
-  ): void;
+  exchanged(exchange: EndedExchange): void;
 }
 
 /** Where taps of exchanges with upstreams are found. */

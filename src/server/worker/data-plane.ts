@@ -195,7 +195,7 @@ export class DataPlane {
   #deliver(channel: string, message: unknown): void {
     const handler = this.#handlers.get(channel);
     if (handler !== undefined) return handler(message);
-    // What was on its way when its channel was left is for nobody.
+    // A message that was on its way when its channel was closed has no receiver any more.
     if (!this.#joined.has(channel)) return;
     this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
   }

@@ -86,6 +86,16 @@ function address(length: number, kind: string): Field<string> {
   };
 }
 
+/** Nothing, where an address or a name may be: `.` in text. */
+export const none: Field<string> = {
+  read: () => '.',
+  write: () => undefined,
+  print: () => '.',
+  parse(from, what) {
+    return from.next(what) === '.' ? '.' : from.fail(`${what} must be "." for type 0`);
+  },
+};
+
 function addressBytes(text: string, length: number): Uint8Array {
   const bytes = parseAddress(text);
   if (bytes === null || bytes.length !== length)
@@ -211,6 +221,21 @@ export function dashedHex(count: number): Field<Uint8Array> {
     },
   };
 }
+
+/** Eight bytes as four groups of four hex digits (RFC 6742): `0014:4fff:ff20:ee64`. Text may leave out zeros in front, which not every program reads. */
+export const hexGroups: Field<Uint8Array> = {
+  read: (from) => from.bytes(8),
+  write: (value, to) => to.bytes(value, 0, 8),
+  print: (value) => printHex(value).match(/.{4}/g)!.join(':'),
+  parse(from, what) {
+    const word = from.next(what);
+    const groups = /^[\da-f]{1,4}(?::[\da-f]{1,4}){3}$/i.test(word) ? word.split(':') : null;
+    const bytes = groups && parseHex(groups.map((group) => group.padStart(4, '0')).join(''));
+    return (
+      bytes ?? from.fail(`${what} must be four groups of hex digits, not ${JSON.stringify(word)}`)
+    );
+  },
+};
 
 /** Seconds since 1970 as YYYYMMDDHHmmSS, UTC (RFC 4034 section 3.2). */
 export const time: Field<number> = {

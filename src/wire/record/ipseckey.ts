@@ -2,8 +2,8 @@ import { TYPE } from '../iana.ts';
 import type { Reader } from '../reader.ts';
 import type { Words } from '../words.ts';
 import type { MessageWriter } from '../writer.ts';
-import { fullName, ipv4, ipv6, restBase64, u8 } from './field.ts';
-import type { Field, RecordKind } from './kind.ts';
+import { fullName, ipv4, ipv6, none, restBase64, u8 } from './field.ts';
+import type { RecordKind } from './kind.ts';
 
 /** A key, and the gateway that speaks for the host. */
 export interface IpsecKey {
@@ -15,15 +15,6 @@ export interface IpsecKey {
   readonly gateway: string;
   readonly publicKey: Uint8Array;
 }
-
-const none: Field<string> = {
-  read: () => '.',
-  write: () => undefined,
-  print: () => '.',
-  parse(from, what) {
-    return from.next(what) === '.' ? '.' : from.fail(`${what} must be "." for gateway type 0`);
-  },
-};
 
 const gateways = [none, ipv4, ipv6, fullName];
 

@@ -94,6 +94,13 @@ describe('record data', () => {
     }
   });
 
+  test('NID and L64: zeros in front of a group may be left out, and are printed', () => {
+    assert.deepEqual(parse('NID', '10 14:4fff:0:1'), parse('NID', '10 0014:4fff:0000:0001'));
+    assert.equal(printData(TYPE.NID, parse('NID', '10 14:4FFF:0:1')), '10 0014:4fff:0000:0001');
+    for (const text of ['10 1:2:3', '10 1:2:3:4:5', '10 12345:1:1:1', '10 1::1:1', '10 x:1:1:1'])
+      assert.throws(() => parse('L64', text), /four groups of hex digits/);
+  });
+
   test('an unknown type is bytes, written as RFC 3597 says', () => {
     const data = parse('TYPE65280', '\\# 4 0a00 0001');
     assert.deepEqual(data, new Opaque(Uint8Array.of(10, 0, 0, 1)));

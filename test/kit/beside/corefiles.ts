@@ -390,7 +390,7 @@ const expressions: readonly string[] = [
 ];
 
 /** A block with some sources and some of the rest, for 127.0.0.1:`port`; or two, the first of them with a view. */
-export function randomBlock(random: Random, port: number, about: Surroundings): RandomBlock {
+function randomBlock(random: Random, port: number, about: Surroundings): RandomBlock {
   const draw = drawFrom(random);
   const zone = draw.rarely(3) ? draw.one(zones) : '.';
   const second =
@@ -414,6 +414,25 @@ export function randomBlock(random: Random, port: number, about: Surroundings): 
   });
   return { text: texts.join(''), port, plugins };
 }
+
+/** Several of them, at ports of their own from 6000 on. @param fits which of those that are drawn count */
+export function randomBlocks(
+  random: Random,
+  count: number,
+  about: Surroundings,
+  fits: (block: RandomBlock) => boolean = () => true,
+): readonly RandomBlock[] {
+  const blocks: RandomBlock[] = [];
+  while (blocks.length < count) {
+    const block = randomBlock(random, 6000 + blocks.length, about);
+    if (fits(block)) blocks.push(block);
+  }
+  return blocks;
+}
+
+/** The Corefile of these blocks. */
+export const textOf = (blocks: readonly RandomBlock[]): string =>
+  blocks.map((block) => block.text).join('\n');
 
 /** Some of the lines in a snippet or a file of their own. */
 function imported(

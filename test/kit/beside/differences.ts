@@ -105,6 +105,14 @@ function content(is: (pair: Pair) => boolean): Rule['is'] {
 /** The differences that are meant. */
 const rules: readonly Rule[] = [
   {
+    told: 'geoip: IPv4 subnets of EDNS are found',
+    is: ({ what }, { has, block, query }) =>
+      what === 'answer' &&
+      has('geoip') &&
+      block.text.includes('edns-subnet') &&
+      /\b0008000700011800/.test(query.text),
+  },
+  {
     told: 'hosts: an address that stands twice goes out once',
     is: ({ what, theirs, ours }, { has }) =>
       what === 'answer' && has('hosts') && [...new Set(theirs.split(' | '))].join(' | ') === ours,
@@ -385,6 +393,22 @@ const rules: readonly Rule[] = [
     is: ({ what, theirs, ours }, { has }) =>
       has('cache') &&
       (what === 'aa' || theirs.replaceAll(ttls, ' ') === ours.replaceAll(ttls, ' ')),
+  },
+  {
+    told: 'cache: an entry ends at a moment of its own in each server, and one of whoami is of the client that it was made for',
+    is: ({ what, theirs, ours }, { has }) =>
+      what === 'additional' &&
+      has('cache') &&
+      has('whoami') &&
+      theirs.replaceAll(/127\.0\.[\d.]+/g, '') === ours.replaceAll(/127\.0\.[\d.]+/g, ''),
+  },
+  {
+    told: 'smaller replies: of one that is cut, more records fit',
+    is: ({ what, theirs, ours }, pair) =>
+      what === 'answer' &&
+      pair.has('erratic') &&
+      (pair.theirs.flags & pair.ours.flags & 0x200) !== 0 &&
+      ours.startsWith(theirs),
   },
   {
     told: 'flags: what is no query at all is answered without those that it had no right to',

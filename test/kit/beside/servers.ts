@@ -1,6 +1,9 @@
 /** CoreDNS and ndots with the same server blocks, at addresses of their own. */
-import { writeFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { seededRandom, type Random } from '../../../src/base/random.ts';
 import { start, type Child } from '../child.ts';
 
 /** Where each of the two listens. */
@@ -12,7 +15,7 @@ const ndots = [join(import.meta.dirname, '../../../bin/ndots'), 'serve', '-worke
  * Starts a server with these blocks and waits until it serves or has ended.
  * @param program null: ndots
  */
-export async function startServer(
+async function startServer(
   who: keyof typeof hosts,
   program: readonly string[] | null,
   text: string,
@@ -29,6 +32,50 @@ export async function startServer(
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
   return { child, serves: false };
+}
+
+/** CoreDNS and ndots with the same blocks. */
+export interface Both {
+  readonly theirs: Child;
+  readonly ours: Child;
+  /** What both have printed. */
+  output(): string;
+}
+
+/**
+ * Draws Corefiles, a batch for each number from `seed` on until the time is up, and hands both servers to `compare`. A batch that both refuse is passed
+ * over: of a rule that was drawn, its words do not fit.
+ * @param program CoreDNS
+ * @throws AssertionError when one of them alone serves
+ */
+export async function eachBatch<T>(
+  program: string,
+  { seed, seconds }: { readonly seed: number; readonly seconds: number },
+  draw: (random: Random, folder: string) => { readonly text: string; readonly drawn: T },
+  compare: (batch: number, both: Both, drawn: T, folder: string, random: Random) => Promise<void>,
+): Promise<void> {
+  for (let batch = seed, end = Date.now() + seconds * 1000; Date.now() < end; batch++) {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-beside-'));
+    const random = seededRandom(batch * 7919);
+    const { text, drawn } = draw(random, folder);
+    const [theirs, ours] = await Promise.all([
+      startServer('coredns', [program], text, folder),
+      startServer('ndots', null, text, folder),
+    ]);
+    const output = (): string => `${theirs.child.output()}\n${ours.child.output()}`;
+    if (theirs.serves || ours.serves) {
+      assert.ok(theirs.serves && ours.serves, `seed ${batch}: ${output()}`);
+      await compare(
+        batch,
+        { theirs: theirs.child, ours: ours.child, output },
+        drawn,
+        folder,
+        random,
+      );
+      await Promise.all([theirs.child.stop(), ours.child.stop()]);
+    }
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Has it take up other blocks. @returns whether it did */

@@ -12,8 +12,19 @@ import { parseName } from '../../../src/wire/name.ts';
 import { kindOf } from '../../../src/wire/record/table.ts';
 import { Words } from '../../../src/wire/words.ts';
 
+/** `IP:PORT` of those that `startUpstreams` starts. */
+export const upstreams: readonly string[] = ['127.0.0.53:5300', '127.0.0.54:5300'];
+
+/** Two of them. @returns what ends them */
+export async function startUpstreams(): Promise<() => void> {
+  const stops = await Promise.all(
+    upstreams.map((at) => startUpstream(at.split(':')[0]!, Number(at.split(':')[1]))),
+  );
+  return () => stops.forEach((stop) => stop());
+}
+
 /** Listens on UDP and TCP of one address and port. */
-export async function startUpstream(address: string, port: number): Promise<() => void> {
+async function startUpstream(address: string, port: number): Promise<() => void> {
   const udp = createSocket('udp4');
   udp.on('message', (bytes, from) => {
     const reply = replyTo(bytes, true);

@@ -1,0 +1,6 @@
+import { TYPE } from '../iana.ts';
+import { recordKind, type RecordKind } from './kind.ts';
+import { keyDigest, type KeyDigest } from './shape.ts';
+
+/** Trust authority (Weiler's "Deploying DNSSEC without a signed root"), written as DS is. */
+export const ta: RecordKind<KeyDigest> = recordKind('TA', TYPE.TA, keyDigest);

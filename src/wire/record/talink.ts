@@ -1,0 +1,9 @@
+import { TYPE } from '../iana.ts';
+import { fullName } from './field.ts';
+import { recordKind, type RecordKind } from './kind.ts';
+
+/** The trust anchors before and behind this one (draft-wijngaards-dnsop-trust-history). */
+export const talink: RecordKind<{
+  before: string;
+  behind: string;
+}> = recordKind('TALINK', TYPE.TALINK, { before: fullName, behind: fullName });

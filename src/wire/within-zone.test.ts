@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { isBelow, isWithin } from './within-zone.ts';
+
+describe('a name as text', () => {
+  test('lies below a zone where labels end, and the zone is not below itself', () => {
+    assert.ok(isBelow('www.example.org.', 'example.org.'));
+    assert.ok(!isBelow('wwwexample.org.', 'example.org.'));
+    assert.ok(!isBelow('example.org.', 'example.org.'));
+    assert.ok(isWithin('example.org.', 'example.org.'));
+    assert.ok(isBelow('web.shop.svc', 'svc'));
+  });
+
+  test('lies below the root, unless it is the root', () => {
+    assert.ok(isBelow('org.', '.'));
+    assert.ok(!isBelow('.', '.'));
+    assert.ok(isWithin('.', '.'));
+    assert.ok(!isWithin('.', 'org.'));
+  });
+});

@@ -1,0 +1,64 @@
+/** Stories as shorter captures show them: the end of the trouble is not in them, or nobody to compare with. */
+import type { Captured } from './packets.ts';
+import { partStories } from './part-stories.ts';
+import { healthy, play } from './story.ts';
+import { corpResolvConf, played, pods, some, type Story } from './story-parts.ts';
+
+/** The first part of the packets, by time. */
+function firstPart(packets: readonly Captured[], part: number): readonly Captured[] {
+  const [first, last] = [packets[0]!.timeMs, packets.at(-1)!.timeMs];
+  return packets.filter(({ timeMs }) => timeMs < first + part * (last - first));
+}
+
+/** The story whose name begins so, up to a part of its time. */
+function endsAt(begins: string, part: number): Story {
+  const story = partStories.find(({ name }) => name.startsWith(begins))!;
+  return {
+    ...story,
+    name: `${story.name}; the capture ends after ${part} of the time`,
+    packets: async (seed) => firstPart(await story.packets(seed), part),
+  };
+}
+
+/** Stories that end early, or have one side. */
+export const shortenedStories: readonly Story[] = [
+  endsAt('a policy cuts three pods off for a while', 0.6),
+  endsAt('clean: a DNS pod is added', 0.6),
+  {
+    name: 'a search domain that nobody answers for, in a capture of three seconds',
+    code: 'ND2003',
+    without: ['ND4001'],
+    packets: async (seed) =>
+      firstPart(
+        await play(
+          [
+            ...pods('go', 4, { resolvConf: corpResolvConf }),
+            ...pods('glibc', 3, { from: 40, resolvConf: corpResolvConf }),
+          ],
+          (passing) =>
+            passing.name.endsWith('.corp.example.') ? { lost: true } : healthy(passing),
+          { seed },
+        ),
+        0.6,
+      ),
+  },
+  played(
+    'an old server says of whatever it is asked with EDNS that it does not understand it, and nobody asks without',
+    'ND4009',
+    () => pods('go', 2),
+    () => ({ rcode: 1, tookMs: 0.4 }),
+  ),
+  {
+    name: 'clean: of two thousand queries those of half a second get lost, and others of that moment are answered',
+    code: null,
+    packets: (seed) =>
+      play(
+        pods('go', 8, { lookups: 50, everyMs: 300 }),
+        (passing) =>
+          passing.atMs > 9000 && passing.atMs < 9500 && some(passing, 0.2)
+            ? { lost: true }
+            : healthy(passing),
+        { seed },
+      ),
+  },
+];
