@@ -184,6 +184,29 @@ const notLonger = (
     },
   );
 
+/** Clients that ask in bursts at times of their own, and each of which is allowed 12 queries a second, and 14 at once. */
+function limitedEach(seed: number): Captured[] {
+  return inOrder(
+    [0, 1, 2, 3].flatMap((client) => {
+      let [tokens, lastMs] = [14, 0];
+      return Array.from({ length: 22 }, (_, wave) => wave).flatMap((wave) =>
+        Array.from({ length: 6 + ((wave * 37 + client * 11 + seed * 5) % 34) }, (_, i) => {
+          const ms = wave * 1100 + client * 270 + i * 9;
+          tokens = Math.min(14, tokens + ((ms - lastMs) * 12) / 1000);
+          lastMs = ms;
+          const isAnswered = tokens >= 1;
+          if (isAnswered) tokens--;
+          const nth = wave * 50 + i;
+          const name = `svc${(nth * 7) % 12}.shop.svc.cluster.local.`;
+          return asked(ms, ends(`10.244.1.${7 + client}`, 20_000 + nth), name, nth, {
+            tookMs: isAnswered ? 0.5 : null,
+          });
+        }),
+      );
+    }),
+  );
+}
+
 /** Stories of few losses. */
 export const handfulStories: readonly Story[] = [
   {
@@ -327,6 +350,11 @@ export const handfulStories: readonly Story[] = [
     code: 'ND4001',
     without: ['ND3002', 'ND3008'],
     packets: (seed) => Promise.resolve(limited(18, seed)),
+  },
+  {
+    name: 'each of four clients is allowed twelve queries a second and fourteen at once, and asks in bursts at times of its own',
+    code: 'ND4001',
+    packets: (seed) => Promise.resolve(limitedEach(seed)),
   },
   {
     name: 'one client gets 35 replies a second, whatever it asks, and others that ask little lose nothing',

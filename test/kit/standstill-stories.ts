@@ -152,6 +152,17 @@ export const standstillStories: readonly Story[] = [
       ),
   },
   {
+    name: 'the only server stands still for a little more than a second, again and again',
+    code: 'ND3007',
+    without: ['ND4003', 'ND7001'],
+    packets: (seed) =>
+      play(
+        busy(8),
+        still([3, 7, 11, 15].map((second) => [second * 1000, second * 1000 + 1350] as const)),
+        { seed },
+      ),
+  },
+  {
     name: 'one of two servers behind an address stands still: what is taken there waits, all else is answered',
     code: 'ND3007',
     packets: (seed) =>

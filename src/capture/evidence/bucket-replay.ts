@@ -36,16 +36,22 @@ export class BucketReplay {
   #queries: number[] = [];
   #lost = 0;
   #full = false;
+  readonly #most: number;
+
+  /** @param most queries that are kept */
+  constructor(most: number = QUERIES_MAX) {
+    this.#most = most;
+  }
 
   add(exchange: SeenExchange): void {
     if (this.#full || exchange.protocol !== 'udp') return;
-    if (this.#queries.length >= QUERIES_MAX) {
+    if (this.#queries.length >= this.#most) {
       // As long as all goes well only the latest have to be remembered: what is lost of these is known later.
       if (this.#lost > 0) {
         this.#full = true;
         return;
       }
-      this.#queries = this.#queries.slice(QUERIES_MAX / 2);
+      this.#queries = this.#queries.slice(this.#most / 2);
     }
     const lost = isLost(exchange);
     if (lost) this.#lost++;

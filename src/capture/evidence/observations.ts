@@ -46,6 +46,8 @@ const MOST = {
   addresses: 2000,
   replays: 50,
   rates: 100,
+  /** Queries of each of these to one server that are sent through a bucket once more. */
+  ofClient: 4000,
   searched: 200,
 } as const;
 /** Who has asked a server so often is looked at by the second. */
@@ -102,6 +104,8 @@ export interface Asked {
   readonly silentPorts: Set<number>;
   /** By the second, from the time on when it had asked often; null: it has not, or many others had before. */
   rates: Rates | null;
+  /** The times of its queries, from the same one on. */
+  replay: BucketReplay | null;
 }
 
 /** Something of which there was more than is looked at one by one. */
@@ -393,15 +397,17 @@ export class Observations {
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
-      server = { asked: 0, lost: 0, silentPorts: new Set(), rates: null };
+      server = { asked: 0, lost: 0, silentPorts: new Set(), rates: null, replay: null };
       view.servers.set(exchange.server.address, server);
     }
     server.asked++;
     if (server.asked === BUSY && this.#followed < MOST.rates) {
       this.#followed++;
       server.rates = new Rates();
+      server.replay = new BucketReplay(MOST.ofClient);
     }
     server.rates?.add(exchange);
+    server.replay?.add(exchange);
     if (!isLost(exchange)) return;
     server.lost++;
     addPort(server, exchange.client.port);

@@ -1,5 +1,6 @@
 /** Programs that ask for what is not there, over and over: a queue that was deleted, names that are made up, a wrong domain. */
 import type { NameView } from '../evidence/name-view.ts';
+import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
 import { isBelow } from '../../wire/within-zone.ts';
@@ -18,7 +19,7 @@ export const absentNames: Rule = {
   code: 'ND2008',
   title: 'Programs ask again and again for names that do not exist',
   name: 'a storm of queries for names that do not exist',
-  check({ absent, total, names, seconds }, claims) {
+  check({ absent, total, names, seconds, domains }, claims) {
     if (total.asked < 20) return unknown('too few queries');
     const searched = absent.queries < SHARE * total.asked;
     if (
@@ -29,7 +30,7 @@ export const absentNames: Rule = {
       return excluded(
         `${percent(absent.queries, total.asked)} of the queries are for names that do not exist as they were written`,
       );
-    const made = madeBySearch(absent.samples, names.list);
+    const made = madeBySearch(absent.samples, names.list, domains);
     if (made >= SEARCHED * absent.samples.length)
       return excluded(
         'these names are names that are found, with a search domain behind them: a capture at one of several servers shows single steps of a walk',
@@ -78,12 +79,37 @@ export const absentNames: Rule = {
   },
 };
 
-/** Lookups whose last name begins with one that is found by itself. */
-function madeBySearch(lookups: readonly SeenLookup[], names: readonly NameView[]): number {
-  const known = new Set(
+/** Lookups whose last name is another one with a search domain behind it: one that is found by itself, or that is asked for as well. */
+function madeBySearch(
+  lookups: readonly SeenLookup[],
+  names: readonly NameView[],
+  domains: SearchDomains,
+): number {
+  const found = new Set(
     names.filter(({ outcomes }) => outcomes.found > 0).map(({ name }) => name.slice(0, -1)),
   );
-  return lookups.filter(({ candidates }) => hasStem(candidates.at(-1) ?? '', known)).length;
+  const asked = new Set(names.map(({ name }) => name.slice(0, -1)));
+  return lookups.filter(({ candidates }) => {
+    const last = candidates.at(-1) ?? '';
+    if (hasStem(last, found)) return true;
+    // Where a walk is seen, its last name is what was meant.
+    return candidates.length === 1 && (hasStem(last, asked) || isStep(last, asked, domains));
+  }).length;
+}
+
+/** A name of the cluster as search paths are written: the namespace, `svc`, and the rest. */
+const OF_NAMESPACE = /^(.+)\.[^.]+\.svc\.(.+)\.$/;
+const OF_SERVICES = /^(.+)\.svc\.(.+)\.$/;
+
+/** Whether a search domain of the cluster stands behind a name of the cluster, or behind what is asked with the next domain of the path. */
+function isStep(name: string, asked: ReadonlySet<string>, domains: SearchDomains): boolean {
+  for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
+    if (domains.isOfCluster(name.slice(0, at + 1))) return true;
+  if (!domains.isOfCluster(name)) return false;
+  const [, stem, rest] = OF_NAMESPACE.exec(name) ?? [];
+  if (asked.has(`${stem}.svc.${rest}`) || asked.has(`${stem}.${rest}`)) return true;
+  const [, bare, cluster] = OF_SERVICES.exec(name) ?? [];
+  return asked.has(`${bare}.${cluster}`);
 }
 
 function hasStem(name: string, known: ReadonlySet<string>): boolean {

@@ -11,6 +11,9 @@ import { oneLosesAlone, sparesKnown } from './table-full.ts';
 const ERROR_MAX = 0.3;
 const CHANCE_MORE = 2;
 
+/** One that each client has for itself does so better for several; what others lose is then of the same kind. */
+const EACH = { error: 0.25, clients: 2, others: 0.4 };
+
 /** A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less than by chance. */
 const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 
@@ -42,7 +45,10 @@ export const packetCap: Rule = {
       // What is late before it is lost waits in a queue.
       if (server.isOutOfBreath) continue;
       const found =
-        plateauOf(server, observed) ?? bucketOf(server, observed) ?? ofEachClient(server, observed);
+        plateauOf(server, observed) ??
+        bucketOf(server, observed) ??
+        ofEachClient(server, observed) ??
+        bucketOfEach(server, observed);
       if (found === null) continue;
       const losses = claims
         .openTo(server.address)
@@ -190,5 +196,25 @@ function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
     rate,
     seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
     clients: null,
+  };
+}
+
+/** A bucket that each client has for itself: of several clients it tells which queries are lost. */
+function bucketOfEach(server: ServerView, { clients }: Observations): Limit | null {
+  if (server.quantile(0.9) > SLOW_MS) return null;
+  const limited = clients.list.flatMap(({ address, servers }) => {
+    const bucket = servers.get(server.address)?.replay?.best ?? null;
+    const isLimit =
+      bucket !== null && bucket.error <= EACH.others && bucket.chance >= CHANCE_MORE * bucket.error;
+    return isLimit ? [{ client: address, ...bucket }] : [];
+  });
+  const sure = limited.filter(({ error }) => error <= EACH.error);
+  const [first] = sure;
+  if (first === undefined || sure.length < EACH.clients) return null;
+  const { client, rate, burst, error } = first;
+  return {
+    rate,
+    seen: `Of each burst of queries of ${client} to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of its losses. So it is with ${limited.length - 1} more, each for itself.`,
+    clients: new Set(limited.map((each) => each.client)),
   };
 }

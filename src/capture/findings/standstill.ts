@@ -9,6 +9,10 @@ import { upstreams, waitsForOthers } from './losses.ts';
 
 /** Shorter ones are not felt much, milliseconds. */
 const LEAST_MS = 1500;
+/** But when it comes again so often; each time so many wait, some for names of the cluster, and hardly anybody is answered meanwhile. */
+const AGAIN = { times: 3, waited: 6, own: 2 };
+/** What was under way when it stopped is answered meanwhile: one for so many that wait. */
+const UNDER_WAY = 10;
 /** So many queries wait, from so many sockets, for so many names; and of these, names of the cluster. */
 const WAITED = { queries: 6, sockets: 3, names: 2, own: 2 };
 /** Without names of the cluster, so many names, and clients, have nothing in common but the server. */
@@ -69,8 +73,9 @@ function findingOf(
   const { address } = view;
   const [first] = windows;
   const { queries, own, sockets, names } = sumOf(windows);
-  const what =
-    proof === 'one of several' ? 'left some queries without a reply' : 'gave not one reply';
+  const few = windows.some(({ meanwhile }) => meanwhile > 0);
+  const some = few ? 'gave hardly a reply' : 'gave not one reply';
+  const what = proof === 'one of several' ? 'left some queries without a reply' : some;
   const times = windows.map(
     ({ fromMs, toMs, waited }) =>
       `at ${clock(fromMs)} for ${took(toMs - fromMs)} (${waited} queries waited)`,
@@ -115,14 +120,13 @@ function stillOf(
   observed: Observations,
   behind: ReadonlySet<string>,
 ): Still | null {
-  const long = view.standstills.list.filter(({ fromMs, toMs }) => toMs - fromMs >= LEAST_MS);
+  const long = felt(view.standstills.list);
   const own = isOfMemory(long);
   // Whose replies are late at all times, and not for names of the cluster, is slow.
   if (!own && behind.has(view.address) && view.quantile(0.5) > QUICK_MS) return null;
   // Without names of the cluster a few that wait for as long are chance.
   const whole = long.filter(
-    ({ meanwhile, waited }) =>
-      meanwhile === 0 && (own || !behind.has(view.address) || waited >= WAITED.queries),
+    (each) => isWhole(each) && (own || !behind.has(view.address) || each.waited >= WAITED.queries),
   );
   const proof = proofOf(view, whole, behind);
   const waits = ({ fromMs, toMs }: Standstill): boolean =>
@@ -131,6 +135,20 @@ function stillOf(
   if (proof !== null) return { view, windows: whole, proof };
   // What some have in memory takes others as long.
   return hasWaited(long) && own ? { view, windows: long, proof: 'one of several' } : null;
+}
+
+/** Those that are long, or come again and again. */
+function felt(all: readonly Standstill[]): readonly Standstill[] {
+  const long = all.filter(({ fromMs, toMs }) => toMs - fromMs >= LEAST_MS);
+  const short = all.filter(
+    (each) => each.waited >= AGAIN.waited && each.own >= AGAIN.own && isWhole(each),
+  );
+  return long.length === 0 && short.length >= AGAIN.times ? short : long;
+}
+
+/** Whether nobody else was answered meanwhile. */
+function isWhole({ meanwhile, waited, own }: Standstill): boolean {
+  return meanwhile === 0 || (own > 0 && UNDER_WAY * meanwhile <= waited);
 }
 
 function proofOf(
