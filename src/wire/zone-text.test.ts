@@ -333,6 +333,9 @@ test('a line of a hundred thousand words is a mistake, and no more of it is kept
 test('a quoted string is read in one piece, however long it is', () => {
   const before = process.cpuUsage();
   const long = `a TXT "${'x'.repeat(20_000_000)}"\n`;
-  assert.throws(() => [...parseZone(long, { file: 'f', ttl: 1 })], /the word is longer than any record/);
+  assert.throws(
+    () => [...parseZone(long, { file: 'f', ttl: 1 })],
+    /the word is longer than any record/,
+  );
   assert.ok(process.cpuUsage(before).user < 500_000);
 });
