@@ -6,6 +6,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { answered } from '../test/kit/child.ts';
 import { startNamed } from '../test/kit/zone-servers.ts';
 import {
@@ -62,6 +63,9 @@ const server = ndots(
 );
 await answered(5820, 'ns.out.test', 120_000);
 await answered(5820, 'ns.into.test', 120_000);
+/** What began before has come to its end, in both servers. */
+const settled = (): Promise<void> => pause(smoke ? 500 : 4000);
+await settled();
 
 let given = 0;
 /** Programs that are running. */
@@ -103,7 +107,10 @@ const fetching: Disturbance = () => {
   };
   change();
   const timer = setInterval(change, smoke ? 1000 : 3000);
-  return () => clearInterval(timer);
+  return async () => {
+    clearInterval(timer);
+    await settled();
+  };
 };
 
 const taken = await takeRounds(

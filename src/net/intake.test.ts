@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { queryBytes, replyWith } from '../../test/kit/loopback.ts';
-import { systemClock } from '../base/clock.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
+import { VirtualClock } from '../base/virtual-clock.ts';
 import { makeLog } from '../base/log.ts';
 import { readMessage, type Message } from '../wire/message.ts';
 import type { Query } from '../wire/query.ts';
@@ -62,7 +63,11 @@ interface Bench {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Names of `cluster.` are answered at once, all others wait; those of `zone.cluster.` go on with `rest`. */
-function bench(limits: Partial<IntakeLimits> = {}, rest: Rest | null = null): Bench {
+function bench(
+  limits: Partial<IntakeLimits> = {},
+  rest: Rest | null = null,
+  clock: Clock = systemClock,
+): Bench {
   const waiting: { query: Query; resolve: (reply: Reply) => void }[] = [];
   const serve: Serve = (query) => {
     if (query.name === 'zone.cluster.') return replyWith(query).with({ rest });
@@ -74,7 +79,7 @@ function bench(limits: Partial<IntakeLimits> = {}, rest: Rest | null = null): Be
   const intake = new Intake({
     proto: 'tcp',
     serve,
-    clock: systemClock,
+    clock,
     log: makeLog(() => {}),
     counters,
     limits: { waiting: 10, heldBytes: 1 << 20, ...limits },
@@ -108,6 +113,28 @@ describe('the intake', () => {
     assert.equal(Math.max(...most), 1);
     while (counters.waiting.value > 0) await turn();
     assert.equal(made, 499);
+  });
+
+  test('a transfer pauses before each message while others ask, and goes on at once when nobody does', async () => {
+    const clock = new VirtualClock();
+    let made = 0;
+    const rest: Rest = () => failure(0, `message ${++made}`).with({ rest });
+    const { ask } = bench({}, rest, clock);
+    const outlet = new Slate();
+    ask(outlet, 'zone.cluster.');
+    await clock.advance(1);
+    for (let i = 0; i < 10; i++) await turn();
+    const alone = made;
+    assert.ok(alone >= 9, `${alone} messages in ten turns`);
+    for (let i = 0; i < 10; i++) {
+      ask(new Slate(), 'a.cluster.');
+      await turn();
+    }
+    assert.ok(made <= alone + 2, `${made - alone} messages in ten turns beside queries`);
+    await clock.advance(1);
+    await turn();
+    assert.ok(made > alone);
+    outlet.pending.closed = true;
   });
 
   test('when too many queries wait, only those that would have to wait are refused, the newest', async () => {

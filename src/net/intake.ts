@@ -29,6 +29,11 @@ export interface IntakeLimits {
   readonly heldBytes: number;
 }
 
+/** While others ask, a reply that goes on waits so long before each next message, milliseconds. */
+const GIVE_WAY_MS = 1;
+/** Queries that this thread has taken, of all listeners. */
+let taken = 0;
+
 /** Places of waiting queries that are kept for later ones. */
 const SPARE_MAX = 256;
 
@@ -53,6 +58,8 @@ export class Intake {
   /** Outlets for which replies came in this turn. */
   #due: Outlet[] = [];
   #onQuiet: (() => void) | null = null;
+  /** `taken` when the last message of a reply that goes on was made. */
+  #takenAtPart = 0;
 
   constructor({ proto, serve, clock, log, counters, limits }: IntakeParts) {
     this.proto = proto;
@@ -83,6 +90,7 @@ export class Intake {
   ): boolean {
     const query = this.#query;
     this.counters.received.add(1);
+    taken++;
     let triage = query.read(bytes, start, end);
     if (!whole) {
       this.counters.cut.add(1);
@@ -223,7 +231,8 @@ export class Intake {
 
   /**
    * The reply goes on: its next message is made in a turn of its own, after all else that is there to be done, and only once the
-   * client has taken the one before.
+   * client has taken the one before. While others ask there is a pause before it: what the system does for a large zone on its way
+   * would hold them up.
    */
   #follow(outlet: Outlet, query: Query, rest: Rest, way: unknown): void {
     if (this.proto !== 'tcp' && this.proto !== 'tls') return;
@@ -238,7 +247,10 @@ export class Intake {
         this.#onError(error, waiting);
       }
     };
-    oneATurn(next);
+    const isAlone = taken === this.#takenAtPart;
+    this.#takenAtPart = taken;
+    if (isAlone) oneATurn(next);
+    else this.#clock.after(GIVE_WAY_MS, () => oneATurn(next));
   }
 
   #onReply = (reply: Reply, waiting: Waiting): void => {
