@@ -52,8 +52,7 @@ type Collector = (options: {
 }) => void;
 
 function collect(flavor: 'regular' | 'last-resort'): void {
-  const { gc } = globalThis as { gc?: Collector };
-  (gc ?? collector())?.({ type: 'major', execution: 'sync', flavor });
+  collector()?.({ type: 'major', execution: 'sync', flavor });
 }
 
 /** Threads that collect at the same moment take the flag from each other; so often in a row they do not. */
@@ -65,6 +64,8 @@ const ATTEMPTS = 10;
  * thread may put it back before the context begins, and then this one has no collector and tries again.
  */
 function collector(): Collector | undefined {
+  const { gc } = globalThis as { gc?: Collector };
+  if (gc !== undefined) return gc;
   const { setFlagsFromString } = process.getBuiltinModule('node:v8');
   const { createContext, constants, runInContext } = process.getBuiltinModule('node:vm');
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -1,5 +1,5 @@
-import { isBelow } from '../../wire/within-zone.ts';
 /** Which names a search path makes of one another: how exchanges of one application call are known from those of the next. */
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** Domains that are remembered; a cluster has a few, and each namespace one. */
 const DOMAINS_MAX = 10_000;
@@ -24,6 +24,14 @@ export class SearchDomains {
 
   get all(): ReadonlySet<string> {
     return this.#known;
+  }
+
+  /** The longest of them that the name lies below: the one that made it; null: it lies below none. */
+  domainOf(name: string): string | null {
+    let longest: string | null = null;
+    for (const domain of this.#known)
+      if (isBelow(name, domain) && domain.length > (longest?.length ?? 0)) longest = domain;
+    return longest;
   }
 
   /** Whether a name or a domain is of the cluster: below `cluster.local`, or below the domain whose `svc` pods have in their search path. */

@@ -164,7 +164,7 @@ export function failingDomain(observed: Observations, claims: Claims): string | 
 
 /** Whether it is this search domain that made a name, and not a longer one. */
 function makes(domain: string, { domains }: Observations): (name: string) => boolean {
-  return (name) => isBelow(name, domain) && !innerDomain(name, domain, domains.all);
+  return (name) => isBelow(name, domain) && domains.domainOf(name) === domain;
 }
 
 /** So unlikely is it that chance picks what is below one of the search domains. */
@@ -221,13 +221,6 @@ function outsideFailsMeanwhile(
   const { outside } = ways.between(fromMs, toMs);
   const others = wrong(outside) - wrong(own);
   return others >= OTHERS_LEAST && others > OTHERS * Math.max(others, outside.asked - own.asked);
-}
-
-/** Whether a longer search domain made the name. */
-function innerDomain(name: string, domain: string, all: ReadonlySet<string>): boolean {
-  for (const other of all)
-    if (other.length > domain.length && isBelow(other, domain) && isBelow(name, other)) return true;
-  return false;
 }
 
 /** Whether other names of outside are lost in the same time: all that an upstream is asked for, since some moment. */

@@ -4,7 +4,6 @@ import type { Observations } from '../evidence/observations.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
-import { isBelow } from '../../wire/within-zone.ts';
 
 const SURE = 0.75;
 
@@ -60,7 +59,7 @@ function lastStep(
 ): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
   const last = candidates.at(-1)!;
   if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;
-  const domain = domainOf(last, domains.all);
+  const domain = domains.domainOf(last);
   if (domain === null) return null;
   const own = exchanges.filter((each) => each.name === last && each.ending === 'answered');
   const failed = own.find(({ rcode }) => rcode === RCODE.SERVFAIL || rcode === RCODE.REFUSED);
@@ -79,11 +78,4 @@ function isService(name: string, domains: SearchDomains): boolean {
 
 function isNodata({ rcode, answers }: SeenExchange): boolean {
   return rcode === RCODE.NOERROR && answers === 0;
-}
-
-function domainOf(name: string, domains: ReadonlySet<string>): string | null {
-  let longest: string | null = null;
-  for (const domain of domains)
-    if (isBelow(name, domain) && domain.length > (longest?.length ?? 0)) longest = domain;
-  return longest;
 }

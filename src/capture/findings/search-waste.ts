@@ -1,5 +1,5 @@
+import type { SearchDomains } from '../exchanges/search-walk.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
-import { isBelow } from '../../wire/within-zone.ts';
 
 /** Most queries are for names that only the search path makes. */
 export const searchWaste: Rule = {
@@ -11,11 +11,10 @@ export const searchWaste: Rule = {
     if (wasted < 0.3 * total.asked || wasted < 10)
       return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
     const made = names.list.filter(
-      ({ name, outcomes }) =>
-        outcomes.nxdomain > 0 && [...domains.all].some((domain) => isBelow(name, domain)),
+      ({ name, outcomes }) => outcomes.nxdomain > 0 && domains.domainOf(name) !== null,
     );
     const top = made.toSorted((one, other) => other.outcomes.nxdomain - one.outcomes.nxdomain);
-    const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains.all)));
+    const stems = new Set(top.slice(0, 20).map(({ name }) => stemOf(name, domains)));
     return {
       code: this.code,
       title: this.title,
@@ -42,9 +41,6 @@ export const searchWaste: Rule = {
   },
 };
 
-function stemOf(name: string, domains: ReadonlySet<string>): string {
-  let longest = '';
-  for (const domain of domains)
-    if (isBelow(name, domain) && domain.length > longest.length) longest = domain;
-  return name.slice(0, name.length - longest.length - 1);
+function stemOf(name: string, domains: SearchDomains): string {
+  return name.slice(0, name.length - (domains.domainOf(name)?.length ?? 0) - 1);
 }

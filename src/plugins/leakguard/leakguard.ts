@@ -26,7 +26,6 @@ import {
   type LocalZone,
   type Reason,
 } from './local-zones.ts';
-
 import { labelsOf, reverseNameIn, splitAtDots, teredoClient } from './other-spellings.ts';
 
 const syntax = directive({

@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import type { Reader } from '../reader.ts';
 import type { Words } from '../words.ts';
 import type { MessageWriter } from '../writer.ts';
-import { fullName, ipv4, ipv6, none, u8 } from './field.ts';
+import { typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
 /** Where multicast is translated. */
@@ -16,8 +16,6 @@ export interface Relay {
   readonly relay: string;
 }
 
-const relays = [none, ipv4, ipv6, fullName];
-
 /** Relay for automatic multicast tunneling (RFC 8777 section 4). */
 export const amtrelay: RecordKind<Relay> = {
   name: 'AMTRELAY',
@@ -26,11 +24,11 @@ export const amtrelay: RecordKind<Relay> = {
     const precedence = from.u8();
     const both = from.u8();
     const relayType = both & 127;
-    const relay = relays[relayType] ?? from.fail(`AMTRELAY has the unknown type ${relayType}`);
+    const relay = typedHosts[relayType] ?? from.fail(`AMTRELAY has the unknown type ${relayType}`);
     return { precedence, optional: both >> 7, relayType, relay: relay.read(from) };
   },
   write({ precedence, optional, relayType, relay }: Relay, to: MessageWriter) {
-    const field = relays[relayType];
+    const field = typedHosts[relayType];
     if (field === undefined) throw new RangeError(`relay type ${relayType} is unknown`);
     to.u8(precedence);
     to.u8((optional << 7) | relayType);
@@ -41,12 +39,12 @@ export const amtrelay: RecordKind<Relay> = {
   parse(from: Words) {
     const precedence = u8.parse(from, 'AMTRELAY precedence');
     const optional = from.number('AMTRELAY discovery', 1);
-    const relayType = from.number('AMTRELAY type', relays.length - 1);
+    const relayType = from.number('AMTRELAY type', typedHosts.length - 1);
     return {
       precedence,
       optional,
       relayType,
-      relay: relays[relayType]!.parse(from, 'AMTRELAY relay'),
+      relay: typedHosts[relayType]!.parse(from, 'AMTRELAY relay'),
     };
   },
 };

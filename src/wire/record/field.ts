@@ -87,7 +87,7 @@ function address(length: number, kind: string): Field<string> {
 }
 
 /** Nothing, where an address or a name may be: `.` in text. */
-export const none: Field<string> = {
+const none: Field<string> = {
   read: () => '.',
   write: () => undefined,
   print: () => '.',
@@ -95,6 +95,9 @@ export const none: Field<string> = {
     return from.next(what) === '.' ? '.' : from.fail(`${what} must be "." for type 0`);
   },
 };
+
+/** A host in the form that a number in front of it says (RFC 4025 section 2.3, RFC 8777 section 4.2.3): none, IPv4, IPv6, name. */
+export const typedHosts: readonly Field<string>[] = [none, ipv4, ipv6, fullName];
 
 function addressBytes(text: string, length: number): Uint8Array {
   const bytes = parseAddress(text);

@@ -2,7 +2,7 @@ import { TYPE } from '../iana.ts';
 import type { Reader } from '../reader.ts';
 import type { Words } from '../words.ts';
 import type { MessageWriter } from '../writer.ts';
-import { fullName, ipv4, ipv6, none, restBase64, u8 } from './field.ts';
+import { restBase64, typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
 /** A key, and the gateway that speaks for the host. */
@@ -16,8 +16,6 @@ export interface IpsecKey {
   readonly publicKey: Uint8Array;
 }
 
-const gateways = [none, ipv4, ipv6, fullName];
-
 /** IPsec keying material (RFC 4025 section 2). */
 export const ipseckey: RecordKind<IpsecKey> = {
   name: 'IPSECKEY',
@@ -27,7 +25,7 @@ export const ipseckey: RecordKind<IpsecKey> = {
     const gatewayType = from.u8();
     const algorithm = from.u8();
     const gateway =
-      gateways[gatewayType] ?? from.fail(`IPSECKEY has the unknown gateway type ${gatewayType}`);
+      typedHosts[gatewayType] ?? from.fail(`IPSECKEY has the unknown gateway type ${gatewayType}`);
     return {
       precedence,
       gatewayType,
@@ -37,7 +35,7 @@ export const ipseckey: RecordKind<IpsecKey> = {
     };
   },
   write(data: IpsecKey, to: MessageWriter) {
-    const gateway = gateways[data.gatewayType];
+    const gateway = typedHosts[data.gatewayType];
     if (gateway === undefined) throw new RangeError(`gateway type ${data.gatewayType} is unknown`);
     to.u8(data.precedence);
     to.u8(data.gatewayType);
@@ -51,9 +49,9 @@ export const ipseckey: RecordKind<IpsecKey> = {
   },
   parse(from: Words) {
     const precedence = u8.parse(from, 'IPSECKEY precedence');
-    const gatewayType = from.number('IPSECKEY gateway type', gateways.length - 1);
+    const gatewayType = from.number('IPSECKEY gateway type', typedHosts.length - 1);
     const algorithm = u8.parse(from, 'IPSECKEY algorithm');
-    const gateway = gateways[gatewayType]!.parse(from, 'IPSECKEY gateway');
+    const gateway = typedHosts[gatewayType]!.parse(from, 'IPSECKEY gateway');
     return {
       precedence,
       gatewayType,
