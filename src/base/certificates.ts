@@ -10,7 +10,7 @@ import {
 import { parseAddress } from './ip.ts';
 
 /** Key and certificate as PEM texts. */
-export interface Identity {
+export interface PemIdentity {
   readonly cert: string;
   readonly key: string;
 }
@@ -20,23 +20,23 @@ const DAY_MS = 24 * 3600_000;
 const EARLIER_MS = 3600_000;
 
 /** From when and until when a certificate is good. */
-interface Validity {
+interface CertificateValidity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
 /** @param now milliseconds since 1970 */
-function validFor(ms: number, now: number): Validity {
+function validFor(ms: number, now: number): CertificateValidity {
   return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
 }
 
 /** A certificate authority of one's own. */
 export class Authority {
-  readonly identity: Identity;
+  readonly identity: PemIdentity;
   readonly #name: string;
   readonly #key: KeyObject;
 
-  private constructor(identity: Identity) {
+  private constructor(identity: PemIdentity) {
     this.identity = identity;
     this.#key = createPrivateKey(identity.key);
     this.#name = commonNameOf(identity.cert);
@@ -54,7 +54,7 @@ export class Authority {
   }
 
   /** One that was made before. @throws if it is none */
-  static of(identity: Identity): Authority {
+  static of(identity: PemIdentity): Authority {
     return new Authority(identity);
   }
 
@@ -72,7 +72,7 @@ export class Authority {
     hosts: readonly string[] = [],
     until?: Date,
     now: number = Date.now(),
-  ): Identity {
+  ): PemIdentity {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const notAfter = until ?? new Date(now + DAY_MS);
     const notBefore = new Date(Math.min(now, notAfter.getTime()) - EARLIER_MS);
@@ -99,7 +99,7 @@ function certificate(parts: {
   signer: KeyObject;
   hosts?: readonly string[];
   authority?: boolean;
-  validity: Validity;
+  validity: CertificateValidity;
 }): Buffer {
   const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
   const { notBefore, notAfter } = parts.validity;

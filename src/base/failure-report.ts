@@ -3,7 +3,7 @@ import { printDuration } from './duration.ts';
 import type { Log } from './log.ts';
 
 /** What went wrong, as far as a person is told of it. */
-export interface Failure {
+export interface ReportedFailure {
   /** One word; another one is told at once. */
   readonly kind: string;
   readonly message: string;
@@ -33,7 +33,7 @@ export class FailureReport {
   }
 
   /** @param keptText what is served meanwhile, e.g. `answers stay as they were 2m ago`. */
-  failed(failure: Failure, waitMs: number, keptText: string): void {
+  failed(failure: ReportedFailure, waitMs: number, keptText: string): void {
     const now = this.#clock.now();
     this.#since ??= now;
     this.#failures++;

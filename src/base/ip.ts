@@ -194,7 +194,7 @@ export function printHostPort(host: string, port: number): string {
 }
 
 /** A host and its port as text has them; port null: none is named. */
-export interface HostPort {
+export interface HostPortText {
   readonly host: string;
   readonly port: number | null;
 }
@@ -203,7 +203,7 @@ export interface HostPort {
  * The address of a server as people write it: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, perhaps with the interface
  * of a link-local one (`fe80::1%eth0`). Names are none. The port is from 0 to 65535.
  */
-export function parseHostPort(text: string): HostPort | null {
+export function parseHostPort(text: string): HostPortText | null {
   if (isHost(text)) return { host: text, port: null };
   const found = splitHostPort(text);
   return found !== null && isHost(found.host) && (found.port ?? 0) <= 65_535 ? found : null;
@@ -213,7 +213,7 @@ export function parseHostPort(text: string): HostPort | null {
  * What stands before the colon and behind it: `:9153`, `localhost:8080`, `[::1]:53`, or no colon at all. Whether the host is one, and the
  * port (of at most five digits) in its range, is for the caller to judge. null: colons without brackets, or a port that is no number.
  */
-export function splitHostPort(text: string): HostPort | null {
+export function splitHostPort(text: string): HostPortText | null {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);
   if (parts === null) return null;
   return {

@@ -45,11 +45,11 @@ export function whenSettled<T, C>(
 }
 
 /** What is done with the value, or with the error, once there is one. */
-interface Step {
+interface LaterStep {
   readonly onValue: ((value: never, context: never) => Maybe<unknown>) | null;
   readonly onError: ((error: unknown, context: never) => Maybe<unknown>) | null;
   readonly context: unknown;
-  next: Step | null;
+  next: LaterStep | null;
 }
 
 /**
@@ -63,8 +63,8 @@ interface Step {
 export class Later<T> implements PromiseLike<T> {
   #state: 'pending' | 'value' | 'error' = 'pending';
   #value: unknown;
-  #first: Step | null = null;
-  #last: Step | null = null;
+  #first: LaterStep | null = null;
+  #last: LaterStep | null = null;
   #running = false;
 
   /** Settles it. A value that has itself to be waited for is waited for. */
@@ -81,13 +81,13 @@ export class Later<T> implements PromiseLike<T> {
 
   /** Puts what `step` makes of the value in its place. */
   map<B, C>(step: (value: T, context: C) => Maybe<B>, context: C): Later<B> {
-    this.#add({ onValue: step as Step['onValue'], onError: null, context, next: null });
+    this.#add({ onValue: step as LaterStep['onValue'], onError: null, context, next: null });
     return this as unknown as Later<B>;
   }
 
   /** Puts what `step` makes of an error in its place. */
   rescue<C>(step: (error: unknown, context: C) => Maybe<T>, context: C): this {
-    this.#add({ onValue: null, onError: step as Step['onError'], context, next: null });
+    this.#add({ onValue: null, onError: step as LaterStep['onError'], context, next: null });
     return this;
   }
 
@@ -97,7 +97,7 @@ export class Later<T> implements PromiseLike<T> {
     onError: (error: unknown, context: C) => void,
     context: C,
   ): void {
-    this.#add({ onValue: onValue as Step['onValue'], onError, context, next: null });
+    this.#add({ onValue: onValue as LaterStep['onValue'], onError, context, next: null });
   }
 
   /** A promise of the value as it is at this place of the line. */
@@ -111,7 +111,7 @@ export class Later<T> implements PromiseLike<T> {
         onValue: ((value: T) => {
           resolve(value);
           return value;
-        }) as Step['onValue'],
+        }) as LaterStep['onValue'],
         onError: (error) => {
           reject(error as Error);
           return undefined;
@@ -123,7 +123,7 @@ export class Later<T> implements PromiseLike<T> {
     return promise.then(onValue, onError);
   }
 
-  #add(step: Step): void {
+  #add(step: LaterStep): void {
     if (this.#last === null) this.#first = step;
     else this.#last.next = step;
     this.#last = step;

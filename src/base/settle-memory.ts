@@ -30,7 +30,7 @@ export function collectMemory(): void {
 /** Bytes after which what was garbage at once is collected: 64 of the largest DNS messages. */
 const PASSING_MAX = 4 * 1024 * 1024;
 let passing = 0;
-let young: Collector | undefined;
+let young: CollectGarbage | undefined;
 
 /**
  * Tells of memory outside the JavaScript heap that is taken for what is over in a moment, as a reply that is passed on. The runtime hardly
@@ -45,7 +45,7 @@ export function passedThrough(bytes: number): void {
   young?.({ type: 'minor', execution: 'sync' });
 }
 
-type Collector = (options: {
+type CollectGarbage = (options: {
   readonly type: 'major' | 'minor';
   readonly execution: 'sync';
   readonly flavor?: 'regular' | 'last-resort';
@@ -63,8 +63,8 @@ const ATTEMPTS = 10;
  * own modules were compiled with compiles them anew, in each thread: docs/decisions/dist.md. The flag is that of the whole process: another
  * thread may put it back before the context begins, and then this one has no collector and tries again.
  */
-function collector(): Collector | undefined {
-  const { gc } = globalThis as { gc?: Collector };
+function collector(): CollectGarbage | undefined {
+  const { gc } = globalThis as { gc?: CollectGarbage };
   if (gc !== undefined) return gc;
   const { setFlagsFromString } = process.getBuiltinModule('node:v8');
   const { createContext, constants, runInContext } = process.getBuiltinModule('node:vm');
@@ -72,7 +72,7 @@ function collector(): Collector | undefined {
     setFlagsFromString('--expose-gc');
     const context = createContext(constants.DONT_CONTEXTIFY);
     setFlagsFromString('--no-expose-gc');
-    const found = runInContext('globalThis.gc', context) as Collector | undefined;
+    const found = runInContext('globalThis.gc', context) as CollectGarbage | undefined;
     if (found !== undefined) return found;
   }
   return undefined;

@@ -6,7 +6,7 @@ import type { Finding } from './findings/finding.ts';
 import { isServer } from './findings/losses.ts';
 
 /** Some clients that belong together. */
-export interface Group {
+export interface NamedClients {
   /** `shop/deploy/cart`, a pod, or an address. */
   readonly name: string;
   readonly clients: number;
@@ -19,7 +19,7 @@ export interface Who {
   readonly clients: number;
   readonly nodes: number;
   /** The largest first. */
-  readonly groups: readonly Group[];
+  readonly groups: readonly NamedClients[];
   /** What their resolvers are taken for, the most frequent first. */
   readonly resolvers: readonly (readonly [Kind, number])[];
 }

@@ -8,10 +8,10 @@ import {
   Vantage,
   type Join,
   type JoinedExchange,
-  type Stretch,
+  type PathStretch,
 } from '../capture/join.ts';
 import { Reading } from '../capture/reading.ts';
-import type { Naming } from './capture-names.ts';
+import type { PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow } from './capture-rows.ts';
 import { EXIT, type Io } from './command.ts';
@@ -27,7 +27,7 @@ export async function captureJoin(
   parts: {
     readonly io: Io;
     readonly paint: Paint;
-    readonly naming: Naming;
+    readonly naming: PeerNaming;
     readonly filter: Filter;
     readonly ports: readonly number[];
     readonly remarks: (reading: Reading, name: string) => void;
@@ -74,7 +74,7 @@ function text(
   all: number,
   lost: readonly JoinedExchange[],
   names: readonly string[],
-  naming: Naming,
+  naming: PeerNaming,
   paint: Paint,
 ): string {
   const lines = names.map((name, index) => {
@@ -99,12 +99,12 @@ function text(
 }
 
 /** For people. */
-function sentence({ what, from, to }: Stretch, names: readonly string[]): string {
+function sentence({ what, from, to }: PathStretch, names: readonly string[]): string {
   if (to >= names.length)
     return `the query reached ${names[from]}, and no reply left there: the server behind it did not answer`;
   return `the ${what} was seen at ${names[from]} and not at ${names[to]}: lost between them`;
 }
 
-function place({ what, from, to }: Stretch, names: readonly string[]): object {
+function place({ what, from, to }: PathStretch, names: readonly string[]): object {
   return { what, seenAt: names[from], notAt: names[to] ?? null };
 }

@@ -35,13 +35,13 @@ export async function addressOwners(
 }
 
 /** Says whose address it is. */
-export type Naming = (peer: Peer) => string;
+export type PeerNaming = (peer: Peer) => string;
 
 /** Whoever writes dnstap need not say who was asked: such a message has this address. */
 const UNKNOWN = '0.0.0.0';
 
 /** @param redaction applied to the names too; null = they are shown as they are */
-export function namingOf(owners: AddressOwners, redaction: Redaction | null): Naming {
+export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
   return (peer) => {
     if (peer.address === '' || peer.address === UNKNOWN) return '-';
     const owner = owners.get(peer.address);

@@ -38,12 +38,12 @@ export const capture: Command = {
       options.dnstap === null &&
       !options.filters.some(({ word }) => afterwards.has(word));
     const outputs = captureOutputs(options, { io, paint, naming, redaction, asPassed });
-    return new Run(options, io, filter, outputs, ports).run();
+    return new CaptureRun(options, io, filter, outputs, ports).run();
   },
 };
 
 /** One run: its inputs, and when it ends. */
-class Run {
+class CaptureRun {
   readonly #options: CaptureOptions;
   readonly #io: Io;
   readonly #filter: Filter;

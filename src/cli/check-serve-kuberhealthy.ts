@@ -19,7 +19,11 @@ import { readReportingUrl, ReportingUrl } from '../kuberhealthy/reporting-url.ts
 import { KuberhealthyServer } from '../kuberhealthy/server.ts';
 import type { StatusFacts } from '../kuberhealthy/status-documents.ts';
 import { readCheckFile } from '../probe/check-file.ts';
-import { reportOf, reportOfProblems, type Report } from '../probe/kuberhealthy/report.ts';
+import {
+  reportOf,
+  reportOfProblems,
+  type KuberhealthyReport,
+} from '../probe/kuberhealthy/report.ts';
 import { runChecks } from '../probe/round.ts';
 import { unheard } from './check-environment.ts';
 import type { CheckOptions } from './check-options.ts';
@@ -128,7 +132,7 @@ async function runOwn(
   options: CheckOptions,
   io: Io,
   signal: AbortSignal,
-): Promise<Report> {
+): Promise<KuberhealthyReport> {
   try {
     const plan = readCheckFile(content, `${OWN_CHECKS} of ${fullName(check)}`);
     // What the command line says of servers is for the file's checks.

@@ -5,7 +5,7 @@ import { worst } from '../probe/check.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import { kuberhealthyRun } from '../probe/kuberhealthy/run.ts';
 import type { ProbeServer } from '../probe/network.ts';
-import type { Fields } from '../kube/manifests/yaml-shape.ts';
+import type { YamlFields } from '../kube/manifests/yaml-shape.ts';
 import { runChecks, type CheckResult } from '../probe/round.ts';
 import { runForKuberhealthy } from './check-kuberhealthy.ts';
 import { nagiosCode, printChecks } from './check-formats.ts';
@@ -75,7 +75,7 @@ function exitCode(results: readonly CheckResult[], { failOn }: CheckOptions): nu
 
 function listing(): string {
   const lines = ['Checks (check: NAME), and what each takes:', ''];
-  const rows = (table: Fields): string[] =>
+  const rows = (table: YamlFields): string[] =>
     Object.entries(table).map(
       ([key, { shape, help, fallback }]) =>
         `    ${`${key}: ${shape.placeholder}`.padEnd(34)} ${help}${fallback === undefined ? ' (must be there)' : ''}`,

@@ -3,8 +3,8 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../base/problem.ts';
 import type { Corefile } from '../corefile/tree.ts';
-import { compare, differences, type Comparison, type Moment } from '../diff/compare.ts';
-import type { Question } from '../diff/question.ts';
+import { compare, differences, type Comparison, type AskingMoment } from '../diff/compare.ts';
+import type { DiffQuestion } from '../diff/question.ts';
 import { objectNames } from '../diff/object-names.ts';
 import { Side } from '../diff/side.ts';
 import { witnesses, type NamedType } from '../diff/witnesses.ts';
@@ -46,7 +46,7 @@ export const diff: Command = {
 };
 
 /** When a question is asked, behind its number. */
-const momentText: Readonly<Record<Moment, string>> = {
+const momentText: Readonly<Record<AskingMoment, string>> = {
   first: '',
   again: ', a second later',
   later: ', when its TTL is over',
@@ -72,7 +72,7 @@ interface Common {
 }
 
 /** What is done with two sides that serve, and the questions that tell them apart. */
-type Use<T> = (before: Side, after: Side, questions: readonly Question[]) => Promise<T>;
+type UseSides<T> = (before: Side, after: Side, questions: readonly DiffQuestion[]) => Promise<T>;
 
 /**
  * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be served.
@@ -82,7 +82,7 @@ export async function withBoth<T>(
   before: NamedText,
   after: NamedText,
   { manifests, names, env, told }: Common,
-  use: Use<T>,
+  use: UseSides<T>,
 ): Promise<T | Problems> {
   const trees: Corefile[] = [];
   const sides = [before, after].map(

@@ -4,12 +4,12 @@ import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { EtcdClient } from '../etcd/client.ts';
 import { EtcdFailure } from '../etcd/etcd-failure.ts';
-import { prefixRange, type KeyRange, type KeyValue, type Lease } from '../etcd/messages.ts';
+import { prefixRange, type KeyRange, type KeyValue, type EtcdLease } from '../etcd/messages.ts';
 import { nameOf, pathOf } from '../plugins/etcd/path.ts';
 import { packService } from '../plugins/etcd/service.ts';
 import { foldName, NameError, parseName, printName } from '../wire/name.ts';
 import { EXIT, type Command, type Io } from './command.ts';
-import { parseEtcdOptions, type EtcdOptions } from './etcd-options.ts';
+import { parseEtcdOptions, type EtcdVerbOptions } from './etcd-options.ts';
 import { usage } from './option-values.ts';
 import { reverseName } from './query-options.ts';
 import { untilSignal } from './until-signal.ts';
@@ -44,7 +44,7 @@ export const etcd: Command = {
   },
 };
 
-async function put(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   const key = keyOf(options.names[0]!, options);
   const value = Buffer.from(JSON.stringify(options.fields));
   const read = packService(value, 0n);
@@ -68,7 +68,11 @@ async function put(client: EtcdClient, options: EtcdOptions, io: Io): Promise<nu
 /** Keeps a record and its lease until a signal comes, and takes it away then. */
 async function keepAlive(
   client: EtcdClient,
-  { key, value, lease }: { readonly key: Buffer; readonly value: Buffer; readonly lease: Lease },
+  {
+    key,
+    value,
+    lease,
+  }: { readonly key: Buffer; readonly value: Buffer; readonly lease: EtcdLease },
   io: Io,
 ): Promise<number> {
   const ended = untilSignal();
@@ -92,7 +96,7 @@ async function keepAlive(
   return EXIT.interrupted;
 }
 
-async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+async function show(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   const { action, names, prefix, output } = options;
   const found: KeyValue[] = [];
   for (const name of names.length === 0 ? ['.'] : names) {
@@ -120,7 +124,7 @@ async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<n
   return EXIT.no;
 }
 
-async function remove(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+async function remove(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   let removed = 0;
   for (const name of options.names) {
     const key = keyOf(name, options);
@@ -157,7 +161,7 @@ function below(key: Buffer): KeyRange {
   return prefixRange(Buffer.concat([key, Buffer.from('/')]));
 }
 
-function keyOf(name: string, { prefix }: EtcdOptions): Buffer {
+function keyOf(name: string, { prefix }: EtcdVerbOptions): Buffer {
   const text = parseAddress(name) === null ? name : reverseName(name);
   try {
     return Buffer.from(prefix + pathOf(foldName(parseName(text))).path, 'latin1');

@@ -2,7 +2,7 @@
 import { printElapsed } from '../base/elapsed.ts';
 import { visible } from '../base/visible.ts';
 import type { PacketRow } from '../lab/capture.ts';
-import { isAsTold, type Act, type Fact, type Outcome } from '../lab/story.ts';
+import { isAsTold, type Act, type Fact, type StoryOutcome } from '../lab/story.ts';
 import { pageFor, wrap, type Page } from './page.ts';
 
 /** More packets than this are told by their number. */
@@ -14,7 +14,7 @@ const BAR = 24;
 
 /** All of the outcomes, one after the other. */
 export function labText(
-  outcomes: readonly Outcome[],
+  outcomes: readonly StoryOutcome[],
   { colour, columns }: { readonly colour: boolean; readonly columns: number },
 ): string {
   const page = pageFor({ colour, columns, wide: false });
@@ -25,7 +25,7 @@ export function labText(
   return `${outcomes.map((outcome) => outcomeText(outcome, page)).join('\n')}${page.paint.dim(hint)}\n`;
 }
 
-function outcomeText(outcome: Outcome, page: Page): string {
+function outcomeText(outcome: StoryOutcome, page: Page): string {
   const { story, how, server, acts, tookMs } = outcome;
   const { paint } = page;
   const played =

@@ -1,5 +1,5 @@
 /** Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's annotations, JUnit. */
-import { severities, type Finding, type Severity } from '../lint/finding.ts';
+import { severities, type LintFinding, type LintSeverity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
 import { clip, count, pageFor, wrap, type Page } from './page.ts';
@@ -36,7 +36,7 @@ function targetText({ target }: LintReport): string {
   return target.kind === 'ndots' ? 'ndots' : target.label;
 }
 
-const colours: Readonly<Record<Severity, string>> = { error: '31', warning: '33', note: '36' };
+const colours: Readonly<Record<LintSeverity, string>> = { error: '31', warning: '33', note: '36' };
 
 /** What stands below the first line of a finding begins here. */
 const INDENT = ' '.repeat(6);
@@ -98,7 +98,7 @@ const EXCERPT_MAX = 110;
 const BEFORE_MAX = 20;
 
 function excerptLines(
-  { spot: { line, column, endColumn }, excerpt, caret, severity }: Finding,
+  { spot: { line, column, endColumn }, excerpt, caret, severity }: LintFinding,
   paint: (text: string, sgr: string) => string,
   { columns }: Page,
 ): string[] {
@@ -142,7 +142,7 @@ function documentOf(report: LintReport): unknown {
 
 /** GitHub's workflow commands: the worst first, since a step shows only ten of each sort. */
 function github({ findings }: LintReport): string {
-  const word: Readonly<Record<Severity, string>> = {
+  const word: Readonly<Record<LintSeverity, string>> = {
     error: 'error',
     warning: 'warning',
     note: 'notice',

@@ -8,11 +8,11 @@ import type {
   Arrival,
   Fault,
   ClientNetwork,
-  Protocol,
   QueryToSend,
   Socket,
   SentQuery,
 } from '../resolver/network.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import type { ClientReply } from '../resolver/reply.ts';
 import { runLookup, type LookupPlan } from '../resolver/run.ts';
 import type { Trace } from '../resolver/trace.ts';
@@ -32,7 +32,7 @@ export class LiveNetwork implements ClientNetwork {
   readonly clock: Clock = systemClock;
   readonly serverPort: number;
   readonly #trace: Trace;
-  readonly #turns = new Turns();
+  readonly #turns = new SendRounds();
 
   /** @param port of every server; 53 but for tests */
   constructor(trace: Trace, port = 53) {
@@ -76,7 +76,7 @@ function faultOf(error: Error): Fault {
 }
 
 /** Counts the rounds of the event loop in which something is sent: what leaves in one round leaves in one go. */
-class Turns {
+class SendRounds {
   #count = 0;
   #open = false;
 
@@ -94,15 +94,15 @@ class Turns {
 
 /** What both kinds of socket share: what they say of a query and of what arrives. */
 abstract class LiveSocket implements Socket {
-  abstract readonly protocol: Protocol;
+  abstract readonly protocol: SocketKind;
   port = 0;
   protected readonly trace: Trace;
   protected readonly serverPort: number;
-  readonly #turns: Turns;
+  readonly #turns: SendRounds;
   protected readonly sent: SentQuery[] = [];
   readonly #arrivals = new ArrivalQueue(holdingClock);
 
-  constructor(trace: Trace, serverPort: number, turns: Turns) {
+  constructor(trace: Trace, serverPort: number, turns: SendRounds) {
     this.trace = trace;
     this.serverPort = serverPort;
     this.#turns = turns;
@@ -249,7 +249,7 @@ class LiveTcp extends LiveSocket {
   readonly #server: string;
   #pending = Buffer.alloc(0);
 
-  constructor(trace: Trace, stream: Stream, server: string, port: number, turns: Turns) {
+  constructor(trace: Trace, stream: Stream, server: string, port: number, turns: SendRounds) {
     super(trace, port, turns);
     this.#stream = stream;
     this.#server = server;

@@ -35,7 +35,7 @@ export interface WorkloadPlan {
   readonly best: number | null;
 }
 
-interface Group {
+interface WorkloadGroup {
   readonly namespace: string;
   readonly name: string;
   readonly clients: Set<string>;
@@ -71,8 +71,8 @@ export class WorkloadPlanning {
     return found.toSorted((a, b) => queries(b) - queries(a));
   }
 
-  #groups(owners: ReadonlyMap<string, AddressOwner>): Iterable<Group> {
-    const groups = new Map<string, Group>();
+  #groups(owners: ReadonlyMap<string, AddressOwner>): Iterable<WorkloadGroup> {
+    const groups = new Map<string, WorkloadGroup>();
     for (const [client, walks] of this.#seen.clients) {
       const owner = owners.get(client);
       const isPod = owner?.kind === 'pod';
@@ -104,7 +104,7 @@ export class WorkloadPlanning {
     return most?.[0] || 'default';
   }
 
-  async #planFor({ namespace, name, clients, walks }: Group): Promise<WorkloadPlan> {
+  async #planFor({ namespace, name, clients, walks }: WorkloadGroup): Promise<WorkloadPlan> {
     const { text, own } = await this.#settingsOf(
       name === '' ? null : named(name, namespace),
       namespace,

@@ -38,7 +38,7 @@ export interface QueryOptions extends ColourOptions {
   readonly serial: number | null;
   /** Print the query, too. */
   readonly showQuery: boolean;
-  readonly show: Parts;
+  readonly show: PrintedParts;
   /** Names outside ASCII go out in their xn-- form. */
   readonly idn: boolean;
   /** Walk the search list of resolv.conf. */
@@ -56,7 +56,7 @@ export interface QueryOptions extends ColourOptions {
 }
 
 /** Which parts of dig's text are printed. */
-export interface Parts {
+export interface PrintedParts {
   readonly question: boolean;
   readonly answer: boolean;
   readonly authority: boolean;
@@ -77,7 +77,7 @@ export type Draft = {
     : QueryOptions[K];
 };
 
-const everything: Parts = {
+const everything: PrintedParts = {
   question: true,
   answer: true,
   authority: true,

@@ -9,7 +9,7 @@ import { linesOf, wordsOf } from '../resolver/resolv-conf.ts';
 import type { QueryOptions } from './query-draft.ts';
 
 /** A server to ask. */
-export interface Server {
+export interface QueryServer {
   /** Where the query goes: an address, or for TLS and HTTPS a name. */
   readonly address: string;
   /** As it was given. */
@@ -17,7 +17,7 @@ export interface Server {
 }
 
 /** Throws a `Problem` if there is none, or its name does not resolve. */
-export async function serverFor(options: QueryOptions): Promise<Server> {
+export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   const name = options.server ?? firstServer(options.resolvConf);
   const { family } = options;
   const bytes = parseAddress(name.replace(/%.*/s, ''));

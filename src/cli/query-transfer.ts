@@ -5,7 +5,7 @@ import { printData, printRecord } from '../wire/print.ts';
 import { EXIT, type Io } from './command.ts';
 import type { QueryOptions } from './query-draft.ts';
 import { readReply } from './query-message.ts';
-import type { Server } from './query-server.ts';
+import type { QueryServer } from './query-server.ts';
 import { exchangeStream } from './query-transport.ts';
 import { replyDocument, serverLines } from './query-words.ts';
 
@@ -13,7 +13,7 @@ import { replyDocument, serverLines } from './query-words.ts';
 export async function transfer(
   message: Uint8Array,
   options: QueryOptions,
-  server: Server,
+  server: QueryServer,
   io: Io,
 ): Promise<number> {
   const start = performance.now();

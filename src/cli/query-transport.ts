@@ -13,20 +13,20 @@ import type { QueryOptions } from './query-draft.ts';
 const largestBody = 65_535;
 
 /** An exchange that has its reply. */
-export interface Answered extends Exchange {
+export interface AnsweredExchange extends Exchange {
   readonly repliedMs: number;
   readonly reply: Uint8Array;
 }
 
 /** What a transport makes of a query: the reply, and when which of the two left and came. */
-type Sent = Pick<Answered, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
+type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
 /** Times are those of `performance.now()`. Throws a `Problem` when no reply came. */
 export async function exchange(
   query: Uint8Array,
   options: QueryOptions,
   server: string,
-): Promise<Answered> {
+): Promise<AnsweredExchange> {
   const { transport: protocol, port } = options;
   const over = { udp: overUdp, tcp: overStream, tls: overStream, https: overHttps }[protocol];
   const sent = await over(query, options, server);
@@ -35,7 +35,7 @@ export async function exchange(
 
 const unknownPeer: Peer = { address: '', port: 0 };
 
-function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<Sent> {
+function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<TimedReply> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIP(server) === 6 ? 'udp6' : 'udp4');
     let left = options.tries;
@@ -76,7 +76,7 @@ async function overStream(
   message: Uint8Array,
   options: QueryOptions,
   server: string,
-): Promise<Sent> {
+): Promise<TimedReply> {
   let reply = new Uint8Array(0);
   const ends = await exchangeStream(message, options, server, (bytes) => {
     reply = bytes;
@@ -91,7 +91,7 @@ export function exchangeStream(
   options: QueryOptions,
   server: string,
   take: (reply: Uint8Array<ArrayBuffer>) => boolean,
-): Promise<Omit<Sent, 'reply'>> {
+): Promise<Omit<TimedReply, 'reply'>> {
   return new Promise((resolve, reject) => {
     const where = { host: server, port: options.port, family: options.family ?? 0 };
     const secure = options.transport === 'tls';
@@ -148,7 +148,11 @@ export function exchangeStream(
   });
 }
 
-function overHttps(message: Uint8Array, options: QueryOptions, server: string): Promise<Sent> {
+function overHttps(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: string,
+): Promise<TimedReply> {
   return new Promise((resolve, reject) => {
     const sentMs = performance.now();
     const outgoing = request(

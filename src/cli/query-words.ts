@@ -2,12 +2,12 @@
 import { messageDocument } from '../wire/exchange.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { QueryOptions } from './query-draft.ts';
-import type { Server } from './query-server.ts';
+import type { QueryServer } from './query-server.ts';
 
 /** dig's lines about time and server, for below a reply. */
 export function serverLines(
   { port }: Pick<QueryOptions, 'port'>,
-  { address, name }: Server,
+  { address, name }: QueryServer,
   via: Protocol,
   tookMs: number,
 ): string {
@@ -18,7 +18,7 @@ export function serverLines(
 export function replyDocument(
   bytes: Uint8Array,
   { port }: Pick<QueryOptions, 'port'>,
-  { name }: Server,
+  { name }: QueryServer,
   via: Protocol,
   tookMs: number,
 ): object {

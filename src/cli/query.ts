@@ -8,10 +8,10 @@ import type { QueryOptions } from './query-draft.ts';
 import { buildQuery, readReply } from './query-message.ts';
 import { parseQueryOptions } from './query-options.ts';
 import { printReply } from './query-print.ts';
-import { searchNames, serverFor, type Server } from './query-server.ts';
+import { searchNames, serverFor, type QueryServer } from './query-server.ts';
 import { traceFromRoot } from './query-trace.ts';
 import { transfer } from './query-transfer.ts';
-import { exchange, type Answered } from './query-transport.ts';
+import { exchange, type AnsweredExchange } from './query-transport.ts';
 import { replyDocument, serverLines } from './query-words.ts';
 
 /** The verb `query`. */
@@ -55,9 +55,9 @@ const nxdomain = 3;
 async function askServer(
   message: Uint8Array,
   options: QueryOptions,
-  server: Server,
+  server: QueryServer,
   tell: (text: string) => void,
-): Promise<{ readonly exchange: Answered; readonly reply: Message }> {
+): Promise<{ readonly exchange: AnsweredExchange; readonly reply: Message }> {
   const done = await exchange(message, options, server.address);
   const reply = readReply(done.reply, server.name);
   const cut = (reply.flags & FLAG.TC) !== 0 && options.transport === 'udp';
@@ -69,9 +69,9 @@ async function askServer(
 
 function print(
   reply: Message,
-  { reply: bytes, protocol, sentMs, repliedMs }: Answered,
+  { reply: bytes, protocol, sentMs, repliedMs }: AnsweredExchange,
   options: QueryOptions,
-  server: Server,
+  server: QueryServer,
   io: Io,
   paint: Paint,
 ): void {

@@ -18,7 +18,7 @@ import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { showUnused } from '../plugins/unused-series.ts';
-import type { Sample } from '../metrics/sample.ts';
+import type { MetricSample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { loadPlugins, order } from '../plugins/order.ts';
 import { workersWanted } from '../server/contract/configuration.ts';
@@ -245,7 +245,7 @@ async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise
 }
 
 /** Lines of the log that were lost, for a scrape. */
-function lostLines({ lost }: LineOutput): Sample {
+function lostLines({ lost }: LineOutput): MetricSample {
   return {
     name: 'ndots_log_lost_lines_total',
     kind: 'counter',

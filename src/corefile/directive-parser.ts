@@ -3,7 +3,7 @@ import type { TokenStream } from './expand.ts';
 import { tokenOf, type RawToken } from './lex.ts';
 import type { DirectiveNames } from './names.ts';
 import { syntaxProblem } from './problems.ts';
-import type { Report } from './report.ts';
+import type { ProblemReport } from './report.ts';
 import type { Directive, Property, Token } from './tree.ts';
 
 /** Deeper braces than anybody writes. */
@@ -13,7 +13,7 @@ const DEPTH_MAX = 64;
 export class DirectiveParser {
   readonly #stream: TokenStream;
   readonly #names: DirectiveNames;
-  readonly #report: Report;
+  readonly #report: ProblemReport;
   readonly #substitute: (token: RawToken) => string;
   /** Braces that close further left than they should: where a } is probably missing. */
   #suspect: Token | null = null;
@@ -24,7 +24,7 @@ export class DirectiveParser {
   constructor(
     stream: TokenStream,
     names: DirectiveNames,
-    report: Report,
+    report: ProblemReport,
     substitute: (token: RawToken) => string,
   ) {
     this.#stream = stream;

@@ -1,6 +1,6 @@
 import type { Environment } from '../base/environment.ts';
 import { parseProblem } from './problems.ts';
-import type { Report } from './report.ts';
+import type { ProblemReport } from './report.ts';
 import type { Token } from './tree.ts';
 
 /** A text whose references to environment variables were replaced. */
@@ -50,7 +50,7 @@ function substitute(text: string, env: Environment): Substituted {
 }
 
 /** The token's text with its references replaced; what looks wrong about them is reported. */
-export function textOf({ text, place }: Token, env: Environment, report: Report): string {
+export function textOf({ text, place }: Token, env: Environment, report: ProblemReport): string {
   if (!text.includes('{$') && !text.includes('{%')) return text;
   const found = substitute(text, env);
   if (found.endless) {

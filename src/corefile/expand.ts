@@ -6,7 +6,7 @@ import { lex } from './lex.ts';
 import type { Lexed, RawToken } from './lex.ts';
 import { parseProblem } from './problems.ts';
 import type { Advice } from './problems.ts';
-import type { Report } from './report.ts';
+import type { ProblemReport } from './report.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** Where imported text comes from. */
@@ -24,7 +24,7 @@ const FILE_IMPORTS_MAX = 100_000;
 /** Words of a Corefile with all that it imports: imports within imports can multiply. */
 export const TOKENS_MAX = 1_000_000;
 
-interface Frame {
+interface TokenFrame {
   readonly tokens: readonly RawToken[];
   next: number;
   readonly imported: boolean;
@@ -35,9 +35,9 @@ interface Frame {
  * stack of sources, so nothing is copied. The end of an import is the end of a line.
  */
 export class TokenStream {
-  readonly #stack: Frame[];
+  readonly #stack: TokenFrame[];
   readonly #files: Files;
-  readonly #report: Report;
+  readonly #report: ProblemReport;
   readonly #snippets = new Map<string, readonly RawToken[]>();
   readonly #lexed = new Map<string, Lexed>();
   /** All files read so far, the Corefile first. */
@@ -49,7 +49,7 @@ export class TokenStream {
   #taken = 0;
   #full = false;
 
-  constructor(file: string, text: string, files: Files, report: Report) {
+  constructor(file: string, text: string, files: Files, report: ProblemReport) {
     const { tokens, warnings } = lex(text, file);
     report.warnings(warnings);
     this.#stack = [{ tokens, next: 0, imported: false }];

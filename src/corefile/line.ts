@@ -13,10 +13,10 @@ export interface Binding {
 }
 
 /**
- * The words of one line, taken from either end. A word that doesn't fit throws a `Refusal`, which ends this line only:
+ * The words of one line, taken from either end. A word that doesn't fit throws a `LineRefusal`, which ends this line only:
  * the others are still bound, so that all mistakes of a file are reported at once.
  */
-export class Line {
+export class DirectiveLine {
   /** The directive's or property's own name. */
   readonly name: Token;
   readonly binding: Binding;
@@ -90,13 +90,13 @@ export class Line {
 
   /** All words that are left, each as this value. Each that is none is told of. */
   readAll<T>(value: Value<T>): readonly T[] {
-    const refusals: Refusal[] = [];
+    const refusals: LineRefusal[] = [];
     const found: T[] = [];
     for (const word of this.takeAll()) {
       try {
         found.push(this.read(value, word));
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof LineRefusal)) throw error;
         refusals.push(error);
       }
     }
@@ -108,7 +108,7 @@ export class Line {
 
   /** Ends the binding of this line with a problem. */
   refuse(text: string, place: Place = this.name.place, advice: Advice = {}): never {
-    throw new Refusal(text, place, advice);
+    throw new LineRefusal(text, place, advice);
   }
 
   /** The line must end here. */
@@ -132,12 +132,12 @@ export class Line {
         ? "Unexpected token '{', expecting argument"
         : `Wrong argument count or unexpected line ending after '${this.#last.text}'`;
     const hint = `The line is written: ${this.#form}`;
-    throw new Refusal(text, this.#last.place, { code: 'argument-count', hint });
+    throw new LineRefusal(text, this.#last.place, { code: 'argument-count', hint });
   }
 }
 
-/** Thrown by `Line` for a line that cannot be bound; whoever binds lines makes a problem of it. */
-export class Refusal extends Error {
+/** Thrown by `DirectiveLine` for a line that cannot be bound; whoever binds lines makes a problem of it. */
+export class LineRefusal extends Error {
   readonly place: Place;
   readonly advice: Advice;
 

@@ -1,6 +1,6 @@
 import { meant, parseProblem } from './problems.ts';
 import type { Advice } from './problems.ts';
-import type { Report } from './report.ts';
+import type { ProblemReport } from './report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Token } from './tree.ts';
 
@@ -10,13 +10,13 @@ export class DirectiveNames {
   readonly #external: Readonly<Record<string, string>>;
   readonly #syntaxes: readonly Syntax[];
   readonly #formerly = new Map<string, { name: string; text: string }>();
-  readonly #report: Report;
+  readonly #report: ProblemReport;
 
   constructor(
     known: readonly string[],
     external: Readonly<Record<string, string>>,
     syntaxes: readonly Syntax[],
-    report: Report,
+    report: ProblemReport,
   ) {
     this.#external = external;
     this.#known = new Set(known);

@@ -2,7 +2,7 @@ import { Problem } from '../base/problem.ts';
 import type { Key } from './tree.ts';
 
 /** A server block as the overlap check sees it. */
-export interface Claim {
+export interface ListenClaim {
   readonly keys: readonly Key[];
   /** The addresses its `bind` names; none = all of the machine's. */
   readonly binds: readonly string[];
@@ -11,7 +11,7 @@ export interface Claim {
 }
 
 /** Blocks that claim the same zone, port, scheme and address, or the same ones once bound and once unbound. */
-export function overlapProblems(blocks: readonly Claim[]): Problem[] {
+export function overlapProblems(blocks: readonly ListenClaim[]): Problem[] {
   const problems: Problem[] = [];
   const claimed = new Map<string, Key>();
   /** By the claim without its address: the last one registered. */

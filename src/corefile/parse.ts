@@ -10,7 +10,7 @@ import { tokenOf, type RawToken } from './lex.ts';
 import { DirectiveNames } from './names.ts';
 import { syntaxProblem } from './problems.ts';
 import { adviceForOther } from './other-texts.ts';
-import { Report } from './report.ts';
+import { ProblemReport } from './report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, ServerBlock, Token } from './tree.ts';
 
@@ -41,7 +41,7 @@ export interface ParseOutput {
 
 /** Reads a Corefile with all it imports. Never throws; every mistake becomes a problem, and reading goes on behind it. */
 export function parseCorefile(input: ParseInput): ParseOutput {
-  const report = new Report();
+  const report = new ProblemReport();
   const parser = new Parser(input, report);
   const blocks = parser.run();
   const advice = report.found.length > 0 ? adviceForOther(input.text) : null;
@@ -64,7 +64,7 @@ export function parseCorefile(input: ParseInput): ParseOutput {
 
 class Parser {
   readonly #input: ParseInput;
-  readonly #report: Report;
+  readonly #report: ProblemReport;
   readonly #stream: TokenStream;
   readonly #lines: DirectiveParser;
   /** Whether a block with an address stands further up. */
@@ -73,7 +73,7 @@ class Parser {
   readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
 
-  constructor(input: ParseInput, report: Report) {
+  constructor(input: ParseInput, report: ProblemReport) {
     this.#input = input;
     this.#report = report;
     this.#substitute = (token) => textOf(token, input.env, report);

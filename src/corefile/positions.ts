@@ -3,7 +3,7 @@
  * and a property's are records of positions; the record's keys name the options, its order is the order on the line.
  */
 import { parseDuration } from '../base/duration.ts';
-import type { Line } from './line.ts';
+import type { DirectiveLine } from './line.ts';
 import { Wrong } from './values.ts';
 import type { Value } from './values.ts';
 import { expandZone } from './zones.ts';
@@ -16,7 +16,7 @@ export interface Position<T> {
   readonly defaultText: string;
   /** Taken before the others: it stands at the line's end or anywhere. */
   readonly early: boolean;
-  take(line: Line): T;
+  take(line: DirectiveLine): T;
 }
 
 /** The places of a line by the name of the option that each gives, in their order on the line. */
@@ -187,12 +187,19 @@ export function keyed<T>(
 }
 
 /** A position with a reader of its own. */
-export function position<T>(show: string, help: string, take: (line: Line) => T): Position<T> {
+export function position<T>(
+  show: string,
+  help: string,
+  take: (line: DirectiveLine) => T,
+): Position<T> {
   return { show, help, defaultText: '', early: false, take };
 }
 
 /** Binds a whole line: every word must be taken. */
-export function bindPositions<A extends Positions>(positions: A, line: Line): BoundPositions<A> {
+export function bindPositions<A extends Positions>(
+  positions: A,
+  line: DirectiveLine,
+): BoundPositions<A> {
   const bound: Record<string, unknown> = {};
   const names = Object.keys(positions);
   for (const name of names) bound[name] = undefined;
@@ -218,7 +225,7 @@ export function showPositions(positions: Positions): string {
  * The words that are left, as zones. One that is no zone is left out with a warning, as CoreDNS leaves it out silently.
  * @param noNumbers numbers and times are mistakes, with this hint
  */
-export function takeZones(line: Line, noNumbers?: string): readonly string[] {
+export function takeZones(line: DirectiveLine, noNumbers?: string): readonly string[] {
   const found: string[] = [];
   for (const word of line.takeAll()) {
     const isNumber = /^\d+$/.test(word.text);

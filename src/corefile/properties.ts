@@ -4,20 +4,20 @@
  */
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
-import type { Line } from './line.ts';
+import type { DirectiveLine } from './line.ts';
 import { bindPositions, showPositions, takeZones } from './positions.ts';
 import type { BoundPositions, Help, Positions } from './positions.ts';
-import type { Property as TreeProperty, Token } from './tree.ts';
+import type { Property, Token } from './tree.ts';
 import type { Value } from './values.ts';
 
 /** Binds the lines inside a property's own braces. */
 export type BindLines = <P extends Properties>(
   shape: P,
-  lines: readonly TreeProperty[],
+  lines: readonly Property[],
 ) => BoundProperties<P>;
 
 /** One kind of line inside a directive's braces, and what it gives. */
-export interface Property<T> {
+export interface PropertySchema<T> {
   /** The words that begin the line; `*` stands for any word that no other property has. */
   readonly words: readonly string[];
   /** The whole line: `success CAPACITY [TTL] [MINTTL]`. */
@@ -31,19 +31,19 @@ export interface Property<T> {
   readonly above: string | null;
   initial(): T;
   /** `before` is what the lines above gave, `initial()` at first. */
-  take(line: Line, before: T, bind: BindLines): T;
+  take(line: DirectiveLine, before: T, bind: BindLines): T;
 }
 
 /** The lines that may stand inside braces, by the name of the option that each gives. */
-export type Properties = Readonly<Record<string, Property<unknown>>>;
+export type Properties = Readonly<Record<string, PropertySchema<unknown>>>;
 
 /** The options that the lines inside braces give. */
 export type BoundProperties<P extends Properties> = {
-  readonly [K in keyof P]: P[K] extends Property<infer T> ? T : never;
+  readonly [K in keyof P]: P[K] extends PropertySchema<infer T> ? T : never;
 };
 
 /** A word alone on its line: true if it is there. */
-export function flag(word: string, { help = '' }: Help = {}): Property<boolean> {
+export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boolean> {
   return property(word, '', help, false, (line) => {
     line.end();
     return true;
@@ -51,16 +51,16 @@ export function flag(word: string, { help = '' }: Help = {}): Property<boolean> 
 }
 
 /** The same property, behind whose words CoreDNS does not look: what stands there is passed over, with a warning. */
-export function lax<T>(strict: Property<T>): Property<T> {
+export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'unread');
 }
 
 /** The same property, behind whose words CoreDNS reads the next property, as if it stood on a line of its own. */
-export function chained<T>(strict: Property<T>): Property<T> {
+export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'next');
 }
 
-function withTail<T>(strict: Property<T>, tail: Line['tail']): Property<T> {
+function withTail<T>(strict: PropertySchema<T>, tail: DirectiveLine['tail']): PropertySchema<T> {
   return {
     ...strict,
     take: (line, before, bind) => {
@@ -71,17 +71,17 @@ function withTail<T>(strict: Property<T>, tail: Line['tail']): Property<T> {
 }
 
 /** One value. Of several lines the last one counts. */
-export function setting<T>(word: string, value: Value<T>, options?: Help): Property<T | null>;
+export function setting<T>(word: string, value: Value<T>, options?: Help): PropertySchema<T | null>;
 export function setting<T>(
   word: string,
   value: Value<T>,
   options: Help & { readonly default: NoInfer<T> },
-): Property<T>;
+): PropertySchema<T>;
 export function setting<T>(
   word: string,
   value: Value<T>,
   options: Help & { readonly default?: T } = {},
-): Property<T | null> {
+): PropertySchema<T | null> {
   const { help = '', default: fallback } = options;
   return {
     ...property<T | null>(word, value.show, help, fallback ?? null, (line) => {
@@ -98,17 +98,17 @@ export function fields<A extends Positions>(
   word: string,
   positions: A,
   options?: Help,
-): Property<BoundPositions<A> | null>;
+): PropertySchema<BoundPositions<A> | null>;
 export function fields<A extends Positions>(
   word: string,
   positions: A,
   options: Help & { readonly default: NoInfer<BoundPositions<A>>; readonly defaultText?: string },
-): Property<BoundPositions<A>>;
+): PropertySchema<BoundPositions<A>>;
 export function fields<A extends Positions>(
   word: string,
   positions: A,
   options: Help & { readonly default?: BoundPositions<A>; readonly defaultText?: string } = {},
-): Property<BoundPositions<A> | null> {
+): PropertySchema<BoundPositions<A> | null> {
   return {
     ...property<BoundPositions<A> | null>(
       word,
@@ -126,7 +126,7 @@ export function each<A extends Positions>(
   word: string,
   positions: A,
   { help = '' }: Help = {},
-): Property<readonly BoundPositions<A>[]> {
+): PropertySchema<readonly BoundPositions<A>[]> {
   return property(
     word,
     showPositions(positions),
@@ -141,7 +141,7 @@ export function list<T>(
   word: string,
   value: Value<T>,
   options: Help & { readonly min?: number; readonly max?: number } = {},
-): Property<readonly T[]> {
+): PropertySchema<readonly T[]> {
   const { min = 1, max = Infinity, help = '' } = options;
   const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
   return property(word, show, help, [] as readonly T[], (line, before) => {
@@ -154,7 +154,7 @@ export function list<T>(
 export function zoneList(
   word: string,
   options: Help & { readonly show?: string; readonly min?: number } = {},
-): Property<readonly string[] | null> {
+): PropertySchema<readonly string[] | null> {
   const { show = 'ZONES', min = 1, help = '' } = options;
   return property<readonly string[] | null>(
     word,
@@ -169,7 +169,7 @@ export function zoneList(
 }
 
 /** `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these zones. */
-export function fallthrough(options: Help = {}): Property<readonly string[] | null> {
+export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
     'hand names that are not found here to the next plugin; with zones only names in these zones';
@@ -191,19 +191,19 @@ export function custom<T>(
   show: string,
   read: (words: readonly Token[], refuse: Refuse) => T,
   options?: Help & { readonly defaultText?: string },
-): Property<T | null>;
+): PropertySchema<T | null>;
 export function custom<T>(
   word: string,
   show: string,
   read: (words: readonly Token[], refuse: Refuse) => T,
   options: Help & { readonly default: NoInfer<T>; readonly defaultText?: string },
-): Property<T>;
+): PropertySchema<T>;
 export function custom<T>(
   word: string,
   show: string,
   read: (words: readonly Token[], refuse: Refuse) => T,
   options: Help & { readonly default?: T; readonly defaultText?: string } = {},
-): Property<T | null> {
+): PropertySchema<T | null> {
   return {
     ...property<T | null>(word, show, options.help ?? '', options.default ?? null, (line) =>
       read(line.takeAll(), (text, place, advice) => line.refuse(text, place, advice)),
@@ -221,7 +221,7 @@ export function lines<T>(
   show: string,
   read: (name: Token, words: readonly Token[], refuse: Refuse) => T,
   options: Help & { readonly above?: string } = {},
-): Property<readonly T[]> {
+): PropertySchema<readonly T[]> {
   const begin = words === '*' ? [show] : [`${words.join('|')} ${show}`];
   return {
     ...property(
@@ -244,7 +244,7 @@ export function lines<T>(
 export function section<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },
-): Property<(BoundPositions<A> & BoundProperties<P>) | null> {
+): PropertySchema<(BoundPositions<A> & BoundProperties<P>) | null> {
   return {
     ...property<(BoundPositions<A> & BoundProperties<P>) | null>(
       word,
@@ -267,7 +267,7 @@ export function section<A extends Positions, P extends Properties>(
 export function sections<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },
-): Property<readonly (BoundPositions<A> & BoundProperties<P>)[]> {
+): PropertySchema<readonly (BoundPositions<A> & BoundProperties<P>)[]> {
   const one = section(word, shape);
   return {
     ...one,
@@ -281,8 +281,8 @@ function property<T>(
   args: string,
   help: string,
   initial: T,
-  take: Property<T>['take'],
-): Property<T> {
+  take: PropertySchema<T>['take'],
+): PropertySchema<T> {
   return {
     words: [word],
     show: args === '' ? word : `${word} ${args}`,

@@ -8,7 +8,7 @@ import type { Advice } from './problems.ts';
 const PROBLEMS_MAX = 100;
 
 /** Gathers what is found on the way, in order; a snippet that is imported twice reports its mistakes once. */
-export class Report {
+export class ProblemReport {
   readonly found: Problem[] = [];
   readonly remarks: Problem[] = [];
   readonly #seen = new Set<string>();

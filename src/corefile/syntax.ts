@@ -18,12 +18,12 @@
  */
 import type { Place, Problem } from '../base/problem.ts';
 import { meant, pluginProblem, pluginRemark } from './problems.ts';
-import { Line, Refusal } from './line.ts';
+import { DirectiveLine, LineRefusal } from './line.ts';
 import type { Binding } from './line.ts';
 import { bindPositions, showPositions } from './positions.ts';
 import type { BoundPositions, Positions } from './positions.ts';
-import type { BoundProperties, Properties, Property } from './properties.ts';
-import type { Directive, Property as TreeProperty, Token } from './tree.ts';
+import type { BoundProperties, Properties, PropertySchema } from './properties.ts';
+import type { Directive, Property, Token } from './tree.ts';
 
 /**
  * What a second use in the same server block means: `once` = an error; `each` = one more instance; `gather` = one instance is
@@ -192,7 +192,7 @@ function bindOccurrence(
 ): Occurrence<Positions, Properties> | null {
   const none = Object.keys(syntax.properties).length + Object.keys(syntax.retired).length === 0;
   const block = none && isUnread(syntax, braces) ? passOver(at, binding) : braces;
-  const line = new Line(at, args, block, binding, formOf(syntax));
+  const line = new DirectiveLine(at, args, block, binding, formOf(syntax));
   if (syntax.unread.includes('words')) line.tail = 'unread';
   const bound = guarded(binding, () => {
     const positions = bindPositions(syntax.args, line);
@@ -204,7 +204,7 @@ function bindOccurrence(
   return bound === null ? null : { ...bound, ...properties, at: at.place };
 }
 
-function isUnread({ unread }: Syntax, block: readonly TreeProperty[] | null): boolean {
+function isUnread({ unread }: Syntax, block: readonly Property[] | null): boolean {
   if (block === null) return false;
   return unread.includes('lines') || (unread.includes('braces') && block.length === 0);
 }
@@ -239,12 +239,12 @@ function bindingFor(
 function bindProperties<P extends Properties>(
   syntax: Syntax,
   shape: P,
-  lines: readonly TreeProperty[],
+  lines: readonly Property[],
   binding: Binding,
   said: Readonly<Record<string, unknown>> = {},
 ): BoundProperties<P> {
   const bound: Record<string, unknown> = {};
-  const byWord = new Map<string, [string, Property<unknown>]>();
+  const byWord = new Map<string, [string, PropertySchema<unknown>]>();
   for (const [key, property] of Object.entries(shape)) {
     bound[key] = Object.hasOwn(said, key) ? said[key] : property.initial();
     for (const word of property.words) byWord.set(word, [key, property]);
@@ -267,7 +267,7 @@ function bindProperties<P extends Properties>(
       } else unknownProperty(name, [...byWord.keys()], binding);
       continue;
     }
-    const words = new Line(name, args, block, binding, property.show);
+    const words = new DirectiveLine(name, args, block, binding, property.show);
     guarded(binding, () => {
       bound[key] = property.take(words, bound[key], (inner, held) =>
         bindProperties(syntax, inner, held, binding),
@@ -295,7 +295,7 @@ function readsNext({ text, place }: Token, binding: Binding): void {
 }
 
 function unknownProperty(
-  { text, place }: TreeProperty['name'],
+  { text, place }: Property['name'],
   known: readonly string[],
   binding: Binding,
 ): void {
@@ -307,7 +307,7 @@ function unknownProperty(
   });
 }
 
-function exclude(syntax: Syntax, lines: readonly TreeProperty[], binding: Binding): void {
+function exclude(syntax: Syntax, lines: readonly Property[], binding: Binding): void {
   for (const group of syntax.exclusive) {
     const used = group.filter((word) => lines.some(({ name }) => name.text === word));
     if (used.length < 2) continue;
@@ -325,7 +325,7 @@ function guarded<T>(binding: Binding, run: () => T): T | null {
   try {
     return run();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof LineRefusal)) throw error;
     binding.problem(error.place, error.message, error.advice);
     return null;
   }

@@ -1,5 +1,5 @@
 /** The property `tls [CERT KEY] [CA]` of plugins that are clients of somebody. */
-import { custom, type Property } from './properties.ts';
+import { custom, type PropertySchema } from './properties.ts';
 
 /** Paths of PEM files as `tls` names them; empty: none of its own. */
 export interface TlsFiles {
@@ -12,7 +12,7 @@ export interface TlsFiles {
 export function tlsFiles(
   help: string,
   tooMany: (words: readonly string[]) => string,
-): Property<TlsFiles | null> {
+): PropertySchema<TlsFiles | null> {
   return custom<TlsFiles>(
     'tls',
     '[CERT KEY] [CA]',

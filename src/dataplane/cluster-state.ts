@@ -11,7 +11,8 @@ import type { Manifest } from '../kube/manifests/manifest.ts';
 import type { EndpointSlice, Service } from '../kube/store/objects.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 import { endpointsOf } from './endpoints.ts';
-import { servicePorts, type Family } from './service-port.ts';
+import { servicePorts } from './service-port.ts';
+import type { IpFamily } from '../kube/manifests/slices.ts';
 import type { ClusterState } from './traffic.ts';
 
 /** Services and endpoint slices as the API spells them. */
@@ -21,7 +22,7 @@ export interface ProxyObjects {
 }
 
 /** What one proxier, of one address family, makes of the objects. */
-export function clusterState({ services, slices }: ProxyObjects, family: Family): ClusterState {
+export function clusterState({ services, slices }: ProxyObjects, family: IpFamily): ClusterState {
   return {
     ports: services.flatMap((raw) => servicePorts(raw, family)),
     endpoints: endpointsOf(slices, family),

@@ -23,7 +23,7 @@ export type ServedKind = (typeof kinds)[keyof typeof kinds]['kind'];
 /** Where it listens. */
 const API_PORT = 8080;
 
-interface Watcher {
+interface ApiWatcher {
   readonly kind: ServedKind;
   readonly reply: ServerResponse;
   /** It is told of nothing more. */
@@ -34,7 +34,7 @@ interface Watcher {
 export class LabApi {
   #server: Server | null = null;
   readonly #objects = new Map<string, { readonly kind: ServedKind; readonly object: JsonObject }>();
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<ApiWatcher>();
   #version = 1;
 
   /** All objects of a kind. */

@@ -4,7 +4,7 @@
  */
 import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { startProgram, type Program } from '../linux/programs.ts';
+import { startProgram, type StartedProgram } from '../linux/programs.ts';
 import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
@@ -19,7 +19,7 @@ export function startIsolated(
   env: Readonly<Record<string, string | undefined>>,
   stdio: StdioOptions,
   { outlives = false }: { readonly outlives?: boolean } = {},
-): Program {
+): StartedProgram {
   const walls = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
   const isolated = ['unshare', ...walls, '--', ...words];
   const bound = outlives ? isolated : ['setpriv', '--pdeathsig', 'KILL', '--', ...isolated];

@@ -1,5 +1,5 @@
 /** A steady stream of queries from one machine, and what became of each. */
-import { UdpClient, type Asked } from './udp-client.ts';
+import { UdpClient, type QueryResult } from './udp-client.ts';
 
 /** What is sent, and how fast. */
 export interface LoadPlan {
@@ -21,7 +21,7 @@ export interface LoadPlan {
 export interface LoadResult {
   readonly sent: number;
   readonly answered: number;
-  readonly all: readonly Asked[];
+  readonly all: readonly QueryResult[];
 }
 
 /** Queries are sent in groups, so often, milliseconds. */
@@ -32,7 +32,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   const clients = await Promise.all(
     Array.from({ length: plan.sockets }, () => UdpClient.open(plan.namespace, plan.server)),
   );
-  const asked: Promise<Asked>[] = [];
+  const asked: Promise<QueryResult>[] = [];
   const { seconds } = plan;
   let total = typeof seconds === 'number' ? Math.round(plan.perSecond * seconds) : Infinity;
   const end = (): void => void (total = asked.length);
@@ -60,7 +60,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
 }
 
 /** The longest time, in milliseconds, in which no query that was sent was answered. */
-export function longestOutageMs(all: readonly Asked[]): number {
+export function longestOutageMs(all: readonly QueryResult[]): number {
   let longest = 0;
   let since: number | null = null;
   for (const { atMs, rcode } of all) {

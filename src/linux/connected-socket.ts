@@ -1,6 +1,6 @@
 /** UDP sockets to one peer, through the system's own calls. */
 import { ERRNO, libc, SystemError } from './libc.ts';
-import { DATAGRAM_MAX, packetLoop, type Watch } from './packet-loop.ts';
+import { DATAGRAM_MAX, packetLoop, type SocketWatch } from './packet-loop.ts';
 import { ReceiveBatch } from './receive-batch.ts';
 import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import { UdpSocket } from './udp-socket.ts';
@@ -33,7 +33,7 @@ export interface SocketOwner {
 export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;
   readonly #owner: SocketOwner;
-  readonly #watch: Watch;
+  readonly #watch: SocketWatch;
   #open = true;
 
   /** @param source the local address; empty: whatever fits. @throws SystemError, LibcMissing */

@@ -17,7 +17,7 @@ const SEND_SLAB = 256 * 1024;
 export type Drain = () => void;
 
 /** A socket's place in the loop. */
-export interface Watch {
+export interface SocketWatch {
   /** Keeps the event loop alive (the state after `watch`), or lets it end. */
   ref(): void;
   unref(): void;
@@ -26,7 +26,7 @@ export interface Watch {
 }
 
 /** A socket that is watched. */
-interface Watched {
+interface WatchedSocket {
   readonly fd: number;
   readonly drain: Drain;
 }
@@ -45,7 +45,7 @@ export class PacketLoop {
   readonly #epoll = new Epoll();
   readonly #wakeup: Wakeup;
   /** What is watched, by the number that epoll has for it; numbers of closed ones are given again. */
-  readonly #watched: (Watched | null)[] = [];
+  readonly #watched: (WatchedSocket | null)[] = [];
   readonly #free: number[] = [];
   #count = 0;
   /** Watches that keep the event loop alive. */
@@ -63,7 +63,7 @@ export class PacketLoop {
   }
 
   /** Calls `drain` whenever the socket has datagrams, until closed. @throws SystemError */
-  watch(fd: number, drain: Drain): Watch {
+  watch(fd: number, drain: Drain): SocketWatch {
     const number = this.#free.at(-1) ?? this.#watched.length;
     this.#epoll.add(fd, number);
     this.#free.pop();

@@ -2,7 +2,7 @@
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { dnsFilter } from './packet-filter.ts';
-import { packetLoop, type Watch } from './packet-loop.ts';
+import { packetLoop, type SocketWatch } from './packet-loop.ts';
 import { forgetDescriptor, noteDescriptor } from './held-by-thread.ts';
 import { BATCH, ReceiveBatch, CONTROL_SLOT } from './receive-batch.ts';
 import { NAME_SLOT } from './socket-address.ts';
@@ -53,7 +53,7 @@ export class PacketSocket {
   readonly #fd: number;
   readonly #batch = new ReceiveBatch(PACKET_MAX);
   readonly #scratch = new Memory(64);
-  #watch: Watch | null = null;
+  #watch: SocketWatch | null = null;
   #dropped = 0;
   #open = true;
 

@@ -10,7 +10,7 @@ export interface PortHolder {
 }
 
 /** A local address and port, as sockets are bound to it; an empty address stands for all. */
-export interface Place {
+export interface BoundAddress {
   readonly address: string;
   readonly port: number;
 }
@@ -24,7 +24,7 @@ const MOST_PROCESSES = 4096;
  */
 export async function findPortHolder(
   proto: 'udp' | 'tcp',
-  { address, port }: Place,
+  { address, port }: BoundAddress,
 ): Promise<PortHolder | null> {
   try {
     const sockets = new Set<string>();

@@ -61,7 +61,7 @@ export function runProgramNow(
 }
 
 /** How a program that was started ended. */
-export interface Ending {
+export interface ProgramEnding {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   /** Why it could not be started; null: it could. */
@@ -79,10 +79,13 @@ export interface StartSettings {
 }
 
 /** Starts a program that goes on. One that cannot be started has ended already, with an `error`. */
-export function startProgram(words: readonly string[], settings: StartSettings = {}): Program {
+export function startProgram(
+  words: readonly string[],
+  settings: StartSettings = {},
+): StartedProgram {
   const [program = '', ...rest] = words;
   const { stdio = 'ignore', env, detached = false, cwd } = settings;
-  return new Program(
+  return new StartedProgram(
     spawn(program, rest, {
       ...{ stdio, detached },
       ...(env === undefined ? {} : { env }),
@@ -92,16 +95,16 @@ export function startProgram(words: readonly string[], settings: StartSettings =
 }
 
 /** A program that was started. */
-export class Program {
+export class StartedProgram {
   /** When the process is gone. */
-  readonly ended: Promise<Ending>;
+  readonly ended: Promise<ProgramEnding>;
   /** When its streams are at their ends as well. */
-  readonly closed: Promise<Ending>;
+  readonly closed: Promise<ProgramEnding>;
   readonly #child: ChildProcess;
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    const when = (event: 'exit' | 'close'): Promise<Ending> =>
+    const when = (event: 'exit' | 'close'): Promise<ProgramEnding> =>
       new Promise((resolve) => {
         child.once('error', (error) => {
           if (child.pid === undefined) resolve({ code: null, signal: null, error });
@@ -150,7 +153,7 @@ export class Program {
   }
 
   /** Ends it, and waits until it is gone. */
-  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<Ending> {
+  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<ProgramEnding> {
     if (this.isRunning) this.signal(signal);
     return this.ended;
   }

@@ -14,7 +14,7 @@
  */
 export class CellMemory {
   readonly #onBlock: (block: number, memory: SharedArrayBuffer) => void;
-  readonly #freed = new Map<number, Slot[]>();
+  readonly #freed = new Map<number, CellSlot[]>();
   #block: Block | null = null;
   #blocks = 0;
   #used = 0;
@@ -29,18 +29,18 @@ export class CellMemory {
   }
 
   /** `width` neighbouring cells, all zero. */
-  allocate(width: number): Slot {
+  allocate(width: number): CellSlot {
     return this.#reuse(width) ?? this.#fresh(width);
   }
 
   /** Gives a slot back. Its cells keep their values until it is allocated again. */
-  free(slot: Slot): void {
+  free(slot: CellSlot): void {
     const queue = this.#freed.get(slot.width);
     if (queue === undefined) this.#freed.set(slot.width, [slot]);
     else queue.push(slot);
   }
 
-  #reuse(width: number): Slot | null {
+  #reuse(width: number): CellSlot | null {
     const queue = this.#freed.get(width);
     const oldest = queue?.[0];
     if (queue === undefined || oldest === undefined) return null;
@@ -51,7 +51,7 @@ export class CellMemory {
     return oldest;
   }
 
-  #fresh(width: number): Slot {
+  #fresh(width: number): CellSlot {
     let block = this.#block;
     if (block === null || this.#used + 1 + width > BLOCK_CELLS) {
       const memory = new SharedArrayBuffer(BLOCK_CELLS * 8);
@@ -77,7 +77,7 @@ export const BLOCK_CELLS = 1024;
 export type Cells = Float64Array<SharedArrayBuffer>;
 
 /** The cells `at` … `at + width - 1` of a block. */
-export interface Slot {
+export interface CellSlot {
   readonly block: Block;
   readonly cells: Cells;
   readonly at: number;

@@ -4,13 +4,13 @@ import type { Cells } from './cells.ts';
 import { unlock } from './cells.ts';
 import { type Exposed, printExposition } from './exposition.ts';
 import { overflowValue } from './family.ts';
-import type { Format, TextFormat } from './formats.ts';
-import { MergedFamily, type MergedSeries, type Part } from './merged.ts';
+import type { ExpositionFormat, TextFormat } from './formats.ts';
+import { MergedFamily, type MergedSeries, type MergedCells } from './merged.ts';
 import { writeExposition } from './protobuf-exposition.ts';
 import { difference, NameClaims, type Registration, type SeriesEvent } from './registration.ts';
 import type { Counter, Family } from './registry.ts';
 import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
-import { groupSamples, type Sample } from './sample.ts';
+import { groupSamples, type MetricSample } from './sample.ts';
 
 /** Label sets of one family over all threads, those of gone threads included. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
@@ -41,7 +41,7 @@ export class Collection {
   readonly #families = new Map<string, MergedFamily>();
   readonly #claims = new NameClaims();
   readonly #threads = new Map<string, Thread>();
-  readonly #samplers = new Set<() => Iterable<Sample>>();
+  readonly #samplers = new Set<() => Iterable<MetricSample>>();
   readonly #overflow: Family<readonly ['family'], Counter>;
   readonly #sampleErrors: Counter;
 
@@ -97,7 +97,7 @@ export class Collection {
    * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is registered or sampled already,
    * its values are left out of that scrape and `ndots_metrics_sample_errors_total` counts. Returns what ends it.
    */
-  sample(fn: () => Iterable<Sample>): () => void {
+  sample(fn: () => Iterable<MetricSample>): () => void {
     this.#samplers.add(fn);
     return () => {
       this.#samplers.delete(fn);
@@ -110,7 +110,7 @@ export class Collection {
   }
 
   /** Everything as a scrape reads it, in this format. */
-  scrape(format: Format): string | Buffer {
+  scrape(format: ExpositionFormat): string | Buffer {
     return format === 'protobuf' ? writeExposition(this.#expose()) : this.print(format);
   }
 
@@ -143,7 +143,7 @@ export class Collection {
     if (cells === undefined || family === undefined) {
       throw new Error(`metrics of thread ${thread}: label set ${event.series} belongs to nothing`);
     }
-    const part: Part = { cells, at: event.at, native: event.native };
+    const part: MergedCells = { cells, at: event.at, native: event.native };
     const series = this.#seriesOf(family, event.values);
     series.join(part);
     known.holdings.set(event.series, { family, series, part });
@@ -206,5 +206,5 @@ interface Thread {
 interface Holding {
   readonly family: MergedFamily;
   readonly series: MergedSeries;
-  readonly part: Part;
+  readonly part: MergedCells;
 }

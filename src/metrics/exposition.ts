@@ -1,13 +1,13 @@
 import type { TextFormat } from './formats.ts';
 import type { NativeRange } from './native.ts';
 import { printCount, printFloat, printNumber } from './number.ts';
-import { type Kind, openMetricsName } from './registration.ts';
+import { type MetricKind, openMetricsName } from './registration.ts';
 
 /** One family, ready to be printed. */
 export interface Exposed {
   readonly name: string;
   readonly help: string;
-  readonly kind: Kind | 'summary';
+  readonly kind: MetricKind | 'summary';
   /** Of a histogram its buckets' upper bounds, of a summary its quantiles. */
   readonly bounds: readonly number[];
   /** Of a histogram the buckets that are counted besides. */

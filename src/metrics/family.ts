@@ -1,6 +1,6 @@
-import type { CellMemory, Cells, Slot } from './cells.ts';
+import type { CellMemory, Cells, CellSlot } from './cells.ts';
 import type { Instrument } from './instruments.ts';
-import { type Shape, width } from './registration.ts';
+import { type FamilyShape, width } from './registration.ts';
 import type { Family } from './registry.ts';
 
 /** What a family needs of its registry. */
@@ -11,7 +11,7 @@ export interface FamilyContext {
   /** Label sets whose native buckets are counted at most: 0 unless it is a histogram. */
   readonly natives: number;
   /** A label set has come; returns its number. */
-  added(values: readonly string[], slot: Slot, native: boolean): number;
+  added(values: readonly string[], slot: CellSlot, native: boolean): number;
   /** A label set has gone, with these final values. */
   removed(series: number, last: readonly number[]): void;
   /** A label set of a histogram came when the limit of native ones was reached. */
@@ -37,7 +37,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   L,
   M
 > {
-  readonly #shape: Shape;
+  readonly #shape: FamilyShape;
   readonly #make: MakeInstrument<M>;
   readonly #context: FamilyContext;
   readonly #depth: number;
@@ -46,7 +46,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   #size = 0;
   #natives = 0;
 
-  constructor(shape: Shape, make: MakeInstrument<M>, context: FamilyContext) {
+  constructor(shape: FamilyShape, make: MakeInstrument<M>, context: FamilyContext) {
     this.#shape = shape;
     this.#make = make;
     this.#context = context;
@@ -145,7 +145,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
 
 interface Leaf<M> {
   readonly series: number;
-  readonly slot: Slot;
+  readonly slot: CellSlot;
   readonly native: boolean;
   readonly instrument: M;
 }

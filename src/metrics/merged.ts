@@ -1,10 +1,10 @@
 import type { Cells } from './cells.ts';
 import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
 import { NativeRange } from './native.ts';
-import { type Shape, width } from './registration.ts';
+import { type FamilyShape, width } from './registration.ts';
 
 /** The cells of one thread that count towards a merged label set. */
-export interface Part {
+export interface MergedCells {
   readonly cells: Cells;
   readonly at: number;
   /** Whether native buckets are among them. */
@@ -13,14 +13,14 @@ export interface Part {
 
 /** One family over all threads. */
 export class MergedFamily {
-  readonly shape: Shape;
+  readonly shape: FamilyShape;
   readonly #native: NativeRange | null;
   readonly #series = new Map<string, MergedSeries>();
   readonly #labels: readonly string[];
   readonly #order: readonly number[];
   #sorted: readonly MergedSeries[] | null = null;
 
-  constructor(shape: Shape) {
+  constructor(shape: FamilyShape) {
     this.shape = shape;
     this.#native = shape.kind === 'histogram' ? new NativeRange(shape.bounds) : null;
     // Labels are printed by name, as Go's clients do; `order` says where in the values each one's value is.
@@ -78,14 +78,14 @@ export class MergedSeries implements ExposedSeries {
   readonly labels: string;
   /** What was read last. */
   readonly values: Float64Array;
-  readonly #shape: Shape;
-  readonly #parts = new Set<Part>();
+  readonly #shape: FamilyShape;
+  readonly #parts = new Set<MergedCells>();
   #retained: Float64Array | null = null;
   /** Whether everything that was counted here was counted in native buckets too. */
   native = true;
 
   constructor(
-    shape: Shape,
+    shape: FamilyShape,
     values: readonly string[],
     names: readonly string[],
     ordered: readonly string[],
@@ -107,18 +107,18 @@ export class MergedSeries implements ExposedSeries {
     return this.#parts.size === 0 && this.#retained === null;
   }
 
-  join(part: Part): void {
+  join(part: MergedCells): void {
     this.#parts.add(part);
     this.native &&= part.native;
   }
 
   /** Takes a part out of the sum, its counts included. */
-  leave(part: Part): void {
+  leave(part: MergedCells): void {
     this.#parts.delete(part);
   }
 
   /** Takes a part out and keeps its last counts; a gauge's value goes with its thread. */
-  retain(part: Part, last: ArrayLike<number> = this.#cellsOf(part)): void {
+  retain(part: MergedCells, last: ArrayLike<number> = this.#cellsOf(part)): void {
     this.#parts.delete(part);
     if (this.#shape.kind === 'gauge') return;
     const retained = (this.#retained ??= new Float64Array(this.values.length));
@@ -163,7 +163,7 @@ export class MergedSeries implements ExposedSeries {
     this.values[0] = best;
   }
 
-  #cellsOf({ cells, at, native }: Part): Float64Array {
+  #cellsOf({ cells, at, native }: MergedCells): Float64Array {
     return cells.subarray(at, at + width(this.#shape, native));
   }
 }

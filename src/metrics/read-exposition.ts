@@ -1,7 +1,7 @@
 /** Prometheus' text form, read: what another process exposes. The other direction: `exposition.ts`. */
 
 /** Labels of one series. */
-export type Labels = Readonly<Record<string, string>>;
+export type SeriesLabels = Readonly<Record<string, string>>;
 
 /** More series than this are somebody's mistake; what comes behind is left out. */
 const SERIES_MAX = 50_000;
@@ -10,7 +10,7 @@ const LINE_MAX = 4096;
 
 /** One scrape, as far as its names were wanted. */
 export class Scrape {
-  readonly #series = new Map<string, { readonly labels: Labels; readonly value: number }[]>();
+  readonly #series = new Map<string, { readonly labels: SeriesLabels; readonly value: number }[]>();
   readonly #wanted: (name: string) => boolean;
   #rest = '';
   #count = 0;
@@ -31,7 +31,7 @@ export class Scrape {
   }
 
   /** The sum of all series of a metric whose labels fit; 0 if there are none. */
-  sum(name: string, fits: (labels: Labels) => boolean = () => true): number {
+  sum(name: string, fits: (labels: SeriesLabels) => boolean = () => true): number {
     let total = 0;
     for (const { labels, value } of this.#series.get(name) ?? []) if (fits(labels)) total += value;
     return total;
@@ -41,7 +41,7 @@ export class Scrape {
   by(
     name: string,
     label: string,
-    fits: (labels: Labels) => boolean = () => true,
+    fits: (labels: SeriesLabels) => boolean = () => true,
   ): Map<string, number> {
     const sums = new Map<string, number>();
     for (const { labels, value } of this.#series.get(name) ?? []) {
@@ -91,7 +91,10 @@ export class Scrape {
 }
 
 /** `name="value",…}` from behind the brace; backslash, quote and newline are escaped in values. */
-function readLabels(line: string, from: number): { readonly labels: Labels; readonly end: number } {
+function readLabels(
+  line: string,
+  from: number,
+): { readonly labels: SeriesLabels; readonly end: number } {
   const labels: Record<string, string> = {};
   let at = from;
   while (at < line.length && line[at] !== '}') {

@@ -18,7 +18,7 @@ export interface BlockEvent {
 export interface FamilyEvent {
   readonly event: 'family';
   readonly family: number;
-  readonly shape: Shape;
+  readonly shape: FamilyShape;
 }
 
 /** A label set was used for the first time; its values lie from cell `at` of `block` on, `width(shape, native)` of them. */
@@ -42,7 +42,7 @@ export interface RemovalEvent {
 }
 
 /** What a family counts, as Prometheus has it. */
-export type Kind = 'counter' | 'gauge' | 'histogram';
+export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
  * How one gauge becomes of many threads': their sum, the largest that was set, or the one that was set last (by the
@@ -51,10 +51,10 @@ export type Kind = 'counter' | 'gauge' | 'histogram';
 export type Merge = 'sum' | 'max' | 'last';
 
 /** All that makes a family: two registrations of one name have to agree in every field. */
-export interface Shape {
+export interface FamilyShape {
   readonly name: string;
   readonly help: string;
-  readonly kind: Kind;
+  readonly kind: MetricKind;
   readonly labels: readonly string[];
   /** Gauges only; `sum` for the others. */
   readonly merge: Merge;
@@ -69,14 +69,14 @@ const bucketLimit = limit({ default: 16, min: 1, max: 256 });
  * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it was set. Histogram: the
  * count of each bucket by itself (not accumulated; +Inf last), then the sum of all observations, then the native buckets.
  */
-export function width(shape: Shape, native: boolean): number {
+export function width(shape: FamilyShape, native: boolean): number {
   if (shape.kind === 'histogram')
     return shape.bounds.length + 2 + (native ? new NativeRange(shape.bounds).cells : 0);
   return shape.merge === 'sum' ? 1 : 2;
 }
 
 /** Throws unless names, labels and bounds are such that Prometheus takes them. */
-export function checkShape(shape: Shape): void {
+export function checkShape(shape: FamilyShape): void {
   const { name, kind, labels, bounds } = shape;
   const fail = (what: string): never => {
     throw new Error(`metric ${JSON.stringify(name)}: ${what}`);
@@ -100,7 +100,7 @@ export function checkShape(shape: Shape): void {
 }
 
 /** The first field in which two shapes differ, or null. */
-export function difference(one: Shape, other: Shape): keyof Shape | null {
+export function difference(one: FamilyShape, other: FamilyShape): keyof FamilyShape | null {
   if (one.kind !== other.kind) return 'kind';
   if (one.help !== other.help) return 'help';
   if (one.merge !== other.merge) return 'merge';
@@ -118,7 +118,7 @@ export class NameClaims {
   readonly #owners = new Map<string, string>();
 
   /** Throws when a name that `shape` would print belongs to another family. */
-  claim(shape: Shape): void {
+  claim(shape: FamilyShape): void {
     const names = printedNames(shape);
     for (const name of names) {
       const owner = this.#owners.get(name);
@@ -134,7 +134,7 @@ export class NameClaims {
   }
 }
 
-function printedNames({ name, kind }: Shape): readonly string[] {
+function printedNames({ name, kind }: FamilyShape): readonly string[] {
   if (kind === 'histogram') return [name, `${name}_bucket`, `${name}_sum`, `${name}_count`];
   return kind === 'counter' ? [name, openMetricsName(name)] : [name];
 }

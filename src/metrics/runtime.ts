@@ -1,5 +1,5 @@
 import type { GcPauses } from './gc-pauses.ts';
-import type { Sample } from './sample.ts';
+import type { MetricSample } from './sample.ts';
 
 /** What the JavaScript runtime tells about itself. Byte counts as in `process.memoryUsage()`. */
 export interface Runtime {
@@ -21,12 +21,12 @@ export interface Runtime {
 }
 
 /** `nodejs_*` by their honest names, and stand-ins for the `go_*` that CoreDNS dashboards read. */
-export function runtimeSamples(runtime: Runtime): readonly Sample[] {
+export function runtimeSamples(runtime: Runtime): readonly MetricSample[] {
   return [...nodeSamples(runtime), ...goSamples(runtime)];
 }
 
 /** The runtime under its own name. Heap sizes are those of the thread that calls; `rss` is the whole process's. */
-export function nodeSamples(runtime: Runtime): readonly Sample[] {
+export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   return [
     gauge('nodejs_version_info', 'Version of Node.js that runs the process.', 1, {
@@ -65,11 +65,11 @@ export function nodeSamples(runtime: Runtime): readonly Sample[] {
  * Stand-ins, so that panels made for a Go program are not empty; each help says what it really is. What has no equivalent
  * (objects on the heap, spans and caches of the allocator) is not there.
  */
-export function goSamples(runtime: Runtime): readonly Sample[] {
+export function goSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   const gc = runtime.gc();
   const honest = (meaning: string): string => `${meaning} Stand-in: this is not a Go program.`;
-  const standIn = (name: string, meaning: string, value: number): Sample =>
+  const standIn = (name: string, meaning: string, value: number): MetricSample =>
     gauge(name, honest(meaning), value);
   return [
     gauge('go_info', honest('Version of Node.js.'), 1, { version: runtime.version }),
@@ -120,7 +120,7 @@ function gauge(
   help: string,
   value: number,
   labels: Readonly<Record<string, string>> = {},
-): Sample {
+): MetricSample {
   return { kind: 'gauge', name, help, value, labels };
 }
 
@@ -129,7 +129,7 @@ function loop(
   help: string,
   thread: string,
   milliseconds: number,
-): Sample {
+): MetricSample {
   const name = `nodejs_eventloop_${state}_seconds_total`;
   return { kind: 'counter', name, help, value: milliseconds / 1000, labels: { thread } };
 }

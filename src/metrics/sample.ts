@@ -2,7 +2,7 @@ import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
 import { checkShape } from './registration.ts';
 
 /** One value that is looked up when somebody scrapes, instead of being counted all the time. */
-export interface Sample {
+export interface MetricSample {
   readonly name: string;
   readonly help: string;
   readonly kind: 'counter' | 'gauge' | 'summary';
@@ -20,8 +20,8 @@ export interface Sample {
  * Samples as families, series in order of their labels. Throws when samples of one name disagree in kind or help, or
  * when one label set comes twice: a scrape with doubles is refused as a whole by Prometheus.
  */
-export function groupSamples(samples: Iterable<Sample>): Map<string, Exposed> {
-  const groups = new Map<string, { first: Sample; byLabels: Map<string, ExposedSeries> }>();
+export function groupSamples(samples: Iterable<MetricSample>): Map<string, Exposed> {
+  const groups = new Map<string, { first: MetricSample; byLabels: Map<string, ExposedSeries> }>();
   for (const sample of samples) {
     const names = Object.keys(sample.labels).toSorted();
     let group = groups.get(sample.name);

@@ -14,11 +14,11 @@ import { NativeRange } from './native.ts';
 import {
   checkShape,
   difference,
-  type Kind,
+  type MetricKind,
   type Merge,
   NameClaims,
   type Registration,
-  type Shape,
+  type FamilyShape,
 } from './registration.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
@@ -66,7 +66,7 @@ export class SharedRegistry implements Registry {
   readonly #memory: CellMemory;
   readonly #claims = new NameClaims();
   // The key decides the type behind it: a family is only handed out again to a caller of the same shape.
-  readonly #families = new Map<string, { readonly shape: Shape; readonly family: unknown }>();
+  readonly #families = new Map<string, { readonly shape: FamilyShape; readonly family: unknown }>();
   #seriesNumbered = 0;
 
   constructor(onRegister: (event: Registration) => void, options: RegistryOptions = {}) {
@@ -116,7 +116,7 @@ export class SharedRegistry implements Registry {
   }
 
   #family<L extends readonly string[], M extends Instrument>(
-    shape: Shape,
+    shape: FamilyShape,
     make: MakeInstrument<M>,
   ): SharedFamily<L, M> {
     const known = this.#families.get(shape.name);
@@ -162,6 +162,11 @@ export class SharedRegistry implements Registry {
   }
 }
 
-function shapeOf(kind: Kind, name: string, help: string, labels: readonly string[]): Shape {
+function shapeOf(
+  kind: MetricKind,
+  name: string,
+  help: string,
+  labels: readonly string[],
+): FamilyShape {
   return { name, help, kind, labels: [...labels], merge: 'sum', bounds: [] };
 }

@@ -5,13 +5,13 @@ import { Problem } from '../base/problem.ts';
 import { interfaceAddresses } from '../linux/interfaces.ts';
 import { findPortHolder } from '../linux/port-holder.ts';
 import type { SocketKind } from '../wire/transports.ts';
-import type { Endpoint } from './listener.ts';
+import type { ListenAddress } from './listener.ts';
 
 /** What a failed `bind` means to a person. */
 export async function bindProblem(
   cause: unknown,
   proto: SocketKind,
-  { address, port }: Pick<Endpoint, 'address' | 'port'>,
+  { address, port }: Pick<ListenAddress, 'address' | 'port'>,
 ): Promise<Problem> {
   const code = errorCode(cause);
   const where = `listen ${proto} ${printHostPort(address, port)}`;

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../base/release-bytes.ts';
 import type { Query } from '../wire/query.ts';
-import { Ends } from './ends.ts';
-import { Pending, type Outlet } from './outlet.ts';
+import { ConnectionEnds } from './ends.ts';
+import { OutletPending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
@@ -21,7 +21,7 @@ export abstract class ClientConnection
   extends Timed
   implements StreamConnection, Outlet, TurnTaker
 {
-  readonly pending: Pending = new Pending();
+  readonly pending: OutletPending = new OutletPending();
   readonly out: Uint8Array = arena;
   protected readonly host: StreamHost;
   protected readonly socket: Socket;
@@ -35,7 +35,7 @@ export abstract class ClientConnection
   protected ended = false;
   /** Nothing is served any more: what has been written is leaving, then the connection ends. */
   protected closing = false;
-  readonly #ends: Ends;
+  readonly #ends: ConnectionEnds;
   /**
    * Bytes that came but wait: for the connection's turn, which `turns` gives it; or until there is room again, and whatever makes
    * room calls `flush`. Nothing more is read meanwhile.
@@ -56,7 +56,7 @@ export abstract class ClientConnection
     super();
     this.host = host;
     this.socket = socket;
-    this.#ends = new Ends(socket);
+    this.#ends = new ConnectionEnds(socket);
     socket.on('data', this.#onData);
     socket.on('end', this.#onEnd);
     socket.on('drain', () => this.unblock());

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 
 /** A client's connection, as far as its place among the others is concerned. */
-export interface Connection {
+export interface EvictableConnection {
   /** Whether somebody waits for something: closing it would lose a reply. */
   readonly busy: boolean;
   /** Takes nothing new; ends once what is under way has left. */
@@ -17,7 +17,7 @@ const LOOKED_AT = 64;
  * The connections of one listener, bounded: at the limit the longest idle one goes, never the newcomer. Whoever opens many can
  * keep others from staying, but not from coming.
  */
-export class ConnectionTable<T extends Connection> implements Iterable<T> {
+export class ConnectionTable<T extends EvictableConnection> implements Iterable<T> {
   /** The longest silent first. */
   readonly #all = new Set<T>();
   readonly #evicted: () => void;

@@ -6,7 +6,7 @@ import { MESSAGE_MAX } from '../wire/iana.ts';
 export const MEDIA_TYPE = 'application/dns-message';
 
 /** `message`: the query is in the request's target; `body`: it is the request's body; a number: the status that refuses it. */
-export type Verdict = 'message' | 'body' | number;
+export type DohVerdict = 'message' | 'body' | number;
 
 const PATH = Buffer.from('/dns-query');
 const PARAMETER = Buffer.from('dns=');
@@ -22,7 +22,7 @@ export class DnsOverHttps {
    * Judges a request by its method and its target, `path[0, pathLength)`: there is one resource; GET has exactly one parameter
    * `dns`, POST a body.
    */
-  judge(method: string, path: Uint8Array, pathLength: number): Verdict {
+  judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
     const { length } = PATH;
     if (pathLength < length || (pathLength > length && path[length] !== QUESTION_MARK)) return 404;
     for (let i = 0; i < length; i++) if (path[i] !== PATH[i]) return 404;
@@ -43,7 +43,7 @@ export class DnsOverHttps {
   }
 
   /** Parameters in any order, percent-encoded or not. */
-  #judgeSearch(path: Uint8Array, start: number, end: number): Verdict {
+  #judgeSearch(path: Uint8Array, start: number, end: number): DohVerdict {
     if (start > end) return 400;
     const search = Buffer.from(path.subarray(start, end)).toString('latin1');
     const values = new URLSearchParams(search).getAll('dns');

@@ -14,7 +14,7 @@ export interface NamedEnds {
 
 const named = new WeakMap<Socket, NamedEnds>();
 
-/** What is said of the connection's ends holds from now on, before anybody makes `Ends` of it. */
+/** What is said of the connection's ends holds from now on, before anybody makes `ConnectionEnds` of it. */
 export function nameEnds(socket: Socket, ends: NamedEnds): void {
   named.set(socket, ends);
 }
@@ -26,7 +26,7 @@ export function inheritEnds(socket: Socket, below: Socket): void {
 }
 
 /** Who asks over a connection, and which address was asked: as the system says, or a proxy that is believed. */
-export class Ends {
+export class ConnectionEnds {
   readonly #peer: Uint8Array;
   readonly #peerPort: number;
   readonly #local: string;

@@ -1,15 +1,15 @@
 /** Bounds the handshakes of TLS servers that the runtime runs itself: HTTPS for plugins, dnstap. */
 import type { Server, Socket } from 'node:net';
-import { ConnectionTable, type Connection } from './connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 
 /**
  * Connections to a TLS server that have not shown yet that they speak TLS, bounded in number: beyond it the one that came first
  * goes, so that who says nothing takes no descriptors from others. Their time is the server's own `handshakeTimeout`.
  */
 export class HandshakeBound {
-  readonly #table: ConnectionTable<Connection>;
+  readonly #table: ConnectionTable<EvictableConnection>;
   /** By the other end of the connection: the runtime gives no other way from the encrypted socket to the one below. */
-  readonly #byPeer = new Map<string, Connection>();
+  readonly #byPeer = new Map<string, EvictableConnection>();
 
   /**
    * @param server of `node:tls` or `node:https`

@@ -6,7 +6,7 @@ import { builtins } from '../base/builtins.ts';
 import { Problem } from '../base/problem.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
-import { ConnectionTable, type Connection } from './connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 import { KeyLog } from './key-log.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
@@ -127,7 +127,7 @@ export class Handshakes {
 }
 
 /** One connection that has not shown yet that it speaks TLS. */
-class Handshake extends Timed implements Connection {
+class Handshake extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly socket: Socket;
   #over: ((state: 'done' | 'failed' | 'late') => void) | null;

@@ -5,9 +5,9 @@ import type { Socket } from 'node:net';
 import { builtins } from '../base/builtins.ts';
 import type { Query } from '../wire/query.ts';
 import { MEDIA_TYPE, type DnsOverHttps } from './dns-over-https.ts';
-import { Ends } from './ends.ts';
+import { ConnectionEnds } from './ends.ts';
 import { GatheredMessage } from './gathered-message.ts';
-import { Pending, type Outlet } from './outlet.ts';
+import { OutletPending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { arena } from './write-reply.ts';
@@ -53,14 +53,14 @@ class Http1Request {
 }
 
 class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Request> {
-  readonly pending = new Pending();
+  readonly pending = new OutletPending();
   readonly out: Uint8Array = arena;
   readonly at = 0;
   readonly full = false;
   readonly #socket: Socket;
   readonly #host: StreamHost;
   readonly #service: DnsOverHttps;
-  readonly #ends: Ends;
+  readonly #ends: ConnectionEnds;
   readonly #requests = new Set<Http1Request>();
   /** The request that is being taken. */
   #present: Http1Request | null = null;
@@ -72,7 +72,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
     this.#socket = socket;
     this.#host = host;
     this.#service = service;
-    this.#ends = new Ends(socket);
+    this.#ends = new ConnectionEnds(socket);
     socket.on('error', () => socket.destroy());
     socket.on('close', this.#onClose);
     host.wheel.set(this, host.limits.readTimeoutMs);

@@ -8,7 +8,7 @@ import { stamp, STAMP_ROOM } from '../wire/stamp.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
 import { oneATurn } from './one-a-turn.ts';
-import { Waiting, type Outlet } from './outlet.ts';
+import { WaitingQuery, type Outlet } from './outlet.ts';
 import { REJECTION_ROOM, writeFailure, writeRejection } from './write-reply.ts';
 
 /** What an intake is made of. */
@@ -54,7 +54,7 @@ export class Intake {
   #limits: IntakeLimits;
   #waiting = 0;
   #waitingBytes = 0;
-  readonly #spare: Waiting[] = [];
+  readonly #spare: WaitingQuery[] = [];
   /** Outlets for which replies came in this turn. */
   #due: Outlet[] = [];
   #onQuiet: (() => void) | null = null;
@@ -218,8 +218,8 @@ export class Intake {
     whenSettled(reply, this.#onReply, this.#onError, waiting);
   }
 
-  #enter(outlet: Outlet, query: Query, way: unknown): Waiting {
-    const waiting = this.#spare.pop() ?? new Waiting();
+  #enter(outlet: Outlet, query: Query, way: unknown): WaitingQuery {
+    const waiting = this.#spare.pop() ?? new WaitingQuery();
     waiting.query = query;
     waiting.outlet = outlet;
     waiting.way = way;
@@ -253,18 +253,18 @@ export class Intake {
     else this.#clock.after(GIVE_WAY_MS, () => oneATurn(next));
   }
 
-  #onReply = (reply: Reply, waiting: Waiting): void => {
+  #onReply = (reply: Reply, waiting: WaitingQuery): void => {
     waiting.reply = reply;
     this.#arrive(waiting);
   };
 
-  #onError = (error: unknown, waiting: Waiting): void => {
+  #onError = (error: unknown, waiting: WaitingQuery): void => {
     this.#log.error(`${this.proto} listener: ${String(error)}`);
     this.#arrive(waiting);
   };
 
   /** What arrives in one turn leaves together, once all promises of the turn have settled. */
-  #arrive(waiting: Waiting): void {
+  #arrive(waiting: WaitingQuery): void {
     const outlet = waiting.outlet!;
     const { pending } = outlet;
     this.#waiting--;
@@ -292,7 +292,7 @@ export class Intake {
     if (this.#waiting === 0) this.#onQuiet?.();
   };
 
-  #release(waiting: Waiting): void {
+  #release(waiting: WaitingQuery): void {
     waiting.query = null;
     waiting.reply = null;
     waiting.outlet = null;

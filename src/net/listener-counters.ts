@@ -3,7 +3,7 @@ import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query.ts';
 
 /** A number that is read here and exported as a metric. */
-class Count {
+class ListenerCount {
   value = 0;
   readonly #metric: { add(amount: number): void } | null;
   #alias: { readonly metric: { add(amount: number): void } } | null = null;
@@ -30,7 +30,7 @@ class Count {
 }
 
 /** What a listener counts: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
-export interface ListenerCounters extends Readonly<Record<keyof typeof families, Count>> {
+export interface ListenerCounters extends Readonly<Record<keyof typeof families, ListenerCount>> {
   /** A response with this status, of HTTP or of gRPC, has been sent. */
   response(status: number): void;
 }
@@ -119,9 +119,9 @@ export function listenerCounters(metrics: Registry | null, server: string): Coun
 function countersOf(metrics: Registry | null, server: string, proto: Proto): ListenerCounters {
   const entries = Object.entries(families).map(([key, [kind, name, help]]) => [
     key,
-    new Count(metrics?.[kind](name, help, ['server', 'proto']).with(server, proto) ?? null),
+    new ListenerCount(metrics?.[kind](name, help, ['server', 'proto']).with(server, proto) ?? null),
   ]);
-  const counts = Object.fromEntries(entries) as Record<keyof typeof families, Count>;
+  const counts = Object.fromEntries(entries) as Record<keyof typeof families, ListenerCount>;
   return { ...counts, response: countResponses(metrics, server, proto) };
 }
 

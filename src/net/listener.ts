@@ -12,7 +12,7 @@ import type { ProxyPlan } from './proxy-policy.ts';
 export type Serve = (query: Query) => Maybe<Reply>;
 
 /** Where a listener listens. */
-export interface Endpoint {
+export interface ListenAddress {
   readonly scheme: Scheme;
   /** An IP address (IPv6 link-local with its `%zone`), or a wildcard: all addresses of both families. */
   readonly address: string;
@@ -50,7 +50,7 @@ export interface ListenerTerms {
 
 /** What a listener of any transport is made of. */
 export interface ListenerParts {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ListenAddress;
   readonly terms: ListenerTerms;
   readonly serve: Serve;
   readonly clock: Clock;
@@ -60,7 +60,7 @@ export interface ListenerParts {
 
 /** One transport at one endpoint. */
 export interface Listener {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ListenAddress;
   /** The port in use, once open. */
   readonly port: number;
   /** @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`) */

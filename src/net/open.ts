@@ -1,7 +1,13 @@
 /** From an endpoint to its open sockets. */
 import { Problem } from '../base/problem.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
-import type { Endpoint, Listener, ListenerParts, ListenerTerms, MakeListener } from './listener.ts';
+import type {
+  ListenAddress,
+  Listener,
+  ListenerParts,
+  ListenerTerms,
+  MakeListener,
+} from './listener.ts';
 import { pickPort } from './probe.ts';
 import { served, type UdpMode } from './transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
@@ -21,7 +27,7 @@ export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
 }
 
 class ListenerGroup implements Listener {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ListenAddress;
   readonly #parts: ListenerParts;
   readonly #makers: () => Promise<readonly MakeListener[]>;
   #terms: ListenerTerms;

@@ -9,7 +9,7 @@ import type { Reply } from '../wire/reply.ts';
  * stream of an HTTP request; nothing for connections whose replies may come in any order.
  */
 export interface Outlet<Way = unknown> {
-  readonly pending: Pending;
+  readonly pending: OutletPending;
   /** Says who asks: fills in `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
   identify(query: Query): void;
   /** Makes room for `size` bytes in `out`, from `at` on, by sending what stands there if need be. */
@@ -33,7 +33,7 @@ export interface Outlet<Way = unknown> {
 }
 
 /** A query that waits: for its reply, and then for the client to take it. Used again when it has left. */
-export class Waiting {
+export class WaitingQuery {
   query: Query | null = null;
   /** null while it is awaited, and when it failed. */
   reply: Reply | null = null;
@@ -42,7 +42,7 @@ export class Waiting {
 }
 
 /** The queries of one outlet that wait, and the replies that wait for it. Only the intake changes it. */
-export class Pending {
+export class OutletPending {
   /** Queries whose replies have not come. */
   awaited = 0;
   /** Bytes of all queries that wait, and of the replies that are not written yet. */
@@ -50,7 +50,7 @@ export class Pending {
   /** Replies have come in this turn. */
   due = false;
   closed = false;
-  #replies: Waiting[] = [];
+  #replies: WaitingQuery[] = [];
   /** The first of them that is not written. */
   #first = 0;
 
@@ -68,7 +68,7 @@ export class Pending {
   }
 
   /** Its reply has come. @returns the query's bytes */
-  arrive(waiting: Waiting): number {
+  arrive(waiting: WaitingQuery): number {
     this.awaited--;
     if (!this.closed) {
       this.bytes += replyBytes(waiting, this.#replies.at(-1));
@@ -78,7 +78,7 @@ export class Pending {
   }
 
   /** Takes out the reply that came first; null if there is none. */
-  next(): Waiting | null {
+  next(): WaitingQuery | null {
     const waiting = this.#replies[this.#first];
     if (waiting === undefined) return null;
     if (++this.#first === this.#replies.length) {
@@ -96,12 +96,12 @@ export class Pending {
 /** So many places of replies that are written are kept before they are cleared away together. */
 const WRITTEN_MAX = 256;
 
-function queryBytes({ query }: Waiting): number {
+function queryBytes({ query }: WaitingQuery): number {
   return query === null ? 0 : query.end - query.start;
 }
 
 /** Bytes of a reply, unless a neighbour stands on the same ones: many queries often wait for one upstream reply. */
-function replyBytes({ reply }: Waiting, neighbour: Waiting | undefined): number {
+function replyBytes({ reply }: WaitingQuery, neighbour: WaitingQuery | undefined): number {
   if (reply === null) return 0;
   const other = neighbour?.reply ?? null;
   const isShared = other !== null && reply.bytes === other.bytes && reply.start === other.start;

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 
 import { errorCode } from '../base/error-code.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
-import type { Endpoint } from './listener.ts';
+import type { ListenAddress } from './listener.ts';
 import { transports, type SocketKind } from '../wire/transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
@@ -13,7 +13,7 @@ import { concreteAddresses, isWildcard } from './wildcard.ts';
  * first listener opens: later it would find our own sockets.
  * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`)
  */
-export async function probeEndpoint(endpoint: Endpoint): Promise<void> {
+export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {
   let missing: unknown = null;
   let found = 0;
   for (const address of concreteAddresses(endpoint.address)) {

@@ -5,7 +5,7 @@ import type { ListenerCounters } from './listener-counters.ts';
 import { ProxyHeader } from './proxy-header.ts';
 import { proxyAction, type ProxyPlan } from './proxy-policy.ts';
 
-interface Session {
+interface ProxiedPeer {
   readonly family: 4 | 6;
   readonly peer: Uint8Array;
   readonly port: number;
@@ -23,7 +23,7 @@ export class ProxiedDatagrams {
   readonly #header = new ProxyHeader();
   readonly #counters: ListenerCounters;
   readonly #clock: Clock;
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, ProxiedPeer>();
   #plan: ProxyPlan;
   #named = false;
   #family: 4 | 6 = 4;

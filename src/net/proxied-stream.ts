@@ -1,7 +1,7 @@
 /** Connections that a proxy passes on, up to the end of its header. */
 import type { Socket } from 'node:net';
 import { parseAddress, printAddress } from '../base/ip.ts';
-import { ConnectionTable, type Connection } from './connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 import { bareAddress, nameEnds } from './ends.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
@@ -23,7 +23,7 @@ export interface ProxiedHost {
 export class ProxiedStreams {
   readonly #host: ProxiedHost;
   readonly #ready: (socket: Socket) => void;
-  readonly #table: ConnectionTable<Waiting>;
+  readonly #table: ConnectionTable<WaitingConnection>;
   #plan: ProxyPlan;
 
   /** @param ready takes the socket, its header read and its client named */
@@ -48,7 +48,7 @@ export class ProxiedStreams {
         : proxyAction(this.#plan, address, 0, address.length === 4 ? 4 : 6);
     if (action === 'skip') return this.#ready(socket);
     const { counters, wheel, limits } = this.#host;
-    const waiting = new Waiting(socket, action, (outcome) => {
+    const waiting = new WaitingConnection(socket, action, (outcome) => {
       wheel.cancel(waiting);
       this.#table.delete(waiting);
       if (outcome === 'named') counters.proxied.add(1);
@@ -67,21 +67,21 @@ export class ProxiedStreams {
   }
 }
 
-type Outcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
+type ProxyOutcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
 
 /** One connection whose first bytes have not come. */
-class Waiting extends Timed implements Connection {
+class WaitingConnection extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly #socket: Socket;
   readonly #action: Exclude<ProxyAction, 'skip'>;
-  readonly #done: (outcome: Outcome) => void;
+  readonly #done: (outcome: ProxyOutcome) => void;
   #bytes = nothing;
   #over = false;
 
   constructor(
     socket: Socket,
     action: Exclude<ProxyAction, 'skip'>,
-    done: (outcome: Outcome) => void,
+    done: (outcome: ProxyOutcome) => void,
   ) {
     super();
     this.#socket = socket;
@@ -139,7 +139,7 @@ class Waiting extends Timed implements Connection {
     process.nextTick(() => socket.resume());
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: ProxyOutcome): void {
     if (this.#over) return;
     this.#over = true;
     this.#socket.off('data', this.#onData);

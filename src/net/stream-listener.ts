@@ -6,14 +6,14 @@ import type { Log } from '../base/log.ts';
 import type { Proto } from '../wire/query.ts';
 import { transports } from '../wire/transports.ts';
 import { bindProblem } from './bind-problem.ts';
-import { ConnectionTable, type Connection } from './connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 import { Handshakes } from './handshakes.ts';
 import { inheritEnds } from './ends.ts';
 import { HeldBytes, type Holder } from './held-bytes.ts';
 import { Intake } from './intake.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
-import type { Endpoint, Listener, ListenerParts, ListenerTerms } from './listener.ts';
+import type { ListenAddress, Listener, ListenerParts, ListenerTerms } from './listener.ts';
 import { ProxiedStreams } from './proxied-stream.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import { turns } from './turns.ts';
@@ -24,7 +24,7 @@ const TICK_MS = 100;
 const BACKLOG = 1024;
 
 /** A client's connection: bounded in number, in time and in what it makes us hold. */
-export interface StreamConnection extends Connection, Holder {}
+export interface StreamConnection extends EvictableConnection, Holder {}
 
 /** What is spoken on the connections of a listener. */
 export interface StreamProtocol {
@@ -59,7 +59,7 @@ export interface StreamHost {
  * the protocol; what must come before (TLS, and whatever a proxy says about its client) belongs between the two.
  */
 export class StreamListener implements Listener, StreamHost {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ListenAddress;
   readonly clock: Clock;
   readonly log: Log;
   readonly intake: Intake;
@@ -213,7 +213,7 @@ export class StreamListener implements Listener, StreamHost {
  * @returns the port in use
  * @throws Problem
  */
-async function listen(server: Server, endpoint: Endpoint): Promise<number> {
+async function listen(server: Server, endpoint: ListenAddress): Promise<number> {
   const { address, port } = endpoint;
   try {
     await new Promise<void>((resolve, reject) => {

@@ -12,7 +12,7 @@ export abstract class Timed {
 }
 
 /** The head of a slot's ring. */
-class Slot extends Timed {
+class WheelSlot extends Timed {
   constructor() {
     super();
     this.nextTimed = this;
@@ -33,7 +33,7 @@ const LAST_SLOT: number = SLOTS - 1;
 export class TimerWheel {
   readonly #clock: Clock;
   readonly #tickMs: number;
-  readonly #slots: Slot[] = Array.from({ length: SLOTS }, () => new Slot());
+  readonly #slots: WheelSlot[] = Array.from({ length: SLOTS }, () => new WheelSlot());
   #count = 0;
   /** All ticks up to here are done. */
   #done = 0;
@@ -88,7 +88,7 @@ export class TimerWheel {
     if (this.#count > 0) this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
   };
 
-  #expireSlot(slot: Slot, now: number): void {
+  #expireSlot(slot: WheelSlot, now: number): void {
     // What is due is first moved aside: expiring may set and cancel any deadline, this slot's included.
     const due: Timed[] = [];
     for (let item = slot.nextTimed!; item !== slot; item = item.nextTimed!) {

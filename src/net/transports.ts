@@ -9,7 +9,7 @@ import type { MakeListener } from './listener.ts';
 export type UdpMode = 'auto' | 'batched' | 'plain';
 
 /** How a transport is served. */
-export interface Served {
+export interface TransportService {
   /** Connections at a time per listener when nobody says otherwise. */
   readonly connections: Limit;
   /** What is bound at the port, one for each of the transport's sockets. Loaded when it is first used. */
@@ -17,7 +17,7 @@ export interface Served {
 }
 
 /** The transports that are served. One more is a row here, and its own protocol or listener. */
-const table: Readonly<Partial<Record<Scheme, Served>>> = {
+const table: Readonly<Partial<Record<Scheme, TransportService>>> = {
   dns: {
     connections: limits.connections,
     listeners: async (mode) => [await udp(mode), (await import('./tcp.ts')).tcpListener],
@@ -42,7 +42,7 @@ export const servedSchemes: readonly Scheme[] = (Object.keys(transports) as Sche
 );
 
 /** @throws Problem (`transport-not-supported`) */
-export function served(scheme: Scheme): Served {
+export function served(scheme: Scheme): TransportService {
   const found = table[scheme];
   if (found !== undefined) return found;
   throw new Problem({

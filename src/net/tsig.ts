@@ -170,20 +170,20 @@ export class ReplySeal implements Seal {
 }
 
 /** A key, and the algorithm that we sign queries with. */
-export interface SigningKey extends TsigKey {
+export interface TsigSigningKey extends TsigKey {
   readonly algorithm: TsigAlgorithm;
 }
 
 /** One query that is signed with a key, and the messages of its reply. */
 export class SignedExchange {
-  readonly #key: SigningKey;
+  readonly #key: TsigSigningKey;
   #prior: Uint8Array = none;
   /** What came since the last signature, and began with its MAC. */
   #digest: ReturnType<ReturnType<typeof builtins.crypto>['createHmac']> | null = null;
   #unsigned = 0;
   #isFirst = true;
 
-  constructor(key: SigningKey) {
+  constructor(key: TsigSigningKey) {
     this.#key = key;
   }
 

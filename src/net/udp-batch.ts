@@ -1,7 +1,7 @@
 /** The UDP listener that takes and sends many datagrams per system call. */
 import type { Timer } from '../base/clock.ts';
 import { printAddress } from '../base/ip.ts';
-import { packetLoop, type PacketLoop, type Watch } from '../linux/packet-loop.ts';
+import { packetLoop, type PacketLoop, type SocketWatch } from '../linux/packet-loop.ts';
 import { BATCH, CONTROL_SLOT, type ReceiveBatch } from '../linux/receive-batch.ts';
 import type { SendBatch } from '../linux/send-batch.ts';
 import { ADDRESS_AT, NAME_SIZE, NAME_SLOT, readPort } from '../linux/socket-address.ts';
@@ -44,7 +44,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #receiving!: ReceiveBatch;
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
-  #watch: Watch | null = null;
+  #watch: SocketWatch | null = null;
   /** Lost datagrams that are counted already. */
   #lost = 0;
   #lookForLost: Timer | null = null;

@@ -1,15 +1,15 @@
 /** What the UDP listeners share, however their datagrams are moved. */
 import { Intake } from './intake.ts';
 import type { ListenerCounters } from './listener-counters.ts';
-import type { Endpoint, ListenerParts, ListenerTerms } from './listener.ts';
-import { Pending } from './outlet.ts';
+import type { ListenAddress, ListenerParts, ListenerTerms } from './listener.ts';
+import { OutletPending } from './outlet.ts';
 import { ProxiedDatagrams } from './proxied-datagrams.ts';
 
 /** An endpoint with its intake, and with what looks for headers of proxies. */
 export abstract class UdpListener {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ListenAddress;
   readonly counters: ListenerCounters;
-  readonly pending: Pending = new Pending();
+  readonly pending: OutletPending = new OutletPending();
   readonly full = false;
   protected readonly parts: ListenerParts;
   protected readonly intake: Intake;

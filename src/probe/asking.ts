@@ -3,7 +3,7 @@ import { printHostPort } from '../base/ip.ts';
 import { RCODE, rcodeName, typeName } from '../wire/iana.ts';
 import { printData } from '../wire/print.ts';
 import type { CheckState, Observation, ProbeContext } from './check.ts';
-import type { Asked, AskTerms, ProbeQuestion, ProbeServer } from './network.ts';
+import type { ProbeResult, AskTerms, ProbeQuestion, ProbeServer } from './network.ts';
 
 /** `192.0.2.1:53`. */
 export function serverText({ host, port }: ProbeServer): string {
@@ -26,15 +26,15 @@ export function question(name: string, type: number, edns: number | null = null)
 }
 
 /** What asking takes of a context. */
-export type Asking = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
+export type AskingContext = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
 
 /** Asks; what is not said of the terms is the context's. */
 export function ask(
-  { network, timeoutMs, tries }: Asking,
+  { network, timeoutMs, tries }: AskingContext,
   server: ProbeServer,
   questions: readonly ProbeQuestion[],
   terms: Partial<AskTerms> = {},
-): Promise<readonly Asked[]> {
+): Promise<readonly ProbeResult[]> {
   return network.ask(server, questions, {
     protocol: 'udp',
     sourcePort: 0,
@@ -46,17 +46,17 @@ export function ask(
 
 /** Asks one question. */
 export async function askOne(
-  context: Asking,
+  context: AskingContext,
   server: ProbeServer,
   asked: ProbeQuestion,
   terms: Partial<AskTerms> = {},
-): Promise<Asked> {
+): Promise<ProbeResult> {
   const [result] = await ask(context, server, [asked], terms);
   return result!;
 }
 
 /** The data of the answer's records of this type, sorted; aliases before them do not count. */
-export function dataOfAnswer({ reply }: Asked, type: number): readonly string[] {
+export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly string[] {
   return (reply?.answer ?? [])
     .filter((record) => record.type === type)
     .map((record) => printData(record.type, record.data))
@@ -64,7 +64,7 @@ export function dataOfAnswer({ reply }: Asked, type: number): readonly string[] 
 }
 
 /** `NOERROR` with data, `NODATA`, `NXDOMAIN`, …; why there is no reply, if there is none. */
-export function outcome(asked: Asked, type: number): string {
+export function outcome(asked: ProbeResult, type: number): string {
   const { reply } = asked;
   if (reply === null) return asked.failure ?? 'no reply';
   if (reply.rcode !== RCODE.NOERROR) return rcodeName(reply.rcode);
@@ -72,30 +72,30 @@ export function outcome(asked: Asked, type: number): string {
 }
 
 /** Whether the name is there: NOERROR, with or without records of the type. */
-export function isThere({ reply }: Asked): boolean {
+export function isThere({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NOERROR;
 }
 
 /** Whether the reply says that there is no such name. */
-export function isMissing({ reply }: Asked): boolean {
+export function isMissing({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NXDOMAIN;
 }
 
 /** What an observation says, but for what it is about. */
-export interface Verdict {
+export interface ProbeVerdict {
   readonly state: CheckState;
   readonly text: string;
 }
 
 /** The usual verdict: records of the type are there. */
-export function mustHaveData(asked: Asked, { name, type }: ProbeQuestion): Verdict {
+export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion): ProbeVerdict {
   const what = outcome(asked, type);
   if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
   return { state: 'ok', text: `${name} ${typeName(type)}: ${brief(dataOfAnswer(asked, type))}` };
 }
 
 /** The verdict for a name that is not there: it must be NXDOMAIN. */
-export function mustBeMissing(asked: Asked, name: string, type: number): Verdict {
+export function mustBeMissing(asked: ProbeResult, name: string, type: number): ProbeVerdict {
   if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for what is not there' };
   const what = outcome(asked, type);
   return {
@@ -107,8 +107,8 @@ export function mustBeMissing(asked: Asked, name: string, type: number): Verdict
 /** An observation of one or more results about one target. Lost queries make what is fine a warning. */
 export function observe(
   target: string,
-  results: readonly Asked[],
-  { state, text }: Verdict,
+  results: readonly ProbeResult[],
+  { state, text }: ProbeVerdict,
 ): Observation {
   const sent = results.reduce((sum, each) => sum + each.sent, 0);
   const lost = results.reduce((sum, each) => sum + each.lost, 0);

@@ -1,20 +1,19 @@
 /** The file of checks: YAML to checks that can be run. Whatever a person may have mistyped is told with its place. */
 import { isObject, type JsonObject } from '../base/json-object.ts';
 import { nearest, Problem, Problems } from '../base/problem.ts';
-import { parseYaml } from '../kube/manifests/yaml-document.ts';
+import { parseYaml, type DocumentPath } from '../kube/manifests/yaml-document.ts';
 import {
   anything,
   mapping,
   optional,
-  Reading,
+  YamlReading,
   required,
   simple,
   text,
   time,
   whole,
-  type Fields,
+  type YamlFields,
   type FieldsOf,
-  type Path,
 } from '../kube/manifests/yaml-shape.ts';
 import type { CheckKind, RunCheck } from './check.ts';
 import { checkKinds } from './kinds.ts';
@@ -140,7 +139,7 @@ export function readCheckFile(content: string, file: string): CheckPlan {
       place: { file, line: 1, column: 1 },
       hint: 'It needs a list: checks:',
     });
-  const reading = new Reading();
+  const reading = new YamlReading();
   const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
   // Where that is wrong, what is wrong with the checks is told all the same.
   const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
@@ -151,7 +150,11 @@ export function readCheckFile(content: string, file: string): CheckPlan {
 
 const wholeFile = { ...fileParameters, checks: optional(anything, null, 'what is checked') };
 
-function readChecks(listed: unknown, base: FileValues, reading: Reading): readonly PlannedCheck[] {
+function readChecks(
+  listed: unknown,
+  base: FileValues,
+  reading: YamlReading,
+): readonly PlannedCheck[] {
   const path = ['checks'];
   if (!Array.isArray(listed) || listed.length === 0) {
     reading.tell(path, 'there are no checks', 'As in: checks: [{ check: replica-answers }]');
@@ -216,9 +219,9 @@ function planOf(base: FileValues, checks: readonly PlannedCheck[]): CheckPlan {
 
 /** @returns null: something is wrong with it */
 function readCheck(
-  reading: Reading,
+  reading: YamlReading,
   entry: unknown,
-  path: Path,
+  path: DocumentPath,
   base: FileValues,
 ): PlannedCheck | null {
   if (!isObject(entry)) {
@@ -239,7 +242,7 @@ function readCheck(
   return plannedCheck(kind, moved, { title, slow, every, objective }, base);
 }
 
-function readKind(given: unknown, path: Path, reading: Reading): CheckKind | null {
+function readKind(given: unknown, path: DocumentPath, reading: YamlReading): CheckKind | null {
   const kind = checkKinds.find(({ name }) => name === given);
   if (kind !== undefined) return kind;
   const names = checkKinds.map(({ name }) => name);
@@ -295,7 +298,7 @@ function inDomain(
 }
 
 /** What is taken where nothing is given. */
-function fallbacks<V>(fields: Fields): V {
+function fallbacks<V>(fields: YamlFields): V {
   return Object.fromEntries(
     Object.entries(fields).map(([key, { fallback }]) => [key, fallback]),
   ) as V;

@@ -1,6 +1,6 @@
 /** What a kind of check is, what it is given, and what it finds. The kinds: `checks/`, one file each; their table: `kinds.ts`. */
 import type { Clock } from '../base/clock.ts';
-import type { Fields, ValuesOf } from '../kube/manifests/yaml-shape.ts';
+import type { YamlFields, ValuesOf } from '../kube/manifests/yaml-shape.ts';
 import type { ProbeObjects } from './cluster-objects.ts';
 import type { ProbeNetwork, ProbeServer } from './network.ts';
 import type { Random } from '../base/random.ts';
@@ -59,7 +59,7 @@ export interface CheckKind {
   /** One line. */
   readonly summary: string;
   /** What such a check takes in YAML besides what all do. */
-  readonly parameters: Fields;
+  readonly parameters: YamlFields;
   /** Which servers it cannot do without. */
   readonly needs: 'vip' | 'replicas' | 'any';
   /** The check with what has been read; `values` has a value for each parameter. */
@@ -70,7 +70,7 @@ export interface CheckKind {
 export type RunCheck = (context: ProbeContext) => Promise<readonly Observation[]>;
 
 /** A kind of check whose parameters have types. */
-export function checkKind<T extends Fields>(kind: {
+export function checkKind<T extends YamlFields>(kind: {
   readonly name: string;
   readonly summary: string;
   readonly needs: CheckKind['needs'];

@@ -31,7 +31,7 @@ export interface AskTerms {
 }
 
 /** What became of one question. */
-export interface Asked {
+export interface ProbeResult {
   readonly reply: Message | null;
   /** Bytes of the reply. */
   readonly size: number;
@@ -52,7 +52,7 @@ export interface ProbeNetwork {
     server: ProbeServer,
     questions: readonly ProbeQuestion[],
     terms: AskTerms,
-  ): Promise<readonly Asked[]>;
+  ): Promise<readonly ProbeResult[]>;
   /** Looks a name up as this client does, at a server, with these settings of resolv.conf besides `nameserver`. */
   lookup(
     client: Client,

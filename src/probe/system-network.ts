@@ -10,7 +10,7 @@ import { FLAG } from '../wire/iana.ts';
 import { readMessage, writeMessage, type Message } from '../wire/message.ts';
 import { Query } from '../wire/query.ts';
 import { ReadError } from '../wire/reader.ts';
-import type { Asked, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
+import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
 
 /**
  * The machine's sockets.
@@ -20,7 +20,7 @@ export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup'
   return {
     lookup,
     async ask(server, questions, terms) {
-      const waiting = questions.map((question) => new Waiting(question, random));
+      const waiting = questions.map((question) => new WaitingProbe(question, random));
       const failure =
         terms.protocol === 'udp'
           ? await askUdp(server, waiting, terms)
@@ -31,7 +31,7 @@ export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup'
 }
 
 /** One question on its way. */
-class Waiting {
+class WaitingProbe {
   readonly message: Uint8Array;
   readonly #query = new Query();
   #sentAt = 0;
@@ -83,7 +83,7 @@ class Waiting {
     return true;
   };
 
-  result(failure: string | null): Asked {
+  result(failure: string | null): ProbeResult {
     const isAnswered = this.#reply !== null;
     return {
       reply: this.#reply,
@@ -99,7 +99,7 @@ class Waiting {
 /** @returns why some are without a reply; null if none is */
 async function askUdp(
   server: ProbeServer,
-  waiting: readonly Waiting[],
+  waiting: readonly WaitingProbe[],
   terms: AskTerms,
 ): Promise<string | null> {
   try {
@@ -119,7 +119,7 @@ const STRAYS_MAX = 64;
 /** @returns why some are without a reply; null if none is */
 async function askTcp(
   server: ProbeServer,
-  all: readonly Waiting[],
+  all: readonly WaitingProbe[],
   { timeoutMs, tries }: AskTerms,
 ): Promise<string | null> {
   let failure: string | null = null;

@@ -4,7 +4,7 @@ import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples } from '../metrics/sample.ts';
-import type { Watch } from './watch.ts';
+import type { CheckSchedule } from './watch.ts';
 
 /** Scrapers keep a connection each. */
 const CONNECTIONS_MAX = 64;
@@ -13,7 +13,7 @@ const CONNECTIONS_MAX = 64;
 export class WatchServer {
   readonly #server: Server;
 
-  constructor(watch: Watch) {
+  constructor(watch: CheckSchedule) {
     this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
     boundConnections(this.#server, CONNECTIONS_MAX);
     this.#server.on('request', (request, response) => {
@@ -33,7 +33,10 @@ export class WatchServer {
   }
 }
 
-function pageOf(watch: Watch, path: string): readonly [status: number, type: string, body: string] {
+function pageOf(
+  watch: CheckSchedule,
+  path: string,
+): readonly [status: number, type: string, body: string] {
   switch (path) {
     case '/metrics':
       return [
@@ -54,7 +57,7 @@ function pageOf(watch: Watch, path: string): readonly [status: number, type: str
 }
 
 /** How everything is that is watched, as JSON has it. */
-export function watchDocument(watch: Watch): object {
+export function watchDocument(watch: CheckSchedule): object {
   return {
     apiVersion: 'ndots.dev/v1',
     kind: 'CheckStatus',

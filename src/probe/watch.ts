@@ -2,7 +2,7 @@
 import { sleep, type Clock } from '../base/clock.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
-import type { Sample } from '../metrics/sample.ts';
+import type { MetricSample } from '../metrics/sample.ts';
 import { burnAlerts, ErrorBudget } from './budget.ts';
 import type { PlannedCheck } from './check-file.ts';
 import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
@@ -31,7 +31,7 @@ const JITTER = 0.1;
 const FORGET_AFTER = 10;
 
 /** One target, as it is and has been. */
-interface Watched {
+interface WatchedCheck {
   readonly check: PlannedCheck;
   readonly budget: ErrorBudget;
   last: Observation;
@@ -61,9 +61,9 @@ export interface TargetStatus {
 }
 
 /** Runs each check by its own interval until the signal comes. */
-export class Watch {
+export class CheckSchedule {
   readonly #parts: WatchParts;
-  readonly #targets = new Map<string, Watched>();
+  readonly #targets = new Map<string, WatchedCheck>();
   #forgotten = 0;
   #rounds = 0;
 
@@ -121,7 +121,7 @@ export class Watch {
     return suspects;
   }
 
-  #take(check: PlannedCheck, observation: Observation, now: number): Watched | null {
+  #take(check: PlannedCheck, observation: Observation, now: number): WatchedCheck | null {
     const { log, targetsMax } = this.#parts;
     const key = `${check.id} ${observation.target}`;
     let watched = this.#targets.get(key);
@@ -190,9 +190,9 @@ export class Watch {
   }
 
   /** For a scrape. */
-  samples(): readonly Sample[] {
+  samples(): readonly MetricSample[] {
     const now = this.#parts.clock.now();
-    const found: Sample[] = [];
+    const found: MetricSample[] = [];
     const add = (
       kind: 'counter' | 'gauge',
       name: string,

@@ -6,7 +6,7 @@ import { usualLimits } from '../net/limits.ts';
 import { listenerCounters } from '../net/listener-counters.ts';
 import type { Listener, Serve } from '../net/listener.ts';
 import type { Network } from '../net/network.ts';
-import { Pending, type Outlet } from '../net/outlet.ts';
+import { OutletPending, type Outlet } from '../net/outlet.ts';
 import type { Proto, Query } from '../wire/query.ts';
 import type { EndpointPlan } from './contract/endpoints.ts';
 import type { Plugin } from './contract/plugin.ts';
@@ -14,10 +14,10 @@ import { Server, type ServerParts } from './control/server.ts';
 import { inlinePort } from './control/worker-ports.ts';
 import { DataPlane } from './worker/data-plane.ts';
 
-type Given = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
+type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'folder';
 
 /** What an embedded server is made of. */
-export interface EmbeddedParts extends Pick<ServerParts, Given> {
+export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
   /** What upstreams are. */
   readonly network: Network;
   /** Whether plugins that look after a running server take part (`Plugin.operational`): probes, metrics, reloads. */
@@ -166,7 +166,7 @@ const MESSAGE_ROOM = 70_000;
 
 /** Where the reply to one message goes. */
 class Mailbox implements Outlet<null> {
-  readonly pending = new Pending();
+  readonly pending = new OutletPending();
   readonly out = new Uint8Array(MESSAGE_ROOM);
   readonly at = 0;
   readonly full = false;

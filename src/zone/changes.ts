@@ -4,7 +4,7 @@ import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
 
 /** A record that differences are about. */
-interface Change {
+interface RecordChange {
   /** What is said of it last: it is there, or it is gone. */
   came: boolean;
   /** The first that is said of it is that it goes: the old version has to have it. */
@@ -19,7 +19,7 @@ interface Change {
  */
 export class Changes {
   readonly #origin: WireName;
-  readonly #records = new Map<string, Change>();
+  readonly #records = new Map<string, RecordChange>();
 
   /** @throws Error */
   constructor(origin: WireName, differences: readonly Difference[]) {

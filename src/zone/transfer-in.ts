@@ -1,6 +1,6 @@
 import { printHostPort } from '../base/ip.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
-import { SignedExchange, type SigningKey } from '../net/tsig.ts';
+import { SignedExchange, type TsigSigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
 import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
 import {
@@ -46,7 +46,7 @@ export interface TransferInTerms {
   /** Id of the query. */
   readonly id: number;
   /** What the primary and this server sign with (RFC 8945); null: nothing is signed. */
-  readonly key: SigningKey | null;
+  readonly key: TsigSigningKey | null;
   /** Seconds since 1970, for signatures. */
   readonly seconds: () => number;
 }
@@ -174,7 +174,7 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
 }
 
 /** Where in a transfer the next record belongs. */
-type State = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
+type TransferState = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
 
 /** Puts a zone together from the records of a transfer as they come. */
 class IncomingZone {
@@ -183,7 +183,7 @@ class IncomingZone {
   readonly #maxBytes: number;
   readonly #claim: (bytes: number) => void;
   #builder: ZoneBuilder | null = null;
-  #state: State = 'start';
+  #state: TransferState = 'start';
   #serial = 0;
   #soa: { owner: WireName; ttl: number; data: Uint8Array } | null = null;
   #records = 0;

@@ -90,7 +90,7 @@ export function readKeyFile(
   return parseKeys(text, fail, tell);
 }
 
-interface Word {
+interface KeyWord {
   readonly text: string;
   readonly line: number;
 }
@@ -102,9 +102,9 @@ function parseKeys(
   broken: ((line: number, why: string) => void) | null,
 ): readonly FileKey[] {
   const words = wordsOf(text);
-  const end: Word = { text: '', line: words.at(-1)?.line ?? 1 };
+  const end: KeyWord = { text: '', line: words.at(-1)?.line ?? 1 };
   let at = 0;
-  const take = (): Word => words[at++] ?? end;
+  const take = (): KeyWord => words[at++] ?? end;
   const expect = (what: string): void => {
     const { text: found, line } = take();
     if (found !== what) throw fail(line, `expected "${what}" but found "${found}"`);
@@ -120,7 +120,7 @@ function parseKeys(
     names.add(name.text);
     expect('{');
     let algorithm: TsigAlgorithm | null = null;
-    let secret: Word | null = null;
+    let secret: KeyWord | null = null;
     for (let word = take(); word.text !== '}'; word = take()) {
       const value = word.text === '' ? end : take();
       if (word.text === 'secret') secret = value;
@@ -145,8 +145,8 @@ function parseKeys(
 }
 
 /** Words, what stands between quotes, braces and semicolons; without comments. */
-function wordsOf(text: string): readonly Word[] {
-  const words: Word[] = [];
+function wordsOf(text: string): readonly KeyWord[] {
+  const words: KeyWord[] = [];
   let line = 1;
   const parts = /\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(?:#|\/\/)[^\n]*|"([^"\n]*)"|[{};]|[^\s{};"]+/g;
   for (const [found, quoted] of text.matchAll(parts)) {

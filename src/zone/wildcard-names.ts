@@ -1,5 +1,5 @@
 /** Which names have their answers from a wildcard (RFC 4592): any number of others get the same. */
-import { definePort, type Port } from '../server/contract/plugin.ts';
+import { definePort, type PluginPort } from '../server/contract/plugin.ts';
 import type { Query } from '../wire/query.ts';
 import { NODE } from './packed-zone.ts';
 import type { ZoneDirectory } from './zone-directory.ts';
@@ -12,7 +12,7 @@ import type { ServedZone } from './zone-replica.ts';
 export type WildcardOf = (query: Query) => number;
 
 /** Where `rrl` finds the wildcards of the zones that are served beside it. */
-export const wildcardNames: Port<WildcardOf> = definePort<WildcardOf>('wildcard names');
+export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');
 
 /** Looks it up in these zones; allocates nothing. */
 export function wildcardsOf(zones: ZoneDirectory<ServedZone>): WildcardOf {

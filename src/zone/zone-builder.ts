@@ -2,11 +2,11 @@ import { readUint32 } from '../base/big-endian.ts';
 import { hashSeed, nextHash } from '../base/hash.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
-import { Growing, GrowingBytes } from './growing.ts';
+import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
 /** What keeps a record from being taken. */
-export type Refusal =
+export type RecordRefusal =
   | 'outside'
   | 'second-soa'
   | 'soa-below-apex'
@@ -27,14 +27,14 @@ export class ZoneBuilder {
   readonly #origin: WireName;
   /** Per node: where its label stands, its parent, its first and its last record, how many it has. Node 0 is the apex. */
   readonly #labels = new GrowingBytes();
-  readonly #labelAt = new Growing();
-  readonly #parents = new Growing();
-  readonly #first = new Growing();
-  readonly #last = new Growing();
-  readonly #counts = new Growing();
+  readonly #labelAt = new GrowingNumbers();
+  readonly #parents = new GrowingNumbers();
+  readonly #first = new GrowingNumbers();
+  readonly #last = new GrowingNumbers();
+  readonly #counts = new GrowingNumbers();
   /** Per record: the next one of its node, and where it stands: type, TTL, length, data. */
-  readonly #next = new Growing();
-  readonly #recordAt = new Growing();
+  readonly #next = new GrowingNumbers();
+  readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
   #slots = new Uint32Array(1024);
   /** The CNAME record of each node that has one, and nodes that have what keeps them from having one. */
@@ -71,7 +71,7 @@ export class ZoneBuilder {
   }
 
   /** Takes a record. @returns null, or why it is not taken */
-  add(owner: WireName, type: number, ttl: number, data: Uint8Array): Refusal | null {
+  add(owner: WireName, type: number, ttl: number, data: Uint8Array): RecordRefusal | null {
     const depthAt = this.#depthAt(owner);
     if (depthAt < 0) return 'outside';
     const node = this.#find(owner, depthAt);
@@ -107,7 +107,7 @@ export class ZoneBuilder {
   }
 
   /** Looks through what the node has already once at most, whatever comes how often. */
-  #conflict(node: number, type: number, data: Uint8Array): Refusal | null {
+  #conflict(node: number, type: number, data: Uint8Array): RecordRefusal | null {
     const alias = this.#aliases.get(node);
     if (type !== TYPE.CNAME)
       return alias !== undefined && !besideAlias.has(type) ? 'alias-and-other' : null;

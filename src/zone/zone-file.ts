@@ -16,7 +16,7 @@ import { ITERATIONS_MAX, readHashParts } from './nsec3-hash.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
-import { NAME_RECORDS_MAX, ZoneBuilder, type Refusal } from './zone-builder.ts';
+import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
 
 /** The most bytes that a zone file may have, and each that it includes: no text has room for many more. */
 const FILE_MAX = 500 * 1024 * 1024;
@@ -234,7 +234,7 @@ function readIncluded(read: (file: string) => string, file: string, from: Place)
 
 const refusals: Readonly<
   Record<
-    Refusal,
+    RecordRefusal,
     {
       readonly text: (origin: string) => string;
       readonly hint?: string;

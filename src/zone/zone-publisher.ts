@@ -1,7 +1,7 @@
 /** Zones on their way from the control thread to the workers. */
 import type { Clock } from '../base/clock.ts';
 import { ReplacedMemory } from '../base/replaced-memory.ts';
-import type { Kept } from '../server/contract/control-context.ts';
+import type { KeptAcrossReloads } from '../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../server/contract/data-set.ts';
 import { foldName, parseName } from '../wire/name.ts';
 import { differenceOf, type Difference } from './difference.ts';
@@ -17,7 +17,7 @@ const HISTORY_PART = 0.25;
 const HISTORY_MAX = 64;
 
 /** The control thread's end of the zones that a plugin serves: what it is given here, every worker answers from. */
-export class ZonePublisher implements Kept {
+export class ZonePublisher implements KeptAcrossReloads {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();

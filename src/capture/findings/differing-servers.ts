@@ -7,7 +7,7 @@ import { excluded, listed, unknown, type Claims, type Finding, type Rule } from 
 /** So many times NXDOMAIN are no chance, however often the server had the name before. */
 const MANY = 5;
 
-interface Difference {
+interface ServerDifference {
   readonly view: NameView;
   readonly having: readonly string[];
   readonly lacking: readonly string[];
@@ -70,7 +70,7 @@ export const viewsDiffer: Rule = {
 
 function parts(
   observed: Observations,
-  found: readonly Difference[],
+  found: readonly ServerDifference[],
 ): Pick<Finding, 'severity' | 'confidence' | 'seen' | 'exchanges'> {
   const { having, lacking } = found[0]!;
   const keys = new Set(found.map(({ view }) => view.name));
@@ -87,9 +87,9 @@ function parts(
 }
 
 /** Names that some servers have and others do not, to and fro; null if none was asked of two servers. */
-function differences(observed: Observations, claims: Claims): readonly Difference[] | null {
+function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
   let compared = false;
-  const found: Difference[] = [];
+  const found: ServerDifference[] = [];
   for (const view of observed.names.list) {
     if (view.servers.size < 2 || claims.names.has(view.name)) continue;
     compared = true;

@@ -23,7 +23,7 @@ const SLOW_MS = 150;
 /** Seconds are full in which so much is asked, of a server by all and by one client. */
 const FULL = { all: 60, one: 15 };
 
-interface Limit {
+interface PacketLimit {
   readonly rate: number;
   readonly seen: string;
   /** Whom it hits; null: everybody. */
@@ -92,7 +92,7 @@ export const packetCap: Rule = {
   },
 };
 
-function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
+function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | null {
   const { address, outcomes, history } = server;
   if (outcomes.asked < 300) return null;
   // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for those before it.
@@ -109,7 +109,7 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
 }
 
 /** What each client is allowed for itself: others are answered meanwhile, so that the sum is no plateau. */
-function ofEachClient({ address }: ServerView, { clients }: Observations): Limit | null {
+function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
     const rates = client.servers.get(address)?.rates ?? null;
     const plateau = rates === null ? null : plateauIn(rates.history, FULL.one);
@@ -185,7 +185,7 @@ function spreadOf(values: readonly number[]): {
 }
 
 /** Bursts whose first queries are answered and whose tails are lost. */
-function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
+function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | null {
   const bucket = replays.get(server.address)?.best ?? null;
   if (bucket === null) return null;
   const { rate, burst, error, chance } = bucket;
@@ -200,7 +200,7 @@ function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
 }
 
 /** A bucket that each client has for itself: of several clients it tells which queries are lost. */
-function bucketOfEach(server: ServerView, { clients }: Observations): Limit | null {
+function bucketOfEach(server: ServerView, { clients }: Observations): PacketLimit | null {
   if (server.quantile(0.9) > SLOW_MS) return null;
   const limited = clients.list.flatMap(({ address, servers }) => {
     const bucket = servers.get(server.address)?.replay?.best ?? null;

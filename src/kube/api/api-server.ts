@@ -5,10 +5,15 @@ import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import { apiClient, type ApiClient, type RestHooks } from './client.ts';
 import type { RequestLimits } from './request-gate.ts';
-import type { Connection } from './connection.ts';
+import type { ApiConnection } from './connection.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
-import { namespaceOf, type Change, type Kind, type KubeObject } from '../store/objects.ts';
+import {
+  namespaceOf,
+  type ObjectChange,
+  type ObjectKind,
+  type KubeObject,
+} from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { Reflector } from './reflector.ts';
 import { wantedResources } from './resources.ts';
@@ -16,14 +21,14 @@ import { ObjectStore } from '../store/object-store.ts';
 import { BoundedStores } from '../store/bounded-stores.ts';
 import { readSnapshot, writeSnapshot } from '../store/snapshot-file.ts';
 import type { WorkShare } from './work-share.ts';
-import type { Source, SourceEvents, Wanted } from '../store/source.ts';
+import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
 /** Which API server, what of it, and how to go about it. */
 export interface ApiServerParts {
-  readonly connection: Connection;
-  readonly wanted: Wanted;
+  readonly connection: ApiConnection;
+  readonly wanted: WantedObjects;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -36,7 +41,7 @@ export interface ApiServerParts {
   /** Bytes that the objects may take; absent = no limit. What does not fit is left out. */
   readonly memory?: number;
   /** Told of each object, and each change of one, that was left out. */
-  readonly leftOut?: (kind: Kind) => void;
+  readonly leftOut?: (kind: ObjectKind) => void;
   /** Told how many bytes the objects take, when that may have changed. */
   readonly taken?: (bytes: number) => void;
   /** Where to keep the last state for a restart while the API server is away; absent = nowhere. */
@@ -60,13 +65,13 @@ const AGE_MAX_MS = 24 * 3600 * 1000;
 class ApiServerSource implements Source {
   readonly #parts: ApiServerParts;
   readonly #client: ApiClient;
-  readonly #stores = new Map<Kind, ObjectStore>();
-  readonly #bounds: BoundedStores<KubeObject, Change>;
+  readonly #stores = new Map<ObjectKind, ObjectStore>();
+  readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
   /** When it was said last that objects are left out. */
   #complainedAt = -Infinity;
   #leftOut = 0;
-  readonly #reflectors: Reflector<KubeObject, Change>[] = [];
-  readonly #synced = new Set<Kind>();
+  readonly #reflectors: Reflector<KubeObject, ObjectChange>[] = [];
+  readonly #synced = new Set<ObjectKind>();
   readonly #stopping = new AbortController();
   #events: SourceEvents | null = null;
   #canStream: Promise<boolean> | null = null;
@@ -132,13 +137,13 @@ class ApiServerSource implements Source {
     for (const store of this.#stores.values()) yield* store.objects();
   }
 
-  #deliver(batch: readonly Change[]): void {
+  #deliver(batch: readonly ObjectChange[]): void {
     this.#changed = true;
     this.#events!.changes(batch);
     this.#parts.taken?.(this.#bounds.bytes);
   }
 
-  #leaveOut(kind: Kind): void {
+  #leaveOut(kind: ObjectKind): void {
     const { clock, connection, leftOut, log, memory } = this.#parts;
     this.#leftOut++;
     leftOut?.(kind);
@@ -150,7 +155,7 @@ class ApiServerSource implements Source {
     );
   }
 
-  #listed(kind: Kind): void {
+  #listed(kind: ObjectKind): void {
     if (this.#synced.has(kind)) return;
     this.#synced.add(kind);
     this.#events!.synced(kind);
@@ -193,7 +198,7 @@ class ApiServerSource implements Source {
     this.#restored = true;
     const empty = [...this.#stores.values()].filter((store) => store.size === 0);
     if (empty.length < this.#stores.size) return;
-    let out: Change[] = [];
+    let out: ObjectChange[] = [];
     let ageMs = 0;
     // The slices that one core Endpoints object came to lie side by side, and are kept as one.
     let group: KubeObject[] = [];

@@ -1,7 +1,7 @@
 import { builtins } from '../../base/builtins.ts';
 import type { Gunzip } from 'node:zlib';
 import { type Clock, type Timer } from '../../base/clock.ts';
-import type { Connection } from './connection.ts';
+import type { ApiConnection } from './connection.ts';
 import { ApiFailure, connectionFailure, statusFailure, type FailureKind } from './failure.ts';
 import { ReplyReader, type ReplyHead } from './http1.ts';
 import { requestGate, type RequestLimits } from './request-gate.ts';
@@ -62,7 +62,7 @@ export interface RestHooks {
 
 /** What a client is made of. */
 export interface ClientParts {
-  readonly connection: Connection;
+  readonly connection: ApiConnection;
   readonly clock: Clock;
   readonly userAgent: string;
   readonly hooks?: RestHooks;

@@ -7,7 +7,7 @@ import {
   contextConnection,
   inClusterConnection,
   serviceAccountFolder,
-  type Connection,
+  type ApiConnection,
 } from './connection.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 
@@ -25,7 +25,7 @@ export interface ClusterChoice {
 
 /** The cluster that is meant, and how to reach it. */
 export interface ClusterAccess {
-  readonly connection: Connection;
+  readonly connection: ApiConnection;
   /** Where objects are looked for that no namespace is named of. */
   readonly namespace: string;
   /** For people: `context prod`, or `the cluster of this pod`. */

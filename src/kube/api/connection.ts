@@ -16,7 +16,7 @@ import {
 import { OidcToken } from './oidc-token.ts';
 
 /** How to reach one API server, and as whom. Credentials are fetched anew for each request, so rotation needs no care. */
-export interface Connection {
+export interface ApiConnection {
   /** Base URL; its path, if any, stands before every API path. */
   readonly url: URL;
   /** What the next request needs. Rejects with an `ApiFailure` of kind `credentials`. */
@@ -54,7 +54,7 @@ export function inClusterConnection(
     readonly environment?: Readonly<Record<string, string | undefined>>;
     readonly folder?: string;
   } = {},
-): Connection {
+): ApiConnection {
   const environment = parts.environment ?? process.env;
   const folder = parts.folder ?? serviceAccountFolder;
   const host = environment['KUBERNETES_SERVICE_HOST'] ?? '';
@@ -93,7 +93,7 @@ export function inClusterConnection(
 export function endpointConnection(
   url: string,
   tls: { readonly cert: string; readonly key: string; readonly ca: string } | null = null,
-): Connection {
+): ApiConnection {
   const base = parseUrl(url, tls === null ? 'http' : 'https');
   if (tls !== null) {
     for (const file of [tls.cert, tls.key, tls.ca]) {
@@ -127,12 +127,12 @@ export function kubeconfigConnection(
   file: string,
   context?: string,
   clock: Clock = systemClock,
-): Connection {
+): ApiConnection {
   return contextConnection(readKubeconfig(file, context), clock);
 }
 
 /** As a context says that has been read. Throws a `Problem` if its server is no URL. */
-export function contextConnection(found: KubeconfigContext, clock: Clock): Connection {
+export function contextConnection(found: KubeconfigContext, clock: Clock): ApiConnection {
   const url = parseUrl(found.server, 'https');
   const keep = keepMaterial();
   const identity = identityOf(found.user, clock);
@@ -166,7 +166,7 @@ function impersonating({ user, uid, groups }: ActingAs): Access['headers'] {
   };
 }
 
-interface Identity {
+interface ApiIdentity {
   get(): Promise<{
     readonly headers: Readonly<Record<string, string>>;
     readonly cert?: string;
@@ -175,7 +175,7 @@ interface Identity {
   forget(): void;
 }
 
-function identityOf(user: KubeconfigUser, clock: Clock): Identity {
+function identityOf(user: KubeconfigUser, clock: Clock): ApiIdentity {
   const forget = (): void => {};
   switch (user.how) {
     case 'nobody':

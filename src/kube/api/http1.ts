@@ -18,7 +18,7 @@ export interface ReplyEvents {
 const HEAD_BYTES_MAX = 64 * 1024;
 const SIZE_LINE_BYTES_MAX = 1024;
 
-type State =
+type Http1State =
   | 'head'
   | 'length'
   | 'until-close'
@@ -35,7 +35,7 @@ type State =
  */
 export class ReplyReader {
   readonly #events: ReplyEvents;
-  #state: State = 'head';
+  #state: Http1State = 'head';
   #line = Buffer.alloc(0);
   #left = 0;
   /** The connection can serve another request when the reply has ended. */

@@ -12,7 +12,7 @@ import {
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
-import { parseYaml, type YamlDocument } from '../manifests/yaml-document.ts';
+import { parseYaml, type DocumentPath, type YamlDocument } from '../manifests/yaml-document.ts';
 
 /** One context of a kubeconfig file: where to go, and as whom. Paths are absolute. */
 export interface KubeconfigContext {
@@ -83,7 +83,7 @@ export function readKubeconfig(
   files: string | readonly string[],
   context?: string,
 ): KubeconfigContext {
-  return new Reader([files].flat().map(readFile)).context(context);
+  return new KubeconfigReader([files].flat().map(readFile)).context(context);
 }
 
 interface ConfigFile {
@@ -93,13 +93,11 @@ interface ConfigFile {
 }
 
 /** A value, and where it stands. */
-interface Entry {
+interface ConfigEntry {
   readonly file: ConfigFile;
   readonly raw: JsonObject;
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
-
-type Path = readonly (string | number)[];
 
 function readFile(path: string): ConfigFile {
   let content: string;
@@ -122,7 +120,7 @@ function readFile(path: string): ConfigFile {
   return { path, document, raw: document.value };
 }
 
-class Reader {
+class KubeconfigReader {
   readonly #files: readonly ConfigFile[];
 
   constructor(files: readonly ConfigFile[]) {
@@ -206,7 +204,7 @@ class Reader {
     return { how: 'nobody' };
   }
 
-  #exec(entry: Entry, cluster: JsonObject): ExecSettings {
+  #exec(entry: ConfigEntry, cluster: JsonObject): ExecSettings {
     const { raw } = entry;
     const apiVersion = text(raw, 'apiVersion');
     if (!execVersions.includes(apiVersion)) {
@@ -249,7 +247,7 @@ class Reader {
     };
   }
 
-  #oidc(entry: Entry): OidcSettings {
+  #oidc(entry: ConfigEntry): OidcSettings {
     const { raw: config } = entry;
     const issuer = text(config, 'idp-issuer-url');
     const idToken = text(config, 'id-token');
@@ -268,7 +266,7 @@ class Reader {
   }
 
   /** The named entry of one of the three lists; the first file that has one counts. */
-  #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): Entry {
+  #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): ConfigEntry {
     for (const file of this.#files) {
       const index = list(file.raw, where).findIndex(
         (each) => text(asObject(each), 'name') === name,
@@ -298,7 +296,7 @@ class Reader {
   }
 
   /** `key-data` (base64) before `key` (a file), as client-go has it. */
-  #pem(entry: Entry, key: string): Pem | null {
+  #pem(entry: ConfigEntry, key: string): Pem | null {
     const data = text(entry.raw, `${key}-data`);
     if (data !== '') {
       const decoded = Buffer.from(data, 'base64').toString('utf8');
@@ -319,7 +317,7 @@ class Reader {
   }
 
   /** A place in the first file: where something is that no file has. */
-  #place(path: Path): Entry {
+  #place(path: DocumentPath): ConfigEntry {
     const [file] = this.#files;
     if (file === undefined)
       throw new Problem({ code: 'kubeconfig', text: 'no kubeconfig is named' });
@@ -327,7 +325,7 @@ class Reader {
   }
 
   #problem(
-    { file, path }: Entry,
+    { file, path }: ConfigEntry,
     what: string,
     hint: string | null = null,
     remedy: string | null = null,
@@ -348,7 +346,7 @@ function actingAs(user: JsonObject): ActingAs | null {
   return { user: name, uid: text(user, 'as-uid'), groups: texts(user, 'as-groups') };
 }
 
-function below({ file, raw, path }: Entry, key: string): Entry {
+function below({ file, raw, path }: ConfigEntry, key: string): ConfigEntry {
   return { file, raw: child(raw, key), path: [...path, key] };
 }
 

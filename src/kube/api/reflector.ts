@@ -4,14 +4,19 @@ import { FailureReport, roundedDuration } from '../../base/failure-report.ts';
 import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
-import { LineReader, ListReader, MalformedStream, type JsonStream } from '../store/json-stream.ts';
+import {
+  JsonLineReader,
+  ListReader,
+  MalformedStream,
+  type JsonStream,
+} from '../store/json-stream.ts';
 import type { ReflectedStore } from '../store/reflected-store.ts';
 import { isBehind } from '../store/resource-version.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure, statusFailure } from './failure.ts';
 import { ListWatchState } from './list-watch-state.ts';
 import { presentVersion } from './present-version.ts';
-import type { Form, WatchedResource } from './resources.ts';
+import type { ResourceForm, WatchedResource } from './resources.ts';
 
 /** What is watched, into what store, and who is told. */
 export interface ReflectorParts<T, C> {
@@ -169,7 +174,7 @@ export class Reflector<T, C> {
     const started = clock.now();
     let events = 0;
     let filling = initial;
-    const lines = new LineReader((line) => {
+    const lines = new JsonLineReader((line) => {
       events++;
       const done = this.#event(form, asObject(line), filling);
       this.#state.progressed();
@@ -210,7 +215,7 @@ export class Reflector<T, C> {
   }
 
   /** Takes one watch event in; true if it ended the initial ones. */
-  #event(form: Form<T>, event: JsonObject, filling: boolean): boolean {
+  #event(form: ResourceForm<T>, event: JsonObject, filling: boolean): boolean {
     const object = child(event, 'object');
     const metadata = child(object, 'metadata');
     const type = text(event, 'type');
@@ -249,7 +254,7 @@ export class Reflector<T, C> {
     return false;
   }
 
-  #put(form: Form<T>, item: unknown): void {
+  #put(form: ResourceForm<T>, item: unknown): void {
     if (!isObject(item)) throw new MalformedStream('an item that is no object');
     const metadata = child(item, 'metadata');
     const name = text(metadata, 'name');
@@ -355,7 +360,7 @@ export class Reflector<T, C> {
     return this.#state.hasListed && this.#state.isHealthy;
   }
 
-  #currentForm(): Form<T> {
+  #currentForm(): ResourceForm<T> {
     return this.#parts.resource.forms[this.#state.form]!;
   }
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json-object.ts';
-import type { Kind, KubeObject } from '../store/objects.ts';
-import type { Wanted } from '../store/source.ts';
+import type { ObjectKind, KubeObject } from '../store/objects.ts';
+import type { WantedObjects } from '../store/source.ts';
 import {
   importedServiceLabel,
   transformEndpoints,
@@ -18,16 +18,16 @@ export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
   /** Where the API has it, best first; the next is tried where the server does not serve one. */
-  readonly forms: readonly Form<T>[];
+  readonly forms: readonly ResourceForm<T>[];
 }
 
 /** What to list and watch for one kind that DNS knows. */
 export interface Resource extends WatchedResource<KubeObject> {
-  readonly kind: Kind;
+  readonly kind: ObjectKind;
 }
 
 /** One version of an API resource. */
-export interface Form<T> {
+export interface ResourceForm<T> {
   /** As a role names it, e.g. `endpointslices.discovery.k8s.io`. */
   readonly name: string;
   readonly path: string;
@@ -44,7 +44,7 @@ export function nodeResource(labelSelector: string): Resource {
 }
 
 /** The kinds a source brings in from an API server, over all namespaces. */
-export function wantedResources(wanted: Wanted): Resource[] {
+export function wantedResources(wanted: WantedObjects): Resource[] {
   const options: TransformOptions = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
   const resources: Resource[] = [
     {

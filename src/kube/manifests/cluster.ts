@@ -1,7 +1,7 @@
 import { child } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
-import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
-import type { Wanted } from '../store/source.ts';
+import type { EndpointSlice, ObjectKind, KubeObject, Pod, Service } from '../store/objects.ts';
+import type { WantedObjects } from '../store/source.ts';
 import {
   serviceNameLabel,
   transformEndpoints,
@@ -32,7 +32,7 @@ export const defaultRanges: ClusterRanges = {
 };
 
 /** One object of the implied cluster, with the name it is kept under. */
-export interface Entry {
+export interface ImpliedEntry {
   readonly namespace: string;
   readonly name: string;
   readonly objects: readonly KubeObject[];
@@ -43,7 +43,7 @@ export interface Entry {
  * make of it (pods, endpoint slices, cluster addresses, namespaces). Keeps addresses from one `build` to the next.
  */
 export class ImpliedCluster {
-  readonly #wanted: Wanted;
+  readonly #wanted: WantedObjects;
   readonly #labels: Selector;
   readonly #namespaceLabels: Selector;
   readonly #services: AddressRange;
@@ -52,7 +52,7 @@ export class ImpliedCluster {
   readonly #nodes: AddressRange;
 
   /** Throws a `Problem` for a malformed selector or range. */
-  constructor(wanted: Wanted, ranges: ClusterRanges) {
+  constructor(wanted: WantedObjects, ranges: ClusterRanges) {
     this.#wanted = wanted;
     this.#labels = selector(wanted.labels);
     this.#namespaceLabels = selector(wanted.namespaceLabels);
@@ -64,12 +64,12 @@ export class ImpliedCluster {
 
   /** Everything of the wanted kinds. The first of two objects of one name counts; the other is a problem. */
   build(all: readonly Manifest[]): {
-    readonly entries: ReadonlyMap<Kind, readonly Entry[]>;
+    readonly entries: ReadonlyMap<ObjectKind, readonly ImpliedEntry[]>;
     readonly problems: readonly Problem[];
   } {
     const problems: Problem[] = [];
     const manifests = withoutDoubles(all, problems);
-    const entries = new Map<Kind, readonly Entry[]>();
+    const entries = new Map<ObjectKind, readonly ImpliedEntry[]>();
     const { endpoints, pods, multicluster } = this.#wanted;
     const implied = this.pods(manifests);
     entries.set('Namespace', this.#namespaceEntries(manifests));
@@ -99,7 +99,7 @@ export class ImpliedCluster {
     return pods;
   }
 
-  #namespaceEntries(manifests: readonly Manifest[]): Entry[] {
+  #namespaceEntries(manifests: readonly Manifest[]): ImpliedEntry[] {
     const written = ofKind(manifests, 'Namespace');
     const labels = new Map(written.map((one) => [one.name, one.labels]));
     const names = new Set(['default', ...written.map((one) => one.name)]);
@@ -111,7 +111,7 @@ export class ImpliedCluster {
       .map((name) => ({ namespace: '', name, objects: [{ kind: 'Namespace', name }] }));
   }
 
-  #serviceEntries(manifests: readonly Manifest[], problems: Problem[]): Entry[] {
+  #serviceEntries(manifests: readonly Manifest[], problems: Problem[]): ImpliedEntry[] {
     const services = ofKind(manifests, 'Service');
     const owners = new Map<string, Manifest>();
     for (const service of services) {
@@ -124,7 +124,7 @@ export class ImpliedCluster {
     }
     this.#services.begin(owners.keys());
     this.#servicesV6.begin(owners.keys());
-    const entries: Entry[] = [];
+    const entries: ImpliedEntry[] = [];
     for (const service of services) {
       const own = this.#withAddresses(service, transformService(service.raw)[0]);
       if (this.#labels(service.labels)) entries.push(entry(service, [own]));
@@ -147,9 +147,9 @@ export class ImpliedCluster {
     return { ...service, clusterIPs };
   }
 
-  #sliceEntries(manifests: readonly Manifest[], pods: readonly ImpliedPod[]): Entry[] {
+  #sliceEntries(manifests: readonly Manifest[], pods: readonly ImpliedPod[]): ImpliedEntry[] {
     const keep = { zones: this.#wanted.zones, podLabels: false };
-    const entries: Entry[] = [];
+    const entries: ImpliedEntry[] = [];
     const served = new Set<string>();
     const add = (manifest: Manifest, slices: readonly EndpointSlice[]): void => {
       if (!this.#labels(manifest.labels)) return;
@@ -179,7 +179,7 @@ export class ImpliedCluster {
     return entries;
   }
 
-  #podEntries(pods: readonly ImpliedPod[]): Entry[] {
+  #podEntries(pods: readonly ImpliedPod[]): ImpliedEntry[] {
     return pods
       .filter((pod) => !['Succeeded', 'Failed', 'Unknown'].includes(pod.phase))
       .filter((pod) => this.#labels(pod.labels))
@@ -237,7 +237,7 @@ function ofKind(manifests: readonly Manifest[], kind: Manifest['kind']): Manifes
   return manifests.filter((manifest) => manifest.kind === kind);
 }
 
-function entry(manifest: Manifest, objects: readonly KubeObject[]): Entry {
+function entry(manifest: Manifest, objects: readonly KubeObject[]): ImpliedEntry {
   return { namespace: manifest.namespace, name: manifest.name, objects };
 }
 

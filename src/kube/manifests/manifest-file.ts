@@ -10,7 +10,7 @@ import {
   type YamlDocument,
   type YamlPart,
 } from './yaml-document.ts';
-import type { Path } from './yaml-shape.ts';
+import type { DocumentPath } from './yaml-document.ts';
 import { PIECE_MEMORY } from './yaml-stream.ts';
 
 /** The API groups of the kinds that are read: a kind of another group may be called anything. */
@@ -40,13 +40,13 @@ export function readManifests(
   file: string,
   memory: number = PIECE_MEMORY,
 ): ManifestFile {
-  const found = new Found();
+  const found = new FoundManifests();
   /** Of the list that is being read: they count if its end says that it is one. */
-  let entries = new Found();
+  let entries = new FoundManifests();
   for (const part of readYaml(content, file, { memory, entries: true })) {
     if (part.item === null) {
       if (isList(part.value)) found.add(entries);
-      entries = new Found();
+      entries = new FoundManifests();
     }
     (part.item === null ? found : entries).read(part);
     const end = tooMany(found, entries, memory);
@@ -61,8 +61,8 @@ export function readManifests(
 }
 
 function tooMany(
-  { bytes, problems }: Found,
-  entries: Found,
+  { bytes, problems }: FoundManifests,
+  entries: FoundManifests,
   memory: number,
 ): { readonly text: string; readonly remedy?: string } | null {
   if (problems.length + entries.problems.length >= PROBLEMS_MAX)
@@ -79,12 +79,12 @@ export const manifestMemoryRemedy =
   'split the folder or leave out what is not needed, or write manifest_memory with more in kubernetes';
 
 /** What was found in documents, or in the entries of a list. */
-class Found {
+class FoundManifests {
   readonly manifests: Manifest[] = [];
   readonly problems: Problem[] = [];
   bytes = 0;
 
-  add({ manifests, problems, bytes }: Found): void {
+  add({ manifests, problems, bytes }: FoundManifests): void {
     for (const manifest of manifests) this.manifests.push(manifest);
     for (const problem of problems) this.problems.push(problem);
     this.bytes += bytes;
@@ -101,7 +101,7 @@ class Found {
     if (added > 0) this.bytes += OBJECT_BYTES * added + TEXT_FACTOR * part.length;
   }
 
-  #read(document: YamlDocument, value: unknown, path: Path): void {
+  #read(document: YamlDocument, value: unknown, path: DocumentPath): void {
     if (value === null || value === undefined) return;
     if (!isObject(value)) {
       this.problems.push(

@@ -4,17 +4,17 @@ import { isLater } from '../../base/maybe.ts';
 import { printPlace, type Problem } from '../../base/problem.ts';
 import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
 import { ManifestFolder, type Look } from './folder.ts';
-import type { Change, Kind, KubeObject } from '../store/objects.ts';
+import type { ObjectChange, ObjectKind, KubeObject } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
-import type { Source, SourceEvents, Wanted } from '../store/source.ts';
+import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 
 /** Which folder, what of it, and how to go about it. */
 export interface ManifestParts {
   readonly folder: string;
   /** Bytes that reading one object may take, and all objects together as long as they are there. */
   readonly memory?: number;
-  readonly wanted: Wanted;
+  readonly wanted: WantedObjects;
   readonly clock: Clock;
   readonly log: Log;
   /** Where addresses come from that no manifest states. */
@@ -36,7 +36,7 @@ class ManifestSource implements Source {
   readonly #parts: ManifestParts;
   readonly #folder: ManifestFolder;
   readonly #cluster: ImpliedCluster;
-  readonly #stores = new Map<Kind, ObjectStore>();
+  readonly #stores = new Map<ObjectKind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
   /** The look under way, when it takes longer than a turn. */
@@ -55,7 +55,7 @@ class ManifestSource implements Source {
     this.#cluster = new ImpliedCluster(parts.wanted, { ...defaultRanges, ...parts.ranges });
     const strings = new StringTable();
     const { endpoints, pods, multicluster } = parts.wanted;
-    const kinds: Kind[] = ['Namespace', 'Service'];
+    const kinds: ObjectKind[] = ['Namespace', 'Service'];
     if (endpoints || multicluster) kinds.push('EndpointSlice');
     if (pods) kinds.push('Pod');
     if (multicluster) kinds.push('ServiceImport');
@@ -119,7 +119,7 @@ class ManifestSource implements Source {
     const { entries, problems } = this.#cluster.build(this.#folder.manifests);
     this.#parts.applied?.(this.#folder.bytes);
     this.#built = this.#tellNew(problems, this.#built);
-    const changes: Change[] = [];
+    const changes: ObjectChange[] = [];
     for (const [kind, store] of this.#stores) {
       store.beginList();
       for (const { namespace, name, objects } of entries.get(kind) ?? []) {

@@ -13,7 +13,7 @@ import { nearest, Problem, type Place } from '../../base/problem.ts';
 import { isObjectName } from '../store/object-name.ts';
 import { parseSpans } from './address-range.ts';
 import type { YamlDocument } from './yaml-document.ts';
-import type { Path } from './yaml-shape.ts';
+import type { DocumentPath } from './yaml-document.ts';
 
 /** One object of a manifest file, checked as far as DNS depends on it. */
 export interface Manifest {
@@ -80,9 +80,9 @@ export class ObjectCheck {
   readonly problems: Problem[] = [];
   readonly raw: JsonObject;
   readonly #document: YamlDocument;
-  readonly #path: Path;
+  readonly #path: DocumentPath;
 
-  constructor(document: YamlDocument, raw: JsonObject, path: Path) {
+  constructor(document: YamlDocument, raw: JsonObject, path: DocumentPath) {
     this.#document = document;
     this.raw = raw;
     this.#path = path;
@@ -127,7 +127,7 @@ export class ObjectCheck {
     };
   }
 
-  fault(path: Path, what: string, remedy?: string): void {
+  fault(path: DocumentPath, what: string, remedy?: string): void {
     this.problems.push(
       new Problem({
         code: 'manifest-shape',
@@ -139,7 +139,7 @@ export class ObjectCheck {
   }
 
   /** A list of addresses, or of the words in `others`. */
-  addresses(path: Path, others: readonly string[]): void {
+  addresses(path: DocumentPath, others: readonly string[]): void {
     const holder = descend(this.raw, path.slice(0, -1));
     const value = holder[String(path.at(-1))];
     if (value === undefined || value === null) return;
@@ -150,14 +150,14 @@ export class ObjectCheck {
     value.forEach((entry: unknown, index) => this.address(entry, [...path, index], others));
   }
 
-  address(value: unknown, path: Path, others: readonly string[]): void {
+  address(value: unknown, path: DocumentPath, others: readonly string[]): void {
     if (value === undefined || value === null || value === '') return;
     if (typeof value === 'string' && (isIP(plainAddress(value)) !== 0 || others.includes(value)))
       return;
     this.fault(path, `'${show(value)}' is no address`);
   }
 
-  ports(path: Path, holder: JsonObject): void {
+  ports(path: DocumentPath, holder: JsonObject): void {
     const value = holder['ports'];
     if (value === undefined || value === null) return;
     if (!Array.isArray(value)) {
@@ -258,7 +258,7 @@ function checkWorkload(check: ObjectCheck): void {
   if (!isObject(spec['template'])) check.fault(['spec'], 'spec.template is missing');
 }
 
-function descend(raw: JsonObject, path: Path): JsonObject {
+function descend(raw: JsonObject, path: DocumentPath): JsonObject {
   let at = raw;
   for (const key of path) at = child(at, String(key));
   return at;

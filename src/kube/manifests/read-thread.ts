@@ -32,7 +32,7 @@ export async function readInThread(
   memory: number,
   take: (path: string, read: ManifestFile | Error) => void,
 ): Promise<void> {
-  let reader = new Reader(memory);
+  let reader = new ReadThread(memory);
   try {
     for (const path of paths) {
       try {
@@ -40,7 +40,7 @@ export async function readInThread(
       } catch (error) {
         take(path, { manifests: [], bytes: 0, problems: [tooHard(path, memory, error as Error)] });
         await reader.end();
-        reader = new Reader(memory);
+        reader = new ReadThread(memory);
       }
     }
   } finally {
@@ -50,7 +50,7 @@ export async function readInThread(
 
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
-class Reader {
+class ReadThread {
   readonly #worker: Worker;
   readonly #memory: number;
 

@@ -62,10 +62,10 @@ export function impliedSlices(
 }
 
 /** An address family, as the API calls it. */
-export type Family = 'IPv4' | 'IPv6';
+export type IpFamily = 'IPv4' | 'IPv6';
 
 /** The address families a service asks for, first one first; null if it leaves the choice open. */
-export function statedFamilies(spec: JsonObject): Family[] | null {
+export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   const stated = texts(spec, 'ipFamilies').filter((word) => word === 'IPv4' || word === 'IPv6');
   if (stated.length > 0) return stated;
   const ips = [...texts(spec, 'clusterIPs'), text(spec, 'clusterIP')].filter(

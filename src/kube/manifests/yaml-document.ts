@@ -9,11 +9,14 @@ import {
   type AnyDocument,
 } from './yaml-stream.ts';
 
+/** Where in a document a value stands: the keys and indexes that lead to it. */
+export type DocumentPath = readonly (string | number)[];
+
 /** One document of a YAML (or JSON) file, and where in the file each of its parts stands. */
 export interface YamlDocument {
   readonly value: unknown;
   /** Where the value at `path` begins; of the innermost enclosing value if there is none. */
-  place(path: readonly (string | number)[]): Place;
+  place(path: DocumentPath): Place;
 }
 
 /** A document, or an entry of the list that the document after it holds. */

@@ -6,7 +6,7 @@ import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
 import { apiClient, userAgent, type ApiClient } from '../api/client.ts';
-import type { Connection } from '../api/connection.ts';
+import type { ApiConnection } from '../api/connection.ts';
 import { ApiFailure } from '../api/failure.ts';
 import {
   createObject,
@@ -19,7 +19,7 @@ import { Reflector } from '../api/reflector.ts';
 import { nodeResource } from '../api/resources.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
-import type { Change, KubeObject } from '../store/objects.ts';
+import type { ObjectChange, KubeObject } from '../store/objects.ts';
 import { readSizing, type ClusterSize, type SizedReplicas } from './proportional.ts';
 
 /** One of what can be scaled: `deployment/coredns`. */
@@ -43,7 +43,7 @@ const targetKinds = Object.keys(kinds) as readonly TargetKind[];
 
 /** What an autoscaler is made of. */
 export interface AutoscalerParts {
-  readonly connection: Connection;
+  readonly connection: ApiConnection;
   readonly version: string;
   readonly namespace: string;
   /** Name of the ConfigMap with `linear` or `ladder`. */
@@ -67,7 +67,7 @@ export class Autoscaler {
   readonly #parts: AutoscalerParts;
   readonly #client: ApiClient;
   readonly #nodes = new ObjectStore('Node', new StringTable());
-  readonly #reflector: Reflector<KubeObject, Change>;
+  readonly #reflector: Reflector<KubeObject, ObjectChange>;
   readonly #failures: FailureReport;
   #listed = false;
 

@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import type { Scrape } from '../../metrics/read-exposition.ts';
 
 /** What one scrape of one replica says. Counters since its start. */
-export interface Sample {
+export interface ReplicaSample {
   /** Milliseconds of a clock that never goes back. */
   readonly at: number;
   readonly queries: number;
@@ -29,7 +29,7 @@ export interface MeasuredSize {
 const UTILISATION_MAX = 0.7;
 
 /** What a scrape of ndots or CoreDNS says of it. @param at when it was scraped, milliseconds */
-export function sampleOf(scrape: Scrape, at: number): Sample {
+export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
   return {
     at,
     queries: scrape.sum('coredns_dns_requests_total'),
@@ -44,8 +44,8 @@ export function sampleOf(scrape: Scrape, at: number): Sample {
  * @throws Problem if there was nothing to measure
  */
 export function measuredSize(
-  before: readonly Sample[],
-  after: readonly Sample[],
+  before: readonly ReplicaSample[],
+  after: readonly ReplicaSample[],
   { cpu, peak }: { readonly cpu: number; readonly peak: number },
 ): MeasuredSize {
   let queriesPerSecond = 0;

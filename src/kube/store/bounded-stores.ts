@@ -1,7 +1,7 @@
 /** What the objects of a source may take together, whatever its other end sends. */
 import type { MemoryTerms } from '../../base/memory-share.ts';
 import type { ReflectedStore } from './reflected-store.ts';
-import type { Kind } from './objects.ts';
+import type { ObjectKind } from './objects.ts';
 
 const MIB = 1024 * 1024;
 
@@ -12,7 +12,7 @@ export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited:
 
 /** A store that can say that an object is there without taking what it is by now. */
 export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
-  readonly kind: Kind;
+  readonly kind: ObjectKind;
   /** False: the object is not known. */
   mark(namespace: string, name: string): boolean;
 }
@@ -28,11 +28,11 @@ const SLACK_BYTES = 1024 * 1024;
  */
 export class BoundedStores<T, C> {
   readonly #limit: number;
-  readonly #leftOut: (kind: Kind) => void;
+  readonly #leftOut: (kind: ObjectKind) => void;
   readonly #stores: MarkingStore<T, C>[] = [];
 
   /** @param limit bytes; Infinity: none @param leftOut told of each object, and each change of one, that was not taken */
-  constructor(limit: number, leftOut: (kind: Kind) => void) {
+  constructor(limit: number, leftOut: (kind: ObjectKind) => void) {
     this.#limit = limit;
     this.#leftOut = leftOut;
   }

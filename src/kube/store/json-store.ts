@@ -10,14 +10,14 @@ export interface JsonChange {
   readonly now: JsonObject | null;
 }
 
-interface Held {
+interface HeldObject {
   readonly object: JsonObject;
   readonly namespace: string;
   readonly weight: number;
 }
 
 /** Told of an object that is not known here for want of room. */
-export type LeftOut = (
+export type OnLeftOut = (
   object: { readonly namespace: string; readonly name: string },
   why: 'object' | 'namespace' | 'all',
 ) => void;
@@ -28,13 +28,13 @@ const LEFT_OUT_MAX = 1000;
 /** The present state of one kind of API objects, by namespace and name, as far as there is room for them. */
 export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   readonly #room: ObjectRoom;
-  readonly #tell: LeftOut;
-  readonly #objects = new Map<string, Held>();
+  readonly #tell: OnLeftOut;
+  readonly #objects = new Map<string, HeldObject>();
   readonly #leftOut = new Set<string>();
   /** Those that the list which is under way has not brought yet; null: none is. */
   #unlisted: Set<string> | null = null;
 
-  constructor(room: ObjectRoom, tell: LeftOut) {
+  constructor(room: ObjectRoom, tell: OnLeftOut) {
     this.#room = room;
     this.#tell = tell;
   }

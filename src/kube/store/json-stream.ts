@@ -155,7 +155,7 @@ export class ListReader implements JsonStream {
 }
 
 /** Hands out each line of a stream, parsed. A last line without its end is not handed out. */
-export class LineReader implements JsonStream {
+export class JsonLineReader implements JsonStream {
   readonly #line: (value: unknown) => void;
   readonly #partial = new Gather(ITEM_BYTES_MAX);
 

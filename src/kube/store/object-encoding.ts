@@ -7,7 +7,7 @@ import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
   Endpoint,
   EndpointSlice,
-  Kind,
+  ObjectKind,
   KubeObject,
   Pod,
   Service,
@@ -216,7 +216,7 @@ export function encodeObject(encoder: Encoder, object: KubeObject, key: string):
 /** The object that `encodeObject` wrote, of this kind and namespace. */
 export function decodeObject(
   decoder: Decoder,
-  kind: Kind,
+  kind: ObjectKind,
   namespace: string,
   key: string,
 ): KubeObject {

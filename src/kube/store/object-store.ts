@@ -1,5 +1,5 @@
 import { hashSeed, nextHash } from '../../base/hash.ts';
-import { namespaceOf, type Change, type Kind, type KubeObject } from './objects.ts';
+import { namespaceOf, type ObjectChange, type ObjectKind, type KubeObject } from './objects.ts';
 import {
   encodeObject,
   Encoder,
@@ -17,17 +17,17 @@ import {
  * padded to whole words.
  */
 export class ObjectStore {
-  readonly kind: Kind;
+  readonly kind: ObjectKind;
   readonly #strings: StringTable;
   readonly #encoder: Encoder;
-  readonly #chunks: (Chunk | null)[] = [];
+  readonly #chunks: (RecordChunk | null)[] = [];
   #current = -1;
   #slots = new Uint32Array(64);
   #size = 0;
   #pins = 0;
   readonly #seed = hashSeed();
 
-  constructor(kind: Kind, strings: StringTable) {
+  constructor(kind: ObjectKind, strings: StringTable) {
     this.kind = kind;
     this.#strings = strings;
     this.#encoder = new Encoder(strings);
@@ -46,7 +46,7 @@ export class ObjectStore {
   }
 
   /** Keeps what one API object came to (`objects`, mostly one), and appends the real changes to `out`. */
-  put(namespace: string, name: string, objects: readonly KubeObject[], out: Change[]): void {
+  put(namespace: string, name: string, objects: readonly KubeObject[], out: ObjectChange[]): void {
     if (objects.length === 0) return this.remove(namespace, name, out);
     const keySize = this.#encodeKey(namespace, name);
     const encoder = this.#encoder;
@@ -84,7 +84,7 @@ export class ObjectStore {
     this.#bury(address);
   }
 
-  remove(namespace: string, name: string, out: Change[]): void {
+  remove(namespace: string, name: string, out: ObjectChange[]): void {
     const keySize = this.#encodeKey(namespace, name);
     const hash = this.#hashOf(this.#encoder.bytes, keySize);
     const slot = this.#find(hash, this.#encoder.bytes, keySize);
@@ -113,7 +113,7 @@ export class ObjectStore {
   }
 
   /** The list was complete: removes what it did not hold. */
-  endList(out: Change[]): void {
+  endList(out: ObjectChange[]): void {
     this.#pins++;
     for (const address of this.#addresses()) {
       const word = this.#chunkAt(address).words[unitOf(address)]!;
@@ -177,7 +177,7 @@ export class ObjectStore {
   }
 
   /** What differs between two states of one API object. */
-  #compare(before: readonly KubeObject[], after: readonly KubeObject[], out: Change[]): void {
+  #compare(before: readonly KubeObject[], after: readonly KubeObject[], out: ObjectChange[]): void {
     for (const old of before) {
       if (!after.some((object) => object.name === old.name)) out.push(deletion(old));
     }
@@ -220,7 +220,7 @@ export class ObjectStore {
     return slot;
   }
 
-  #drop(slot: number, out: Change[]): void {
+  #drop(slot: number, out: ObjectChange[]): void {
     const address = this.#slots[slot]!;
     for (const object of this.#objectsAt(address)) out.push(deletion(object));
     this.#size--;
@@ -278,7 +278,7 @@ export class ObjectStore {
   }
 
   /** A chunk that is dead for a third gives its living to the current chunk and goes. */
-  #tidy(index: number, chunk: Chunk): void {
+  #tidy(index: number, chunk: RecordChunk): void {
     if (3 * chunk.dead <= chunk.used || index === this.#current) return;
     for (const word of livingWords(chunk)) {
       const slot = this.#slotOf(index * CHUNK_UNITS + word + 1);
@@ -317,13 +317,13 @@ export class ObjectStore {
     return objects;
   }
 
-  #chunkAt(address: number): Chunk {
+  #chunkAt(address: number): RecordChunk {
     return this.#chunks[Math.floor((address - 1) / CHUNK_UNITS)]!;
   }
 }
 
 /** An address is the record's place counted in words over all chunks, plus one; 0 is an empty slot. */
-interface Chunk {
+interface RecordChunk {
   readonly bytes: Buffer;
   readonly words: Uint32Array;
   /** Words, from the front. */
@@ -341,12 +341,12 @@ const MARK_FLAG = 0x4000_0000;
 const LENGTH_MASK = 0x3fff_ffff;
 
 /** Memory for `size` bytes, rounded up to whole words; a larger one than usual holds a single record. */
-function newChunk(size: number): Chunk {
+function newChunk(size: number): RecordChunk {
   const memory = new ArrayBuffer(size);
   return { bytes: Buffer.from(memory), words: new Uint32Array(memory), used: 0, dead: 0 };
 }
 
-function* livingWords(chunk: Chunk): Generator<number> {
+function* livingWords(chunk: RecordChunk): Generator<number> {
   for (let word = 0; word < chunk.used;) {
     const head = chunk.words[word]!;
     if ((head & DEAD_FLAG) === 0) yield word;
@@ -362,7 +362,7 @@ function unitOf(address: number): number {
   return (address - 1) % CHUNK_UNITS;
 }
 
-function deletion(object: KubeObject): Change {
+function deletion(object: KubeObject): ObjectChange {
   return {
     verb: 'delete',
     kind: object.kind,

@@ -77,7 +77,7 @@ export interface Pod {
   readonly hostNetwork: boolean;
   /** It has a deletion timestamp. */
   readonly terminating: boolean;
-  /** Only where `Wanted.podLabels` asks for them. */
+  /** Only where `WantedObjects.podLabels` asks for them. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -110,14 +110,14 @@ export interface Node {
 /** All that a source brings in. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
 /** What kind of object it is, as the API calls it. */
-export type Kind = KubeObject['kind'];
+export type ObjectKind = KubeObject['kind'];
 
 /** One step from a state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
-export type Change =
+export type ObjectChange =
   | { readonly verb: 'put'; readonly object: KubeObject }
   | {
       readonly verb: 'delete';
-      readonly kind: Kind;
+      readonly kind: ObjectKind;
       readonly namespace: string;
       readonly name: string;
     };

@@ -3,7 +3,7 @@ import { errorCode } from '../../base/error-code.ts';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { KubeObject } from './objects.ts';
-import { LineReader } from './json-stream.ts';
+import { JsonLineReader } from './json-stream.ts';
 
 /**
  * A source's state on disk, for a restart while the API server is away. One JSON document a line: a head, the
@@ -90,7 +90,7 @@ export function readSnapshot(
     let first = true;
     let wanted = true;
     let count = 0;
-    const lines = new LineReader((line) => {
+    const lines = new JsonLineReader((line) => {
       if (first) {
         first = false;
         const found = line as SnapshotHead;

@@ -1,4 +1,4 @@
-import type { Change, Kind, KubeObject } from './objects.ts';
+import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 
 /** Where Kubernetes objects come from: an API server or a folder of manifests. Lives on the main thread. */
 export interface Source {
@@ -13,13 +13,13 @@ export interface Source {
 /** What a source tells. */
 export interface SourceEvents {
   /** Never empty; in the order they happened; only what really differs from before. */
-  changes(batch: readonly Change[]): void;
+  changes(batch: readonly ObjectChange[]): void;
   /** Once per wanted kind: its first complete list has been delivered through `changes`. */
-  synced(kind: Kind): void;
+  synced(kind: ObjectKind): void;
 }
 
 /** What to bring in. Services and namespaces always come. */
-export interface Wanted {
+export interface WantedObjects {
   readonly endpoints: boolean;
   readonly pods: boolean;
   readonly multicluster: boolean;

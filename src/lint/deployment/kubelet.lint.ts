@@ -1,8 +1,8 @@
 /** Rules about settings of kubelet, and about the resolv.conf that it hands out. */
 import { child, text, texts } from '../../base/json-object.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
-import { corefileRule, objectRule, type Rule } from '../rule.ts';
-import type { KubeObject, Subject } from '../subject.ts';
+import { corefileRule, objectRule, type LintRule } from '../rule.ts';
+import type { LintObject, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
 
 /** Zones of the cluster that the Corefiles serve, without reverse ones. */
@@ -43,7 +43,7 @@ function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
   ].filter((address) => address !== '' && address !== 'None');
 }
 
-const kubelet: Rule = objectRule({
+const kubelet: LintRule = objectRule({
   code: 'CF36',
   severity: 'error',
   summary: 'clusterDomain or clusterDNS of kubelet that nobody serves',
@@ -71,7 +71,7 @@ const kubelet: Rule = objectRule({
   },
 });
 
-const shortList: Rule = corefileRule({
+const shortList: LintRule = corefileRule({
   code: 'CF33',
   severity: 'warning',
   summary: 'forward to a resolv.conf with more than three name servers',
@@ -93,7 +93,7 @@ const shortList: Rule = corefileRule({
   },
 });
 
-const ownPolicy: Rule = {
+const ownPolicy: LintRule = {
   code: 'CF52',
   severity: 'error',
   summary: 'a DNS server whose own dnsPolicy leads back to itself',
@@ -112,7 +112,7 @@ const ownPolicy: Rule = {
   },
 };
 
-function leadsBack(object: KubeObject, tell: Parameters<Rule['find']>[1]): void {
+function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): void {
   if (dnsServerIn(object)?.role !== 'server') return;
   const { spec, path } = podSpecOf(object)!;
   const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
@@ -130,4 +130,4 @@ function leadsBack(object: KubeObject, tell: Parameters<Rule['find']>[1]): void 
 }
 
 /** Rules about kubelet and resolv.conf. */
-export const kubeletRules: readonly Rule[] = [kubelet, shortList, ownPolicy];
+export const kubeletRules: readonly LintRule[] = [kubelet, shortList, ownPolicy];

@@ -1,8 +1,9 @@
 /** Rules about probes, and about the end of a pod. */
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { child, text, type JsonObject } from '../../base/json-object.ts';
-import { corefileRule, type Rule, type Tell } from '../rule.ts';
-import { lineOf, type KubeObject, type LintedCorefile, type Subject } from '../subject.ts';
+import { corefileRule, type LintRule, type Tell } from '../rule.ts';
+import { lineOf, type LintObject, type LintedCorefile, type Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
 
 /** Corefiles of the servers that an object may run. */
@@ -10,7 +11,7 @@ function serverCorefiles({ corefiles }: Subject): readonly LintedCorefile[] {
   return corefiles.filter(({ fragment, role }) => !fragment && role === 'server');
 }
 
-const probes: Rule = {
+const probes: LintRule = {
   code: 'CF17',
   severity: 'error',
   summary: 'readiness that is not asked of ready, or health in several blocks at one address',
@@ -40,7 +41,7 @@ const probes: Rule = {
   },
 };
 
-function podProbes(object: KubeObject, subject: Subject, tell: Tell): void {
+function podProbes(object: LintObject, subject: Subject, tell: Tell): void {
   const { container } = dnsServerIn(object)!;
   const { value, path } = container;
   const probe = child(value, 'readinessProbe');
@@ -74,9 +75,9 @@ function podProbes(object: KubeObject, subject: Subject, tell: Tell): void {
   );
 }
 
-interface Probe {
-  readonly object: KubeObject;
-  readonly path: readonly (string | number)[];
+interface HttpProbe {
+  readonly object: LintObject;
+  readonly path: DocumentPath;
   readonly get: JsonObject;
 }
 
@@ -84,7 +85,7 @@ function needsPlugin(
   plugin: string,
   usual: number,
   name: string,
-  { object, path, get }: Probe,
+  { object, path, get }: HttpProbe,
   subject: Subject,
   tell: Tell,
 ): void {
@@ -110,7 +111,7 @@ function needsPlugin(
   }
 }
 
-function helmProbes(object: KubeObject, { corefiles }: Subject, tell: Tell): void {
+function helmProbes(object: LintObject, { corefiles }: Subject, tell: Tell): void {
   const made = corefiles.find((each) => each.object === object);
   if (made === undefined) return;
   for (const [name, plugin] of [
@@ -131,7 +132,7 @@ function helmProbes(object: KubeObject, { corefiles }: Subject, tell: Tell): voi
 /** So long it takes until every node knows that a pod is going. */
 const PROPAGATION_MS = 5000;
 
-const lameduck: Rule = corefileRule({
+const lameduck: LintRule = corefileRule({
   code: 'CF18',
   severity: 'warning',
   summary:
@@ -170,7 +171,7 @@ const lameduck: Rule = corefileRule({
   },
 });
 
-function graceSeconds(objects: readonly KubeObject[]): number | null {
+function graceSeconds(objects: readonly LintObject[]): number | null {
   for (const object of objects) {
     const given =
       object.kind === 'HelmValues'
@@ -184,4 +185,4 @@ function graceSeconds(objects: readonly KubeObject[]): number | null {
 }
 
 /** Rules about probes. */
-export const probeRules: readonly Rule[] = [probes, lameduck];
+export const probeRules: readonly LintRule[] = [probes, lameduck];

@@ -27,7 +27,7 @@ export interface DnssecLinkParts {
 }
 
 /** A reply whose signatures are being put together. */
-interface Work {
+interface SigningWork {
   readonly reply: Reply;
   readonly query: Query;
   readonly plan: Plan;
@@ -120,7 +120,7 @@ export class DnssecLink {
   }
 
   /** All signatures are there. */
-  #finish({ reply, query, plan, signed, lasting }: Work): Reply {
+  #finish({ reply, query, plan, signed, lasting }: SigningWork): Reply {
     const { replies, signatures, metrics, clock } = this.#parts;
     const all = signed as readonly Signed[];
     const made = assemble(reply, plan, all);

@@ -8,7 +8,7 @@ import { failure } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import type { RecordStream, Transferable, TransferSource } from '../../zone/transfer-source.ts';
 import { FrozenKeys } from './frozen-keys.ts';
-import { Lookup, TooMany } from './lookup.ts';
+import { SkydnsLookup, TooMany } from './lookup.ts';
 import { nameOf, pathOf } from './path.ts';
 import { nameRecord, type AnswerRecord } from './record.ts';
 import type { EtcdReplica } from './replica.ts';
@@ -17,7 +17,7 @@ import { writeSoa } from './soa.ts';
 import { Work } from './work.ts';
 
 /** What transfers are made of: the directive's options as far as they show in them. */
-export interface TransferParts {
+export interface EtcdTransferParts {
   readonly replica: EtcdReplica;
   readonly zones: readonly string[];
   readonly clock: Clock;
@@ -39,7 +39,7 @@ const NAMES_A_TURN = 100;
 const TELL_EVERY_MS = 5000;
 
 /** The zones of the directive, once everything has been listed. */
-export function etcdTransfers(parts: TransferParts): TransferSource {
+export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
   const { replica, clock } = parts;
   const zones = parts.zones.map((text) => ({ text, wire: foldName(parseName(text)) }));
   const transferable = ({ text, wire }: (typeof zones)[number]): Transferable => {
@@ -71,7 +71,7 @@ export function etcdTransfers(parts: TransferParts): TransferSource {
 /** null: enough for one turn. */
 type Made = Generator<AnswerRecord | null, void, undefined>;
 
-function streamOf(zone: WireName, serial: number, parts: TransferParts): RecordStream {
+function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): RecordStream {
   const made = recordsOf(zone, parts);
   let begun = false;
   let record: AnswerRecord | null = null;
@@ -106,7 +106,7 @@ const SOA_MAX = 800;
  * An alias is one where it is all that there is of a name; beside others its addresses stand in its place, since nothing may stand
  * beside an alias (RFC 2181 section 10.1). Keys are taken as they are when the first record is asked for.
  */
-function* recordsOf(zone: WireName, parts: TransferParts): Made {
+function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   const names = new ZoneNames(zone, parts);
   let quiet = 0;
   yield* names.servers();
@@ -132,12 +132,12 @@ const elsewhere = failure(RCODE.REFUSED, 'etcd');
 
 class ZoneNames {
   readonly #zone: WireName;
-  readonly #parts: TransferParts;
+  readonly #parts: EtcdTransferParts;
   readonly #path: string;
   readonly #keys: FrozenKeys;
   readonly #isReverse: boolean;
 
-  constructor(zone: WireName, parts: TransferParts) {
+  constructor(zone: WireName, parts: EtcdTransferParts) {
     this.#zone = zone;
     this.#parts = parts;
     this.#path = pathOf(zone).path;
@@ -220,10 +220,16 @@ class ZoneNames {
     return own.map((one) => ({ ...one, owner: name, ttl }));
   }
 
-  #lookup(): Lookup {
+  #lookup(): SkydnsLookup {
     const { clock, minLeaseTtl, maxLeaseTtl } = this.#parts;
     const now = clock.wall();
     const records = this.#keys;
-    return new Lookup({ records, now, minLeaseTtl, maxLeaseTtl, maxSearch: KEYS_OF_NAME_MAX });
+    return new SkydnsLookup({
+      records,
+      now,
+      minLeaseTtl,
+      maxLeaseTtl,
+      maxSearch: KEYS_OF_NAME_MAX,
+    });
   }
 }

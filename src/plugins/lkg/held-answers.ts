@@ -5,7 +5,7 @@ import { answerText } from '../../base/http-answer.ts';
 import { NameError, parseName, printName } from '../../wire/name.ts';
 
 /** From a worker: it holds an answer, or no longer does. Empty: it is there. */
-export interface Held {
+export interface HeldAnswer {
   readonly name: string;
   readonly type: string;
   /** Milliseconds since 1970; 0: it is over. */
@@ -23,7 +23,7 @@ const LISTED_MAX = 10_000;
 
 /** One answer, and how many hold it: workers, and in each the answers with signatures and without. */
 interface Listed {
-  readonly held: Held;
+  readonly held: HeldAnswer;
   /** When that was heard, by a clock that nobody sets, milliseconds. */
   readonly at: number;
   holders: number;
@@ -38,7 +38,7 @@ export class HeldAnswers {
   constructor(context: ControlContext, holdMs: number) {
     this.#context = context;
     this.#holdMs = holdMs;
-    context.onMessage((message) => this.#note(message as Held));
+    context.onMessage((message) => this.#note(message as HeldAnswer));
   }
 
   /** @param address as a Corefile has it */
@@ -51,7 +51,7 @@ export class HeldAnswers {
     );
   }
 
-  #note(held: Held): void {
+  #note(held: HeldAnswer): void {
     const key = `${held.name} ${held.type}`;
     const known = this.#held.get(key);
     if (held.since === 0) {

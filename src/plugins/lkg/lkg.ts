@@ -20,7 +20,7 @@ import { EDE, FLAG, RCODE, rcodeName, typeName } from '../../wire/iana.ts';
 import { foldName, NAME_MAX, parseName, printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
-import { HeldAnswers, type Held, type Release } from './held-answers.ts';
+import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';
 import { KnownGood, type GoodAnswer } from './known-good.ts';
 
 /** A name takes about 300 bytes, and its answers. */
@@ -244,7 +244,7 @@ class Guard {
       type: typeName(type),
       since,
       rcode: rcodeName(rcode),
-    } satisfies Held);
+    } satisfies HeldAnswer);
   }
 
   #wallSeconds(): number {

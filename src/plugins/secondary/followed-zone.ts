@@ -6,7 +6,7 @@ import { printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
-import type { SigningKey } from '../../net/tsig.ts';
+import type { TsigSigningKey } from '../../net/tsig.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
@@ -16,7 +16,7 @@ import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 import type { PrimaryTurns } from './primary-turns.ts';
 import type { FailureLog } from './failure-lines.ts';
-import { NoRoom, type Arrival, type ZoneMemory } from './zone-memory.ts';
+import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
 
 /** The longest pause between tries to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
@@ -50,7 +50,7 @@ export interface FollowedZoneParts {
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
   /** What queries and their replies are signed with; null: nothing. */
-  readonly key: SigningKey | null;
+  readonly key: TsigSigningKey | null;
   /** The most bytes that the records of the zone may take. */
   readonly maxBytes: number;
   /** The memory that it shares with others. */
@@ -191,7 +191,7 @@ export class FollowedZone {
     }
   }
 
-  async #followInto(arrival: Arrival, server: RemoteServer, where: string): Promise<void> {
+  async #followInto(arrival: ArrivingZone, server: RemoteServer, where: string): Promise<void> {
     const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
     if (this.#abort.signal.aborted) return;
     const old = this.#packed;
@@ -233,7 +233,7 @@ export class FollowedZone {
 
   /** What has changed, or all of it where that is not to be had. */
   async #fetch(
-    arrival: Arrival,
+    arrival: ArrivingZone,
     server: RemoteServer,
     old: PackedZone | null,
   ): Promise<Transferred> {
@@ -251,7 +251,7 @@ export class FollowedZone {
     return fetching.transfer(this.#origin, null, server, this.#terms(arrival));
   }
 
-  #terms(arrival: Arrival): Parameters<typeof transferIn>[3] {
+  #terms(arrival: ArrivingZone): Parameters<typeof transferIn>[3] {
     const { random, clock, key, maxBytes } = this.#parts;
     return {
       idleMs: IDLE_MS,

@@ -5,7 +5,7 @@ import { memoryLimit } from '../../base/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { custom, fallthrough, setting, type Property } from '../../corefile/properties.ts';
+import { custom, fallthrough, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
@@ -13,7 +13,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { byteSize, integer } from '../../corefile/values.ts';
 import { expandZone } from '../../corefile/zones.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
-import type { SigningKey } from '../../net/tsig.ts';
+import type { TsigSigningKey } from '../../net/tsig.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
@@ -260,9 +260,9 @@ function readPrimaries(words: readonly Token[], refuse: Refuse): readonly Remote
   );
 }
 
-type MemberZones = readonly string[];
+type MemberNames = readonly string[];
 
-function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
+function readMemberZones(words: readonly Token[], refuse: Refuse): MemberNames {
   return words.flatMap(({ text, place }) => {
     const zones = text.includes(':') ? null : expandZone(text);
     return zones ?? refuse(`invalid catalog member zone ${JSON.stringify(text)}`, place);
@@ -270,7 +270,9 @@ function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
 }
 
 /** Several lines are one list. */
-function addingUp(property: Property<MemberZones | null>): Property<MemberZones | null> {
+function addingUp(
+  property: PropertySchema<MemberNames | null>,
+): PropertySchema<MemberNames | null> {
   return {
     ...property,
     take(line, before, bind) {
@@ -280,7 +282,7 @@ function addingUp(property: Property<MemberZones | null>): Property<MemberZones 
 }
 
 /** A file with a key, or a key. */
-type KeyOption = { readonly file: string } | SigningKey;
+type KeyOption = { readonly file: string } | TsigSigningKey;
 
 function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
   const [first, secret, named] = words;
@@ -299,7 +301,10 @@ function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
 const DEFAULT_ALGORITHM = 'hmac-sha256';
 
 /** @throws Problem */
-function signingKey(option: KeyOption | null, path: (file: string) => string): SigningKey | null {
+function signingKey(
+  option: KeyOption | null,
+  path: (file: string) => string,
+): TsigSigningKey | null {
   if (option === null || !('file' in option)) return option;
   const file = path(option.file);
   const [key, ...more] = readKeyFile(file, 'secondary');
@@ -309,18 +314,19 @@ function signingKey(option: KeyOption | null, path: (file: string) => string): S
       text: `plugin/secondary: ${file} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
       remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
     });
-  const algorithm = key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as SigningKey['algorithm']);
+  const algorithm =
+    key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as TsigSigningKey['algorithm']);
   return { ...key, algorithm };
 }
 
 /** On which terms a zone is taken. */
 interface Terms {
-  readonly key: SigningKey | null;
+  readonly key: TsigSigningKey | null;
   readonly maxBytes: number;
 }
 
 /** A zone and where it comes from. */
-interface Source {
+interface SecondaryZone {
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
 }
@@ -338,8 +344,8 @@ function sourcesOf(
     readonly zones: readonly string[];
     readonly primaries: readonly RemoteServer[];
   }[],
-): readonly Source[] {
-  const byZone = new Map<string, Source>();
+): readonly SecondaryZone[] {
+  const byZone = new Map<string, SecondaryZone>();
   for (const { zones: names, primaries } of options)
     for (const zone of names) byZone.set(zone, { zone, primaries });
   return [...byZone.values()];
@@ -355,6 +361,6 @@ function merged(
 }
 
 /** Both planes give the data set the same name. */
-function keyOf(sources: readonly Source[]): string {
+function keyOf(sources: readonly SecondaryZone[]): string {
   return `secondary/${JSON.stringify(sources)}`;
 }

@@ -21,7 +21,7 @@ import {
   type RecordTemplate,
 } from './record-template.ts';
 import type { syntax } from './syntax.ts';
-import { Counters } from './counters.ts';
+import { TemplateCounters } from './counters.ts';
 import type { Struct } from './values.ts';
 
 /** One `template`, ready for queries. */
@@ -47,7 +47,7 @@ interface Maker {
 }
 
 /** The records of a reply before it is written. */
-interface Made {
+interface DraftReply {
   answers: DnsRecord[];
   readonly additionals: readonly DnsRecord[];
   readonly authorities: readonly DnsRecord[];
@@ -59,12 +59,12 @@ export class TemplateLink {
   readonly #templates: readonly Template[];
   readonly #context: WorkerContext;
   readonly #next: Next;
-  readonly #counters: Counters;
+  readonly #counters: TemplateCounters;
 
   constructor(uses: Options<typeof syntax>, context: WorkerContext, next: Next) {
     this.#context = context;
     this.#next = next;
-    this.#counters = new Counters(context.metrics);
+    this.#counters = new TemplateCounters(context.metrics);
     const makers = (lines: readonly (readonly RecordTemplate[])[]): Maker[] =>
       lines.flat().map((template) => ({ template, constant: constantRecord(template) }));
     this.#templates = uses.map((use) => ({
@@ -142,7 +142,7 @@ export class TemplateLink {
   }
 
   /** Looks up where CNAMEs lead to, for questions about addresses; what is found stands behind each. */
-  #follow(query: Query, template: Template, made: Made): Maybe<Reply> {
+  #follow(query: Query, template: Template, made: DraftReply): Maybe<Reply> {
     if (query.type !== TYPE.A && query.type !== TYPE.AAAA)
       return this.#write(query, template, made);
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
@@ -178,7 +178,7 @@ export class TemplateLink {
     }
   }
 
-  #write(query: Query, { rcode, errors }: Template, made: Made): Reply {
+  #write(query: Query, { rcode, errors }: Template, made: DraftReply): Reply {
     const { writer } = this.#context;
     try {
       writer.reply(query, FLAG.AA | (made.truncated ? FLAG.TC : 0));

@@ -11,10 +11,10 @@ import {
   outcome,
   question,
   serverText,
-  type Verdict,
+  type ProbeVerdict,
 } from '../asking.ts';
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
-import type { Asked, ProbeServer } from '../network.ts';
+import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
@@ -34,7 +34,7 @@ export const ptr: CheckKind = checkKind({
     const found: Observation[] = [];
     for (const server of allServers(context))
       for (const name of names) {
-        const asked: Asked[] = [];
+        const asked: ProbeResult[] = [];
         const verdict = await compare(name, server, context, asked);
         found.push(observe(`${serverText(server)} ${name}`, asked, verdict));
       }
@@ -47,9 +47,9 @@ async function compare(
   name: string,
   server: ProbeServer,
   context: ProbeContext,
-  asked: Asked[],
-): Promise<Verdict> {
-  const ask = async (which: string, type: number): Promise<Asked> => {
+  asked: ProbeResult[],
+): Promise<ProbeVerdict> {
+  const ask = async (which: string, type: number): Promise<ProbeResult> => {
     const result = await askOne(context, server, question(which, type, 1232));
     asked.push(result);
     return result;

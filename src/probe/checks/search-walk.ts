@@ -11,11 +11,11 @@ import {
   required,
   whole,
   word,
-  type Shape,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
 import { several, spelledName } from '../parameters.ts';
 
-const client: Shape<Client> = {
+const client: YamlShape<Client> = {
   placeholder: 'CLIENT',
   read(value, path, reading) {
     const found = typeof value === 'string' ? findClient(value) : null;

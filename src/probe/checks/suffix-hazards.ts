@@ -11,10 +11,10 @@ import {
   mustBeMissing,
   observe,
   question,
-  type Asking,
+  type AskingContext,
 } from '../asking.ts';
 import { checkKind, type CheckKind, type ProbeContext } from '../check.ts';
-import type { Asked, ProbeServer } from '../network.ts';
+import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
@@ -22,16 +22,16 @@ import { domainName, several } from '../parameters.ts';
 export interface SuffixReplies {
   /** The name that was made up. */
   readonly random: string;
-  readonly results: readonly Asked[];
+  readonly results: readonly ProbeResult[];
   /** What a wildcard gives; empty: there is none. */
   readonly wildcard: readonly string[];
   /** A reply other than NXDOMAIN; null: all were. */
-  readonly odd: Asked | null;
+  readonly odd: ProbeResult | null;
 }
 
 /** Asks for a random name, and for a name of the Internet, below a suffix. Both absolute. */
 export async function askBelow(
-  asking: Asking & Pick<ProbeContext, 'random'>,
+  asking: AskingContext & Pick<ProbeContext, 'random'>,
   server: ProbeServer,
   suffix: string,
   name: string,

@@ -9,7 +9,7 @@ import type { ReportingAddress } from './reporting-address.ts';
 import type { KuberhealthyRun } from './run.ts';
 
 /** The body of a report. */
-export interface Report {
+export interface KuberhealthyReport {
   readonly OK: boolean;
   /** Empty when OK, else none of them blank: both versions refuse anything else. */
   readonly Errors: readonly string[];
@@ -31,7 +31,7 @@ const ERRORS_MAX = 10;
 const ERROR_LENGTH = 200;
 
 /** What results come to. What is not known is not OK, and says so. */
-export function reportOf(results: readonly CheckResult[]): Report {
+export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
   const errors = results.flatMap(({ check, observations }) =>
     observations
       .filter(({ state }) => state === 'failed' || state === 'unknown')
@@ -46,12 +46,12 @@ export function reportOf(results: readonly CheckResult[]): Report {
 }
 
 /** A report of something that kept the checks from running. */
-export function reportOfFailure(text: string): Report {
+export function reportOfFailure(text: string): KuberhealthyReport {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
 }
 
 /** The same of mistakes: what is wrong, in which line, and what was probably meant. */
-export function reportOfProblems(problems: readonly Problem[]): Report {
+export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
   const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
       (part) => part !== '',
@@ -77,7 +77,7 @@ const TRY_MS = 30_000;
 export async function sendReport(
   run: KuberhealthyRun,
   addresses: readonly ReportingAddress[],
-  report: Report,
+  report: KuberhealthyReport,
   clock: Clock,
 ): Promise<Reported> {
   const end = clock.now() + TRY_MS;
@@ -115,7 +115,7 @@ const meanings: Readonly<Record<number, string>> = {
 function post(
   { url, id }: KuberhealthyRun,
   { host, port }: ReportingAddress,
-  report: Report,
+  report: KuberhealthyReport,
 ): Promise<{ readonly status: number; readonly told: string }> {
   const body = JSON.stringify(report);
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 /** Who asks, as a network rather than an address. */
 import { printAddress } from '../../base/ip.ts';
 import { hashSeed, nextHash } from '../../base/hash.ts';
-import { setting, type Property } from '../../corefile/properties.ts';
+import { setting, type PropertySchema } from '../../corefile/properties.ts';
 import { integer } from '../../corefile/values.ts';
 import type { Query } from '../../wire/query.ts';
 
@@ -9,7 +9,7 @@ import type { Query } from '../../wire/query.ts';
 export function clientPrefixSettings(
   words: readonly [ipv4: string, ipv6: string],
   defaults: readonly [bits4: number, bits6: number],
-): { readonly bits4: Property<number>; readonly bits6: Property<number> } {
+): { readonly bits4: PropertySchema<number>; readonly bits6: PropertySchema<number> } {
   return {
     bits4: setting(words[0], integer('LENGTH', { min: 1, max: 32 }), {
       default: defaults[0],

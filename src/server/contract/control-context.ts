@@ -51,12 +51,12 @@ export interface ControlContext extends ControlChannel {
    * A thing that outlives reloads: made by `make` unless the configuration before had one of the same key. It is closed
    * when a configuration no longer asks for it.
    */
-  keep<T extends Kept>(key: string, make: () => T): T;
+  keep<T extends KeptAcrossReloads>(key: string, make: () => T): T;
   /**
    * The same for the owner of a data set that every worker holds a copy of: what workers get from `WorkerContext.replica` under
    * the same key. `make` opens the set, once. The key begins with the plugin's name and a slash.
    */
-  replicated<T extends Kept>(key: string, make: (open: OpenDataSet) => T): T;
+  replicated<T extends KeptAcrossReloads>(key: string, make: (open: OpenDataSet) => T): T;
 
   /**
    * Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it.
@@ -94,7 +94,7 @@ export interface ControlContext extends ControlChannel {
 export type AdminCommand = (words: ReadonlyMap<string, string>) => Promise<object>;
 
 /** A thing that may outlive a configuration. */
-export interface Kept {
+export interface KeptAcrossReloads {
   close(): Maybe<void>;
 }
 

@@ -70,13 +70,13 @@ export function definePlugin<const S extends Syntax>(parts: PluginParts<S>): Plu
 }
 
 /** A meeting point of plugins of one server block, e.g. autopath and kubernetes. */
-export interface Port<T> {
+export interface PluginPort<T> {
   readonly name: string;
   readonly __value?: T;
 }
 
 /** Makes a port. Two ports of one name are two ports. */
-export function definePort<T>(name: string): Port<T> {
+export function definePort<T>(name: string): PluginPort<T> {
   return { name };
 }
 
@@ -108,9 +108,9 @@ export interface WorkerContext extends WorkerChannel {
   /** Asks the whole server again, from the top of the block that fits (CNAME targets and the like). */
   readonly ask: Next;
   /** Makes `value` findable for the other plugins of this block. */
-  offer<T>(port: Port<T>, value: T): void;
+  offer<T>(port: PluginPort<T>, value: T): void;
   /** Everything offered at `port` in this block; call it after setup, when all plugins have had their turn. */
-  find<T>(port: Port<T>): readonly T[];
+  find<T>(port: PluginPort<T>): readonly T[];
   /** Whether a plugin stands in this block. */
   has(plugin: string): boolean;
   /** No plugin stands behind this one: nobody else would answer. */

@@ -2,18 +2,18 @@
 import type { Query } from '../../wire/query.ts';
 import type { Protocol } from '../../wire/transports.ts';
 import type { WireName } from '../../wire/name.ts';
-import { definePort, type Port } from './plugin.ts';
+import { definePort, type PluginPort } from './plugin.ts';
 import type { Dependency } from './reply-cache.ts';
 
 /** Writes what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
 export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
 
 /** Offered by plugins that know something; asked by `metadata`, in the order of the chain backwards. */
-export const metadataProviders: Port<MetadataProvider> =
+export const metadataProviders: PluginPort<MetadataProvider> =
   definePort<MetadataProvider>('metadata providers');
 
 /** Offered by `metadata` to `view`, which needs the notes before the chain begins: collects them into `query.notes`. */
-export const metadataCollector: Port<(query: Query) => void> =
+export const metadataCollector: PluginPort<(query: Query) => void> =
   definePort<(query: Query) => void>('metadata collector');
 
 /**
@@ -21,7 +21,7 @@ export const metadataCollector: Port<(query: Query) => void> =
  * give the offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins, with at least one
  * label before it; -1 if the query is to be answered as it stands.
  */
-export interface SearchDomains {
+export interface ClientSearchPaths {
   readonly plugin: string;
   /** Whether clients are known by their address at all. */
   readonly knowsClients: boolean;
@@ -32,7 +32,8 @@ export interface SearchDomains {
 }
 
 /** Offered by `kubernetes`, asked by `autopath`. */
-export const searchDomains: Port<SearchDomains> = definePort<SearchDomains>('search domains');
+export const searchDomains: PluginPort<ClientSearchPaths> =
+  definePort<ClientSearchPaths>('search domains');
 
 /** Search domains that are the same for every client, the first one first. */
 export interface SearchList {
@@ -41,7 +42,7 @@ export interface SearchList {
 }
 
 /** Offered by `erratic`, asked by `autopath`. */
-export const searchLists: Port<SearchList> = definePort<SearchList>('search lists');
+export const searchLists: PluginPort<SearchList> = definePort<SearchList>('search lists');
 
 /** Whose pods ask: offered by `kubernetes`, asked by plugins that treat clients by their namespace. */
 export interface ClientNamespaces {
@@ -54,14 +55,14 @@ export interface ClientNamespaces {
 }
 
 /** Where namespaces of clients are found. */
-export const clientNamespaces: Port<ClientNamespaces> =
+export const clientNamespaces: PluginPort<ClientNamespaces> =
   definePort<ClientNamespaces>('client namespaces');
 
 /**
  * Which queries are the server's own and look for their way round: such a query must come to every plugin as often as it comes
  * to the server. Offered by `loop`, asked by whoever would have it wait for another one's reply.
  */
-export const roundTrips: Port<(query: Query) => boolean> =
+export const roundTrips: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
 
 /** A query that was sent to an upstream, and what became of it. Valid during the call that tells of it. */
@@ -85,7 +86,7 @@ export interface ExchangeTap {
 }
 
 /** Where taps of exchanges with upstreams are found. */
-export const exchangeTaps: Port<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
+export const exchangeTaps: PluginPort<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
 
 /** One way to reach a service from outside. Names are relative to whatever zone asks: they end in the root. */
 export interface OutsideEntry {
@@ -128,5 +129,5 @@ export interface OutsideServices extends Dependency {
 }
 
 /** Where `k8s_external` finds the services of `kubernetes`. */
-export const outsideServices: Port<OutsideServices> =
+export const outsideServices: PluginPort<OutsideServices> =
   definePort<OutsideServices>('outside services');

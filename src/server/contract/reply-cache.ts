@@ -28,8 +28,8 @@ const SEEN_MAX = 40_000;
  * still asked for moves over.
  */
 export class ReplyCache {
-  #young = new Generation();
-  #old: Generation | null = null;
+  #young = new ReplyTable();
+  #old: ReplyTable | null = null;
   /** One bit per question seen lately (some share one, which only means that they are remembered at first sight). */
   readonly #seen = new Int32Array(SEEN_BITS >> 5);
   #seenCount = 0;
@@ -61,7 +61,7 @@ export class ReplyCache {
   }
 
   clear(): void {
-    this.#young = new Generation();
+    this.#young = new ReplyTable();
     this.#old = null;
   }
 
@@ -80,7 +80,7 @@ export class ReplyCache {
   #store(query: Query, key: number, reply: Reply, dependency: Dependency): Reply {
     if (this.#young.full(reply.size)) {
       this.#old = this.#young;
-      this.#young = new Generation();
+      this.#young = new ReplyTable();
     }
     return this.#young.put(query, key, reply, dependency);
   }
@@ -91,7 +91,7 @@ function keyOf(query: Query): number {
   return (query.hash ^ Math.imul(query.type, 0x9e37)) & 0x3fffffff;
 }
 
-class Generation {
+class ReplyTable {
   #mask = SLOTS_MIN - 1;
   #keys = new Int32Array(SLOTS_MIN);
   #versions = new Int32Array(SLOTS_MIN);

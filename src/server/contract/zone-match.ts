@@ -2,14 +2,14 @@
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 
-interface Zone {
+interface MatchedZone {
   readonly text: string;
   readonly wire: WireName;
 }
 
 /** A few zones, and which of them a query's name lies in. Looking allocates nothing. */
 export class ZoneMatch {
-  readonly #zones: readonly Zone[];
+  readonly #zones: readonly MatchedZone[];
 
   /** @param zones absolute names, e.g. `cluster.local.` */
   constructor(zones: readonly string[]) {

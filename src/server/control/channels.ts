@@ -4,7 +4,7 @@ import { carriesDataSet, type ReplicaAck, type ReplicaBatch } from '../contract/
 import type { ReplicaLinks } from './replicated-set.ts';
 import type { WorkerLink } from './worker-link.ts';
 
-interface Channel {
+interface PluginChannel {
   readonly members: Map<number, WorkerLink>;
   state: (() => Iterable<unknown>) | null;
   handler: ((message: unknown, worker: number) => void) | null;
@@ -14,9 +14,9 @@ interface Channel {
 
 /** The main thread's ends of all channels: who listens, what a newcomer is told first. */
 export class Channels {
-  readonly #channels = new Map<string, Channel>();
+  readonly #channels = new Map<string, PluginChannel>();
 
-  #get(id: string): Channel {
+  #get(id: string): PluginChannel {
     let channel = this.#channels.get(id);
     if (channel === undefined) {
       channel = { members: new Map(), state: null, handler: null, joined: null, left: null };
@@ -95,7 +95,7 @@ export class Channels {
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
 /** Takes the worker out of the channel, unless another worker of the same id has taken its place there. */
-function remove({ members, left }: Channel, worker: WorkerLink): void {
+function remove({ members, left }: PluginChannel, worker: WorkerLink): void {
   if (members.get(worker.id) !== worker) return;
   members.delete(worker.id);
   left?.(worker.id);

@@ -20,7 +20,7 @@ import type {
   ControlContext,
   HttpHandler,
   HttpTls,
-  Kept,
+  KeptAcrossReloads,
   RunningConfiguration,
 } from '../contract/control-context.ts';
 import { dataSetChannel, type DataSet, type DataSetParts } from '../contract/data-set.ts';
@@ -37,7 +37,7 @@ export interface ControlParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly channels: Channels;
   /** Things that outlive reloads, by key. */
-  readonly kept: Map<string, Kept>;
+  readonly kept: Map<string, KeptAcrossReloads>;
   readonly scrape: ControlContext['scrape'];
   readonly reread: RunningConfiguration['reread'];
   readonly reload: () => Promise<boolean>;
@@ -219,7 +219,7 @@ class Building {
     };
   }
 
-  #keep<T extends Kept>(key: string, make: () => T): T {
+  #keep<T extends KeptAcrossReloads>(key: string, make: () => T): T {
     const { kept } = this.#control;
     this.#keys.add(key);
     const known = kept.get(key);

@@ -11,7 +11,7 @@ import { bugText, type Log } from '../../base/log.ts';
 import { splitHostPort } from '../../base/ip.ts';
 import { clamp, limit, type Limit } from '../../base/limits.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
-import { ConnectionTable, type Connection } from '../../net/connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
 import { answerText } from '../../base/http-answer.ts';
 import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
@@ -197,7 +197,7 @@ export class HttpListeners {
  * A connection as its table sees it. Its requests are answered one after the other, each when the client has taken the answer
  * before: a kilobyte of requests that are sent at once asks for megabytes.
  */
-class HttpConnection implements Connection {
+class HttpConnection implements EvictableConnection {
   readonly #socket: Socket;
   /** Requests that are not answered yet, the present one included. */
   #requests = 0;

@@ -12,7 +12,7 @@ import {
 import { Collection } from '../../metrics/collection.ts';
 import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
-import type { Endpoint } from '../../net/listener.ts';
+import type { ListenAddress } from '../../net/listener.ts';
 import { Channels } from './channels.ts';
 import {
   buildControl,
@@ -20,7 +20,7 @@ import {
   type ControlGeneration,
   type ControlParts,
 } from './control-generation.ts';
-import type { Kept } from '../contract/control-context.ts';
+import type { KeptAcrossReloads } from '../contract/control-context.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { httpShare } from './descriptor-shares.ts';
 import { httpConnectionLimit, HttpListeners } from './http-listeners.ts';
@@ -40,7 +40,7 @@ export interface ServerParts extends CorefileParts {
    * Finds out whether somebody else holds an address, which opening it would not show (SO_REUSEPORT).
    * @throws Problem
    */
-  readonly probe?: (endpoint: Endpoint) => Promise<void>;
+  readonly probe?: (endpoint: ListenAddress) => Promise<void>;
   readonly spawn: (id: number, workers: number) => WorkerPort;
   /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
   readonly hangMs?: number;
@@ -66,7 +66,7 @@ const GRACE_MS = 3500;
 /** The part of `END_MS` that a start or a reload under way is given. */
 const TAKING_MS = 500;
 
-interface Serving {
+interface ServingGeneration {
   readonly program: Program;
   readonly control: ControlGeneration;
 }
@@ -79,12 +79,12 @@ export class Server {
   readonly #parts: ServerParts;
   readonly #channels = new Channels();
   readonly #http: HttpListeners;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, KeptAcrossReloads>();
   readonly #collection: Collection;
   readonly #registry: SharedRegistry;
   readonly #control: ControlParts;
   readonly #workers: Workers;
-  #serving: Serving | null = null;
+  #serving: ServingGeneration | null = null;
   #generation = 0;
   #ending = false;
   #debugging = false;

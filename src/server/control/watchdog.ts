@@ -4,13 +4,13 @@ import { threadState, type ThreadState } from '../../linux/thread-state.ts';
 import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
 
 /** A worker as the watchdog sees it. */
-export interface Watched {
+export interface WatchedWorker {
   /** null: it runs on this thread, and turns whenever the watchdog does. */
   readonly pulse: Pulse | null;
 }
 
 /** How long a worker may stand still, and who is told of one that does. */
-export interface WatchdogParts<T extends Watched> {
+export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
   /** A worker whose event loop does not turn for so long hangs, milliseconds; 0: nobody is watched. */
   readonly hangMs: number;
@@ -26,7 +26,7 @@ const BUILDING = 10;
 /** The part of the time for which a worker that hangs must have had the processor, unless it waits in the kernel. */
 const BUSY = 0.4;
 
-interface Found {
+interface WorkerObservation {
   beats: number;
   /** For how long the beats have not changed, counting only time in which this thread looked; -1: they have changed. */
   stillMs: number;
@@ -44,9 +44,9 @@ interface Found {
  * (a suspended machine, a stopped process, a processor limit) does not count, and a worker that could not use the processor is
  * given the time it was not given: only one that ran all the while, or that is in one and the same wait in the kernel, hangs.
  */
-export class Watchdog<T extends Watched> {
+export class Watchdog<T extends WatchedWorker> {
   readonly #parts: WatchdogParts<T>;
-  readonly #found = new Map<T, Found>();
+  readonly #found = new Map<T, WorkerObservation>();
   #timer: Timer | null = null;
   #checkedAt = 0;
 
@@ -80,7 +80,7 @@ export class Watchdog<T extends Watched> {
     }
   }
 
-  #hangs(worker: T, found: Found, passedMs: number): boolean {
+  #hangs(worker: T, found: WorkerObservation, passedMs: number): boolean {
     const beats = beatsOf(worker.pulse!);
     if (beats !== found.beats) {
       found.beats = beats;

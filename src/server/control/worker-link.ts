@@ -39,7 +39,7 @@ export type Order =
   | { readonly kind: 'open' | 'commit' | 'discard'; readonly generation: number }
   | { readonly kind: 'close'; readonly graceMs: number };
 
-interface Pending {
+interface PendingOrder {
   readonly kind: Order['kind'];
   resolve(): void;
   reject(error: Error): void;
@@ -51,7 +51,7 @@ export class WorkerLink {
   /** Ports in use by listen address, as last heard. */
   ports: Readonly<Record<string, number>> = {};
   readonly #port: WorkerPort;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new Map<number, PendingOrder>();
   #seq = 0;
   #gone: Error | null = null;
   #serving = false;

@@ -42,7 +42,7 @@ export interface DataPlaneParts {
   readonly onServing?: () => void;
 }
 
-interface Open {
+interface OpenListener {
   readonly listener: Listener;
   endpoint: ServedEndpoint | null;
   /** Queries that came before there was an endpoint; see `#whenServing`. */
@@ -50,7 +50,7 @@ interface Open {
 }
 
 /** A configuration that serves or is about to. */
-interface Prepared {
+interface PreparedConfiguration {
   readonly program: Program;
   readonly built: Generation;
   /** Channels in use. */
@@ -66,8 +66,8 @@ interface Prepared {
 export class DataPlane {
   readonly #parts: DataPlaneParts;
   readonly #writer = new MessageWriter();
-  readonly #open = new Map<string, Open>();
-  readonly #prepared = new Map<number, Prepared>();
+  readonly #open = new Map<string, OpenListener>();
+  readonly #prepared = new Map<number, PreparedConfiguration>();
   #serving: number | null = null;
   /** Channels that the control thread knows to be listened to here. */
   readonly #joined = new Set<string>();
@@ -213,7 +213,7 @@ export class DataPlane {
           if (terms !== undefined) adoptions.push(() => kept.listener.adopt(terms));
           continue;
         }
-        const open: Open = {
+        const open: OpenListener = {
           endpoint: null,
           early: [],
           listener: this.#parts.listen(
@@ -236,7 +236,7 @@ export class DataPlane {
   }
 
   /** A query that came between opening a socket and serving at it: a moment, while the other sockets are opened. */
-  async #whenServing(open: Open, query: Query): Promise<Reply> {
+  async #whenServing(open: OpenListener, query: Query): Promise<Reply> {
     const kept = query.keep();
     await new Promise<void>((resolve) => open.early.push(resolve));
     return open.endpoint === null ? silence : answer(open.endpoint, kept);

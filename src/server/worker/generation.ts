@@ -17,7 +17,7 @@ import {
   isLink,
   NoNextPlugin,
   type Next,
-  type Port,
+  type PluginPort,
   type WorkerContext,
   type WorkerChannel,
 } from '../contract/plugin.ts';
@@ -115,7 +115,7 @@ function buildBlock(
   stops: (() => void)[],
   ask: Next,
 ): BuiltBlock {
-  const offers = new Map<Port<unknown>, unknown[]>();
+  const offers = new Map<PluginPort<unknown>, unknown[]>();
   const filters: ((query: Query) => boolean)[] = [];
   const dropped: ((query: Query, reply: Reply) => void)[] = [];
   const judges: ((query: Query, reply: Reply) => Reply)[] = [];
@@ -149,7 +149,7 @@ function buildBlock(
         offered.push(value);
         offers.set(port, offered);
       },
-      find: <T>(port: Port<T>) => (offers.get(port) ?? []) as readonly T[],
+      find: <T>(port: PluginPort<T>) => (offers.get(port) ?? []) as readonly T[],
       has: (name) => names.has(name),
       last: plugin === last?.plugin,
       path: (file) => resolve(worker.folder, plan.root, file),

@@ -5,7 +5,7 @@ import type { Query, Route } from '../../wire/query.ts';
 import type { Next } from '../contract/plugin.ts';
 
 /** One server block as it answers for one of its zones on one listen address. */
-export interface Served {
+export interface RoutedBlock {
   readonly zone: WireName;
   readonly route: Route;
   /** null: a block without plugins. */
@@ -14,25 +14,25 @@ export interface Served {
   readonly filters: readonly ((query: Query) => boolean)[];
 }
 
-interface Bucket {
+interface ZoneBucket {
   readonly zone: WireName;
   /** Top to bottom as in the Corefile; more than one only with views. */
-  readonly served: Served[];
+  readonly served: RoutedBlock[];
 }
 
 /** Finds the server block with the longest zone that a name lies in; blocks with views are tried top to bottom. */
 export class ZoneTable {
-  readonly #buckets = new Map<number, Bucket[]>();
-  readonly #root: Served[] = [];
+  readonly #buckets = new Map<number, ZoneBucket[]>();
+  readonly #root: RoutedBlock[] = [];
   #onlyRoot = true;
   readonly #starts = new Uint8Array(128);
   readonly #hashes = new Int32Array(128);
 
-  constructor(all: readonly Served[]) {
+  constructor(all: readonly RoutedBlock[]) {
     for (const served of all) this.#insert({ ...served, zone: foldName(served.zone) });
   }
 
-  #insert(served: Served): void {
+  #insert(served: RoutedBlock): void {
     if (served.zone.length === 1) {
       this.#root.push(served);
       return;
@@ -47,13 +47,13 @@ export class ZoneTable {
   }
 
   /** The block for this query, or null: REFUSED. */
-  match(query: Query): Served | null {
+  match(query: Query): RoutedBlock | null {
     if (this.#onlyRoot) return pick(this.#root, query);
     const { folded, nameLength } = query;
     this.#hash(folded, nameLength);
     const { length } = this;
     // A DS question is the parent's to answer, if the parent is served too.
-    let found: Served | null = null;
+    let found: RoutedBlock | null = null;
     for (let label = 0; label < length; label++) {
       const bucket = this.#buckets.get(this.#hashes[label]!);
       if (bucket === undefined) continue;
@@ -91,13 +91,13 @@ export class ZoneTable {
   }
 }
 
-function pick(served: readonly Served[], query: Query): Served | null {
+function pick(served: readonly RoutedBlock[], query: Query): RoutedBlock | null {
   for (const one of served) if (passes(one.filters, query)) return one;
   return null;
 }
 
 /** Without a closure, since every query comes by here. */
-function passes(filters: Served['filters'], query: Query): boolean {
+function passes(filters: RoutedBlock['filters'], query: Query): boolean {
   for (const accepts of filters) if (!accepts(query)) return false;
   return true;
 }
