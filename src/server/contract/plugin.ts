@@ -13,6 +13,7 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import type { BlockPlan } from './plan.ts';
 import type { Replica } from './data-set.ts';
 import type { ControlContext } from './control-context.ts';
+import type { NamedFiles } from './named-files.ts';
 
 /**
  * A link of the chain: answers a query, or asks the next link and perhaps changes its reply. It returns the reply itself
@@ -89,7 +90,7 @@ export interface WorkerChannel {
 }
 
 /** What a plugin's data plane part gets: its place in one worker, and the channel of its instance. */
-export interface WorkerContext extends WorkerChannel {
+export interface WorkerContext extends WorkerChannel, NamedFiles {
   /** The server block's zones: absolute, lower case. */
   readonly zones: readonly string[];
   /** Listen addresses with scheme that the block answers on, e.g. `dns://:53`. */
@@ -115,8 +116,6 @@ export interface WorkerContext extends WorkerChannel {
   has(plugin: string): boolean;
   /** No plugin stands behind this one: nobody else would answer. */
   readonly last: boolean;
-  /** An absolute path for a file named in the Corefile (`root` applies). */
-  path(file: string): string;
   /** Tells of queries that no server block took (`zone` label `dropped`), whichever listener they came to. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
   /**
