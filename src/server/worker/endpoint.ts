@@ -3,6 +3,7 @@ import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
+import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
 /** One listen address as queries see it: what is served there, and what is let in. */
@@ -23,32 +24,18 @@ export interface ServedEndpoint {
   readonly debug: boolean;
 }
 
-/** Internal look-ups (CNAME targets) may lead to each other only so often. */
-const DEPTH_MAX = 20;
-
-/** Internal look-ups on behalf of one query: aliases may lead to several others each, and those on and on. */
-const LOOKUPS_MAX = 200;
-
 /** So many records in the reply to a look-up are as much work as another look-up. */
 const RECORDS_PER_LOOKUP = 64;
-
-const tooMuch = failure(
-  RCODE.SERVFAIL,
-  '',
-  new Error(
-    `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`,
-  ),
-);
 
 /** Answers an internal look-up: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
   query.depth++;
   lookups.count++;
-  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return tooMuch;
+  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return endlessAliases;
   const bounded = (reply: Reply): Reply => {
     lookups.count += reply.answers / RECORDS_PER_LOOKUP;
-    return lookups.count > LOOKUPS_MAX ? tooMuch : reply;
+    return lookups.count > LOOKUPS_MAX && !isEndless(reply) ? endlessAliases : reply;
   };
   const reply = answer(endpoint, query);
   return isLater(reply) ? andThen(reply, bounded) : bounded(reply);
