@@ -133,6 +133,18 @@ describe('geoip', () => {
     assert.equal(await noted('city.mmdb', labels, '203.0.113.1'), '|||false|||||||');
   });
 
+  test('look-ups that the database cannot answer, because it is broken there, are counted', async () => {
+    const broken = makeMmdb('GeoLite2-City', { '81.2.69.0/24': cambridge });
+    broken[broken.indexOf(Buffer.from([2, 4]))] = 0x1f;
+    writeFileSync(join(folder, 'broken.mmdb'), broken);
+    const world = await makeWorld('.:53 {\n metadata\n geoip broken.mmdb\n whoami\n}', { folder });
+    assert.match(world.metrics(), /ndots_geoip_lookup_failures_total 0\n/);
+    for (const client of ['81.2.69.142', '81.2.69.143', '203.0.113.1'])
+      await world.ask('example.org. A', { client });
+    assert.match(world.metrics(), /ndots_geoip_lookup_failures_total 2\n/);
+    await world.close();
+  });
+
   test('edns-subnet: the address that the query carries counts', async () => {
     const v4 = [0, 1, 24, 0, 81, 2, 69];
     const v6 = [0, 2, 48, 0, 0x20, 0x01, 0x0d, 0xb8, 0, 1];

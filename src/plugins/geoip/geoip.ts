@@ -42,6 +42,13 @@ export const geoip: Plugin = definePlugin({
   },
   setup(options, context, next) {
     let database: Database | null = null;
+    const failures = context.metrics
+      .counter(
+        'ndots_geoip_lookup_failures_total',
+        'Addresses that could not be looked up, because the database is broken there.',
+        [],
+      )
+      .with();
     context.onMessage((message) => {
       database = new Database(message as Uint8Array<SharedArrayBuffer>);
     });
@@ -54,6 +61,7 @@ export const geoip: Plugin = definePlugin({
         if (database.provides.asn) noteNetwork(found, notes);
       } catch (error) {
         if (!(error instanceof DatabaseError)) throw error;
+        failures.add(1);
         context.log.debug(`Looking up ${address} failed: ${error.message}`);
       }
     });
