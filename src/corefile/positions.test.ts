@@ -77,6 +77,30 @@ describe('arguments', () => {
     );
   });
 
+  test('a zone that begins with a digit and has no dot is most likely a number or a time: it is one, with a warning', () => {
+    for (const [line, word] of [
+      ['cache 1hour', '1hour'],
+      ['cache 1h', '1h'],
+      ['cache 30 60 c.org', '60'],
+    ] as const) {
+      const { options, warnings } = bind(cache, line);
+      assert.equal(options[0]!.zones[0], `${word}.`);
+      assert.deepEqual(
+        warnings.map(({ message }) => message),
+        [`plugin/cache: '${word}' is taken for the zone ${word}., not for a number or a time`],
+      );
+    }
+    for (const line of [
+      'cache 30',
+      'cache 10.in-addr.arpa',
+      'cache 10/8',
+      'cache 2001:db8::/32',
+      'cache 1.',
+      'cache a1',
+    ])
+      assert.deepEqual(bind(cache, line).warnings, [], line);
+  });
+
   test('keywords come next or anywhere', () => {
     const dnstap = directive({
       name: 'dnstap',

@@ -234,8 +234,18 @@ export function takeZones(line: DirectiveLine, noNumbers?: string): readonly str
         hint: noNumbers,
       });
     const zones = expandZone(word.text);
-    if (zones !== null) found.push(...zones);
-    else {
+    if (zones !== null) {
+      found.push(...zones);
+      if (/^\d[^./:]*$/.test(word.text))
+        line.binding.warning(
+          word.place,
+          `'${word.text}' is taken for the zone ${zones[0]}, not for a number or a time`,
+          {
+            hint: 'CoreDNS takes it so, too: names outside of that zone are left out.',
+            remedy: `See the page of ${line.name.text} for where numbers stand; if the zone is meant, write it with its dot: ${zones[0]}`,
+          },
+        );
+    } else {
       line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, {
         hint: 'A zone is a domain name or a CIDR, such as example.org or 10.0.0.0/8.',
       });
