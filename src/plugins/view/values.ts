@@ -79,8 +79,9 @@ export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionVal
   return value;
 }
 
-/** More items an array that is made may not have, and a text no more characters: an expression runs for every query. */
+/** More items an array that is made may not have: an expression runs for every query. */
 export const ITEMS_MAX = 10_000;
+/** The same of characters of a text. */
 export const TEXT_MAX = 65_536;
 
 /** @throws ExpressionValueError if there are too many */
