@@ -1,4 +1,4 @@
-/** Certificates of what this server listens with, looked at before a configuration is taken. */
+/** Checks the certificates of our own servers before a configuration is accepted. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import { Problem } from '../../base/problem.ts';
@@ -20,9 +20,8 @@ export function readCertificateFile(file: string, context: ControlContext): Buff
 }
 
 /**
- * Tells whether a server can be made with these.
- * @param files what they are called in the Corefile, for the message
- * @throws Problem `tls-unusable`
+ * Checks that a TLS server can be made of these. @param files their names in the Corefile, for the message @throws
+ * Problem `tls-unusable`
  */
 export function checkCertificate(
   parts: { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buffer },
@@ -44,7 +43,7 @@ export function checkCertificate(
 }
 
 /**
- * Tells whether there is a certificate in what is to be the authorities' file: without one nobody would be believed, or everybody.
+ * Checks that the file of authorities contains a certificate: an empty one would mean trusting nobody, or everybody.
  * @throws Problem `tls-unusable`
  */
 export function checkAuthority(pem: Buffer, file: string): void {
@@ -65,7 +64,7 @@ export function checkAuthority(pem: Buffer, file: string): void {
   });
 }
 
-/** When a certificate's time was over, as text; null: it is not, or nobody can read it. */
+/** When a certificate expired, as text; null if it is still valid or cannot be read. */
 export function expiredOn(pem: Buffer, wallMs: number): string | null {
   try {
     const { validTo, validToDate } = new (builtins.crypto().X509Certificate)(pem);

@@ -6,9 +6,8 @@ import type { UpstreamTls } from '../../net/network.ts';
 import { checkAuthority, checkCertificate } from './server-certificate.ts';
 
 /**
- * Reads the files that a line's `tls` names; null: it says nothing of TLS.
- * @param path makes a path of the Corefile absolute
- * @throws Problems (`file-unreadable`, `tls-unusable`) of all that is wrong
+ * Reads the files that a directive's `tls` names; null if it has none. @param path makes a path of the Corefile
+ * absolute @throws Problems (`file-unreadable`, `tls-unusable`) with everything that is wrong
  */
 export function readUpstreamTls(
   plugin: string,

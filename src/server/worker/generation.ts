@@ -24,7 +24,7 @@ import {
 import { recorded } from './recorded-link.ts';
 import { ZoneTable } from './router.ts';
 
-/** What a worker brings to every configuration it serves. */
+/** What a worker provides to every configuration. */
 export interface WorkerParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -34,13 +34,13 @@ export interface WorkerParts {
   readonly writer: MessageWriter;
   /** The folder of the Corefile: base of relative paths. */
   readonly folder: string;
-  /** The end of a channel in this worker, joined once the configuration has been built. */
+  /** The worker's end of a channel, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
   counters: WorkerContext['counters'];
-  /** A plugin threw, and nobody is to catch it (`debug`). */
+  /** Called when a plugin threw and `debug` says not to catch it. */
   crash(error: unknown): void;
-  /** Small dense numbers for routes, the same for the same labels over the life of the worker. */
+  /** The route with these labels; equal labels give the same route throughout the worker's life. */
   route(server: string, zone: string, view: string): Route;
 }
 
@@ -88,7 +88,7 @@ export function buildGeneration(
   };
 }
 
-/** A hook that throws keeps none of the others from running: it is logged. */
+/** Runs hooks. One that throws is logged and does not keep the others from running. */
 function runAll(hooks: readonly (() => void)[], log: Log): void {
   for (const run of hooks) {
     try {
@@ -184,7 +184,7 @@ function serveEndpoint(
     server,
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug,
-    // Several blocks may count; a query that none of them took is counted once.
+    // Several blocks may count metrics; a query that none of them matched is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     judge: here.flatMap((block) => built[block]!.judges)[0] ?? null,

@@ -1,4 +1,4 @@
-/** From planned endpoints to listeners. */
+/** Makes listeners of planned listen addresses. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
@@ -8,7 +8,7 @@ import { openListeners } from '../../net/open.ts';
 import type { UdpMode } from '../../net/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
-/** What opening a listener takes. */
+/** What opening a listener needs. */
 export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;
@@ -18,7 +18,7 @@ export interface ListenParts {
   readonly ticketSecret: Uint8Array;
 }
 
-/** The listener of one planned endpoint. */
+/** The listener of one planned listen address. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
@@ -38,7 +38,7 @@ export function listenAt(
   );
 }
 
-/** The limits, the proxies and the certificate, read from its files, that a plan means. */
+/** The limits, the proxy policy and the certificate (read from its files) of a plan. */
 export function termsOf(
   { limits, tls, proxy }: EndpointPlan,
   ticketSecret: Uint8Array,
