@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
-import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { algorithmNamed } from '../net/tsig.ts';
+import type { NamedFiles } from '../server/contract/named-files.ts';
 import { parseBase64 } from '../wire/encoding.ts';
 import { foldName, NameError, parseName, type WireName } from '../wire/name.ts';
 import type { TsigAlgorithm, TsigKey } from '../wire/tsig.ts';
@@ -55,18 +55,21 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 
 /**
  * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
+ * @param file as the Corefile has it
  * @param plugin who reads it, for messages
  * @param broken as of `makeKey`; it is told of algorithms that are not known, too
  * @throws Problem with the line
  */
 export function readKeyFile(
-  path: string,
+  file: string,
   plugin: string,
+  files: NamedFiles,
   broken: ((why: string) => void) | null = null,
 ): readonly FileKey[] {
+  const path = files.path(file);
   let text: string;
   try {
-    text = readFileText(path, FILE_MAX.small);
+    text = files.file(file).toString('utf8');
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',

@@ -1,6 +1,8 @@
 /** `autopath`: the directive, and how it is put together in both planes. */
 import { whyFailed } from '../../base/why-failed.ts';
+import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem } from '../../base/problem.ts';
+import type { NamedFiles } from '../../server/contract/named-files.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
 import { searchDomains, searchLists, type ClientSearchPaths } from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -9,7 +11,7 @@ import type { Query } from '../../wire/query.ts';
 import { Completion } from './completion.ts';
 import { BY_NAME, syntax, type AutopathOptions } from './options.ts';
 import { PairMemory } from './pair-memory.ts';
-import { ownResolvConf, readSearchList, wireNames } from './resolv-conf.ts';
+import { ownResolvConf, searchListOf, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
@@ -37,7 +39,7 @@ export const autopath: Plugin = definePlugin({
     });
     const place = { place: at };
     if (!from.startsWith('@')) {
-      readable(context.path(from), from, place);
+      readable(context, from, place);
       return;
     }
     const plugin = pluginOf(from);
@@ -74,7 +76,7 @@ export const autopath: Plugin = definePlugin({
 
 function pathOf(options: AutopathOptions, context: WorkerContext): SearchPath {
   const { from } = options;
-  if (!from.startsWith('@')) return fixedPath(readSearchList(context.path(from)));
+  if (!from.startsWith('@')) return fixedPath(searchListOf(context.file(from).toString('utf8')));
   const by = from === BY_NAME ? 'byName' : 'byClient';
   const plugin = pluginOf(from);
   if (plugin === LISTED) return listedPath(context);
@@ -111,7 +113,7 @@ function pluginOf(from: string): string {
 function moreDomains({ search }: AutopathOptions): readonly WireName[] {
   if (search.length > 0) return wireNames(search);
   try {
-    return readSearchList(ownResolvConf);
+    return searchListOf(readFileText(ownResolvConf, FILE_MAX.small));
   } catch {
     // A container without the file has no further search domains either.
     return [];
@@ -119,12 +121,12 @@ function moreDomains({ search }: AutopathOptions): readonly WireName[] {
 }
 
 function readable(
-  file: string,
+  files: NamedFiles,
   written: string,
   place: { readonly place: Problem['place'] & object },
 ): void {
   try {
-    readSearchList(file);
+    files.file(written);
   } catch (error) {
     throw new Problem({
       code: 'autopath-resolv-conf',

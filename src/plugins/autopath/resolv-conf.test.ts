@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { printName } from '../../wire/name.ts';
-import { readSearchList } from './resolv-conf.ts';
+import { searchListOf } from './resolv-conf.ts';
 
 const cases: readonly (readonly [string, readonly string[]])[] = [
   ['nameserver 10.0.0.10\n', []],
@@ -17,18 +14,10 @@ const cases: readonly (readonly [string, readonly string[]])[] = [
 ];
 
 test('the search list is that of the last search or domain line', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ndots-resolv-'));
-  try {
-    for (const [text, wanted] of cases) {
-      const file = join(folder, 'resolv.conf');
-      writeFileSync(file, text);
-      assert.deepEqual(
-        readSearchList(file).map((name) => printName(name)),
-        wanted,
-        text,
-      );
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  for (const [text, wanted] of cases)
+    assert.deepEqual(
+      searchListOf(text).map((name) => printName(name)),
+      wanted,
+      text,
+    );
 });

@@ -1,18 +1,13 @@
 /** Search domains: those of a file like resolv.conf, and those of the Corefile. */
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 
 /** The resolver configuration of the machine or pod that this server runs in. */
 export const ownResolvConf = '/etc/resolv.conf';
 
-/**
- * The search domains of a file in the form of resolv.conf: those of the last `search` or `domain` line. What is no domain
- * name is left out.
- * @throws the system's error if the file cannot be read
- */
-export function readSearchList(file: string): WireName[] {
+/** The search domains in a text in the form of resolv.conf: those of the last `search` or `domain` line. What is no domain name is left out. */
+export function searchListOf(text: string): WireName[] {
   let domains: readonly string[] = [];
-  for (const line of readFileText(file, FILE_MAX.small).split('\n')) {
+  for (const line of text.split('\n')) {
     const [keyword, ...words] = line.trim().split(/\s+/);
     if (keyword === 'search') domains = words;
     if (keyword === 'domain') domains = words.slice(0, 1);

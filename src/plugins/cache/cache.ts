@@ -6,7 +6,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
-import { EDE, FLAG, OPCODE, RCODE } from '../../wire/iana.ts';
+import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { exchangeTaps, roundTrips } from '../../server/contract/ports.ts';
@@ -122,6 +122,11 @@ class Cache {
       if (!all && !covered.holds(query)) return this.#next(query);
       const counters = metrics.of(query.route);
       counters.requests.add(1);
+      if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
+        // Who asks for a zone is told by whoever has it, whether or not a name is known not to exist.
+        counters.misses.add(1);
+        return this.#next(query);
+      }
       const slot = store.pick(query);
       if (slot < 0) {
         counters.misses.add(1);

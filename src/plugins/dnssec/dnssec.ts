@@ -35,15 +35,15 @@ const syntax = directive({
             remedy:
               'Mount the secret as files (a Secret, the Secrets Store CSI driver) and write: key file KEY',
           });
-        if (source === undefined || files.length === 0)
+        if (source !== undefined && source.text !== 'file')
+          refuse(`unknown source of keys '${source.text}'`, source.place, {
+            hint: 'Keys are read from files: key file KEY',
+          });
+        if (files.length === 0)
           return refuse(
             'Wrong argument count or unexpected line ending',
             source?.place ?? name.place,
           );
-        if (source.text !== 'file')
-          refuse(`unknown source of keys '${source.text}'`, source.place, {
-            hint: 'Keys are read from files: key file KEY',
-          });
         return files;
       },
       {

@@ -25,7 +25,7 @@ export const etcd: Plugin = definePlugin({
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
     // Read anew for every connection; but what is not there now is a mistake, not an etcd that is away.
-    readUpstreamTls('etcd', options, (file) => context.path(file));
+    readUpstreamTls('etcd', options, context);
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {
       const { maxSearch } = options;

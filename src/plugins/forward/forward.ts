@@ -46,7 +46,7 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
   const found: FoundUpstreams[] = [];
   const mistakes = new Mistakes();
   for (const line of lines) {
-    await mistakes.of(() => readUpstreamTls('forward', line, (file) => context.path(file)));
+    await mistakes.of(() => readUpstreamTls('forward', line, context));
     const upstreams = await mistakes.of(() => find(line));
     if (upstreams !== null) found.push(upstreams);
   }
@@ -201,7 +201,7 @@ function targetMaker(
   context: WorkerContext,
   metrics: ForwardMetrics,
 ): (upstream: ForwardUpstreamSpec) => ForwardTarget {
-  const tls = readUpstreamTls('forward', line, (file) => context.path(file));
+  const tls = readUpstreamTls('forward', line, context);
   const { network, clock } = context;
   const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
   const { dohMethod, health, maxPps } = line;

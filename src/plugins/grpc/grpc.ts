@@ -7,6 +7,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
+import type { NamedFiles } from '../../server/contract/named-files.ts';
 import { upstreamOrder } from '../../server/contract/upstream-order.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import { isInZone, ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -28,9 +29,9 @@ export const grpc: Plugin = definePlugin({
     plan.anyClass = true;
   },
   control(options, context) {
-    // Mistakes are told before anything is opened; the workers read for themselves.
-    upstreamsOf(options, (file) => context.path(file));
-    tlsOf(options, (file) => context.path(file));
+    // Mistakes are told before anything is opened.
+    upstreamsOf(options, context);
+    tlsOf(options, context);
   },
   setup,
 });
@@ -38,8 +39,8 @@ export const grpc: Plugin = definePlugin({
 function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   const { clock, random, writer } = context;
   const metrics = new GrpcMetrics(context.metrics);
-  const tls = tlsOf(options, (file) => context.path(file));
-  const targets = upstreamsOf(options, (file) => context.path(file)).map((spec): GrpcTarget => ({
+  const tls = tlsOf(options, context);
+  const targets = upstreamsOf(options, context).map((spec): GrpcTarget => ({
     to: spec.to,
     upstream: context.network.upstream({
       address: { host: spec.host, port: spec.port, serverName: options.tlsServerName ?? '' },
@@ -82,16 +83,13 @@ const unused = {
   httpMethod: 'POST',
 } as const;
 
-function upstreamsOf(
-  { to, at }: GrpcOptions,
-  path: (file: string) => string,
-): readonly GrpcUpstreamSpec[] {
-  return findUpstreams(to, at, path);
+function upstreamsOf({ to, at }: GrpcOptions, files: NamedFiles): readonly GrpcUpstreamSpec[] {
+  return findUpstreams(to, at, (file) => files.file(file).toString('utf8'));
 }
 
 /** `tls_servername` alone means TLS, too. @throws Problem */
-function tlsOf(options: GrpcOptions, path: (file: string) => string): UpstreamTls | null {
-  const tls = readUpstreamTls('grpc', options, path);
+function tlsOf(options: GrpcOptions, files: NamedFiles): UpstreamTls | null {
+  const tls = readUpstreamTls('grpc', options, files);
   if (tls !== null || options.tlsServerName === null) return tls;
   return { certificate: null, key: null, authority: null };
 }

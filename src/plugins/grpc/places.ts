@@ -2,7 +2,6 @@
 import { whyFailed } from '../../base/why-failed.ts';
 import { isIP, printHostPort, splitHostPort } from '../../base/ip.ts';
 import { Problem, type Place } from '../../base/problem.ts';
-import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { transports } from '../../wire/transports.ts';
 
@@ -38,15 +37,15 @@ function upstream(host: string, port: number): GrpcUpstreamSpec {
   return { to: printHostPort(host, port), host, port };
 }
 
-/** The upstreams of a line; files are read. @throws Problem (`upstream-unresolved`, `upstreams-empty`) */
+/** The upstreams of a line. @param read the text of a file @throws Problem (`upstream-unresolved`, `upstreams-empty`) */
 export function findUpstreams(
   places: readonly GrpcDestination[],
   at: Place,
-  path: (file: string) => string,
+  read: (file: string) => string,
 ): readonly GrpcUpstreamSpec[] {
   const found = places.flatMap((place) => {
     if (!('file' in place)) return [place];
-    return readNameservers(textOf(path(place.file), place.file, at)).map((host) =>
+    return readNameservers(textOf(read, place.file, at)).map((host) =>
       upstream(host, transports.dns.port),
     );
   });
@@ -59,9 +58,9 @@ export function findUpstreams(
   });
 }
 
-function textOf(path: string, file: string, at: Place): string {
+function textOf(read: (file: string) => string, file: string, at: Place): string {
   try {
-    return readFileText(path, FILE_MAX.small);
+    return read(file);
   } catch (error) {
     throw new Problem({
       code: 'upstream-unresolved',

@@ -14,6 +14,7 @@ import { byteSize, integer } from '../../corefile/values.ts';
 import { expandZone } from '../../corefile/zones.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import type { TsigSigningKey } from '../../net/tsig.ts';
+import type { NamedFiles } from '../../server/contract/named-files.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
@@ -141,7 +142,7 @@ export const secondary: Plugin = definePlugin({
     const followed = new Map<string, FollowedZone>();
     const terms = new Map<string, Terms>();
     for (const { zones: names, key, maxSize } of options) {
-      const found = signingKey(key, (file) => context.path(file));
+      const found = signingKey(key, context);
       for (const zone of names) terms.set(zone, { key: found, maxBytes: maxSize ?? usual });
     }
     const follow = (zone: string, like: string): FollowedZone => {
@@ -301,17 +302,13 @@ function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
 const DEFAULT_ALGORITHM = 'hmac-sha256';
 
 /** @throws Problem */
-function signingKey(
-  option: KeyOption | null,
-  path: (file: string) => string,
-): TsigSigningKey | null {
+function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey | null {
   if (option === null || !('file' in option)) return option;
-  const file = path(option.file);
-  const [key, ...more] = readKeyFile(file, 'secondary');
+  const [key, ...more] = readKeyFile(option.file, 'secondary', files);
   if (key === undefined || more.length > 0)
     throw new Problem({
       code: 'tsig-key',
-      text: `plugin/secondary: ${file} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
+      text: `plugin/secondary: ${files.path(option.file)} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
       remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
     });
   const algorithm =

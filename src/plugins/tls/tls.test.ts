@@ -120,14 +120,17 @@ describe('tls', () => {
     assert.match(await refusal('tls a.crt encrypted.key'), /the key is encrypted/);
   });
 
-  test('a certificate whose time is over is warned of', async () => {
-    const clock = new VirtualClock(Date.UTC(2200, 0, 1));
-    const world = await makeWorld(`tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`, {
-      clock,
+  for (const [what, year, told] of [
+    ['is over', 2200, /the certificate a\.crt expired on \w{3} /],
+    ['has not come yet', 2000, /the certificate a\.crt is good from \w{3} .* on: clients/],
+  ] as const)
+    test(`a certificate whose time ${what} is warned of`, async () => {
+      const clock = new VirtualClock(Date.UTC(year, 0, 1));
+      const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
+      const world = await makeWorld(corefile, { clock });
+      assert.match(world.log.join('\n'), told);
+      await world.close();
     });
-    assert.match(world.log.join('\n'), /the certificate a\.crt expired on \w{3} /);
-    await world.close();
-  });
 
   test('a key in the place of the certificate is told of', async () => {
     assert.match(

@@ -11,7 +11,7 @@ import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import {
   checkAuthority,
   checkCertificate,
-  expiredOn,
+  outOfTime,
   readCertificateFile,
 } from '../../server/contract/server-certificate.ts';
 
@@ -69,15 +69,13 @@ export const tls: Plugin = definePlugin({
     };
   },
   control({ files: { certificate, key, authority }, keyLog }, context) {
-    const read = (file: string): Buffer => readCertificateFile(file, context);
+    const read = (file: string): Buffer => readCertificateFile(file, context, true);
     const parts = { cert: read(certificate), key: read(key) };
     checkCertificate(parts, { certificate, key });
     if (authority !== '') checkAuthority(read(authority), authority);
-    const expired = expiredOn(parts.cert, context.clock.wall());
-    if (expired !== null)
-      context.log.warning(
-        `the certificate ${certificate} expired on ${expired}: clients that look at it go away`,
-      );
+    const why = outOfTime(parts.cert, context.clock.wall());
+    if (why !== null)
+      context.log.warning(`the certificate ${certificate} ${why}: clients that look at it go away`);
     if (keyLog === null || keyLog === '') return;
     const path = context.path(keyLog);
     checkWritable(path);

@@ -8,6 +8,7 @@ import { directive, type Options } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { domainName, token, word } from '../../corefile/values.ts';
 import { TsigKeys, type ReplySeal, type TsigProof } from '../../net/tsig.ts';
+import type { NamedFiles } from '../../server/contract/named-files.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { EDE, OPCODE, RCODE, typeName, typeNumber } from '../../wire/iana.ts';
@@ -86,15 +87,13 @@ export const tsig: Plugin = definePlugin({
   syntax,
   control(options, context) {
     // Files that cannot be read are to be told of before anything is served.
-    keysOf(
-      options,
-      (file) => context.path(file),
-      (why) => context.log.warning(`${why}; no such signature will be right`),
+    keysOf(options, context, (why) =>
+      context.log.warning(`${why}; no such signature will be right`),
     );
   },
 
   setup(options, context, next): Next {
-    const keys = keysOf(options, (file) => context.path(file), passed);
+    const keys = keysOf(options, context, passed);
     const zone = new ZoneMatch(options.zones);
     const { types, opcodes } = options;
     const { clock, log } = context;
@@ -191,19 +190,19 @@ const passed = (): void => undefined;
 /** All keys, of the Corefile and of files. @throws Problem */
 function keysOf(
   { secrets, files }: TsigOptions,
-  path: (file: string) => string,
+  named: NamedFiles,
   broken: (why: string) => void,
 ): TsigKeys {
   const keys = secrets.map(({ name, secret }) => makeKey(name, secret.text, passed) as TsigKey);
   const names = new Set(keys.map(({ name }) => printName(name)));
   for (const file of files) {
-    for (const key of readKeyFile(path(file), 'tsig', broken)) {
+    for (const key of readKeyFile(file, 'tsig', named, broken)) {
       const name = printName(key.name);
       if (names.has(name))
         throw new Problem({
           code: 'directive-value',
           text: `plugin/tsig: key "${name}" redefined`,
-          hint: `${path(file)} holds a key of a name that there is already.`,
+          hint: `${named.path(file)} holds a key of a name that there is already.`,
           remedy: 'Keep one of them, or give the other a name of its own.',
         });
       names.add(name);

@@ -5,6 +5,7 @@ import type { Maybe } from '../../base/maybe.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import type { OpenDataSet } from './data-set.ts';
+import type { NamedFiles } from './named-files.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 
@@ -21,7 +22,7 @@ export interface ControlChannel {
 }
 
 /** What the control part of a plugin works with: its place on the main thread, and the channel of its instance. */
-export interface ControlContext extends ControlChannel {
+export interface ControlContext extends ControlChannel, NamedFiles {
   readonly zones: readonly string[];
   readonly servers: readonly string[];
   readonly view: string;
@@ -30,8 +31,6 @@ export interface ControlContext extends ControlChannel {
   readonly log: Log;
   readonly metrics: Registry;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** An absolute path for a file named in the Corefile (`root` applies). */
-  path(file: string): string;
   /** Whether the block has this plugin. */
   has(plugin: string): boolean;
   /**

@@ -13,6 +13,7 @@ import type { MessageWriter } from '../../wire/writer.ts';
 import type { BlockPlan } from './plan.ts';
 import type { Replica } from './data-set.ts';
 import type { ControlContext } from './control-context.ts';
+import type { NamedFiles } from './named-files.ts';
 
 /**
  * A link of the chain: answers a query, or asks the next link and perhaps changes its reply. It returns a reply that it
@@ -92,7 +93,7 @@ export interface WorkerChannel {
 }
 
 /** What the data plane part of a plugin works with: its place in one worker, and the channel of its instance. */
-export interface WorkerContext extends WorkerChannel {
+export interface WorkerContext extends WorkerChannel, NamedFiles {
   /** The server block's zones: absolute, lower case. */
   readonly zones: readonly string[];
   /** Listen addresses with scheme that the block answers on, e.g. `dns://:53`. */
@@ -118,8 +119,6 @@ export interface WorkerContext extends WorkerChannel {
   has(plugin: string): boolean;
   /** Whether this is the last plugin of the chain. */
   readonly last: boolean;
-  /** An absolute path for a file named in the Corefile (`root` applies). */
-  path(file: string): string;
   /** Called for queries that no server block matched (`zone` label `dropped`), at any listener. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
   /**

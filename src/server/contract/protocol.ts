@@ -10,6 +10,8 @@ export interface Program {
   readonly corefile: Corefile;
   readonly folder: string;
   readonly endpoints: readonly EndpointPlan[];
+  /** By absolute path: files that were read, and found good, when the configuration was taken. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
 /** From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`. */

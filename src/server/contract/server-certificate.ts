@@ -5,10 +5,18 @@ import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { ControlContext } from './control-context.ts';
 
-/** Reads one of the files of a certificate. @throws Problem `tls-unreadable` */
-export function readCertificateFile(file: string, context: ControlContext): Buffer {
+/**
+ * Reads one of the files of a certificate.
+ * @param forWorkers workers need it, too
+ * @throws Problem `tls-unreadable`
+ */
+export function readCertificateFile(
+  file: string,
+  context: ControlContext,
+  forWorkers = false,
+): Buffer {
   try {
-    return readFileBytes(context.path(file), FILE_MAX.small);
+    return forWorkers ? context.file(file) : readFileBytes(context.path(file), FILE_MAX.small);
   } catch (error) {
     throw new Problem({
       code: 'tls-unreadable',
@@ -64,11 +72,13 @@ export function checkAuthority(pem: Buffer, file: string): void {
   });
 }
 
-/** When a certificate expired, as text; null if it is still valid or cannot be read. */
-export function expiredOn(pem: Buffer, wallMs: number): string | null {
+/** Why a certificate is not valid now, as text: it has expired, or is not valid yet. Null if it is valid or cannot be read. */
+export function outOfTime(pem: Buffer, wallMs: number): string | null {
   try {
-    const { validTo, validToDate } = new (builtins.crypto().X509Certificate)(pem);
-    return validToDate.getTime() < wallMs ? validTo : null;
+    const { validFrom, validFromDate, validTo, validToDate } =
+      new (builtins.crypto().X509Certificate)(pem);
+    if (validToDate.getTime() < wallMs) return `expired on ${validTo}`;
+    return validFromDate.getTime() > wallMs ? `is good from ${validFrom} on` : null;
   } catch {
     return null;
   }

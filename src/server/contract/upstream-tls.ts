@@ -1,31 +1,31 @@
 import { whyFailed } from '../../base/why-failed.ts';
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import { Problem, Problems, type Place } from '../../base/problem.ts';
 import type { TlsFiles } from '../../corefile/tls-files.ts';
 import type { UpstreamTls } from '../../net/network.ts';
+import type { NamedFiles } from './named-files.ts';
 import { checkAuthority, checkCertificate } from './server-certificate.ts';
 
 /**
- * Reads the files that a directive's `tls` names; null if it has none. @param path makes a path of the Corefile
- * absolute @throws Problems (`file-unreadable`, `tls-unusable`) with everything that is wrong
+ * Reads the files that a directive's `tls` names; null if it has none.
+ * @throws Problems (`file-unreadable`, `tls-unusable`) with everything that is wrong
  */
 export function readUpstreamTls(
   plugin: string,
   { tls, at }: { readonly tls: TlsFiles | null; readonly at: Place },
-  path: (file: string) => string,
+  files: NamedFiles,
 ): UpstreamTls | null {
   if (tls === null) return null;
   const problems: Problem[] = [];
   const read = (file: string): Buffer | null => {
     if (file === '') return null;
     try {
-      return readFileBytes(path(file), FILE_MAX.small);
+      return files.file(file);
     } catch (error) {
       const problem = new Problem({
         code: 'file-unreadable',
         text: `plugin/${plugin}: could not load TLS file ${file}: ${whyFailed(error)}`,
         place: at,
-        remedy: `Check that ${path(file)} is there and readable.`,
+        remedy: `Check that ${files.path(file)} is there and readable.`,
         cause: error,
       });
       problems.push(problem);

@@ -4,6 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { bugText, pluginLog, type Log } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problem, Problems, problemsIn } from '../../base/problem.ts';
+import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { Random } from '../../base/random.ts';
 import type { Registry } from '../../metrics/registry.ts';
 import { within } from './time-limit.ts';
@@ -64,6 +65,8 @@ export interface ControlGeneration {
   readonly http: HttpPlan;
   /** Keys of the surviving objects that this configuration uses. */
   readonly keys: ReadonlySet<string>;
+  /** See `Program.files`. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
 /** What the control parts of one configuration are built from. */
@@ -157,6 +160,7 @@ class Building {
   readonly #http = new Map<string, GrowingAddress>();
   readonly #keys = new Set<string>();
   readonly #readiness: Readiness[] = [];
+  readonly #files = new Map<string, Uint8Array>();
   readonly #commands = new Map<string, AdminCommand[]>();
   /** Blocks whose plugins' readiness is observed. */
   readonly #observed = new Set<number>();
@@ -174,6 +178,7 @@ class Building {
       shutdowns: this.#shutdowns.toSorted((a, b) => a.order - b.order),
       http: this.#http,
       keys: this.#keys,
+      files: this.#files,
     };
   }
 
@@ -186,6 +191,7 @@ class Building {
     const { clock, random, metrics, env, scrape, fatal, answering } = this.#control;
     const { log, channels, reread, reload } = this.#control;
     const { number, folder, fingerprint } = this.#draft;
+    const path = (file: string): string => resolve(folder, root, file);
     return {
       ...place,
       clock,
@@ -196,7 +202,8 @@ class Building {
       fatal,
       answering,
       log: pluginLog(log, name),
-      path: (file) => resolve(folder, root, file),
+      path,
+      file: (file) => this.#read(path(file)),
       configuration: { fingerprint, reread, reload },
       ...channels.control(`${number}/${id}`),
       onStart: (run) => this.#starts.push(run),
@@ -217,6 +224,12 @@ class Building {
       },
       commands: (command) => this.#commands.get(command) ?? [],
     };
+  }
+
+  #read(path: string): Buffer {
+    const bytes = readFileBytes(path, FILE_MAX.small);
+    this.#files.set(path, bytes);
+    return bytes;
   }
 
   #keep<T extends KeptAcrossReloads>(key: string, make: () => T): T {

@@ -251,7 +251,7 @@ export class Server {
     if (this.#serving === null) this.#workers.start(workers);
     const generation = ++this.#generation;
     const { folder } = this.#parts;
-    const program: Program = { generation, corefile, folder, endpoints };
+    let program: Program;
     let control: ControlGeneration | null = null;
     let opened: readonly string[] = [];
     let prepared: Promise<void> = Promise.resolve();
@@ -266,6 +266,7 @@ export class Server {
         },
         this.#control,
       );
+      program = { generation, corefile, folder, endpoints, files: control.files };
       // Workers build their chains while the control parts load their data.
       prepared = this.#workers.orderAll({ kind: 'prepare', program });
       prepared.catch(() => undefined);

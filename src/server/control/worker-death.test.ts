@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { testCertificate, testKey } from '../../../test/kit/certificate.ts';
 import { answered, printed, start, type Child } from '../../../test/kit/child.ts';
 import { queryBytes, UdpClient } from '../../../test/kit/loopback.ts';
 import { freePorts } from '../../../test/kit/free-ports.ts';
@@ -54,7 +57,12 @@ interface Victim {
   metrics(): Promise<string>;
 }
 
-async function victim(t: TestContext, workers: number, lameduck = ''): Promise<Victim> {
+async function victim(
+  t: TestContext,
+  workers: number,
+  lameduck = '',
+  more: (folder: string) => string = () => '',
+): Promise<Victim> {
   const folder = mkdtempSync(join(tmpdir(), 'ndots-death-'));
   const [port, health, metrics] = await freePorts(3);
   const corefile = join(folder, 'Corefile');
@@ -67,7 +75,7 @@ async function victim(t: TestContext, workers: number, lameduck = ''): Promise<V
     `prometheus 127.0.0.1:${metrics}`,
     'whoami',
   ];
-  writeFileSync(corefile, `.:${port} {\n${directives.join('\n')}\n}\n`);
+  writeFileSync(corefile, `.:${port} {\n${directives.join('\n')}\n}\n${more(folder)}`);
   writeFileSync(preload, assassin);
   spawnSync('mkfifo', [fifo]);
   const child = start('ndots', [program, 'serve', '-conf', corefile, '-workers', String(workers)], {
@@ -149,6 +157,36 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     }
     assert.doesNotMatch(child.output(), /Restart failed|could not be started/);
     assert.equal(bound(port), 2);
+  });
+
+  test('is replaced by one that has the files of the Corefile as they were checked, whatever they hold now', async (t) => {
+    const [tls, other] = await freePorts(2);
+    const files: Readonly<Record<string, string>> = {
+      'cert.pem': testCertificate,
+      'key.pem': testKey,
+      keys: 'key "k.test." { algorithm hmac-sha256; secret "NoTCJU+DMqFWywaPyxSijrDEA/eC3nK0xi3AMEZuPVk="; };',
+      'resolv.conf': 'nameserver 127.0.0.1\nsearch a.example\n',
+    };
+    let folder = '';
+    const { child, port, fail } = await victim(t, 1, '', (place) => {
+      folder = place;
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(place, name), text);
+      return `tls://.:${tls} {\nbind 127.0.0.1\ntls cert.pem key.pem\nwhoami\n}
+.:${other} {\nbind 127.0.0.1\nautopath resolv.conf\ntsig {\nsecrets keys\n}
+forward a.example tls://127.0.0.1:${tls} {\ntls cert.pem key.pem cert.pem\n}
+grpc . resolv.conf {\ntls cert.pem key.pem cert.pem\n}\n}\n`;
+    });
+    for (const name of Object.keys(files)) writeFileSync(join(folder, name), 'broken');
+    fail('a worker throws');
+    await printed(child, /serves again|could not be started again/, 20_000);
+    assert.doesNotMatch(child.output(), /could not be started again/);
+    const client = await UdpClient.open();
+    t.after(() => client.close());
+    assert.ok(await answers([client], port, 1));
+    const socket = connectTls({ host: '127.0.0.1', port: tls!, rejectUnauthorized: false });
+    t.after(() => socket.destroy());
+    await once(socket, 'secureConnect');
+    assert.equal(socket.getPeerCertificate().subject.CN, 'dns.example');
   });
 
   test('of lack of memory dies alone, while queries come', async (t) => {

@@ -30,9 +30,14 @@ export interface DataPlaneParts {
   readonly metrics: Registry;
   readonly network: Network;
   /** Opens the transports of a listen address; a server in memory has none. */
-  readonly listen: (endpoint: EndpointPlan, serve: Serve, counters: CountersOf) => Listener;
+  readonly listen: (
+    endpoint: EndpointPlan,
+    serve: Serve,
+    counters: CountersOf,
+    files: Program['files'],
+  ) => Listener;
   /** The limits and the certificate of a plan; may throw a Problem. Undefined where there are no transports. */
-  readonly terms?: (endpoint: EndpointPlan) => ListenerTerms;
+  readonly terms?: (endpoint: EndpointPlan, files: Program['files']) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
   /** Called when a plugin threw and `debug` says not to catch it: ends the worker. */
   readonly crash: (error: unknown) => void;
@@ -122,7 +127,7 @@ export class DataPlane {
     const used = new Set<string>();
     let built: Generation;
     try {
-      const parts = this.#worker(program.folder, used);
+      const parts = this.#worker(program, used);
       built = buildGeneration(configuration, program.endpoints, program.generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
@@ -138,7 +143,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker(folder: string, used: Set<string>): WorkerParts {
+  #worker({ folder, files }: Program, used: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -159,6 +164,7 @@ export class DataPlane {
       network,
       crash,
       folder,
+      files,
       writer: this.#writer,
       channel,
       counters: (server) => this.#countersAt(server),
@@ -210,7 +216,7 @@ export class DataPlane {
       for (const endpoint of program.endpoints) {
         const kept = this.#open.get(endpoint.server);
         if (kept !== undefined) {
-          const terms = this.#parts.terms?.(endpoint);
+          const terms = this.#parts.terms?.(endpoint, program.files);
           if (terms !== undefined) adoptions.push(() => kept.listener.adopt(terms));
           continue;
         }
@@ -224,6 +230,7 @@ export class DataPlane {
                 ? this.#whenServing(open, query)
                 : answer(open.endpoint, query),
             this.#countersAt(endpoint.server),
+            program.files,
           ),
         };
         await open.listener.open();

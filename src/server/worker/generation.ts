@@ -34,6 +34,8 @@ export interface WorkerParts {
   readonly writer: MessageWriter;
   /** The folder of the Corefile: base of relative paths. */
   readonly folder: string;
+  /** See `Program.files`. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
   /** The worker's end of a channel, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
@@ -131,6 +133,7 @@ function buildBlock(
     const { clock, random, metrics, network, writer, replica, counters } = worker;
     let channel: WorkerChannel | null = null;
     const ownChannel = (): WorkerChannel => (channel ??= worker.channel(`${generation}/${id}`));
+    const path = (file: string): string => resolve(worker.folder, plan.root, file);
     const context: WorkerContext = {
       zones,
       servers,
@@ -152,7 +155,8 @@ function buildBlock(
       find: <T>(port: PluginPort<T>) => (offers.get(port) ?? []) as readonly T[],
       has: (name) => names.has(name),
       last: plugin === last?.plugin,
-      path: (file) => resolve(worker.folder, plan.root, file),
+      path,
+      file: (file) => fileAt(path(file), worker.files),
       onDropped: (run) => dropped.push(run),
       judgeDropped: (judge) => judges.push(judge),
       filter: (accepts) => filters.push(accepts),
@@ -165,6 +169,13 @@ function buildBlock(
     if (plan.recorded && isLink(plugin)) next = recorded(plugin.name, next);
   }
   return { chain: next, filters, dropped, judges };
+}
+
+/** What is kept of a file. @throws Error if nothing is */
+export function fileAt(path: string, files: ReadonlyMap<string, Uint8Array>): Buffer {
+  const bytes = files.get(path);
+  if (bytes === undefined) throw new Error(`${path} was not read with the configuration`);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 function serveEndpoint(

@@ -1,12 +1,14 @@
 /** Makes listeners of planned listen addresses. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 import type { CountersOf } from '../../net/listener-counters.ts';
 import type { Listener, ListenerTerms, ListenerTls, Serve } from '../../net/listener.ts';
 import { openListeners } from '../../net/open.ts';
 import type { UdpMode } from '../../net/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
+import type { TlsPlan } from '../contract/plan.ts';
+import type { Program } from '../contract/protocol.ts';
+import { fileAt } from './generation.ts';
 
 /** What opening a listener needs. */
 export interface ListenParts {
@@ -16,19 +18,20 @@ export interface ListenParts {
   readonly transport: UdpMode;
   /** The same in all workers: see `ListenerTls`. */
   readonly ticketSecret: Uint8Array;
+  readonly files: Program['files'];
 }
 
 /** The listener of one planned listen address. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  { clock, log, counters, transport, ticketSecret }: ListenParts,
+  { clock, log, counters, transport, ticketSecret, files }: ListenParts,
 ): Listener {
   const { scheme, address, port } = endpoint;
   return openListeners(
     {
       endpoint: { scheme, address, port },
-      terms: termsOf(endpoint, ticketSecret),
+      terms: termsOf(endpoint, ticketSecret, files),
       serve,
       clock,
       log,
@@ -38,17 +41,21 @@ export function listenAt(
   );
 }
 
-/** The limits, the proxy policy and the certificate (read from its files) of a plan. */
+/** The limits, the proxy policy and the certificate of a plan. @param files what was read with the configuration */
 export function termsOf(
   { limits, tls, proxy }: EndpointPlan,
   ticketSecret: Uint8Array,
+  files: Program['files'],
 ): ListenerTerms {
-  return { limits, tls: tls === null ? null : readTls(tls, ticketSecret), proxy };
+  return { limits, tls: tls === null ? null : readTls(tls, ticketSecret, files), proxy };
 }
 
-function readTls(plan: NonNullable<EndpointPlan['tls']>, ticketSecret: Uint8Array): ListenerTls {
-  const { certificate, key, authority, clientAuth, keyLog } = plan;
-  const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
+function readTls(
+  { certificate, key, authority, clientAuth, keyLog }: TlsPlan,
+  ticketSecret: Uint8Array,
+  files: Program['files'],
+): ListenerTls {
+  const read = (file: string): Buffer => fileAt(file, files);
   return {
     certificate: read(certificate),
     key: read(key),

@@ -98,9 +98,16 @@ const plane: DataPlane = new DataPlane({
           'source ports are easier to guess; raise it ("ulimit -n", LimitNOFILE=)',
       ),
   }),
-  listen: (endpoint, serve, counters) =>
-    listenAt(endpoint, serve, { clock: systemClock, log, counters, transport, ticketSecret }),
-  terms: (endpoint) => termsOf(endpoint, ticketSecret),
+  listen: (endpoint, serve, counters, files) =>
+    listenAt(endpoint, serve, {
+      clock: systemClock,
+      log,
+      counters,
+      transport,
+      ticketSecret,
+      files,
+    }),
+  terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
 });
 // However this thread ends: no more callbacks into JavaScript; the replacement finds the sockets open.
 process.on('exit', stopPackets);

@@ -31,6 +31,8 @@ const braces =
 const refusedHere: readonly RegExp[] = [
   // Lines in the braces of `dns64 PREFIX`.
   /plugin\/dns64: .*unknown property/,
+  // Of `key PATH`, without `file`, CoreDNS makes nothing.
+  /plugin\/dnssec: .*unknown source of keys/,
   // Of `root A B C` CoreDNS takes C.
   /plugin\/root: .*Wrong argument count/,
   // Two that add up to what none may say.
@@ -77,6 +79,13 @@ const takenHere: readonly { readonly says: RegExp; readonly in: RegExp }[] = [
   // Link-local addresses with their interface.
   { says: /./, in: /fe80::1%lo/ },
   { says: /bind: cannot assign requested address/, in: /\bbind\b/ },
+  // A word behind the braces of `dns64 PREFIX`, of which CoreDNS reads each line as a directive.
+  { says: /plugin\/dns64: invalid CIDR address/, in: /^\s*dns64 \S+ \{[^}]*\} +\S/m },
+  // One without primaries behind one that has some.
+  {
+    says: /secondary zones require a transfer from property/,
+    in: /^\s*secondary [^]*transfer from [^]*\bsecondary\b/m,
+  },
   // Empty braces are none.
   { says: /no resolv-conf specified/, in: /^\s*autopath [^\n]*\{\n\s*\}/m },
   { says: /no rule type specified/, in: /^\s*rewrite [^\n]*\{\n\s*\}/m },
