@@ -69,8 +69,8 @@ export abstract class ClientConnection
   }
 
   /**
-   * Serves the whole messages in `chunk` while `stopped` is false, and keeps an incomplete one. @returns how many bytes
-   * were consumed; the rest is passed again later
+   * Serves the whole messages in `chunk` while `stopped` is false, and keeps an incomplete one.
+   * @returns how many bytes were consumed; the rest is passed again later
    */
   protected abstract consume(chunk: Buffer, now: number): number;
   /** Bytes held in subclasses: an incomplete message, replies that the peer's flow control holds back. */
@@ -173,16 +173,16 @@ export abstract class ClientConnection
   }
 
   /**
-   * Sends the first `size` bytes of the arena. @returns false if the socket's buffer is full; `unblock` is called when
-   * it has drained
+   * Sends the first `size` bytes of the arena.
+   * @returns false if the socket's buffer is full; `unblock` is called when it has drained
    */
   protected leave(size: number): boolean {
     return this.socket.write(written(size));
   }
 
   /**
-   * Called after bytes were written to the socket. @param taken false: its buffer is full; `unblock` is called when it
-   * has drained
+   * Called after bytes were written to the socket.
+   * @param taken false: its buffer is full; `unblock` is called when it has drained
    */
   protected wrote(taken: boolean): void {
     if (!taken && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;

@@ -9,8 +9,9 @@ export class Dialling extends Timed {
   #over = false;
 
   /**
-   * @param event the socket's event for success @param where network and address, for errors: `tcp 10.0.0.1:443` @param
-   * done called once, with null if connected
+   * @param event the socket's event for success
+   * @param where network and address, for errors: `tcp 10.0.0.1:443`
+   * @param done called once, with null if connected
    */
   constructor(
     socket: Socket,

@@ -15,7 +15,8 @@ export class HandshakeBound {
   readonly #byPeer = new Map<string, EvictableConnection>();
 
   /**
-   * @param server of `node:tls` or `node:https` @param evicted called for each connection that is closed to make room
+   * @param server of `node:tls` or `node:https`
+   * @param evicted called for each connection that is closed to make room
    */
   constructor(server: Server, most: number, evicted: () => void) {
     this.#table = new ConnectionTable(evicted);

@@ -39,9 +39,10 @@ export class Handshakes {
   #period = 0;
 
   /**
-   * @param tls null: no certificate is configured, which is a problem @param alpn the protocols offered to clients;
-   * empty: their ALPN extension is ignored @param ready gets the TLS socket after a successful handshake, and the TCP
-   * socket below it @throws Problem (`tls-missing`, `tls-certificate`)
+   * @param tls null: no certificate is configured, which is a problem
+   * @param alpn the protocols offered to clients; empty: their ALPN extension is ignored
+   * @param ready gets the TLS socket after a successful handshake, and the TCP socket below it
+   * @throws Problem (`tls-missing`, `tls-certificate`)
    */
   constructor(
     host: HandshakeHost,

@@ -79,9 +79,10 @@ export class Intake {
   }
 
   /**
-   * Takes the message `bytes[start, end)`, which may be overwritten after this returns. @param now when it came,
-   * monotonic milliseconds @param whole false: it was longer than the receive buffer @returns whether it was a query,
-   * even a malformed one; other messages do not extend a connection's deadline
+   * Takes the message `bytes[start, end)`, which may be overwritten after this returns.
+   * @param now when it came, monotonic milliseconds
+   * @param whole false: it was longer than the receive buffer
+   * @returns whether it was a query, even a malformed one; other messages do not extend a connection's deadline
    */
   take(
     outlet: Outlet,

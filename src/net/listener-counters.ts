@@ -19,7 +19,8 @@ class ListenerCount {
   }
 
   /**
-   * Also counts in another metric from now on. @returns a function that stops it, unless another metric has replaced it
+   * Also counts in another metric from now on.
+   * @returns a function that stops it, unless another metric has replaced it
    */
   countAlso(metric: { add(amount: number): void }): () => void {
     // A later call may pass the same metric: the object made here tells whether this call is still the latest.

@@ -69,8 +69,8 @@ export interface Listener {
   /** @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`) */
   open(): Promise<void>;
   /**
-   * Applies changed settings: new connections use all of them, open connections keep their handshake. @throws Problem
-   * (`tls-certificate`)
+   * Applies changed settings: new connections use all of them, open connections keep their handshake.
+   * @throws Problem (`tls-certificate`)
    */
   adopt(terms: ListenerTerms): void;
   /** Reads no new queries, lets those in flight finish for at most `graceMs`, then closes. */

@@ -35,15 +35,15 @@ export interface DatagramExchange {
   /** Called when the query is sent, for the first time or again. */
   sending(): void;
   /**
-   * Called with a reply that matches by id, opcode and question; the bytes are overwritten afterwards. @returns whether
-   * it is accepted
+   * Called with a reply that matches by id, opcode and question; the bytes are overwritten afterwards.
+   * @returns whether it is accepted
    */
   take(reply: Uint8Array): boolean;
 }
 
 /**
- * Sends a query over UDP and waits for the reply with its id, opcode and question; other messages are ignored. @throws
- * Error if there is none after all tries
+ * Sends a query over UDP and waits for the reply with its id, opcode and question; other messages are ignored.
+ * @throws Error if there is none after all tries
  */
 export async function askDatagram(
   message: Uint8Array,
@@ -61,8 +61,8 @@ export async function askDatagram(
 }
 
 /**
- * Sends several queries over UDP from one socket, repeats those without a reply, and waits for all of them. @throws
- * ExchangeError if some have no reply in the end; `timeout` after all tries
+ * Sends several queries over UDP from one socket, repeats those without a reply, and waits for all of them.
+ * @throws ExchangeError if some have no reply in the end; `timeout` after all tries
  */
 export function askDatagrams(
   exchanges: readonly DatagramExchange[],
@@ -131,8 +131,8 @@ export interface StreamTerms {
 
 /**
  * Sends messages over TCP and hands each received message to `take` until it returns that it was the last one. Nothing
- * is read while `take` is running. @throws Error of the connection if it closes before the last message, or what `take`
- * throws
+ * is read while `take` is running.
+ * @throws Error of the connection if it closes before the last message, or what `take` throws
  */
 export async function askStream(
   messages: readonly Uint8Array[],

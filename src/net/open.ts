@@ -21,7 +21,8 @@ const PORT_TRIES = 20;
 /**
  * The listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP on one port), for a
  * wildcard address one set per address family. Several threads and processes may open the same address (SO_REUSEPORT).
- * `open` throws a Problem and then leaves nothing open. @throws Problem (`transport-not-supported`)
+ * `open` throws a Problem and then leaves nothing open.
+ * @throws Problem (`transport-not-supported`)
  */
 export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
   const { listeners } = served(parts.endpoint.scheme);

@@ -47,8 +47,8 @@ export class ProxiedDatagrams {
   }
 
   /**
-   * Reads the header of the datagram `bytes[start, end)` from the address `from[at, …)`. @returns whether there is a
-   * message, from `this.start` on; `identify` then fills in its client
+   * Reads the header of the datagram `bytes[start, end)` from the address `from[at, …)`.
+   * @returns whether there is a message, from `this.start` on; `identify` then fills in its client
    */
   take(
     bytes: Uint8Array,

@@ -218,7 +218,8 @@ export class StreamLink extends Timed implements Carrier {
   };
 
   /**
-   * Collects a reply that comes in pieces: two bytes of length, then the message. @returns where the next one begins
+   * Collects a reply that comes in pieces: two bytes of length, then the message.
+   * @returns where the next one begins
    */
   #collect(chunk: Buffer, at: number): number {
     this.#part ??= Buffer.allocUnsafe(2);

@@ -53,8 +53,8 @@ export function served(scheme: Scheme): TransportService {
 }
 
 /**
- * The UDP listener to use. @throws Problem (`batched-udp-not-available`) if batched system calls are required and do
- * not work
+ * The UDP listener to use.
+ * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not work
  */
 async function udp(mode: UdpMode): Promise<MakeListener> {
   const plain = async (): Promise<MakeListener> =>

@@ -58,8 +58,8 @@ export class TsigKeys {
   }
 
   /**
-   * Verifies the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2). @param
-   * seconds now, since 1970
+   * Verifies the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
+   * @param seconds now, since 1970
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
     const fields = readOrNull(message, at);
@@ -208,8 +208,10 @@ export class SignedExchange {
   }
 
   /**
-   * Takes the next message of the reply. @param seconds now, since 1970 @returns whether it is signed: some in the
-   * middle need not be, the last one must be @throws Error worded for the log
+   * Takes the next message of the reply.
+   * @param seconds now, since 1970
+   * @returns whether it is signed: some in the middle need not be, the last one must be
+   * @throws Error worded for the log
    */
   prove(message: Uint8Array, seconds: number): boolean {
     const { algorithm, secret } = this.#key;

@@ -28,7 +28,8 @@ export interface UdpPortOwner {
   onError(error: Error): void;
   /**
    * Called when sending the query with this id met an error. The owner may only record it: nothing may be sent during
-   * the call. @param left whether the query was sent all the same, so that the error belongs to an earlier one
+   * the call.
+   * @param left whether the query was sent all the same, so that the error belongs to an earlier one
    */
   onUnsent(id: number, error: Error, left: boolean): void;
 }

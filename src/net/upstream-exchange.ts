@@ -52,8 +52,9 @@ export abstract class UpstreamExchange extends Timed {
 
   /**
    * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid during the call only.
-   * @param truncated the upstream set TC, or the datagram was longer than the receive buffer @param reused whether an
-   * existing socket or connection was used @param now the clock's time
+   * @param truncated the upstream set TC, or the datagram was longer than the receive buffer
+   * @param reused whether an existing socket or connection was used
+   * @param now the clock's time
    */
   abstract replied(
     bytes: Uint8Array,

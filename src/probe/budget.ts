@@ -90,8 +90,8 @@ export class ErrorBudget {
   readonly #windows: ReadonlyMap<number, SlidingWindow>;
 
   /**
-   * @param objective the share of rounds that should be good @param everyMs time between rounds; rounds that a window
-   * has not seen yet count as good
+   * @param objective the share of rounds that should be good
+   * @param everyMs time between rounds; rounds that a window has not seen yet count as good
    */
   constructor(objective: number, everyMs: number) {
     this.#allowed = 1 - objective;

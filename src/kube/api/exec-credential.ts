@@ -16,6 +16,7 @@ export interface ExecCredential {
 const WAIT_MAX_MS = 60_000;
 /** Credentials are renewed this long before they expire, so that none expires in transit, in milliseconds. */
 const LEEWAY_MS = 5000;
+/** The most bytes that a plugin may print. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 /** Runs an exec plugin and caches its credentials until they expire or the server rejects them. */

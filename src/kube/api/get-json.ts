@@ -35,8 +35,8 @@ export function sendJson(
 }
 
 /**
- * Sends a GET whose reply is text: the output of a pod through the API server's proxy. @param bytesMax a longer reply
- * is an `ApiFailure`
+ * Sends a GET whose reply is text: the output of a pod through the API server's proxy.
+ * @param bytesMax a longer reply is an `ApiFailure`
  */
 export async function getText(
   client: ApiClient,

@@ -14,8 +14,9 @@ export interface ReplyEvents {
   end(): void;
 }
 
-/** The longest head. */
+/** The longest head of a reply, in bytes. */
 const HEAD_BYTES_MAX = 64 * 1024;
+/** The longest line of the chunked coding, in bytes. */
 const SIZE_LINE_BYTES_MAX = 1024;
 
 type Http1State =

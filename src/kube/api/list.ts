@@ -25,8 +25,8 @@ const ITEMS_MAX = 200_000;
 export type ListEnd = 'whole' | 'cut';
 
 /**
- * Passes every item of a list to `take`. Rejects with an `ApiFailure`, or when aborted. @param take returns false to
- * end the list
+ * Passes every item of a list to `take`. Rejects with an `ApiFailure`, or when aborted.
+ * @param take returns false to end the list
  */
 export async function listAll(
   client: ApiClient,

@@ -27,8 +27,8 @@ export function createObject(
 }
 
 /**
- * Replaces an object; if its `resourceVersion` is not the current one, the server refuses with status 409. @returns the
- * object as stored
+ * Replaces an object; if its `resourceVersion` is not the current one, the server refuses with status 409.
+ * @returns the object as stored
  */
 export function replaceObject(
   client: ApiClient,

@@ -149,8 +149,8 @@ export class Reflector<T, C> {
   /**
    * Checks that the server's database has not gone back in time. After a restore from a backup the server does not
    * tell: a watch from a version in the future stays silent until that version comes, while the state known here may
-   * never have existed. So a watch that broke off is resumed only from a version that the database has reached. @throws
-   * ApiFailure if it has gone back, or the server cannot be reached
+   * never have existed. So a watch that broke off is resumed only from a version that the database has reached.
+   * @throws ApiFailure if it has gone back, or the server cannot be reached
    */
   async #compareVersions(version: string): Promise<void> {
     const { client } = this.#parts;
@@ -319,8 +319,8 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Delivers changes after each chunk, so that no event waits for the next one. @param listSince when the list whose
-   * body this is began; Infinity: it is not a list
+   * Delivers changes after each chunk, so that no event waits for the next one.
+   * @param listSince when the list whose body this is began; Infinity: it is not a list
    */
   #flushing(inner: JsonStream, listSince: () => number): JsonStream {
     const { client, clock } = this.#parts;

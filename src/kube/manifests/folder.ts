@@ -11,8 +11,9 @@ import { manifestMemoryRemedy, readManifests, type ManifestFile } from './manife
 import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
-/** Limits of a folder, so that a wrong path (`/`) leads to a message instead of filling the memory. */
+/** The most files of a folder, so that a wrong path (`/`) leads to a message instead of filling the memory. */
 const FILES_MAX = 10_000;
+/** The most nested folders, for the same reason. */
 const DEPTH_MAX = 16;
 /** The most bytes of all files that changed between two looks. */
 const BYTES_MAX = 64 * 1024 * 1024;
@@ -61,7 +62,8 @@ export class ManifestFolder {
 
   /**
    * Looks once. Returns a promise if much has changed, which is then read beside this thread's other work; the next
-   * look must wait for it. @throws Problem if the folder itself cannot be read
+   * look must wait for it.
+   * @throws Problem if the folder itself cannot be read
    */
   look(): Maybe<Look> {
     const problems: Problem[] = [];

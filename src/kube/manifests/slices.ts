@@ -6,7 +6,8 @@ import { matchesPairs } from './selector.ts';
 
 /**
  * The slices that the endpoint slice controller would make of a service with a selector: one per address family and set
- * of port numbers (pods may give one port name different numbers). @param pods all pods of the service's namespace
+ * of port numbers (pods may give one port name different numbers).
+ * @param pods all pods of the service's namespace
  * @param zones by node name
  */
 export function impliedSlices(

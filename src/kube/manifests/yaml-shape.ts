@@ -36,8 +36,8 @@ export interface YamlShape<T> {
   /** Represents the value in descriptions of the syntax. */
   readonly placeholder: string;
   /**
-   * Reads a value. All shapes of one file share one `reading`. @returns an arbitrary value if it is faulty: check the
-   * mistakes first
+   * Reads a value. All shapes of one file share one `reading`.
+   * @returns an arbitrary value if it is faulty: check the mistakes first
    */
   read(value: unknown, path: DocumentPath, reading: YamlReading): T;
 }

@@ -43,8 +43,10 @@ const BYTES_PER_CHARACTER = 36;
  * The documents of a file, one after the other; the parser drops each when the next one is asked for. Entries of a list
  * `items` at the top of a document, as `kubectl get -o yaml` and `-o json` print them, are returned separately before
  * the document and are null in it, so a file of any size needs the memory of its largest object. A document with
- * anchors is returned whole. @param memory the most bytes for reading one piece @param entries false: lists are
- * returned whole, too @throws YamlBoundError when a piece needs more, or is nested too deeply
+ * anchors is returned whole.
+ * @param memory the most bytes for reading one piece
+ * @param entries false: lists are returned whole, too
+ * @throws YamlBoundError when a piece needs more, or is nested too deeply
  */
 export function* yamlPieces(content: string, memory: number, entries = true): Generator<YamlPiece> {
   const yaml = loadYaml();

@@ -40,7 +40,8 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 
 /**
  * The number of replicas such that, with one of them down, the others can answer `peak` times the current queries with
- * at most seven tenths of their processors. @throws Problem if there was nothing to measure
+ * at most seven tenths of their processors.
+ * @throws Problem if there was nothing to measure
  */
 export function measuredSize(
   before: readonly ReplicaSample[],

@@ -26,8 +26,9 @@ export interface SizedReplicas {
 }
 
 /**
- * Parses the data of a ConfigMap: one key, `linear` or `ladder`, whose value is JSON. @param where for messages:
- * `ConfigMap kube-system/dns-autoscaler` @throws Problem
+ * Parses the data of a ConfigMap: one key, `linear` or `ladder`, whose value is JSON.
+ * @param where for messages: `ConfigMap kube-system/dns-autoscaler`
+ * @throws Problem
  */
 export function readSizing(data: Readonly<Record<string, string>>, where: string): Sizing {
   const [mode, ...more] = Object.keys(data);

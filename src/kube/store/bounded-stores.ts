@@ -36,7 +36,8 @@ export class BoundedStores<T, C> {
   readonly #stores: MarkingStore<T, C>[] = [];
 
   /**
-   * @param limit bytes; Infinity: none @param leftOut called for each object, and each change of one, that was left out
+   * @param limit bytes; Infinity: none
+   * @param leftOut called for each object, and each change of one, that was left out
    */
   constructor(limit: number, leftOut: (kind: ObjectKind) => void) {
     this.#limit = limit;

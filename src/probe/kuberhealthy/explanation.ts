@@ -18,7 +18,8 @@ const asked = [
 
 /**
  * One line for each client, and one that says what to do. Servers are assumed to answer NXDOMAIN, as they do for names
- * below localhost and for names that do not exist. @param settings files and environment of this pod
+ * below localhost and for names that do not exist.
+ * @param settings files and environment of this pod
  */
 export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {
   const lines: string[] = [];

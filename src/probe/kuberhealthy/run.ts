@@ -32,8 +32,9 @@ export interface ResolutionCheck {
 const USUAL_MS = 5 * 60_000;
 
 /**
- * The run that this process was started for; null: none. @param now wall clock milliseconds @throws Problem if the run
- * is specified wrongly
+ * The run that this process was started for; null: none.
+ * @param now wall clock milliseconds
+ * @throws Problem if the run is specified wrongly
  */
 export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun | null {
   const given = env['KH_REPORTING_URL'] ?? '';

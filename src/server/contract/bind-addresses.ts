@@ -6,9 +6,9 @@ import { interfaceAddresses } from '../../linux/interfaces.ts';
 import { LibcMissing } from '../../linux/libc.ts';
 
 /**
- * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named interfaces. @returns
- * empty only if there are no words, which means all addresses @throws Problem (`bind-unknown-interface`,
- * `bind-no-address`)
+ * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named interfaces.
+ * @returns empty only if there are no words, which means all addresses
+ * @throws Problem (`bind-unknown-interface`, `bind-no-address`)
  */
 export function bindAddresses(
   words: readonly string[],

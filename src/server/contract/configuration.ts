@@ -35,8 +35,8 @@ export interface Configuration {
 
 /**
  * Parses every directive of a Corefile. All problems are found in one go, in CoreDNS's order: by plugin in chain order,
- * and for each plugin by block. Pure: main thread and workers get the same result from the same tree. @param plugins in
- * chain order
+ * and for each plugin by block. Pure: main thread and workers get the same result from the same tree.
+ * @param plugins in chain order
  */
 export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]): Configuration {
   const problems: Problem[] = [];

@@ -44,8 +44,8 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   /** Runs when the configuration has been replaced, or when the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**
-   * Runs only at the final shutdown, while DNS is still served (lameduck), one after the other in chain order. @param
-   * lastsMs how long it is meant to take (default 0); one that takes much longer is abandoned
+   * Runs only at the final shutdown, while DNS is still served (lameduck), one after the other in chain order.
+   * @param lastsMs how long it is meant to take (default 0); one that takes much longer is abandoned
    */
   onShutdown(run: () => Maybe<void>, lastsMs?: number): void;
 
@@ -61,15 +61,16 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   replicated<T extends KeptAcrossReloads>(key: string, make: (open: OpenDataSet) => T): T;
 
   /**
-   * Serves a path on the HTTP server at `address` (`:8080`, `localhost:9153`), which plugins share. @param tls the
-   * server speaks HTTPS; all plugins that share an address must give the same
+   * Serves a path on the HTTP server at `address` (`:8080`, `localhost:9153`), which plugins share.
+   * @param tls the server speaks HTTPS; all plugins that share an address must give the same
    */
   http(address: string, path: string, handler: HttpHandler, tls?: HttpTls): void;
   /** Contributes to readiness under the plugin's name, if a plugin observes it. */
   readiness(ready: () => boolean): void;
   /**
-   * Observes the readiness of this block's plugins. @returns a function that gives the current readiness by plugin
-   * name, for all observed blocks; a plugin is ready if all its instances are
+   * Observes the readiness of this block's plugins.
+   * @returns a function that gives the current readiness by plugin name, for all observed blocks; a plugin is ready if
+   *   all its instances are
    */
   observeReadiness(): () => ReadonlyMap<string, boolean>;
   /** Offers a command to administrators, under a name such as `cache/explain`. */

@@ -20,8 +20,8 @@ export interface DataSetParts<C, R = void> {
   /** The approximate number of bytes of a change in transit. */
   size(change: C): number;
   /**
-   * Called for each batch, in order, once all responsive workers have applied it. @param result what the first of them
-   * returned
+   * Called for each batch, in order, once all responsive workers have applied it.
+   * @param result what the first of them returned
    */
   applied?(result: R): void;
 }

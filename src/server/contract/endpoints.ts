@@ -33,8 +33,8 @@ export interface EndpointPlan {
 }
 
 /**
- * All listen addresses of a configuration, or the problems that prevent listening. @param folder base of relative file
- * paths
+ * All listen addresses of a configuration, or the problems that prevent listening.
+ * @param folder base of relative file paths
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],

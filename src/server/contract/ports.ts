@@ -123,8 +123,8 @@ export interface OutsideServices extends Dependency {
   /** Whether all objects have been listed. */
   readonly synced: boolean;
   /**
-   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of a service. @returns
-   * null: there is no such name; empty: it exists without addresses
+   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of a service.
+   * @returns null: there is no such name; empty: it exists without addresses
    */
   find(folded: Uint8Array, end: number, headless: boolean): readonly OutsideEntry[] | null;
   /** The services with the address of the reverse name `folded[0, end)`, as relative names; null if there is none. */

@@ -26,8 +26,8 @@ export function makePulse(): Pulse {
 }
 
 /**
- * To be called once, on the worker's thread: from now on the pulse beats while the event loop runs. @param also another
- * job to do at each beat, to save it a timer
+ * To be called once, on the worker's thread: from now on the pulse beats while the event loop runs.
+ * @param also another job to do at each beat, to save it a timer
  */
 export function beat(pulse: Pulse, clock: Clock, also: () => void = () => undefined): void {
   Atomics.store(pulse, THREAD, ownThread());

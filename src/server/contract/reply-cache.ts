@@ -53,7 +53,8 @@ export class ReplyCache {
   }
 
   /**
-   * Keeps a reply that was just made, if its question has been seen before. @returns the reply as kept, or the same one
+   * Keeps a reply that was just made, if its question has been seen before.
+   * @returns the reply as kept, or the same one
    */
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
     if (reply.size > REPLY_MAX || !query.isStandard) return reply;

@@ -28,8 +28,9 @@ export function readCertificateFile(
 }
 
 /**
- * Checks that a TLS server can be made of these. @param files their names in the Corefile, for the message @throws
- * Problem `tls-unusable`
+ * Checks that a TLS server can be made of these.
+ * @param files their names in the Corefile, for the message
+ * @throws Problem `tls-unusable`
  */
 export function checkCertificate(
   parts: { readonly cert: Buffer; readonly key: Buffer; readonly ca?: Buffer },

@@ -22,8 +22,8 @@ export function httpShare(limit: number): number {
 
 /**
  * The most UDP sockets towards upstreams of each worker: an eighth of the free descriptors for all workers. Another
- * eighth is left for connections to upstreams and for files. @param limit descriptors that the process may open;
- * Infinity: no limit
+ * eighth is left for connections to upstreams and for files.
+ * @param limit descriptors that the process may open; Infinity: no limit
  */
 export function sourcePortShare(limit: number, workers: number): number {
   return Math.max(2, Math.floor(freeOf(limit, workers) / 8 / workers));
@@ -37,8 +37,8 @@ function freeOf(limit: number, workers: number): number {
 /**
  * The listen addresses with connection limits lowered such that all listeners of all workers together have at most half
  * of the free descriptors. A quarter is left for probes and scrapers (`httpShare`), a quarter for upstreams and files.
- * @param limit descriptors that the process may open; Infinity: no limit @returns also the warning about it, or null if
- * nothing had to be lowered
+ * @param limit descriptors that the process may open; Infinity: no limit
+ * @returns also the warning about it, or null if nothing had to be lowered
  */
 export function withinDescriptors(
   endpoints: readonly EndpointPlan[],

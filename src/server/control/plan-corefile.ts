@@ -33,9 +33,10 @@ export interface PlannedCorefile {
 }
 
 /**
- * Reads and checks the Corefile; its warnings are logged. @param mayBeEmpty whether it may have no server block; not
- * for a reload, because a file that is being written is empty for a moment @throws Problems with everything that is
- * wrong; Problem if it cannot be read
+ * Reads and checks the Corefile; its warnings are logged.
+ * @param mayBeEmpty whether it may have no server block; not for a reload, because a file that is being written is
+ *   empty for a moment
+ * @throws Problems with everything that is wrong; Problem if it cannot be read
  */
 export async function planCorefile(
   parts: CorefileParts,

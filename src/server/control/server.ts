@@ -37,8 +37,8 @@ export interface ServerParts extends CorefileParts {
   readonly random: Random;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Checks whether another process listens at an address, which opening it would not show (SO_REUSEPORT). @throws
-   * Problem
+   * Checks whether another process listens at an address, which opening it would not show (SO_REUSEPORT).
+   * @throws Problem
    */
   readonly probe?: (endpoint: ListenAddress) => Promise<void>;
   readonly spawn: (id: number, workers: number) => WorkerPort;
@@ -292,8 +292,9 @@ export class Server {
   }
 
   /**
-   * Reverts what was built of a configuration that cannot serve. @param control null: its control parts could not be
-   * built, and have been stopped @param opened HTTP addresses that were opened for it
+   * Reverts what was built of a configuration that cannot serve.
+   * @param control null: its control parts could not be built, and have been stopped
+   * @param opened HTTP addresses that were opened for it
    */
   async #abandon(
     generation: number,
@@ -341,8 +342,8 @@ export class Server {
 
   /**
    * Ends in order: lameduck, then the listeners, then everything else, within `END_MS` beyond lameduck whatever hangs.
-   * @param staying the process goes on without the server, so its end is not enforced @returns whether everything
-   * ended; false: something hangs, and the process must be killed
+   * @param staying the process goes on without the server, so its end is not enforced
+   * @returns whether everything ended; false: something hangs, and the process must be killed
    */
   async stop(staying = false): Promise<boolean> {
     if (this.#ending) return true;

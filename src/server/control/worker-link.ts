@@ -15,9 +15,9 @@ export interface WorkerPort {
   /** Called when the worker dies; what is sent from then on is lost. */
   onExit(handler: (error: Error) => void): void;
   /**
-   * Asks the worker to end, and forces it if it does not in time; `onExit` is not called then. @param hangs it is known
-   * not to respond, so it is not waited for @returns whether it ended: the runtime cannot interrupt a call outside
-   * JavaScript
+   * Asks the worker to end, and forces it if it does not in time; `onExit` is not called then.
+   * @param hangs it is known not to respond, so it is not waited for
+   * @returns whether it ended: the runtime cannot interrupt a call outside JavaScript
    */
   end(hangs: boolean): Promise<boolean>;
   /** Resolves when it has ended, in whatever way and however late. */

@@ -90,7 +90,8 @@ async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
 
 /**
  * A worker on this thread, for servers in memory: with the same messages, cloned as between threads, each in a turn of
- * its own. @param make gets the function that sends to the main side
+ * its own.
+ * @param make gets the function that sends to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
   const handlers: ((message: FromWorker) => void)[] = [];

@@ -126,8 +126,8 @@ export class Workers {
 
   /**
    * Gives all workers an order. A worker that dies meanwhile does not count, except at the start, because its
-   * replacement is given what serves then. But a configuration that makes a worker hang is rejected. @throws Problem
-   * that a worker reported
+   * replacement is given what serves then. But a configuration that makes a worker hang is rejected.
+   * @throws Problem that a worker reported
    */
   async orderAll(order: Order): Promise<void> {
     await Promise.all(
@@ -145,8 +145,8 @@ export class Workers {
   }
 
   /**
-   * Ends all workers; queries in flight get `graceMs`. @returns whether all have ended: a thread that hangs outside
-   * JavaScript cannot be ended
+   * Ends all workers; queries in flight get `graceMs`.
+   * @returns whether all have ended: a thread that hangs outside JavaScript cannot be ended
    */
   async end(graceMs: number): Promise<boolean> {
     this.#ending = true;

@@ -67,7 +67,13 @@ export function buildGeneration(
     const servers = endpoints
       .filter(({ zones }) => zones.some(({ block }) => block === index))
       .map(({ server }) => server);
-    return buildBlock(bound, servers, generation, worker, starts, stops, (query) => ask(query));
+    return buildBlock(bound, servers, {
+      generation,
+      worker,
+      starts,
+      stops,
+      ask: (query) => ask(query),
+    });
   });
   const served = new Map(
     endpoints.map((endpoint) => [
@@ -101,6 +107,7 @@ function runAll(hooks: readonly (() => void)[], log: Log): void {
   }
 }
 
+/** The chain of one server block, and what its plugins have set besides. */
 interface BuiltBlock {
   readonly chain: Next | null;
   readonly filters: readonly ((query: Query) => boolean)[];
@@ -108,14 +115,22 @@ interface BuiltBlock {
   readonly judges: readonly ((query: Query, reply: Reply) => Reply)[];
 }
 
+/** What all blocks of one configuration are built with. */
+interface GenerationParts {
+  /** Number of the configuration. */
+  readonly generation: number;
+  readonly worker: WorkerParts;
+  /** Hooks of all blocks for the beginning and the end, in the order in which they are set. */
+  readonly starts: (() => void)[];
+  readonly stops: (() => void)[];
+  /** Asks the whole server. */
+  readonly ask: Next;
+}
+
 function buildBlock(
   { zones, instances, plan, view }: BoundBlock,
   servers: readonly string[],
-  generation: number,
-  worker: WorkerParts,
-  starts: (() => void)[],
-  stops: (() => void)[],
-  ask: Next,
+  { generation, worker, starts, stops, ask }: GenerationParts,
 ): BuiltBlock {
   const offers = new Map<PluginPort<unknown>, unknown[]>();
   const filters: ((query: Query) => boolean)[] = [];
