@@ -103,8 +103,9 @@ export interface RuleSet {
   /** Puts back what is missing. @throws RuleFailure */
   ensure(): Promise<Ensured>;
   /**
-   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be the first packet of
-   * a connection, and bind later queries from the same port to it. @throws RuleFailure
+   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be
+   * the first packet of a connection, and bind later queries from the same port to it.
+   * @throws RuleFailure
    */
   divert(): Promise<void>;
   /** Takes all of them away, doubles too; nobody else's. @throws RuleFailure */

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { PlannedCheck } from './check-file.ts';
 import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
 
-/** What one check came to. */
+/** The outcome of one check. */
 export interface CheckResult {
   readonly check: PlannedCheck;
   readonly state: CheckState;
@@ -12,7 +12,7 @@ export interface CheckResult {
   readonly ranMs: number;
 }
 
-/** Runs one check. Never rejects for what a network may do. */
+/** Runs one check. Network failures never make it reject. */
 export async function runCheck(
   check: PlannedCheck,
   context: ProbeContext,
@@ -41,7 +41,7 @@ export async function runCheck(
   };
 }
 
-/** Runs checks one after the other: those that measure times are not to disturb each other. Ends early when aborted. */
+/** Runs checks one after the other, so that they do not disturb each other's timing. Ends early when aborted. */
 export async function runChecks(
   checks: readonly PlannedCheck[],
   context: ProbeContext,

@@ -176,8 +176,8 @@ export class DnstapWriter {
   }
 
   /**
-   * The reply's bytes, written by `write` into this message's buffer. @param write writes at `at` of `out` and returns
-   * the length
+   * The reply's bytes, written by `write` into this message's buffer.
+   * @param write writes at `at` of `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
     // The length stands before the bytes, which are not written yet: three bytes hold any length, and a varint may be

@@ -1,4 +1,4 @@
-/** Pods and what has pods, from a folder of manifests, or one file. */
+/** Reads pods and their workloads from a folder of manifests, or from one file. */
 import { child, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
 import { ManifestFolder } from '../manifests/folder.ts';
@@ -9,7 +9,7 @@ import { templateLabels } from './pod-behind.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import { resourceKinds } from './resource-name.ts';
 
-/** Throws a `Problem` if the path cannot be read; what is wrong in a file is given to `problem`. */
+/** Throws a `Problem` if the path cannot be read; problems within files are passed to `problem`. */
 export async function manifestPods(
   path: string,
   problem: (problem: Problem) => void,
@@ -26,7 +26,7 @@ export async function manifestPods(
       );
       return Promise.resolve(found?.raw ?? null);
     },
-    // Pods that are written down, and those that a workload would make.
+    // Written pods, and those that a workload would make.
     pods: (namespace, selector) => {
       const selects = parseSelector(selector);
       if (selects === null) return Promise.resolve([]);
@@ -51,7 +51,7 @@ export async function manifestPods(
   };
 }
 
-/** One pod of a workload, as its template has it, under the workload's name. */
+/** One pod of a workload, made from its template, under the workload's name. */
 function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[] {
   const path = resourceKinds.some((known) => known.kind === kind)
     ? templatePaths[kind as keyof typeof templatePaths]

@@ -65,7 +65,8 @@ export interface FollowedZoneParts {
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
-   * Looks at a version before it is taken. @returns runs once it has been
+   * Looks at a version before it is taken.
+   * @returns runs once it has been
    * @throws Error in words for the log: it is not taken
    */
   readonly accept?: (packed: PackedZone) => () => void;
