@@ -196,6 +196,30 @@ export const socketStories: readonly Story[] = [
       return inOrder([fresh, kept.flat(), connections(250, 100, (i) => isFull(i * 100))]);
     },
   },
+  ...['glibc', 'musl', 'go'].map((resolver) =>
+    played(
+      `a firewall lets replies pass to a part of the ephemeral ports only: ${resolver}`,
+      'ND3020',
+      () => pods(resolver, 5, { lookups: 40, everyMs: 600 }),
+      (passing) =>
+        passing.port >= 34_000 && passing.port < 44_000 ? { lost: true } : healthy(passing),
+    ),
+  ),
+  {
+    name: 'the link goes down for seconds, again and again: who keeps a socket along the search path is answered before and afterwards',
+    code: 'ND3007',
+    without: ['ND3003'],
+    packets: (seed) =>
+      play(
+        [
+          ...pods('c-ares', 5, { lookups: 60, everyMs: 500 }),
+          ...pods('glibc', 6, { lookups: 60, everyMs: 500, from: 40 }),
+        ],
+        ({ atMs, ...passing }) =>
+          atMs % 7300 > 4700 ? { lost: true } : healthy({ atMs, ...passing }),
+        { seed },
+      ),
+  },
   {
     name: 'the link of a node goes down three times for seconds: not DNS alone',
     code: 'ND3090',

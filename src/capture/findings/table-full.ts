@@ -22,6 +22,8 @@ const EXPECTED_THROUGHOUT = 20;
 const WHOLE = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
 /** So many queries of new sockets are lost without one that is answered among them, and so many other connections repeat their first packet. */
 const ALL_NEW = { lost: 20, others: 10 };
+/** So much of what is lost is lost amid silence: then so many queries of known sockets show that these are spared. */
+const AMID = { share: 0.3, known: 3 };
 /** What is opened so shortly after another one is of the same moment, milliseconds. */
 const MOMENT_MS = 150;
 /** Replies that are under way when it begins, milliseconds. */
@@ -251,7 +253,10 @@ function freshLosses(
 }
 
 function sparesAny({ newSockets }: Observations): boolean {
-  const { throughout } = newSockets;
+  const { throughout, amid } = newSockets;
+  // Where nothing new is answered for a time, what is known has to be answered within it, and not before and behind it.
+  if (amid.fresh.lost >= AMID.share * newSockets.meanwhile.fresh.lost)
+    return amid.known.asked >= AMID.known && amid.known.lost <= SPARED_SHARE * amid.known.asked;
   if (
     lossRate(throughout.fresh) * throughout.known.asked >= EXPECTED_THROUGHOUT &&
     throughout.known.lost <= SPARED_SHARE * lossRate(throughout.fresh) * throughout.known.asked
