@@ -1,5 +1,5 @@
 /** musl gives the search path up where other resolvers go on. */
-import { RCODE, rcodeName } from '../../wire/iana.ts';
+import { FLAG, RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
@@ -76,6 +76,7 @@ function isService(name: string, domains: SearchDomains): boolean {
   return name.includes('.svc.') && domains.isOfCluster(name);
 }
 
-function isNodata({ rcode, answers }: SeenExchange): boolean {
-  return rcode === RCODE.NOERROR && answers === 0;
+/** (A truncated reply says nothing of what there is.) */
+function isNodata({ rcode, answers, replyFlags }: SeenExchange): boolean {
+  return rcode === RCODE.NOERROR && answers === 0 && (replyFlags & FLAG.TC) === 0;
 }
