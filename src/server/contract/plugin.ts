@@ -137,4 +137,9 @@ export interface WorkerContext extends WorkerChannel {
    * configuration before had it already. It is complete when the first query comes.
    */
   replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
+  /**
+   * What this worker keeps from one configuration to the next: made by `make` unless this plugin had something under the same key before, in
+   * the block of the same servers, zones and view. Both configurations have it while they change.
+   */
+  kept<T>(key: string, make: () => T): T;
 }

@@ -55,6 +55,8 @@ interface Prepared {
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
+  /** Keys of what it keeps for the next one. */
+  readonly kept: ReadonlySet<string>;
   /** What listeners that stay open have to learn when it begins to serve. */
   readonly adoptions: (() => void)[];
 }
@@ -75,6 +77,8 @@ export class DataPlane {
   /** Messages that came before their handler. */
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
+  /** What plugins keep from one configuration to the next, by key. */
+  readonly #kept = new Map<string, unknown>();
   readonly #routes = new Map<string, Route>();
   readonly #counters = new Map<string, CountersOf>();
 
@@ -119,15 +123,17 @@ export class DataPlane {
     const [problem] = configuration.problems;
     if (problem !== undefined) throw problem;
     const used = new Set<string>();
+    const kept = new Set<string>();
     let built: Generation;
     try {
-      const parts = this.#worker(program.folder, used);
+      const parts = this.#worker(program.folder, used, kept);
       built = buildGeneration(configuration, program.endpoints, program.generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
+      this.#forgetKept(kept);
       throw error;
     }
-    this.#prepared.set(program.generation, { program, built, used, adoptions: [] });
+    this.#prepared.set(program.generation, { program, built, used, kept, adoptions: [] });
     // Joined only now: the state that the main thread sends meets handlers that are in place.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
@@ -137,7 +143,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker(folder: string, used: Set<string>): WorkerParts {
+  #worker(folder: string, used: Set<string>, kept: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -170,6 +176,11 @@ export class DataPlane {
           this.#replicas.set(id, followed);
         }
         return followed.replica as T;
+      },
+      kept: <T>(key: string, make: () => T): T => {
+        kept.add(key);
+        if (!this.#kept.has(key)) this.#kept.set(key, make());
+        return this.#kept.get(key) as T;
       },
       route: (server, zone, view) => {
         const key = `${server} ${zone} ${view}`;
@@ -276,6 +287,13 @@ export class DataPlane {
     this.#prepared.delete(generation);
     prepared.built.stop();
     this.#forgetChannels(prepared.used);
+    this.#forgetKept(prepared.kept);
+  }
+
+  /** Forgets what is kept under these keys, unless another configuration has it. */
+  #forgetKept(keys: ReadonlySet<string>): void {
+    const others = [...this.#prepared.values()];
+    for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);
   }
 
   /** Forgets the channels among these that no configuration uses any more. */

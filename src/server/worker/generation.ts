@@ -37,6 +37,7 @@ export interface WorkerParts {
   /** The end of a channel in this worker, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
+  kept: WorkerContext['kept'];
   counters: WorkerContext['counters'];
   /** A plugin threw, and nobody is to catch it (`debug`). */
   crash(error: unknown): void;
@@ -143,6 +144,8 @@ function buildBlock(
       writer,
       ask,
       replica,
+      kept: (key, make) =>
+        worker.kept(JSON.stringify([plugin.name, servers, zones, view, key]), make),
       counters,
       offer: (port, value) => {
         const offered = offers.get(port) ?? [];
