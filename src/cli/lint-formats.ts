@@ -129,12 +129,13 @@ function summary(report: LintReport): string {
 }
 
 function documentOf(report: LintReport): unknown {
-  const { findings, files, target, suppressed } = report;
+  const { findings, files, notJudged, target, suppressed } = report;
   return {
     apiVersion: 'ndots.dev/v1',
     kind: 'LintReport',
     target: target === null ? null : target.kind === 'ndots' ? 'ndots' : target.label,
     files,
+    notJudged,
     suppressed,
     findings: findings.map(({ spot, ...finding }) => ({ ...finding, ...spot })),
   };
