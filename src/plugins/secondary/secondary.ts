@@ -302,7 +302,7 @@ const DEFAULT_ALGORITHM = 'hmac-sha256';
 function signingKey(option: KeyOption | null, path: (file: string) => string): SigningKey | null {
   if (option === null || !('file' in option)) return option;
   const file = path(option.file);
-  const [key, ...more] = readKeyFile(file, 'secondary');
+  const [key, ...more] = readKeyFile(file, 'plugin/secondary: ');
   if (key === undefined || more.length > 0)
     throw new Problem({
       code: 'tsig-key',
