@@ -61,6 +61,55 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
   return lines;
 }
 
+/** Narrower than this, words find no place beside what they are about. */
+const BESIDE = 24;
+/** What stands below something is set in by so much. */
+const BELOW = '    ';
+
+/**
+ * What `left` names, and beside it from column `indent` on what is to be said of it; below it where there is no room.
+ * @returns lines
+ */
+export function beside(
+  left: string,
+  text: string,
+  indent: number,
+  page: Pick<Page, 'columns'>,
+): string[] {
+  const margin = /^ */.exec(left)![0];
+  if (visible(left) > indent || page.columns - indent < BESIDE)
+    return [...wrap(left.trim(), margin, page), ...wrap(text, margin + BELOW, page)];
+  const [first = '', ...more] = wrap(text, ' '.repeat(indent), page);
+  return [left + first.slice(visible(left)), ...more];
+}
+
+/** A page in Markdown for a terminal: paragraphs fill the lines; headings, tables and code stay as they are. */
+export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
+  const lines: string[] = [];
+  let paragraph = '';
+  let inCode = false;
+  const end = (): void => {
+    if (paragraph === '') return;
+    const [mark = ''] = /^(?:[-*]|\d+\.) /.exec(paragraph) ?? [];
+    const [first = '', ...more] = wrap(paragraph.slice(mark.length), ' '.repeat(mark.length), page);
+    lines.push(mark + first.slice(mark.length), ...more);
+    paragraph = '';
+  };
+  for (const line of markdown.split('\n')) {
+    const isFence = line.startsWith('```');
+    if (inCode || isFence || line === '' || /^(?:#|\||\s)/.test(line)) {
+      end();
+      lines.push(line);
+      if (isFence) inCode = !inCode;
+    } else if (paragraph === '' || /^(?:\*\*|[-*] |\d+\. )/.test(line)) {
+      end();
+      paragraph = line;
+    } else paragraph += ` ${line}`;
+  }
+  end();
+  return lines.join('\n');
+}
+
 /** A word that is longer than a line is cut. */
 function pieces(word: string, width: number): string[] {
   if (visible(word) <= width) return [word];
