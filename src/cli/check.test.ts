@@ -234,6 +234,15 @@ describe('a file of checks', () => {
     assert.match(out, /truncation-roundtrip[^]*name: NAME .*must be there/);
   });
 
+  test('a target is one line for programs, and wraps on a narrow terminal', async () => {
+    const words = ['run', '--vip', '127.0.0.1:1', '--only', 'vip-fixed-port'];
+    const { out } = await runCommand(check, words);
+    assert.match(out, /✕ 127\.0\.0\.1:1 .* nobody listens at .* \(conntrack .*\)$/m);
+    for (const columns of [40, 60, 80])
+      for (const line of (await runCommand(check, words, {}, { columns })).out.split('\n'))
+        assert.ok(line.length <= columns, line);
+  });
+
   test('list wraps at 40 columns, and programs have it as JSON', async () => {
     const { out } = await runCommand(check, ['list'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);

@@ -70,7 +70,9 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
     if (options.output === 'nagios' && exitCode(results, options) !== EXIT.no) throw cutShort(text);
     io.err(`ndots check: ${text}\n`);
   }
-  io.out(printChecks(options.output, results, wantsColour(options, io)));
+  io.out(
+    printChecks(options.output, results, { colour: wantsColour(options, io), columns: io.columns }),
+  );
   if (options.output === 'nagios') return nagiosCode(results);
   if (left > 0) return EXIT.interrupted;
   return exitCode(results, options);

@@ -2,7 +2,7 @@
 import { severities, type Finding, type Severity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
-import { clip, count, pageFor, wrap, type Page } from './page.ts';
+import { clip, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from './page.ts';
 import { sarif } from './lint-sarif.ts';
 import { xmlText } from './xml-text.ts';
 
@@ -80,9 +80,6 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
 export function holdsText({ file, holds }: LintReport['notJudged'][number]): string {
   return `${file}: it holds ${holds}`;
 }
-
-/** On a terminal of this width a finding begins with one line, however long it is: what reads it by program has the whole in it. */
-const ONE_LINE_COLUMNS = 100;
 
 function headLines(where: string, what: string, page: Page): readonly string[] {
   if (page.columns >= ONE_LINE_COLUMNS) return [`${where} ${what}`];

@@ -18,6 +18,9 @@ export interface TextOptions {
   readonly columns: number;
 }
 
+/** On a terminal of this width what belongs together stands in one line, however long it is: what reads it by program has the whole in it. */
+export const ONE_LINE_COLUMNS = 100;
+
 /** Narrower than this words do not fit, and wider than this nobody likes to read. */
 export function pageFor({ colour, wide, columns }: TextOptions): Page {
   const width = Math.min(120, Math.max(40, columns));
@@ -83,7 +86,7 @@ export function beside(
   return [left + first.slice(visible(left)), ...more];
 }
 
-/** A page in Markdown for a terminal: paragraphs fill the lines; headings, tables and code stay as they are. */
+/** A page in Markdown for a terminal: paragraphs fill the lines; tables and code stay as they are. */
 export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
   const lines: string[] = [];
   let paragraph = '';
@@ -99,7 +102,7 @@ export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): stri
     const isFence = line.startsWith('```');
     if (inCode || isFence || line === '' || /^(?:#|\||\s)/.test(line)) {
       end();
-      lines.push(line);
+      lines.push(...(!inCode && line.startsWith('#') ? wrap(line, '', page) : [line]));
       if (isFence) inCode = !inCode;
     } else if (paragraph === '' || /^(?:\*\*|[-*] |\d+\. )/.test(line)) {
       end();
