@@ -1,10 +1,14 @@
 /** Files that are neither captures nor text, told by how they begin: nothing in them can be read as lines. */
 
+import { isPcap } from './packets/pcap.ts';
+import { isPcapng } from './packets/pcapng.ts';
+
 /** What a file is, and what to do with it. */
 export interface ForeignFile {
   /** `compressed with xz`. */
   readonly what: string;
-  readonly remedy: string;
+  /** null: there is nothing to advise. */
+  readonly remedy: string | null;
 }
 
 const piped = (command: string): string =>
@@ -63,4 +67,11 @@ export function foreignFile(first: Uint8Array): ForeignFile | null {
   return controls.length > BINARY_SHARE * rest.length
     ? { what: 'binary, of a kind that is not known', remedy: none }
     : null;
+}
+
+/** The same where only text is of use: captures, and what would be unpacked elsewhere, are none. */
+export function noText(first: Uint8Array): ForeignFile | null {
+  if (isPcap(first) || isPcapng(first)) return { what: 'a capture', remedy: null };
+  const found = foreignFile(first);
+  return found === null ? null : { ...found, what: found.what.replace(' once more,', '') };
 }

@@ -154,7 +154,7 @@ async function recognised(
   throw new Problem({
     code: 'capture-foreign',
     text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}: ndots does not read that`,
-    remedy: foreign.remedy,
+    remedy: foreign.remedy ?? undefined,
   });
 }
 

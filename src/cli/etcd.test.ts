@@ -11,4 +11,9 @@ test('certificates that no endpoint has a use for are told of, by flag and by va
   assert.match((await runCommand(etcd, [...words, '--cacert', '/nowhere'])).err, told);
   assert.match((await runCommand(etcd, words, { ETCDCTL_CACERT: '/nowhere' })).err, told);
   assert.doesNotMatch((await runCommand(etcd, words)).err, told);
+  const secure = ['list', '--endpoints', `https://127.0.0.1:${port}`, '--cacert', '/nowhere'];
+  assert.match(
+    (await runCommand(etcd, secure)).err,
+    /cannot read \/nowhere: no such file or directory/,
+  );
 });

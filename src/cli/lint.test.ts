@@ -691,6 +691,7 @@ describe('ndots lint', () => {
     const found = JSON.parse(out) as { code: string; severity: string; page: string };
     assert.equal(found.code, 'CF07');
     assert.match(found.page, /^# CF07[^]*```corefile/);
+    assert.equal((await run('--explain', 'CF07', '-o', 'sarif')).code, 3);
   });
 
   test('explains a rule by its page, and lists all', async () => {

@@ -38,8 +38,10 @@ describe('objects that are not there', () => {
   test('are told of where the folder is empty', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'ndots-none-'));
     const { err } = await runTrace(['web', '--manifests', empty]);
-    rmdirSync(empty);
     assert.match(err, /there are no objects in .*ndots-none-/);
+    const pod = await runTrace(['web', '--from', 'deploy/web', '--manifests', empty]);
+    rmdirSync(empty);
+    assert.match(pod.err, /no Deployment "web" in .*\n {2}there are no objects in /);
   });
 });
 

@@ -129,7 +129,7 @@ describe('a client of etcd', () => {
     const tls = { certificate: '', key: '', authority: '/dev/zero' };
     await assert.rejects(
       dial(endpoint, tls, new AbortController().signal),
-      /127\.0\.0\.1:1: is a device, not a file/,
+      /127\.0\.0\.1:1: cannot read \/dev\/zero: is a device, not a file/,
     );
   });
 
