@@ -62,6 +62,13 @@ describe('ndots doctor', () => {
     assert.deepEqual(Object.keys(found), ['code', 'title', 'page']);
   });
 
+  test('the report is there though the evidence cannot be written', async () => {
+    const { code, out, err } = await run(at('race.pcap'), '--evidence', at('missing/e.pcapng'));
+    assert.equal(code, 2);
+    assert.match(out, /^✕ ND3001/m);
+    assert.match(err, /missing/);
+  });
+
   test('a capture keeps its diagnosis where the cluster cannot be reached', async () => {
     const kubeconfig = at('nobody.kubeconfig');
     const [port] = await freePorts(1);

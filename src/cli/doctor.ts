@@ -55,8 +55,9 @@ export const doctor: Command = {
         ? []
         : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
     ].reduce(mergedDiagnosis);
-    if (options.evidence !== null) writeEvidence(options, found);
     print(found, packets, facts, options, io);
+    // Behind the report: where the file cannot be written that is all that is missing.
+    if (options.evidence !== null) writeEvidence(options, found);
     const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
     return worst >= grades[options.failOn] ? EXIT.no : EXIT.ok;
   },
