@@ -150,12 +150,19 @@ export function list<T>(
   });
 }
 
-/** Zones (a CIDR may stand for several); several lines add up. null: the line isn't there. */
+/**
+ * Zones (a CIDR may stand for several); several lines add up. null: the line isn't there.
+ * @param options `isStrict`: what is no zone is a mistake (for what CoreDNS does not have), and not left out
+ */
 export function zoneList(
   word: string,
-  options: Help & { readonly show?: string; readonly min?: number } = {},
+  options: Help & {
+    readonly show?: string;
+    readonly min?: number;
+    readonly isStrict?: boolean;
+  } = {},
 ): PropertySchema<readonly string[] | null> {
-  const { show = 'ZONES', min = 1, help = '' } = options;
+  const { show = 'ZONES', min = 1, isStrict = false, help = '' } = options;
   return property<readonly string[] | null>(
     word,
     min === 0 ? `[${show}…]` : `${show}…`,
@@ -163,7 +170,7 @@ export function zoneList(
     null,
     (line, before) => {
       if (line.left < min) line.refuseCount();
-      return [...(before ?? []), ...takeZones(line)];
+      return [...(before ?? []), ...takeZones(line, undefined, isStrict)];
     },
   );
 }

@@ -417,3 +417,15 @@ describe('lkg', () => {
     );
   });
 });
+
+describe('what is no zone', () => {
+  for (const line of [
+    'lkg {\n  except a..b\n }',
+    'lkg a..b',
+    'leakguard {\n  except a..b\n }',
+    'top {\n  search a..b\n }',
+  ])
+    test(`is a mistake: ${line.replace(/\s+/g, ' ')}`, async () => {
+      await assert.rejects(makeWorld(`.:53 {\n ${line}\n whoami\n}`), /'a\.\.b' is no zone/);
+    });
+});

@@ -55,6 +55,7 @@ const syntax = directive({
       help: 'memory for their answers',
     }),
     except: zoneList('except', {
+      isStrict: true,
       help: 'names that are not looked after, besides cluster.local',
     }),
     admin: setting('admin', address, {

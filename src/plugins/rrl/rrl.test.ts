@@ -6,9 +6,8 @@ import { describe, test } from 'node:test';
 import { makeWorld, type AskOptions, type World } from '../../../test/kit/world.ts';
 import { FLAG } from '../../wire/iana.ts';
 
-const worldWith = (...lines: readonly string[]): Promise<World> =>
-  makeWorld(
-    `.:53 {
+const corefileWith = (...lines: readonly string[]): string =>
+  `.:53 {
  prometheus 127.0.0.1:0
  rrl {
   ${lines.join('\n  ')}
@@ -36,8 +35,10 @@ const worldWith = (...lines: readonly string[]): Promise<World> =>
   rcode NXDOMAIN
   authority "example.net. 300 IN SOA ns.example.net. host.example.net. 1 7200 3600 86400 60"
  }
-}`,
-  );
+}`;
+
+const worldWith = (...lines: readonly string[]): Promise<World> =>
+  makeWorld(corefileWith(...lines));
 
 /** Per reply: `-` silence, `t` cut, `.` whole. */
 async function fates(
@@ -55,6 +56,19 @@ async function fates(
 }
 
 describe('rrl', () => {
+  test('a reload keeps the accounts: who is limited stays limited', async () => {
+    const world = await worldWith('responses-per-second 3', 'slip-ratio 0');
+    assert.equal(await fates(world, 6, 'www.example.org. A'), '...---');
+    world.setCorefile(corefileWith('responses-per-second 4', 'slip-ratio 0'));
+    assert.ok(await world.server.reload());
+    assert.equal(await fates(world, 3, 'www.example.org. A'), '---');
+    // Accounts of other networks are others.
+    world.setCorefile(corefileWith('responses-per-second 4', 'ipv4-prefix-length 32'));
+    assert.ok(await world.server.reload());
+    assert.equal(await fates(world, 3, 'www.example.org. A'), '...');
+    await world.close();
+  });
+
   test('beyond the allowance every second reply is cut and the others are not sent', async () => {
     const world = await worldWith('responses-per-second 3');
     assert.equal(await fates(world, 9, 'www.example.org. A'), '...-t-t-t');

@@ -304,7 +304,8 @@ const DEFAULT_ALGORITHM = 'hmac-sha256';
 /** @throws Problem */
 function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey | null {
   if (option === null || !('file' in option)) return option;
-  const [key, ...more] = readKeyFile(option.file, 'secondary', files);
+  const file = path(option.file);
+  const [key, ...more] = readKeyFile(file, 'plugin/secondary: ');
   if (key === undefined || more.length > 0)
     throw new Problem({
       code: 'tsig-key',

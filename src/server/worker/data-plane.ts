@@ -60,7 +60,9 @@ interface PreparedConfiguration {
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
-  /** Changes to listeners that stay open, applied when the configuration begins to serve. */
+  /** Keys of what it keeps for the next one. */
+  readonly kept: ReadonlySet<string>;
+  /** What listeners that stay open have to learn when it begins to serve. */
   readonly adoptions: (() => void)[];
 }
 
@@ -81,6 +83,8 @@ export class DataPlane {
   /** Messages that arrived before their handler was set. */
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
+  /** What plugins keep from one configuration to the next, by key. */
+  readonly #kept = new Map<string, unknown>();
   readonly #routes = new Map<string, Route>();
   readonly #counters = new Map<string, CountersOf>();
 
@@ -125,16 +129,18 @@ export class DataPlane {
     const [problem] = configuration.problems;
     if (problem !== undefined) throw problem;
     const used = new Set<string>();
+    const kept = new Set<string>();
     let built: Generation;
     try {
-      const parts = this.#worker(program, used);
+      const parts = this.#worker(program.folder, used, kept);
       built = buildGeneration(configuration, program.endpoints, program.generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
+      this.#forgetKept(kept);
       throw error;
     }
-    this.#prepared.set(program.generation, { program, built, used, adoptions: [] });
-    // Channels are joined only now, so that the state sent by the main thread finds its handlers.
+    this.#prepared.set(program.generation, { program, built, used, kept, adoptions: [] });
+    // Joined only now: the state that the main thread sends meets handlers that are in place.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
 
@@ -143,7 +149,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker({ folder, files }: Program, used: Set<string>): WorkerParts {
+  #worker(folder: string, used: Set<string>, kept: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -177,6 +183,11 @@ export class DataPlane {
           this.#replicas.set(id, followed);
         }
         return followed.replica as T;
+      },
+      kept: <T>(key: string, make: () => T): T => {
+        kept.add(key);
+        if (!this.#kept.has(key)) this.#kept.set(key, make());
+        return this.#kept.get(key) as T;
       },
       route: (server, zone, view) => {
         const key = `${server} ${zone} ${view}`;
@@ -292,6 +303,13 @@ export class DataPlane {
     this.#prepared.delete(generation);
     prepared.built.stop();
     this.#forgetChannels(prepared.used);
+    this.#forgetKept(prepared.kept);
+  }
+
+  /** Forgets what is kept under these keys, unless another configuration has it. */
+  #forgetKept(keys: ReadonlySet<string>): void {
+    const others = [...this.#prepared.values()];
+    for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);
   }
 
   /** Leaves the channels among these that no configuration uses any more. */
