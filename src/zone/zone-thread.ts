@@ -6,14 +6,14 @@ import { Problem } from '../base/problem.ts';
 import { readZoneFile } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
 
-const { path, origin, unless } = workerData as ZoneJob;
+const { path, origin, unless, share } = workerData as ZoneJob;
 try {
   const { packed, problems, warnings } = await readZoneFile(
     path,
     origin,
     systemClock,
     unless,
-    undefined,
+    { share },
     collectMemory,
   );
   const plain = (list: readonly Problem[]): object[] => list.map(({ parts }) => parts);
