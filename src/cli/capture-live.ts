@@ -67,7 +67,8 @@ function told(error: unknown, device: string, netns: string | null): unknown {
     return new Problem({
       code: 'capture-not-here',
       text: `packets cannot be captured here: ${error.message}`,
-      remedy: 'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture - (or doctor -)',
+      remedy:
+        'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture - (or doctor -)',
       cause: error,
     });
   switch (errorCode(error)) {

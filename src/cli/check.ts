@@ -115,7 +115,7 @@ function listing(io: Io): string {
 }
 
 function listingDocument(): string {
-  const rows = (table: Fields): object[] =>
+  const rows = (table: YamlFields): object[] =>
     Object.entries(table).map(([key, { shape, help, fallback }]) => ({
       key,
       value: shape.placeholder,

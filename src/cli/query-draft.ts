@@ -1,7 +1,7 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { ColourOptions } from './colour-options.ts';
 import type { RemoteServer } from '../net/one-exchange.ts';
-import type { SigningKey } from '../net/tsig.ts';
+import type { TsigSigningKey } from '../net/tsig.ts';
 import type { EdnsOption } from '../wire/edns.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
@@ -56,7 +56,7 @@ export interface QueryOptions extends ColourOptions {
   /** From the root down, server by server. */
   readonly trace: boolean;
   /** What the query is signed with, and its reply has to be; null = neither is. */
-  readonly key: SigningKey | null;
+  readonly key: TsigSigningKey | null;
   /** Where it is sent from (port 0: any); null = as the machine chooses. */
   readonly source: RemoteServer | null;
 }

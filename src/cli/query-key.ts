@@ -1,5 +1,7 @@
 /** `-y` and `-k`: the key that a query is signed with (RFC 8945), as dig has it. */
-import { algorithmNamed, type SigningKey } from '../net/tsig.ts';
+import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
+import { algorithmNamed, type TsigSigningKey } from '../net/tsig.ts';
+import type { NamedFiles } from '../server/contract/named-files.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../zone/tsig-key.ts';
 import type { OptionValue } from './option.ts';
 import { usage } from './option-values.ts';
@@ -8,7 +10,7 @@ const USUAL = 'hmac-sha256';
 const example = 'As in: -y hmac-sha256:transfer.example:BASE64, which tsig-keygen prints';
 
 /** `[ALGORITHM:]NAME:SECRET`. */
-export const writtenKey: OptionValue<SigningKey> = {
+export const writtenKey: OptionValue<TsigSigningKey> = {
   placeholder: '[HMAC:]NAME:KEY',
   read(given, name) {
     const parts = given.split(':');
@@ -23,9 +25,14 @@ export const writtenKey: OptionValue<SigningKey> = {
   },
 };
 
+const onDisk: NamedFiles = {
+  path: (file) => file,
+  file: (name) => readFileBytes(name, FILE_MAX.small),
+};
+
 /** The first key of a file. @throws Problem */
-export function keyOfFile(file: string): SigningKey {
-  const [key] = readKeyFile(file, '');
+export function keyOfFile(file: string): TsigSigningKey {
+  const [key] = readKeyFile(file, '', onDisk);
   if (key === undefined)
     throw usage(
       `-k ${file}: there is no key in it`,

@@ -7,7 +7,7 @@ import { nearest } from '../base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { colourOptions } from './colour-options.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
-import { readOptions, type Given } from './option-parse.ts';
+import { readOptions, type GivenOption } from './option-parse.ts';
 import { transports } from '../wire/transports.ts';
 import {
   choice,
@@ -229,7 +229,7 @@ export function parseQueryLine(words: readonly string[], from: Draft = fresh): Q
   };
   const list = [...readOptions(table, words)];
   const file = list.findLast((given) => typeof given !== 'string' && given.key === 'batch');
-  const batch = file === undefined ? null : ((file as Given).value as string);
+  const batch = file === undefined ? null : ((file as GivenOption).value as string);
   list.forEach((given, index) => {
     if (typeof given !== 'string') {
       if (names.has(given.key)) {

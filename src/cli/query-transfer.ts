@@ -16,7 +16,7 @@ function proved(
   signed: SignedExchange,
   bytes: Uint8Array,
   { rcode }: Message,
-  server: Server,
+  server: QueryServer,
 ): boolean {
   try {
     return signed.prove(bytes, wallSeconds());
@@ -26,7 +26,7 @@ function proved(
   }
 }
 
-function unproved({ name }: Server, why: string): Problem {
+function unproved({ name }: QueryServer, why: string): Problem {
   return new Problem({ code: 'bad-reply', text: `the transfer of ${name} is not proved: ${why}` });
 }
 

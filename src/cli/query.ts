@@ -114,7 +114,7 @@ async function askServer(
 }
 
 interface Reply {
-  readonly exchange: Answered;
+  readonly exchange: AnsweredExchange;
   readonly reply: Message;
   /** Why it cannot be believed though it should be signed; null: it can, or need not. */
   readonly doubt: string | null;
@@ -123,7 +123,7 @@ interface Reply {
 async function askSigned(
   message: Uint8Array,
   options: QueryOptions,
-  server: Server,
+  server: QueryServer,
 ): Promise<Reply> {
   const { key } = options;
   const signed = key === null ? null : new SignedExchange(key);

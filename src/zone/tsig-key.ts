@@ -55,13 +55,15 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 
 /**
  * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
+ * @param file as the Corefile has it
  * @param by who reads it, in front of messages: `plugin/tsig: `
  * @param broken as of `makeKey`; it is told of algorithms that are not known, too
  * @throws Problem with the line
  */
 export function readKeyFile(
-  path: string,
+  file: string,
   by: string,
+  files: NamedFiles,
   broken: ((why: string) => void) | null = null,
 ): readonly FileKey[] {
   const path = files.path(file);

@@ -67,7 +67,11 @@ export const viewsDiffer: Rule = {
 };
 
 /** That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two servers were asked for. */
-function explainZones({ names }: Observations, claims: Claims, found: readonly Difference[]): void {
+function explainZones(
+  { names }: Observations,
+  claims: Claims,
+  found: readonly ServerDifference[],
+): void {
   const zones = new Set(found.map(({ view }) => parentOf(view.name)));
   for (const { name } of names.list) if (zones.has(parentOf(name))) claims.names.add(name);
 }

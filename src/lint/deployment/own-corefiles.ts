@@ -1,13 +1,13 @@
 /** Which Corefiles an object runs, where several were read together. */
 import { dirname, relative, sep } from 'node:path';
-import type { KubeObject, LintedCorefile, Subject } from '../subject.ts';
+import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 
 /**
  * The Corefiles of servers that an object may run: of several those that lie nearest to it, in the same file, the same folder, one above …:
  * a folder of examples or of clusters has a Corefile for each.
  */
 export function ownCorefiles(
-  { file }: Pick<KubeObject, 'file'>,
+  { file }: Pick<LintObject, 'file'>,
   { corefiles }: Pick<Subject, 'corefiles'>,
 ): readonly LintedCorefile[] {
   const servers = corefiles.filter(({ fragment, role }) => !fragment && role === 'server');

@@ -301,8 +301,7 @@ const DEFAULT_ALGORITHM = 'hmac-sha256';
 /** @throws Problem */
 function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey | null {
   if (option === null || !('file' in option)) return option;
-  const file = path(option.file);
-  const [key, ...more] = readKeyFile(file, 'plugin/secondary: ');
+  const [key, ...more] = readKeyFile(option.file, 'plugin/secondary: ', files);
   if (key === undefined || more.length > 0)
     throw new Problem({
       code: 'tsig-key',

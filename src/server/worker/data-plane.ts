@@ -62,7 +62,7 @@ interface PreparedConfiguration {
   readonly used: Set<string>;
   /** Keys of what it keeps for the next one. */
   readonly kept: ReadonlySet<string>;
-  /** What listeners that stay open have to learn when it begins to serve. */
+  /** Changes to listeners that stay open, applied when the configuration begins to serve. */
   readonly adoptions: (() => void)[];
 }
 
@@ -132,7 +132,7 @@ export class DataPlane {
     const kept = new Set<string>();
     let built: Generation;
     try {
-      const parts = this.#worker(program.folder, used, kept);
+      const parts = this.#worker(program, used, kept);
       built = buildGeneration(configuration, program.endpoints, program.generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
@@ -140,7 +140,7 @@ export class DataPlane {
       throw error;
     }
     this.#prepared.set(program.generation, { program, built, used, kept, adoptions: [] });
-    // Joined only now: the state that the main thread sends meets handlers that are in place.
+    // Channels are joined only now, so that the state sent by the main thread finds its handlers.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
 
@@ -149,7 +149,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker(folder: string, used: Set<string>, kept: Set<string>): WorkerParts {
+  #worker({ folder, files }: Program, used: Set<string>, kept: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
