@@ -1,3 +1,4 @@
+import type { Work } from '../base/slices.ts';
 import { CLASS } from '../wire/iana.ts';
 import { LOWER, nameLength } from '../wire/name.ts';
 import { GrowingBytes } from './growing.ts';
@@ -22,15 +23,18 @@ export interface Difference {
 /** Records of one name are compared as sets as long as they have so many bytes. */
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
+/** Names that are compared between two looks at the time. */
+const STRIDE_MASK = 63;
+
 /**
- * The difference between two versions of a zone.
+ * The difference between two versions of a zone, as work in slices: that of a large zone takes seconds.
  * @returns null: it would take more than so many bytes, or a name has too many to be compared
  */
-export function differenceOf(
+export function* differenceOf(
   old: PackedZone,
   now: PackedZone,
   mostBytes: number,
-): readonly Difference[] | null {
+): Work<readonly Difference[] | null> {
   const before = new ZoneData(old);
   const after = new ZoneData(now);
   const removed = new GrowingBytes();
@@ -44,7 +48,8 @@ export function differenceOf(
   writeRecord(added, after, b);
   let moreA = a.next();
   let moreB = b.next();
-  while (moreA || moreB) {
+  for (let looked = 0; moreA || moreB; looked++) {
+    if ((looked & STRIDE_MASK) === 0) yield;
     if (removed.length + added.length > mostBytes) return null;
     const order = !moreA ? 1 : !moreB ? -1 : compareOwners(a.owner, b.owner);
     if (order < 0) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { systemClock } from '../base/clock.ts';
 import { TYPE } from '../wire/iana.ts';
 import { writeMessage, type Message } from '../wire/message.ts';
 import { parseName, printName } from '../wire/name.ts';
@@ -62,6 +63,7 @@ async function from(
     return await transferIn(parseName(origin), known, server, {
       ...terms,
       signal,
+      clock: systemClock,
       seconds: () => 0,
     });
   } finally {

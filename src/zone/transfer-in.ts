@@ -1,4 +1,6 @@
+import type { Clock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
+import { inSlices, type Work } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
 import { SignedExchange, type SigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
@@ -43,6 +45,7 @@ export interface TransferInTerms {
   /** Asks for memory for so many bytes of records more. @throws Error if there is none */
   readonly claim: (bytes: number) => void;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
   /** Id of the query. */
   readonly id: number;
   /** What the primary and this server sign with (RFC 8945); null: nothing is signed. */
@@ -77,7 +80,7 @@ export async function transferIn(
     return takeMessage(bytes, terms.id, begins, incoming);
   });
   try {
-    return incoming.finish();
+    return await inSlices(incoming.finishing(), terms.clock);
   } catch (error) {
     throw new Error(`${printHostPort(server.host, server.port)}: ${(error as Error).message}`, {
       cause: error,
@@ -175,6 +178,9 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
 
 /** Where in a transfer the next record belongs. */
 type State = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
+
+/** Records of the old version that are looked at between two looks at the time. */
+const STRIDE_MASK = 63;
 
 /** Puts a zone together from the records of a transfer as they come. */
 class IncomingZone {
@@ -310,27 +316,29 @@ class IncomingZone {
     this.#differences.push(next);
   }
 
-  finish(): Transferred {
+  /** Puts all that has come together. @throws Error */
+  *finishing(): Work<Transferred> {
     const serial = this.#serial;
     const records = this.#records;
     if (this.#builder !== null) {
       if (this.#state !== 'end') throw new Error('the transfer was cut short');
-      return { packed: this.#builder.pack(), serial, differences: undefined, records };
+      return { packed: yield* this.#builder.packing(), serial, differences: undefined, records };
     }
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
-    return { packed: this.#changed(), serial, differences, records };
+    return { packed: yield* this.#changed(), serial, differences, records };
   }
 
   /** The old version with all differences: records by what they are, those that went last to those that came. */
-  #changed(): PackedZone {
+  *#changed(): Work<PackedZone> {
     const old = this.#old!;
     const changes = new Changes(this.#origin, this.#differences);
     const builder = new ZoneBuilder(this.#origin);
     const zone = new ZoneData(old);
     const cursor = new RecordCursor(zone);
     const one = new GrowingBytes();
-    while (cursor.next()) {
+    for (let looked = 0; cursor.next(); looked++) {
+      if ((looked & STRIDE_MASK) === 0) yield;
       const { owner, type, ttl, at, length } = cursor;
       if (type === TYPE.SOA && cursor.node <= 0) continue;
       const data = zone.data.subarray(at, at + length);
@@ -345,7 +353,7 @@ class IncomingZone {
       const { fields, type, ttl: own } = partsOf(bytes);
       builder.add(bytes.subarray(0, fields), type, own, bytes.subarray(fields + 10));
     }
-    return builder.pack();
+    return yield* builder.packing();
   }
 }
 

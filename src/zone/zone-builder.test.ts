@@ -51,3 +51,28 @@ test('a name has at most 65536 records: more are refused, and the others stay', 
   assert.equal(builder.add(parseName('b.example.org.'), TYPE.A, 60, address(1)), null);
   assert.equal(builder.records, 65_537);
 });
+
+test('a zone of many names is packed in steps of milliseconds, and is the one that is packed at once', () => {
+  const names = 60_000;
+  const filled = (): ZoneBuilder => {
+    const builder = new ZoneBuilder(origin);
+    for (let i = 0; i < names; i++) {
+      const label = ((i * 2_654_435_761) >>> 0).toString(16);
+      builder.add(parseName(`${label}.r${i % 7}.example.org.`), TYPE.A, 60, address(i));
+      builder.add(parseName(`${label}.example.org.`), TYPE.A, 60, address(i));
+    }
+    return builder;
+  };
+  let longest = 0;
+  const packing = filled().packing();
+  for (let steps = 1; ; steps++) {
+    const begin = process.cpuUsage().user;
+    const { done, value } = packing.next();
+    longest = Math.max(longest, process.cpuUsage().user - begin);
+    if (done !== true) continue;
+    assert.ok(steps > names / 200, `${steps} steps`);
+    assert.deepEqual(value, filled().pack());
+    break;
+  }
+  assert.ok(longest < 60_000, `${longest} µs`);
+});

@@ -1,5 +1,6 @@
 import { readUint32 } from '../base/big-endian.ts';
 import { hashSeed, nextHash } from '../base/hash.ts';
+import { atOnce, sorting, type Work } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { Growing, GrowingBytes } from './growing.ts';
@@ -37,6 +38,10 @@ export class ZoneBuilder {
   readonly #recordAt = new Growing();
   readonly #log = new GrowingBytes();
   #slots = new Uint32Array(1024);
+  /** While nodes are being moved to more slots, those of before: which nodes stand only there; null: none do. */
+  #before: Uint32Array | null = null;
+  #moved = 0;
+  #toMove = 0;
   /** The CNAME record of each node that has one, and nodes that have what keeps them from having one. */
   readonly #aliases = new Map<number, number>();
   readonly #noAliases = new Set<number>();
@@ -145,16 +150,26 @@ export class ZoneBuilder {
     let hash = hashBegin(parent);
     for (let i = 1; i <= length; i++) hash = nextHash(hash, LOWER[owner[at + i]!]!);
     hash = hashEnd(hash);
-    const size = this.#slots.length;
+    let node = this.#lookUp(this.#slots, hash, parent, owner, at);
+    if (node < 0 && this.#before !== null)
+      node = this.#lookUp(this.#before, hash, parent, owner, at);
+    if (node >= 0) return node;
+    node = this.#node(parent, this.#labels.push(owner.subarray(at, at + length + 1)));
+    putSlot(this.#slots, hash, node + 1);
+    if (this.#before !== null) this.#move();
+    else if (3 * this.#parents.length > 2 * this.#slots.length) this.#grow();
+    return node;
+  }
+
+  /** @returns the node, or -1 */
+  #lookUp(slots: Uint32Array, hash: number, parent: number, owner: WireName, at: number): number {
+    const size = slots.length;
     let slot = homeSlot(hash, size);
-    for (; this.#slots[slot] !== 0; slot = slot + 1 === size ? 0 : slot + 1) {
-      const node = this.#slots[slot]! - 1;
+    for (; slots[slot] !== 0; slot = slot + 1 === size ? 0 : slot + 1) {
+      const node = slots[slot]! - 1;
       if (this.#parents.at(node) === parent && this.#sameLabel(node, owner, at)) return node;
     }
-    const node = this.#node(parent, this.#labels.push(owner.subarray(at, at + length + 1)));
-    this.#slots[slot] = node + 1;
-    if (3 * this.#parents.length > 2 * size) this.#grow();
-    return node;
+    return -1;
   }
 
   #node(parent: number, labelAt: number): number {
@@ -177,21 +192,35 @@ export class ZoneBuilder {
   }
 
   #grow(): void {
+    this.#before = this.#slots;
     this.#slots = new Uint32Array(2 * this.#slots.length);
-    for (let node = 1; node < this.#parents.length; node++) {
-      const { bytes } = this.#labels;
-      const at = this.#labelAt.at(node);
-      const hash = hashLabel(this.#parents.at(node), bytes, at);
-      putSlot(this.#slots, hash, node + 1);
+    this.#moved = 1;
+    this.#toMove = this.#parents.length;
+  }
+
+  /** A few nodes with each that comes: all at once would take a good part of a second where there are a million. */
+  #move(): void {
+    const { bytes } = this.#labels;
+    const end = Math.min(this.#moved + MOVED_AT_ONCE, this.#toMove);
+    for (; this.#moved < end; this.#moved++) {
+      const hash = hashLabel(this.#parents.at(this.#moved), bytes, this.#labelAt.at(this.#moved));
+      putSlot(this.#slots, hash, this.#moved + 1);
     }
+    if (this.#moved === this.#toMove) this.#before = null;
   }
 
   /** The zone as it is answered from. The builder is not used any more. */
   pack(): PackedZone {
-    const order = this.#preorder();
+    return atOnce(this.packing());
+  }
+
+  /** The same as work in slices: a million records take more than a second. */
+  *packing(): Work<PackedZone> {
+    const order = yield* this.#preorder();
     const count = order.length;
     const renumbered = new Uint32Array(count);
     for (let i = 0; i < count; i++) renumbered[order[i]!] = i;
+    yield;
     const nodes = sharedWords(2 * (count + 1));
     const most = this.#log.length + this.#labels.length + count + 10 * this.#recordAt.length + 16;
     const data = new GrowingBytes(most < IN_PLACE_FROM ? most : sharedBytes(most));
@@ -200,6 +229,7 @@ export class ZoneBuilder {
     const nsec3: number[] = [];
     const flags = new Uint8Array(count);
     for (let node = 0; node < count; node++) {
+      if ((node & STRIDE_MASK) === 0) yield;
       const old = order[node]!;
       const labelAt = this.#labelAt.at(old);
       const { bytes } = this.#labels;
@@ -235,33 +265,41 @@ export class ZoneBuilder {
   }
 
   /** All nodes in canonical order. */
-  #preorder(): Uint32Array {
+  *#preorder(): Work<Uint32Array> {
     const count = this.#parents.length;
     const starts = new Uint32Array(count + 1);
-    for (let node = 1; node < count; node++) starts[this.#parents.at(node) + 1]!++;
+    for (let node = 1; node < count; node++) {
+      starts[this.#parents.at(node) + 1]!++;
+      if ((node & LONG_STRIDE_MASK) === 0) yield;
+    }
     for (let node = 0; node < count; node++) starts[node + 1]! += starts[node]!;
+    yield;
     const fill = starts.slice();
     const children = new Uint32Array(count);
-    for (let node = 1; node < count; node++) children[fill[this.#parents.at(node)]!++] = node;
+    for (let node = 1; node < count; node++) {
+      children[fill[this.#parents.at(node)]!++] = node;
+      if ((node & LONG_STRIDE_MASK) === 0) yield;
+    }
     const order = new Uint32Array(count);
     let done = 0;
     const stack: number[] = [0];
     while (stack.length > 0) {
+      if ((done & STRIDE_MASK) === 0) yield;
       const node = stack.pop()!;
       order[done++] = node;
       const own = children.subarray(starts[node], starts[node + 1]);
-      if (own.length > 1) this.#sort(own);
+      if (own.length > 1) yield* this.#sort(own);
       for (let i = own.length - 1; i >= 0; i--) stack.push(own[i]!);
     }
     return order;
   }
 
   /** Sorts siblings by their labels. What their first bytes decide is decided by numbers. */
-  #sort(siblings: Uint32Array): void {
+  #sort(siblings: Uint32Array): Work<void> {
     const { bytes } = this.#labels;
     const compare = (a: number, b: number): number =>
       compareLabels(bytes, this.#labelAt.at(a), bytes, this.#labelAt.at(b));
-    siblings.sort(compare);
+    return sorting(siblings, compare);
   }
 
   #flags(old: number, node: number, parentFlags: number): number {
@@ -316,6 +354,12 @@ export class ZoneBuilder {
  * a second copy would be. Smaller blocks would not be untouched.
  */
 const IN_PLACE_FROM = 1024 * 1024;
+/** Of the nodes before; there is room for twice as many. */
+const MOVED_AT_ONCE = 4;
+/** Nodes that are packed, or put in order, between two looks at the time. */
+const STRIDE_MASK = 127;
+/** The same of nodes that are only counted. */
+const LONG_STRIDE_MASK = 8191;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
 

@@ -1,5 +1,6 @@
 /** Zones on their way from the control thread to the workers. */
 import type { Clock } from '../base/clock.ts';
+import { inSlices } from '../base/slices.ts';
 import { ReplacedMemory } from '../base/replaced-memory.ts';
 import type { Kept } from '../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../server/contract/data-set.ts';
@@ -22,8 +23,10 @@ export class ZonePublisher implements Kept {
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();
   readonly #replaced: ReplacedMemory;
+  readonly #clock: Clock;
 
   constructor(open: OpenDataSet, clock: Clock) {
+    this.#clock = clock;
     this.#replaced = new ReplacedMemory(clock);
     this.#set = open<ZoneChange>({
       snapshot: () => [...this.#zones.values()],
@@ -45,12 +48,20 @@ export class ZonePublisher implements Kept {
     return [...this.#zones.keys()];
   }
 
+  /** What changes with this version of a zone, where that is worth its memory: to be known before it is served. */
+  async compare(zone: string, packed: PackedZone): Promise<readonly Difference[]> {
+    const old = this.packed(zone);
+    if (old === null || !isNewer(packed.serial, old.serial)) return [];
+    const most = HISTORY_PART * bytesOf(packed);
+    return (await inSlices(differenceOf(old, packed, most), this.#clock)) ?? [];
+  }
+
   /**
    * Serves another version of a zone, which is there from now on.
    * @param packed null: it has not been loaded, and its names are SERVFAIL
-   * @param differences what changed since the version before, where that is known already
+   * @param differences what has changed since the version before; none: that is not known
    */
-  put(zone: string, packed: PackedZone | null, differences?: readonly Difference[]): void {
+  put(zone: string, packed: PackedZone | null, differences: readonly Difference[] = []): void {
     const before = this.#zones.get(zone);
     const history = packed === null ? [] : historyOf(before, packed, differences);
     this.#replaced.add(bytesOf(before?.packed ?? null));
@@ -114,14 +125,12 @@ export class ZonePublisher implements Kept {
 function historyOf(
   before: ZoneChange | undefined,
   packed: PackedZone,
-  given: readonly Difference[] | undefined,
+  added: readonly Difference[],
 ): readonly Difference[] {
-  const old = before?.packed ?? null;
-  if (old === null || !isNewer(packed.serial, old.serial)) return [];
+  // Those before lead no further without what has changed since.
+  if (before === undefined || added[0]?.from !== before.packed?.serial) return [];
   const most = HISTORY_PART * bytesOf(packed);
-  const added = given ?? differenceOf(old, packed, most);
-  if (added === null) return [];
-  const history = [...before!.history, ...added];
+  const history = [...before.history, ...added];
   let bytes = 0;
   let first = history.length;
   while (first > 0 && history.length - first < HISTORY_MAX) {

@@ -132,12 +132,13 @@ export class ZoneReloader {
         unless,
         inTurn,
       );
+      const differences = packed === null ? [] : await publisher.compare(zone, packed);
       const isForgotten = inTurn !== undefined && !this.#reading.has(zone);
       if (isForgotten) return { problems: [], missing: null, taken: null };
       if (stamp !== null) this.#stamps.set(zone, stamp);
       for (const warning of warnings) log.warning(warning.print());
       if (packed === null) return { problems, missing: null, taken: null };
-      publisher.put(zone, packed);
+      publisher.put(zone, packed, differences);
       this.#metrics.records.with(zone).set(packed.records);
       this.#metrics.serial.with(zone).set(packed.serial);
       return { problems, missing: null, taken: packed.serial };
