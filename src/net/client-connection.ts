@@ -2,14 +2,19 @@
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../base/release-bytes.ts';
+import { passedThrough } from '../base/settle-memory.ts';
 import type { Query } from '../wire/query.ts';
 import { Ends } from './ends.ts';
+import { haltReading } from './halted-reading.ts';
 import { Pending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
+/** What is read of one connection before others have their turn, bytes; and how many queries of a turn that is worth. */
+const LONG_READ = 65_536;
+const LONG_READ_QUERIES = 32;
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
@@ -45,6 +50,10 @@ export abstract class ClientConnection
   #blocked = false;
   /** Queries left of this turn. */
   #turn = 0;
+  /** Bytes of it. */
+  #read = 0;
+  /** Goes on reading; null: nothing keeps it from that. */
+  #goOnReading: (() => void) | null = null;
   /** The next turn is to come: `turns` knows. */
   #queued = false;
   /** What the deadline that is set is for. */
@@ -224,7 +233,14 @@ export abstract class ClientConnection
     this.host.touch(this);
     this.#turn = turns.allowance;
     // What several TLS connections sent may stand in the same memory, and some of it may not be read yet.
-    this.#take(chunk, chunk.length === chunk.buffer.byteLength);
+    const { length } = chunk;
+    const isAlone = length === chunk.buffer.byteLength;
+    this.#take(chunk, isAlone);
+    if (!isAlone) passedThrough(length);
+    this.#read += length;
+    if (this.#read < LONG_READ || this.#goOnReading !== null || this.socket.destroyed) return;
+    this.#goOnReading = haltReading(this.socket);
+    if (this.#goOnReading !== null) this.#waitTurn();
   };
 
   #onEnd = (): void => {
@@ -266,6 +282,12 @@ export abstract class ClientConnection
 
   takeTurn(): void {
     this.#queued = false;
+    this.#read = 0;
+    if (this.#goOnReading !== null) {
+      turns.count(LONG_READ_QUERIES);
+      this.#goOnReading();
+      this.#goOnReading = null;
+    }
     const rest = this.#rest;
     // Who is crowded waits again once there is room.
     if (rest === null || this.closing || this.#crowded()) return;
