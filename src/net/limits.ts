@@ -25,7 +25,7 @@ export interface ListenerLimits {
    * that are not read. The connection that has held some for longest is closed.
    */
   readonly heldBytes: number;
-  /** Queries that may wait for their replies; beyond it whatever would have to wait is refused. */
+  /** Queries that may wait for their replies; beyond it whatever would have to wait is refused. By default as many as memory allows. */
   readonly waiting: number;
 }
 

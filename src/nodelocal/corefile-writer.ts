@@ -42,7 +42,7 @@ export class CorefileWriter {
    * @returns whether it is another one than before. Without a template nothing is written: the Corefile is used as it is.
    */
   update(): boolean {
-    const { base, corefile, log, onError, values } = this.#parts;
+    const { base, corefile, log, values } = this.#parts;
     let text: string;
     let config = emptyConfig;
     try {

@@ -29,10 +29,12 @@ export interface EndpointPlan {
 /**
  * All listen addresses of a configuration, or the problems that keep it from being opened.
  * @param folder base of relative file paths
+ * @param waiting queries that may wait at a listener of which nothing is said
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
   folder: string,
+  waiting: number = usualLimits.waiting,
 ): {
   readonly endpoints: readonly EndpointPlan[];
   readonly problems: readonly Problem[];
@@ -78,7 +80,7 @@ export function planEndpoints(
           known.proxy ??= plan.proxy;
         } else {
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
-          const limits = limitsOf(plan.limits, key.scheme);
+          const limits = limitsOf(plan.limits, key.scheme, waiting);
           const where = { server, scheme: key.scheme, address, port: key.port };
           endpoints.set(server, { ...where, limits, tls, proxy: plan.proxy, zones: [zone] });
         }
@@ -104,9 +106,13 @@ interface GrowingPlan extends EndpointPlan {
 }
 
 /** What a block says about a transport's limits, and what is usual for the rest. */
-function limitsOf({ of, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
+function limitsOf(
+  { of, ...given }: PlannedLimits,
+  scheme: Scheme,
+  waiting: number,
+): ListenerLimits {
   const connections = served(scheme).connections.default;
-  return { ...usualLimits, connections, ...given, ...of[scheme] };
+  return { ...usualLimits, waiting, connections, ...given, ...of[scheme] };
 }
 
 /** The files of `tls` with the Corefile's folder as their base. */
