@@ -42,13 +42,14 @@ describe('a large zone file', () => {
 
   test('brings its mistakes along, and nothing if its serial is known', async (t) => {
     const path = file(t, text('x A y\n'));
-    const { packed, problems } = await loadZone(path, origin, systemClock, null);
+    const { packed, problems, digest } = await loadZone(path, origin, systemClock, null);
     assert.equal(packed, null);
     assert.match(problems[0]!.message, /db:30004:5: A address must be an IPv4 address/);
     assert.deepEqual(await loadZone(path, origin, systemClock, 7), {
       packed: null,
       problems: [],
       warnings: [],
+      digest,
     });
   });
 

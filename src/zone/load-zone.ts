@@ -36,6 +36,7 @@ export type ZoneThreadResult =
       readonly packed: PackedZone | null;
       readonly problems: readonly ProblemParts[];
       readonly warnings: readonly ProblemParts[];
+      readonly digest: string;
     }
   | { readonly code: string; readonly message: string };
 
@@ -99,5 +100,6 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
     packed: result.packed,
     problems: problems(result.problems),
     warnings: problems(result.warnings),
+    digest: result.digest,
   };
 }

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { builtins } from '../base/builtins.ts';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -47,6 +48,8 @@ export interface ZoneFileResult {
   readonly problems: readonly Problem[];
   /** What is passed over, and how it is understood. */
   readonly warnings: readonly Problem[];
+  /** Equal for equal bytes of the file, whatever it includes; empty: it could not be read. */
+  readonly digest: string;
 }
 
 /**
@@ -69,10 +72,12 @@ export async function readZoneFile(
   const builder = new ZoneBuilder(foldName(origin));
   const targets = new TargetCheck(foldName(origin));
   let left = most;
+  let digest = '';
   const read = (file: string): string => {
     if (statSync(file).size > left) throw new ZoneTooLarge();
     const bytes = readFileBytes(file, FILE_MAX);
     left -= bytes.length;
+    if (file === path) digest = builtins.crypto().hash('sha256', bytes);
     return textOf(bytes, file);
   };
   const records = parseOwned(read(path), {
@@ -132,10 +137,10 @@ export async function readZoneFile(
     }
     if (!told && builder.hasSoa) {
       told = true;
-      if (builder.serial === unless) return { packed: null, problems: [], warnings: [] };
+      if (builder.serial === unless) return { packed: null, problems: [], warnings: [], digest };
     }
   }
-  if (problems.length > 0) return { packed: null, problems, warnings };
+  if (problems.length > 0) return { packed: null, problems, warnings, digest };
   // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its own nor anything else nothing would be left.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
   for (const stray of strays) {
@@ -155,7 +160,7 @@ export async function readZoneFile(
         remedy: `Check the file: named-checkzone ${printName(origin)} ${path}`,
       }),
     );
-    return { packed: null, problems, warnings };
+    return { packed: null, problems, warnings, digest };
   }
   if (!builder.hasNs)
     warnings.push(
@@ -176,7 +181,7 @@ export async function readZoneFile(
     if (warnings.length >= PROBLEMS_MAX) break;
     warnings.push(mistake(place, text, hint));
   }
-  return { packed, problems, warnings };
+  return { packed, problems, warnings, digest };
 }
 
 /** The text of a file: UTF-8, else bytes that mean themselves, as other servers take them. @throws Problem */
