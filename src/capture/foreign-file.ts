@@ -50,7 +50,7 @@ const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy
 /** So many bytes are looked at. */
 const LOOKED_AT = 512;
 /** Of these bytes so many are no text, though a line of a log may hold some. */
-const BINARY_SHARE = 0.1;
+const BINARY_SHARE = 0.05;
 
 /** What it is, if it begins so; null: it may be text. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {

@@ -192,7 +192,9 @@ export const queryUsage: Usage = {
   options: table,
   brief: ['dig'],
   notes: [
-    'Server   @IP  @IP:PORT  @NAME  @udp:// @tcp:// @tls:// @https://HOST/PATH\n         (default: the first of /etc/resolv.conf)\nWords    NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …), CLASS, in any order.\n         Several names are several queries; what stands before the first holds for all.\ndig      Each + word has its +no form; the manual (man ndots-query) explains them.',
+    'Server: @IP, @IP:PORT, @NAME, @udp://…, @tcp://…, @tls://… or @https://HOST/PATH; without one, the first of /etc/resolv.conf.',
+    'NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …) and CLASS stand in any order. Several names are several queries; what stands before the first holds for all, and for the lines of -f, which are written as a command line is.',
+    'Each + word has its +no form; the manual (man ndots-query) explains them.',
     'The name is asked as it is, without search list (+search has it). What a program would ask: ndots trace.',
     'Exit codes: 0 an answer came, 1 it is NXDOMAIN or an error, 2 no answer came, 3 wrong usage.',
   ],

@@ -33,7 +33,7 @@ export async function readGiven(
 export function readingProgress(
   io: Pick<Io, 'progress'>,
   input: Input,
-  { totals }: Pick<Reading, 'totals'>,
+  reading: Pick<Reading, 'totals'>,
 ): NodeJS.Timeout {
   return setInterval(
     () =>
@@ -41,7 +41,8 @@ export function readingProgress(
         const { name, size } = input;
         const share = size === null ? [] : [`${Math.floor((100 * input.taken()) / size)} %`];
         // A log has no messages: each of its lines is a query and its reply; and a list has neither.
-        const read = Math.max(totals.messages, totals.exchanges);
+        const { messages, exchanges } = reading.totals;
+        const read = Math.max(messages, exchanges);
         const parts = read === 0 ? share : [...share, count(read, 'message', 'messages')];
         return parts.length === 0 ? `reading ${name}` : `${parts.join(', ')} of ${name}`;
       }),
