@@ -142,6 +142,60 @@ export const socketStories: readonly Story[] = [
       ),
   },
   {
+    name: 'one of three DNS pods is dead, seen behind the translation: who repeats from a new socket keeps the id, and meets the dead one again',
+    code: 'ND3008',
+    without: ['ND3005'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          [7, 8, 9, 10].flatMap((client) =>
+            Array.from({ length: 50 }, (_, i): Captured[] => {
+              const pod = (turn: number): number =>
+                Math.imul(i * 4 + turn + client * 997 + seed, 0x9e3779b1) >>> 16;
+              const ask = (turn: number, atMs: number): Captured[] => {
+                const taken = pod(turn) % 3;
+                const sent = asked(
+                  atMs,
+                  ends(`10.244.1.${client}`, 30_000 + i * 4 + turn, PODS[taken]!),
+                  `svc${i % 7}.shop.svc.cluster.local.`,
+                  500 + i,
+                  { tookMs: taken === 1 ? null : 0.6 },
+                );
+                return taken === 1 && turn < 3 ? [...sent, ...ask(turn + 1, atMs + 1000)] : sent;
+              };
+              return ask(0, i * 500 + client * 31);
+            }),
+          ),
+        ),
+      ),
+  },
+  {
+    name: 'one of two pods is cut off from some moment on: what it asks for others do not ask for',
+    code: 'ND3004',
+    without: ['ND3010'],
+    packets: (seed) =>
+      play(
+        [
+          ...pods('c-ares', 1, {
+            lookups: 30,
+            everyMs: 800,
+            names: ['www.example.com', 'db', 'api.example.org', 'mail.example.com'],
+          }),
+          ...pods('glibc', 1, {
+            lookups: 30,
+            everyMs: 800,
+            from: 30,
+            names: ['backend', 'redis.cache', 'static.example.org'],
+          }),
+        ],
+        (passing) =>
+          passing.client === '10.244.1.1' && passing.atMs > 7000
+            ? { lost: true }
+            : healthy(passing),
+        { seed },
+      ),
+  },
+  {
     name: 'of three servers that a client asks in turn one is dead: the next is asked with the same id',
     code: 'ND3005',
     packets: () => Promise.resolve(inOrder(alongTheList)),

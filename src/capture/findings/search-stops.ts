@@ -6,6 +6,8 @@ import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 
 const SURE = 0.75;
+/** Of so many lookups one may be put together of two. */
+const MANY = 50;
 
 /** Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record. */
 export const searchStops: Rule = {
@@ -28,13 +30,14 @@ export const searchStops: Rule = {
     const same = stopped.filter((each) => each.domain === domain);
     const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
     claims.take(exchanges);
+    const isSingle = same.length === 1 && observed.lookups >= MANY;
     const names = [...new Set(same.map(({ lookup }) => lookup.name))];
     return {
       code: this.code,
       title: this.title,
-      severity: 'critical',
+      severity: isSingle ? 'warning' : 'critical',
       // That the domain fails is a finding of its own.
-      confidence: failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
+      confidence: isSingle ? 0.5 : failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
       seen: [
         `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
         'The name as it was written was never asked for.',
