@@ -96,7 +96,7 @@ const token = /\\x\{[\da-fA-F]{1,8}\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:
 const REPEATS_MAX = 1000;
 
 /**
- * The approximate number of instructions once counted repeats are unfolded; 0 if the pattern is invalid in Go's syntax.
+ * The approximate number of instructions once counted repeats are unfolded; 0 if Go's syntax does not allow them.
  */
 function unfoldedSize(source: string): number {
   /** For each open group: the size before it, and the most repeats of anything beside it. */
