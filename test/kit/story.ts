@@ -15,7 +15,7 @@ import {
   holdsTime,
   type Part,
 } from '../../src/capture/part-diagnosis.ts';
-import { ArrivalQueue } from '../../src/resolver/arrival-queue.ts';
+import { ReceivingSocket } from '../../src/resolver/receiving-socket.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import type {
   Arrival,
@@ -308,13 +308,12 @@ class StoryNetwork implements ClientNetwork {
   }
 }
 
-class StorySocket implements Socket {
+class StorySocket extends ReceivingSocket {
   readonly protocol: 'udp' | 'tcp';
   readonly port: number;
   readonly sourcePort: number;
   readonly #network: StoryNetwork;
   readonly #peer: string | null;
-  readonly #arrivals: ArrivalQueue;
   #closed = false;
   #sent = 0;
   #lastMs = 0;
@@ -322,8 +321,8 @@ class StorySocket implements Socket {
   #replySequence = 5001;
 
   constructor(network: StoryNetwork, protocol: 'udp' | 'tcp', peer: string | null) {
+    super(network.clock);
     this.#network = network;
-    this.#arrivals = new ArrivalQueue(network.clock);
     this.protocol = protocol;
     this.#peer = peer;
     this.sourcePort = network.nextPort();
@@ -394,26 +393,14 @@ class StorySocket implements Socket {
     return exchange;
   }
 
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
-  }
-
   close(): void {
     this.#closed = true;
-    this.#arrivals.clear();
+    this.arrivals.clear();
   }
 
   #arrive(arrival: Arrival): void {
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.#arrivals.push(arrival);
+    this.arrivals.push(arrival);
   }
 }
 
