@@ -19,14 +19,13 @@ export interface NameChoice extends ClusterOptions {
   readonly cluster: boolean;
 }
 
-/** Reads who has which address, if it was asked for. */
+/** Reads who has which address, if it was asked for. @param note hears what could not be read */
 export async function addressOwners(
   choice: NameChoice,
   io: Io,
-  verb: string,
+  note: (text: string) => void,
 ): Promise<AddressOwners> {
   const { manifests, cluster } = choice;
-  const note = (text: string): void => io.err(`ndots ${verb}: ${text}\n`);
   if (manifests !== null && cluster)
     throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
   if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));

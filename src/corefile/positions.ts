@@ -227,8 +227,13 @@ export function showPositions(positions: Positions): string {
 /**
  * All remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS ignores it silently.
  * @param noNumbers if set, numbers and durations are mistakes, with this hint
+ * @param isStrict whether a word that is not a zone is a mistake: for directives that CoreDNS does not have
  */
-export function takeZones(line: DirectiveLine, noNumbers?: string): readonly string[] {
+export function takeZones(
+  line: DirectiveLine,
+  noNumbers?: string,
+  isStrict: boolean = noNumbers !== undefined,
+): readonly string[] {
   const found: string[] = [];
   for (const word of line.takeAll()) {
     const isNumber = /^\d+$/.test(word.text);
@@ -237,12 +242,10 @@ export function takeZones(line: DirectiveLine, noNumbers?: string): readonly str
         hint: noNumbers,
       });
     const zones = expandZone(word.text);
+    const hint = 'A zone is a domain name or a CIDR, such as example.org or 10.0.0.0/8.';
     if (zones !== null) found.push(...zones);
-    else {
-      line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, {
-        hint: 'A zone is a domain name or a CIDR, such as example.org or 10.0.0.0/8.',
-      });
-    }
+    else if (isStrict) line.refuse(`'${word.text}' is no zone`, word.place, { hint });
+    else line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, { hint });
   }
   return found;
 }

@@ -154,12 +154,19 @@ export function list<T>(
   });
 }
 
-/** Zones (a CIDR may mean several); several lines add up. null: there is no such line. */
+/**
+ * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
+ * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS does not have)
+ */
 export function zoneList(
   word: string,
-  options: Help & { readonly show?: string; readonly min?: number } = {},
+  options: Help & {
+    readonly show?: string;
+    readonly min?: number;
+    readonly isStrict?: boolean;
+  } = {},
 ): PropertySchema<readonly string[] | null> {
-  const { show = 'ZONES', min = 1, help = '' } = options;
+  const { show = 'ZONES', min = 1, isStrict = false, help = '' } = options;
   return property<readonly string[] | null>(
     word,
     min === 0 ? `[${show}…]` : `${show}…`,
@@ -167,7 +174,7 @@ export function zoneList(
     null,
     (line, before) => {
       if (line.left < min) line.refuseCount();
-      return [...(before ?? []), ...takeZones(line)];
+      return [...(before ?? []), ...takeZones(line, undefined, isStrict)];
     },
   );
 }

@@ -273,18 +273,18 @@ export class EtcdClient {
   /** Connects to the present endpoint, or the first of the others that takes it. */
   async #connect(): Promise<GrpcConnection> {
     const { endpoints } = this.#parts;
-    let last: EtcdFailure | null = null;
+    const failures: EtcdFailure[] = [];
     for (let tried = 0; tried < endpoints.length; tried++) {
       try {
         return await this.#connectTo(endpoints[this.#index]!);
       } catch (error) {
         if (!(error instanceof EtcdFailure)) throw error;
-        last ??= error;
+        failures.push(error);
         this.#index = (this.#index + 1) % endpoints.length;
         if (this.#closed) break;
       }
     }
-    throw last ?? new EtcdFailure('unavailable', 'there is no endpoint');
+    throw allOf(failures);
   }
 
   async #connectTo(endpoint: EtcdEndpoint): Promise<GrpcConnection> {
@@ -307,6 +307,16 @@ export class EtcdClient {
       this.#closing.signal.removeEventListener('abort', stop);
     }
   }
+}
+
+/** That no endpoint could be connected to: what the first one says counts, and each is named. */
+function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
+  const [first, ...others] = failures;
+  if (first === undefined) return new EtcdFailure('unavailable', 'there is no endpoint');
+  if (others.length === 0) return first;
+  const text = failures.map(({ message }) => message).join('; ');
+  const advice = failures.find((each) => each.advice !== '')?.advice;
+  return new EtcdFailure(first.kind, text, advice, first.cause);
 }
 
 /** In memory that nobody else has a part of. */

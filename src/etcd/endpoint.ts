@@ -102,7 +102,13 @@ function open({ host, port, socket }: EtcdEndpoint, tls: EtcdTlsFiles | null): S
   });
 }
 
-const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
+function read(file: string): Buffer {
+  try {
+    return readFileBytes(file, FILE_MAX.small);
+  } catch (error) {
+    throw new Error(`cannot read ${file}: ${whyFailed(error)}`, { cause: error });
+  }
+}
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
   const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';

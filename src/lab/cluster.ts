@@ -6,9 +6,9 @@ import { child, text, type JsonObject } from '../base/json-object.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import { manifestObjects, type ProxyObjects } from '../dataplane/cluster-state.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
-import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
 import { impliedNodes, type ImpliedPod } from '../kube/manifests/pods.ts';
+import { readGoodManifests } from '../kube/manifests/read-once.ts';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import type { ProgramResult } from '../linux/programs.ts';
 import type { Script } from '../resolver/answers-file.ts';
@@ -56,7 +56,7 @@ export class LabCluster {
 
   /** Builds all of it and waits until the DNS servers answer. Throws a `Problem`. */
   static async start(plan: ClusterPlan, programs: LabPrograms): Promise<LabCluster> {
-    const manifests = await readCluster(plan.manifests);
+    const manifests = await readGoodManifests(plan.manifests);
     const pods = podsOf(manifests, plan.manifests);
     const [problem] = checkCluster(manifests, pods, plan.internet.addresses);
     if (problem !== undefined) throw problem;
@@ -318,14 +318,6 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
         : `${name} is the name of ${found.length} pods`,
     hint: meant === null ? `There are: ${known.join(', ')}` : `Did you mean ${meant}?`,
   });
-}
-
-/** The objects of a cluster that a lab can be made of. Throws the first `Problem`. */
-async function readCluster(path: string): Promise<readonly Manifest[]> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  if (problems.length > 0) throw problems[0]!;
-  return folder.manifests;
 }
 
 /** The pods for which a lab has machines. Throws a `Problem` if there are too many. */

@@ -2,18 +2,20 @@
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../base/release-bytes.ts';
+import { passedThrough } from '../base/settle-memory.ts';
 import type { Query } from '../wire/query.ts';
 import { ConnectionEnds } from './ends.ts';
+import { haltReading } from './halted-reading.ts';
 import { OutletPending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
-/**
- * The longest deadline, in milliseconds, for replies that are still being made: the server's own time limits are
- * shorter.
- */
+/** What is read of one connection before others have their turn, bytes; and how many queries of a turn that is worth. */
+const LONG_READ = 65_536;
+const LONG_READ_QUERIES = 32;
+/** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
 /**
@@ -48,7 +50,11 @@ export abstract class ClientConnection
   #blocked = false;
   /** How many more queries may be served in this turn. */
   #turn = 0;
-  /** Whether the connection is queued in `turns`. */
+  /** Bytes of it. */
+  #read = 0;
+  /** Goes on reading; null: nothing keeps it from that. */
+  #goOnReading: (() => void) | null = null;
+  /** The next turn is to come: `turns` knows. */
   #queued = false;
   /** What the current deadline limits. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
@@ -232,8 +238,15 @@ export abstract class ClientConnection
     if (this.closing) return;
     this.host.touch(this);
     this.#turn = turns.allowance;
-    // TLS may decrypt input of several connections into one buffer, parts of which may not have been read yet.
-    this.#take(chunk, chunk.length === chunk.buffer.byteLength);
+    // What several TLS connections sent may stand in the same memory, and some of it may not be read yet.
+    const { length } = chunk;
+    const isAlone = length === chunk.buffer.byteLength;
+    this.#take(chunk, isAlone);
+    if (!isAlone) passedThrough(length);
+    this.#read += length;
+    if (this.#read < LONG_READ || this.#goOnReading !== null || this.socket.destroyed) return;
+    this.#goOnReading = haltReading(this.socket);
+    if (this.#goOnReading !== null) this.#waitTurn();
   };
 
   #onEnd = (): void => {
@@ -275,6 +288,12 @@ export abstract class ClientConnection
 
   takeTurn(): void {
     this.#queued = false;
+    this.#read = 0;
+    if (this.#goOnReading !== null) {
+      turns.count(LONG_READ_QUERIES);
+      this.#goOnReading();
+      this.#goOnReading = null;
+    }
     const rest = this.#rest;
     // Input that waits because of unsent replies is consumed once there is room.
     if (rest === null || this.closing || this.#crowded()) return;

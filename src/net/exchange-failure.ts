@@ -1,5 +1,6 @@
 import { isIP } from '../base/ip.ts';
 import { errorCode } from '../base/error-code.ts';
+import { alertName, tlsAlert } from '../base/tls-alert.ts';
 import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './upstream-exchange.ts';
 
 /** The operation that failed, in the terms of Go's net package. */
@@ -46,6 +47,8 @@ function textOf(cause: unknown, code: string, operation: Operation, where: strin
   if (known !== undefined) return `${operation} ${where}: ${callOf(cause, operation)}: ${known}`;
   const tls = TLS[code];
   if (tls !== undefined) return `tls: ${tls}`;
+  const alert = tlsAlert(cause);
+  if (alert !== null) return `remote error: tls: ${alertName(alert)}`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `tls: failed to verify certificate: x509: ${wrongName(cause)}`;
   return `${operation} ${where}: ${cause instanceof Error ? cause.message : String(cause)}`;

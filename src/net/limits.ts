@@ -25,7 +25,7 @@ export interface ListenerLimits {
    * Beyond the limit the connection that has been holding some for longest is closed.
    */
   readonly heldBytes: number;
-  /** The most queries that wait for their replies; further ones that would have to wait are refused. */
+  /** Queries that may wait for their replies; beyond it whatever would have to wait is refused. By default as many as memory allows. */
   readonly waiting: number;
 }
 

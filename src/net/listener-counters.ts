@@ -85,7 +85,7 @@ const families = {
   evicted: [
     'counter',
     'ndots_listener_evicted_total',
-    'Connections closed because too many were open, or held too much memory.',
+    'Connections closed, and clients of a proxy forgotten, because there were too many or they held too much memory.',
   ],
   timedOut: [
     'counter',

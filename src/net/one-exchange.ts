@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { printSpan } from '../base/elapsed.ts';
+import { errorCode } from '../base/error-code.ts';
 import { isIP, printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { exchangeError, type Operation } from './exchange-failure.ts';
@@ -74,7 +75,10 @@ export function askDatagrams(
     const waiting = new Map(exchanges.map((exchange) => [exchange, queryOf(exchange.message)]));
     let left = tries;
     let timer: NodeJS.Timeout | undefined;
+    let ended = false;
     const end = (run: () => void): void => {
+      if (ended) return;
+      ended = true;
       clearTimeout(timer);
       socket.removeAllListeners();
       socket.on('error', () => undefined);
@@ -87,7 +91,10 @@ export function askDatagrams(
       if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
       for (const { message, sending } of waiting.keys()) {
         sending();
-        socket.send(message);
+        // That nobody listens at the port is told once: where the next datagram goes out before it is heard of, to that one's sender.
+        socket.send(message, (error) => {
+          if (error !== null && !passing.has(errorCode(error))) fail(error);
+        });
       }
       timer = setTimeout(send, timeoutMs);
       if (isBackground) timer.unref();
@@ -120,7 +127,10 @@ function queryOf(message: Uint8Array): Query {
   return query;
 }
 
-/** Time limits over TCP. */
+/** Failures of sending that are over in a moment, so that another try may do. */
+const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM']);
+
+/** How long to wait over TCP. */
 export interface StreamTerms {
   /** The longest time without any new data, in milliseconds. */
   readonly idleMs: number;

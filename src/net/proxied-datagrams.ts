@@ -111,8 +111,11 @@ export class ProxiedDatagrams {
       port: this.#port,
       until: this.#clock.now() + sessionMs,
     });
-    while (this.#sessions.size > sessions)
-      this.#sessions.delete(this.#sessions.keys().next().value!);
+    for (const [oldest, { until }] of this.#sessions) {
+      if (this.#sessions.size <= sessions) break;
+      this.#sessions.delete(oldest);
+      if (until > this.#clock.now()) this.#counters.evicted.add(1);
+    }
   }
 
   #recall(from: Uint8Array, at: number, family: 4 | 6, port: number): void {

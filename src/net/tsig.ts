@@ -237,7 +237,7 @@ export class SignedExchange {
     if (!areEqual(mac, fields.mac)) throw new Error('the signature of a message is wrong');
     if (fields.error === RCODE.BADTIME)
       throw new Error(
-        "the primary says BADTIME: its clock and ours differ by more than the query's fudge",
+        "the server says BADTIME: its clock and ours differ by more than the query's fudge",
       );
     if (Math.abs(seconds - fields.signedAt) > fields.fudge)
       throw new Error(`a message is signed at a time ${seconds - fields.signedAt} s before ours`);
@@ -253,12 +253,12 @@ export class SignedExchange {
     const name = printName(own.name);
     if (error === RCODE.BADKEY)
       throw new Error(
-        `the primary says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
+        `the server says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
       );
     if (error === BADSIG)
-      throw new Error(`the primary says BADSIG: its secret of the key "${name}" is another one`);
+      throw new Error(`the server says BADSIG: its secret of the key "${name}" is another one`);
     if (error !== 0 && mac.length === 0)
-      throw new Error(`the primary refuses the signature: ${rcodeName(error)} at ${seconds}`);
+      throw new Error(`the server refuses the signature: ${rcodeName(error)} at ${seconds}`);
     if (textOf(key) !== textOf(own.name) || textOf(algorithm) !== textOf(own.algorithm.wire))
       throw new Error(`a message is signed with another key or algorithm than "${name}"`);
   }

@@ -41,9 +41,10 @@ export class Turns {
     return Math.max(SHORT, Math.min(LONG, this.#left));
   }
 
-  /** Counts a query. */
-  count(): void {
-    if (--this.#left <= 0) this.#arm();
+  /** A query has been taken, or what is worth so many. */
+  count(queries = 1): void {
+    this.#left -= queries;
+    if (this.#left <= 0) this.#arm();
   }
 
   /** Counts an accepted connection. */

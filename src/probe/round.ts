@@ -41,7 +41,10 @@ export async function runCheck(
   };
 }
 
-/** Runs checks one after the other, so that they do not disturb each other's timing. Ends early when aborted. */
+/**
+ * Runs checks one after the other: those that measure times are not to disturb each other.
+ * @returns those that were done before `signal` aborted; the one under way is left to itself
+ */
 export async function runChecks(
   checks: readonly PlannedCheck[],
   context: ProbeContext,
@@ -49,10 +52,16 @@ export async function runChecks(
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const results: CheckResult[] = [];
+  const { promise: aborted, resolve } = Promise.withResolvers<null>();
+  const stop = (): void => resolve(null);
+  signal.addEventListener('abort', stop, { once: true });
   for (const check of checks) {
     if (signal.aborted) break;
-    results.push(await runCheck(check, context, clock));
+    const result = await Promise.race([runCheck(check, context, clock), aborted]);
+    if (result === null) break;
+    results.push(result);
   }
+  signal.removeEventListener('abort', stop);
   return results;
 }
 

@@ -8,6 +8,7 @@ import { trimMemory } from '../linux/memory.ts';
 import type { WireName } from '../wire/name.ts';
 import type { PackedZone } from './packed-zone.ts';
 import type { ZoneFileResult } from './zone-file.ts';
+import { zoneShare } from './zone-share.ts';
 
 /** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
 const THREAD_FROM = 512 * 1024;
@@ -25,6 +26,8 @@ export interface ZoneJob {
   readonly path: string;
   readonly origin: WireName;
   readonly unless: number | null;
+  /** Bytes that its records may take. */
+  readonly share: number;
 }
 
 /** What it has to say: the zone and its problems as plain data, or why the file could not be read. */
@@ -33,6 +36,7 @@ export type ZoneThreadResult =
       readonly packed: PackedZone | null;
       readonly problems: readonly ProblemParts[];
       readonly warnings: readonly ProblemParts[];
+      readonly digest: string;
     }
   | { readonly code: string; readonly message: string };
 
@@ -40,6 +44,7 @@ export type ZoneThreadResult =
  * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is read in a thread of its own, so that neither the time nor the memory which
  * that takes is anybody else's.
  * @param inTurn runs the reading by a thread, and may let it wait for others
+ * @param share bytes that the records may take
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(
@@ -48,15 +53,17 @@ export async function loadZone(
   clock: Clock,
   unless: number | null,
   inTurn: <T>(run: () => Promise<T>) => Promise<T> = (run) => run(),
+  share: number = zoneShare(),
 ): Promise<ZoneFileResult> {
   const byThread = (): Promise<ZoneFileResult> =>
-    inTurn(() => inThread({ path, origin, unless }, clock));
+    inTurn(() => inThread({ path, origin, unless, share }, clock));
   if (statSync(path).size >= THREAD_FROM) return byThread();
   const { readZoneFile, ZoneTooLarge } = await import('./zone-file.ts');
   try {
     return await readZoneFile(path, origin, clock, unless, {
       bytes: THREAD_FROM,
       records: THREAD_FROM_RECORDS,
+      share,
     });
   } catch (error) {
     if (error instanceof ZoneTooLarge) return byThread();
@@ -93,5 +100,6 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
     packed: result.packed,
     problems: problems(result.problems),
     warnings: problems(result.warnings),
+    digest: result.digest,
   };
 }

@@ -6,20 +6,26 @@ import { Problem } from '../base/problem.ts';
 import { readZoneFile } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
 
-const { path, origin, unless } = workerData as ZoneJob;
+const { path, origin, unless, share } = workerData as ZoneJob;
 try {
-  const { packed, problems, warnings } = await readZoneFile(
+  const { packed, problems, warnings, digest } = await readZoneFile(
     path,
     origin,
     systemClock,
     unless,
-    undefined,
+    { share },
     collectMemory,
   );
   const plain = (list: readonly Problem[]): object[] => list.map(({ parts }) => parts);
-  tell({ packed, problems: plain(problems), warnings: plain(warnings) } as ZoneThreadResult);
+  tell({
+    packed,
+    problems: plain(problems),
+    warnings: plain(warnings),
+    digest,
+  } as ZoneThreadResult);
 } catch (error) {
-  if (error instanceof Problem) tell({ packed: null, problems: [error.parts], warnings: [] });
+  if (error instanceof Problem)
+    tell({ packed: null, problems: [error.parts], warnings: [], digest: '' });
   else {
     const { code, message } = error as NodeJS.ErrnoException;
     tell({ code: code ?? '', message });

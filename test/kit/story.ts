@@ -133,6 +133,7 @@ export async function play(
       fate,
       packets,
       seededRandom(random.integer(1 << 30) + index + 1),
+      !client.resolver.startsWith('musl'),
     );
     const trace = new Trace(clock);
     await Promise.all(
@@ -215,6 +216,8 @@ class StoryNetwork implements ClientNetwork {
   readonly fate: (passing: Passing) => Fate;
   readonly packets: Captured[];
   readonly random: Random;
+  /** Whether sockets are connected to whom they ask: those have IP identifications of their own. */
+  readonly connects: boolean;
   readonly #asked = new Map<string, number>();
   readonly #last = new Map<number, { atMs: number; question: string }>();
   #packetId = 1;
@@ -225,7 +228,9 @@ class StoryNetwork implements ClientNetwork {
     fate: (passing: Passing) => Fate,
     packets: Captured[],
     random: Random,
+    connects: boolean,
   ) {
+    this.connects = connects;
     this.clock = clock;
     this.address = address;
     this.fate = fate;
@@ -310,6 +315,7 @@ class StorySocket extends ReceivingSocket {
   readonly #network: StoryNetwork;
   readonly #peer: string | null;
   #closed = false;
+  #sent = 0;
   #lastMs = 0;
   #sequence = 1001;
   #replySequence = 5001;
@@ -332,7 +338,8 @@ class StorySocket extends ReceivingSocket {
     const ends: Ends = { from: network.address, fromPort: this.sourcePort, to: server, toPort: 53 };
     const bytes = queryBytes(query);
     const fate = network.judge(this, query, server);
-    const id = network.packetId();
+    const counted = network.packetId();
+    const id = network.connects ? ownIpId(this.sourcePort, ++this.#sent) : counted;
     // Queries of one moment leave one after the other.
     const sent = Math.max(
       0.01 + network.random.integer(40) / 1000,
@@ -395,6 +402,11 @@ class StorySocket extends ReceivingSocket {
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
     this.arrivals.push(arrival);
   }
+}
+
+/** The IP identification of the nth packet of a connected socket: Linux draws where each begins. */
+export function ownIpId(port: number, nth: number): number {
+  return (((Math.imul(port, 40_503) >>> 0) + nth) % 0xffff) + 1;
 }
 
 function sentQuery(

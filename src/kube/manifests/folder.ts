@@ -133,14 +133,16 @@ export class ManifestFolder {
     let names: string[];
     let real: string;
     try {
-      const stats = depth === 0 && endings.test(folder) ? statSync(folder) : null;
+      const stats = depth === 0 ? statSync(folder) : null;
       if (stats?.isFile() === true) {
         found.set(folder, stats);
         return;
       }
+      if (stats?.isDirectory() === false) throw neither(folder);
       names = readdirSync(folder).sort();
       real = realpathSync(folder);
     } catch (error) {
+      if (error instanceof Problem) throw error;
       if (depth === 0) throw unreadable(folder, error);
       // The file was removed during this look; the next look will report it.
       if (!isMissing(error)) problems.push(unreadable(folder, error));
@@ -224,6 +226,15 @@ function unreadable(path: string, error: unknown): Problem {
     text: `cannot read ${path}: ${whyFailed(error)}`,
     remedy: unreadableRemedy(error),
     cause: error,
+  });
+}
+
+/** A pipe, say, which cannot be looked at a second time. */
+function neither(path: string): Problem {
+  return new Problem({
+    code: 'unreadable-manifests',
+    text: `${path} is neither a file nor a folder`,
+    remedy: 'write what comes through it to a file, and name that',
   });
 }
 

@@ -4,6 +4,7 @@ import { isLater } from '../../base/maybe.ts';
 import { printPlace, type Problem } from '../../base/problem.ts';
 import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
 import { ManifestFolder, type Look } from './folder.ts';
+import { noManifests } from './read-once.ts';
 import type { ObjectChange, ObjectKind, KubeObject } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
@@ -129,6 +130,10 @@ class ManifestSource implements Source {
     }
     const counts = [...this.#stores].map(([kind, store]) => count(store.size, kind)).join(', ');
     this.#parts.log.info(`${this.#parts.folder}: ${count(this.#folder.files, 'file')}, ${counts}`);
+    if (this.#folder.manifests.length === 0) {
+      const { message, hint } = noManifests(this.#parts.folder, this.#folder.files);
+      this.#parts.log.warning(`${message}; ${hint}`);
+    }
     if (changes.length > 0) this.#events!.changes(changes);
   }
 

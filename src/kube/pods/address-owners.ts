@@ -7,7 +7,7 @@ import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { listWhole } from '../api/list.ts';
-import { ManifestFolder } from '../manifests/folder.ts';
+import { readManifestsOnce } from '../manifests/read-once.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 
 /** The owner of an address. */
@@ -63,11 +63,8 @@ export async function manifestOwners(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<AddressOwners> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  for (const each of problems) problem(each);
   const owners = new Map<string, AddressOwner>();
-  for (const { kind, raw } of folder.manifests) add(owners, kind, raw);
+  for (const { kind, raw } of await readManifestsOnce(path, problem)) add(owners, kind, raw);
   return owners;
 }
 

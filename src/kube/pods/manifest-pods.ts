@@ -1,8 +1,8 @@
 /** Reads pods and their workloads from a folder of manifests, or from one file. */
 import { child, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
-import { ManifestFolder } from '../manifests/folder.ts';
 import type { Manifest } from '../manifests/manifest.ts';
+import { readManifestsOnce } from '../manifests/read-once.ts';
 import { parseSelector } from '../manifests/selector.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 import { templateLabels } from './pod-behind.ts';
@@ -14,7 +14,7 @@ export async function manifestPods(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<PodSource> {
-  const manifests = await read(path, problem);
+  const manifests = await readManifestsOnce(path, problem);
   const inside = (manifest: Manifest, namespace: string | null): boolean =>
     namespace === null || manifest.namespace === namespace;
   return {
@@ -60,14 +60,4 @@ function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[]
   const template = path.reduce<JsonObject>((part, key) => child(part, key), raw);
   const metadata = { ...child(template, 'metadata'), name: `${name}-…`, namespace };
   return [{ ...template, metadata }];
-}
-
-async function read(
-  path: string,
-  problem: (problem: Problem) => void,
-): Promise<readonly Manifest[]> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  for (const each of problems) problem(each);
-  return folder.manifests;
 }

@@ -53,7 +53,7 @@ const HEADER = 'ndots-admin';
 /** Shorter secrets can be guessed. */
 const TOKEN_MIN = 16;
 
-/** Takes commands that other plugins of any block offer (`cache/explain`, `cache/flush`). Whoever may not is told so, and nothing else. */
+/** Takes commands that other plugins of any block offer (`cache/explain`, `lkg/release`). Whoever may not is told so, and nothing else. */
 export const admin: Plugin = definePlugin({
   syntax,
   link: false,

@@ -42,6 +42,13 @@ export const geoip: Plugin = definePlugin({
   },
   setup(options, context, next) {
     let database: Database | null = null;
+    const failures = context.metrics
+      .counter(
+        'ndots_geoip_failures_total',
+        'Queries whose client could not be looked up, since the database is broken at that place.',
+        [],
+      )
+      .with();
     context.onMessage((message) => {
       database = new Database(message as Uint8Array<SharedArrayBuffer>);
     });
@@ -54,6 +61,7 @@ export const geoip: Plugin = definePlugin({
         if (database.provides.asn) noteNetwork(found, notes);
       } catch (error) {
         if (!(error instanceof DatabaseError)) throw error;
+        failures.add(1);
         context.log.debug(`Looking up ${address} failed: ${error.message}`);
       }
     });

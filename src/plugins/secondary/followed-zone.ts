@@ -209,8 +209,10 @@ export class FollowedZone {
     if (old !== null && !isNewer(found.serial, old.serial))
       throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
     if (found.packed === null) return;
+    const differences = found.differences ?? (await publisher.differences(zone, found.packed));
+    if (this.#abort.signal.aborted) return;
     const accepted = accept?.(found.packed);
-    publisher.put(zone, found.packed, found.differences);
+    publisher.put(zone, found.packed, differences);
     this.#hold(found.packed);
     metrics.records.with(zone).set(found.packed.records);
     metrics.serial.with(zone).set(found.packed.serial);
@@ -263,6 +265,7 @@ export class FollowedZone {
       id: random.integer(65_536),
       key,
       seconds: () => Math.floor(clock.wall() / 1000),
+      clock,
     };
   }
 

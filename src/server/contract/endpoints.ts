@@ -35,10 +35,12 @@ export interface EndpointPlan {
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
  * @param folder base of relative file paths
+ * @param waiting queries that may wait at a listener of which nothing is said
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
   folder: string,
+  waiting: number = usualLimits.waiting,
 ): {
   readonly endpoints: readonly EndpointPlan[];
   readonly problems: readonly Problem[];
@@ -84,7 +86,7 @@ export function planEndpoints(
           known.proxy ??= plan.proxy;
         } else {
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
-          const limits = limitsOf(plan.limits, key.scheme);
+          const limits = limitsOf(plan.limits, key.scheme, waiting);
           const where = { server, scheme: key.scheme, address, port: key.port };
           endpoints.set(server, { ...where, limits, tls, proxy: plan.proxy, zones: [zone] });
         }
@@ -109,10 +111,14 @@ interface GrowingPlan extends EndpointPlan {
   zones: { block: number; zone: string }[];
 }
 
-/** The limits of a transport: those of the block, with defaults for the rest. */
-function limitsOf({ of, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
+/** What a block says about a transport's limits, and what is usual for the rest. */
+function limitsOf(
+  { of, ...given }: PlannedLimits,
+  scheme: Scheme,
+  waiting: number,
+): ListenerLimits {
   const connections = served(scheme).connections.default;
-  return { ...usualLimits, connections, ...given, ...of[scheme] };
+  return { ...usualLimits, waiting, connections, ...given, ...of[scheme] };
 }
 
 /** The files of `tls` with paths relative to the Corefile's folder made absolute. */

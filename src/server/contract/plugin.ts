@@ -139,4 +139,9 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
    * the previous configuration had it already. It is complete before the first query is served.
    */
   replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
+  /**
+   * What this worker keeps from one configuration to the next: made by `make` unless this plugin had something under the same key before, in
+   * the block of the same servers, zones and view. Both configurations have it while they change.
+   */
+  kept<T>(key: string, make: () => T): T;
 }

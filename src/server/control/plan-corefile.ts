@@ -8,6 +8,7 @@ import { bindConfiguration, namesIn, type Configuration } from '../contract/conf
 import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { withinDescriptors } from './descriptor-shares.ts';
+import { waitingShare } from './waiting-share.ts';
 
 /** What reading a Corefile needs. */
 export interface CorefileParts {
@@ -22,6 +23,8 @@ export interface CorefileParts {
   readonly workers: (configuration: Configuration) => number;
   /** Descriptors that the process may open; undefined: no known limit. */
   readonly descriptors?: number;
+  /** Bytes that the process may take; without it no limit is known. */
+  readonly memory?: number;
 }
 
 /** A Corefile without problems. */
@@ -42,17 +45,18 @@ export async function planCorefile(
   parts: CorefileParts,
   mayBeEmpty: boolean,
 ): Promise<PlannedCorefile> {
-  const { folder, log, descriptors = Infinity } = parts;
+  const { folder, log, descriptors = Infinity, memory = Infinity } = parts;
   const { plugins, parsed } = await read(parts);
   const { corefile } = parsed;
   const configuration = bindConfiguration(corefile, plugins);
-  const planned = planEndpoints(configuration.blocks, folder);
+  const workers = parts.workers(configuration);
+  const waiting = waitingShare(memory, workers);
+  const planned = planEndpoints(configuration.blocks, folder, waiting);
   const problems = [...parsed.problems, ...configuration.problems, ...planned.problems];
   if (corefile.blocks.length === 0 && !mayBeEmpty) problems.push(nothingToServe());
   const warnings = [...parsed.warnings, ...configuration.warnings];
   if (problems.length > 0) throw new Problems(problems, warnings);
   for (const warning of warnings) log.warning(warning.print());
-  const workers = parts.workers(configuration);
   const { endpoints, warning } = withinDescriptors(planned.endpoints, workers, descriptors);
   if (warning !== null) log.warning(warning);
   return { corefile, configuration, endpoints, workers };

@@ -60,6 +60,8 @@ interface PreparedConfiguration {
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
+  /** Keys of what it keeps for the next one. */
+  readonly kept: ReadonlySet<string>;
   /** Changes to listeners that stay open, applied when the configuration begins to serve. */
   readonly adoptions: (() => void)[];
 }
@@ -81,6 +83,8 @@ export class DataPlane {
   /** Messages that arrived before their handler was set. */
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
+  /** What plugins keep from one configuration to the next, by key. */
+  readonly #kept = new Map<string, unknown>();
   readonly #routes = new Map<string, Route>();
   readonly #counters = new Map<string, CountersOf>();
 
@@ -125,15 +129,17 @@ export class DataPlane {
     const [problem] = configuration.problems;
     if (problem !== undefined) throw problem;
     const used = new Set<string>();
+    const kept = new Set<string>();
     let built: Generation;
     try {
-      const parts = this.#worker(program, used);
+      const parts = this.#worker(program, used, kept);
       built = buildGeneration(configuration, program.endpoints, program.generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
+      this.#forgetKept(kept);
       throw error;
     }
-    this.#prepared.set(program.generation, { program, built, used, adoptions: [] });
+    this.#prepared.set(program.generation, { program, built, used, kept, adoptions: [] });
     // Channels are joined only now, so that the state sent by the main thread finds its handlers.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
@@ -143,7 +149,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker({ folder, files }: Program, used: Set<string>): WorkerParts {
+  #worker({ folder, files }: Program, used: Set<string>, kept: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -177,6 +183,11 @@ export class DataPlane {
           this.#replicas.set(id, followed);
         }
         return followed.replica as T;
+      },
+      kept: <T>(key: string, make: () => T): T => {
+        kept.add(key);
+        if (!this.#kept.has(key)) this.#kept.set(key, make());
+        return this.#kept.get(key) as T;
       },
       route: (server, zone, view) => {
         const key = `${server} ${zone} ${view}`;
@@ -292,6 +303,13 @@ export class DataPlane {
     this.#prepared.delete(generation);
     prepared.built.stop();
     this.#forgetChannels(prepared.used);
+    this.#forgetKept(prepared.kept);
+  }
+
+  /** Forgets what is kept under these keys, unless another configuration has it. */
+  #forgetKept(keys: ReadonlySet<string>): void {
+    const others = [...this.#prepared.values()];
+    for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);
   }
 
   /** Leaves the channels among these that no configuration uses any more. */

@@ -3,6 +3,7 @@ import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
+import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
 /** A listen address as queries see it: what is served there, and which queries are accepted. */
@@ -26,32 +27,18 @@ export interface ServedEndpoint {
   readonly debug: boolean;
 }
 
-/** The most internal lookups (CNAME targets) that may lead to each other. */
-const DEPTH_MAX = 20;
-
-/** The most internal lookups for one query: an alias may lead to several others, and each of those to more. */
-const LOOKUPS_MAX = 200;
-
-/** A lookup whose reply has this many records is as much work as another lookup. */
+/** So many records in the reply to a look-up are as much work as another look-up. */
 const RECORDS_PER_LOOKUP = 64;
 
-const tooMuch = failure(
-  RCODE.SERVFAIL,
-  '',
-  new Error(
-    `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`,
-  ),
-);
-
-/** Answers an internal lookup, made on the way to another query's reply. Limited in depth, number and size. */
+/** Answers an internal look-up: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
   query.depth++;
   lookups.count++;
-  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return tooMuch;
+  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return endlessAliases;
   const bounded = (reply: Reply): Reply => {
     lookups.count += reply.answers / RECORDS_PER_LOOKUP;
-    return lookups.count > LOOKUPS_MAX ? tooMuch : reply;
+    return lookups.count > LOOKUPS_MAX && !isEndless(reply) ? endlessAliases : reply;
   };
   const reply = answer(endpoint, query);
   return isLater(reply) ? andThen(reply, bounded) : bounded(reply);

@@ -39,6 +39,7 @@ export interface WorkerParts {
   /** The worker's end of a channel, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
+  kept: WorkerContext['kept'];
   counters: WorkerContext['counters'];
   /** Called when a plugin threw and `debug` says not to catch it. */
   crash(error: unknown): void;
@@ -161,6 +162,8 @@ function buildBlock(
       writer,
       ask,
       replica,
+      kept: (key, make) =>
+        worker.kept(JSON.stringify([plugin.name, servers, zones, view, key]), make),
       counters,
       offer: (port, value) => {
         const offered = offers.get(port) ?? [];

@@ -3,7 +3,7 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
-import { keepMemorySettled, settleMemory } from '../../base/settle-memory.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
@@ -76,7 +76,7 @@ const plane: DataPlane = new DataPlane({
       // One thread does it for the whole process, whose code is mapped only once.
       if (id === 0) unmapUnusedCode();
     });
-    if (thrifty === true) keepMemorySettled(systemClock, trimMemory);
+    keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
   },
   onClosed: stopPackets,
   crash(error) {
