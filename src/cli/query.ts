@@ -105,7 +105,7 @@ async function askServer(
   options: QueryOptions,
   server: QueryServer,
   tell: (text: string) => void,
-): Promise<Reply> {
+): Promise<PrintedReply> {
   const first = await askSigned(message, options, server);
   const cut = (first.reply.flags & FLAG.TC) !== 0 && options.transport === 'udp';
   if (!cut || options.ignoreTruncation) return first;
@@ -113,7 +113,7 @@ async function askServer(
   return askSigned(message, { ...options, transport: 'tcp' }, server);
 }
 
-interface Reply {
+interface PrintedReply {
   readonly exchange: AnsweredExchange;
   readonly reply: Message;
   /** Why it cannot be believed though it should be signed; null: it can, or need not. */
@@ -124,7 +124,7 @@ async function askSigned(
   message: Uint8Array,
   options: QueryOptions,
   server: QueryServer,
-): Promise<Reply> {
+): Promise<PrintedReply> {
   const { key } = options;
   const signed = key === null ? null : new SignedExchange(key);
   const sent = signed?.sign(message, wallSeconds()) ?? message;

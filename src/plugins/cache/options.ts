@@ -36,7 +36,7 @@ import { parseDuration } from '../../base/duration.ts';
 
 /** Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from taking over. */
 const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
-/** Queries that wait for the same question of somebody else: each holds about 1 KB. */
+/** The most queries that wait for another query's reply to the same question; each holds about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
 const CAPACITY_MIN = 1024;

@@ -10,7 +10,7 @@ import { RuleError, type ReplyRule, type RewriteRule, type RewriteTurn } from '.
 
 type EdnsAction = 'set' | 'append' | 'replace';
 
-/** The data of the option to write; null: there is none for this query, the rule does nothing. */
+/** The data of the option to write; null: none for this query, so the rule does nothing. */
 type Content = (query: Query) => Uint8Array | null;
 
 /** `edns0 local|nsid|subnet set|append|replace|unset … [revert]`. @throws RuleError */

@@ -72,7 +72,9 @@ const syntax = directive({
   },
 });
 
-/** Signs zone files on the main thread, in which nobody is answered; the signatures themselves are made by other threads. */
+/**
+ * Signs zone files on the main thread, which answers no queries; the signatures themselves are made in other threads.
+ */
 export const sign: Plugin = definePlugin({
   syntax,
   async control(options, context) {

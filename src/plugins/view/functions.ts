@@ -135,7 +135,7 @@ export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
   return asArray(items).some((item) => isSame(item, value));
 }
 
-/** A CIDR with its slash; null if it is none. */
+/** A CIDR with its slash; null if it is malformed. */
 export function readCidr(text: string): Net | null {
   return text.includes('/') ? parseNet(text) : null;
 }
