@@ -47,10 +47,8 @@ const ANSWERED_MAX = 20_000;
 const EARLY_MAX = 1000;
 /** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
 const INTERFACES_MAX = 10_000;
-/** How often the oldest are looked for, on the clock of the capture. */
-const EXPIRE_MS = 100;
-/** Places at which a server is looked for by a hash of its address; a power of two. */
-const SERVERS = 256;
+/** How often the oldest are looked for, on the clock of the capture; places at which a server is looked for by a hash, a power of two. */
+const [EXPIRE_MS, SERVERS] = [100, 256];
 /** So many of the replies that pass elsewhere come back to where the query came from: otherwise that interface is not on their way. */
 const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
