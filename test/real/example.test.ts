@@ -48,6 +48,26 @@ function shellLines(page: string): readonly string[] {
   );
 }
 
+const alone = ['-rn', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"'];
+
+test(
+  'the example cluster has nothing to complain of where there is no network',
+  {
+    skip:
+      spawnSync('unshare', [...alone, 'true']).status === 0
+        ? false
+        : 'no network can be taken away',
+  },
+  async (t) => {
+    const child = start('ndots', ['unshare', ...alone, program, 'serve', '--example']);
+    t.after(() => child.stop());
+    await printed(child, /Ctrl-C ends/, 20_000);
+    // What looks around at the start has done so.
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+    assert.doesNotMatch(child.output(), /ERROR|WARNING/);
+  },
+);
+
 describe('the example cluster', { skip }, () => {
   let port: number;
   let child: Child;

@@ -65,6 +65,34 @@ function say(from: EtcdAnswerer, name: string, type = 'A'): string {
 const soa = 'NOERROR, SOA ns.dns.shop.test. hostmaster.shop.test. 7 7200 1800 86400 30';
 
 describe('etcd, from memory', () => {
+  test('all records of one name and type have one TTL, the least, and those of others their own', () => {
+    const from = answerer({
+      '/web/a': { host: '10.0.0.1', ttl: 300 },
+      '/web/b': { host: '10.0.0.2', ttl: 5 },
+      '/web/c': { host: 'other.shop.test' },
+      '/other': { host: '10.0.0.3', ttl: 60, text: 'x' },
+      '/alias': { host: 'web.shop.test', ttl: 700 },
+    });
+    const ttls = (name: string, type: string): readonly string[] => {
+      const reply = ask(from, name, type);
+      const { answer, additional } = readMessage(reply.bytes, reply.start, reply.end);
+      return [...answer, ...additional].map(
+        (one) => `${one.name} ${typeName(one.type)} ${one.ttl}`,
+      );
+    };
+    const web = ['web.shop.test. A 5', 'other.shop.test. A 60', 'web.shop.test. CNAME 300'];
+    assert.deepEqual(new Set(ttls('web.shop.test.', 'A')), new Set(web));
+    assert.deepEqual(
+      new Set(ttls('alias.shop.test.', 'A')),
+      new Set(['alias.shop.test. CNAME 700', ...web]),
+    );
+    const srv = ttls('web.shop.test.', 'SRV').filter((one) => one.includes(' SRV '));
+    assert.deepEqual(
+      srv,
+      Array.from({ length: 3 }, () => 'web.shop.test. SRV 5'),
+    );
+  });
+
   const web = {
     '/web/a': { host: '10.0.0.1', port: 80 },
     '/web/b': { host: '10.0.0.2', port: 80 },

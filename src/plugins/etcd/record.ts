@@ -1,7 +1,7 @@
 /** Records of an answer that is being put together. */
 import { TYPE } from '../../wire/iana.ts';
 import { writeData, type DnsRecord } from '../../wire/message.ts';
-import { parseName, type WireName } from '../../wire/name.ts';
+import { foldName, parseName, type WireName } from '../../wire/name.ts';
 import type { MessageWriter, Section } from '../../wire/writer.ts';
 
 /** One record of an answer that is being put together. */
@@ -94,18 +94,35 @@ function record(
 const MESSAGE_MAX = 65_535;
 const FIXED = 12;
 
-/** Writes the records that fit. @returns whether all did */
+/** Writes the records that fit; those of one name and type have one TTL, the least of them (RFC 2181 section 5.2). @returns whether all did */
 export function writeRecords(
   writer: MessageWriter,
   section: Section,
   records: readonly AnswerRecord[],
 ): boolean {
+  const least = leastTtls(records);
   for (const one of records) {
     const size = FIXED + (one.owner?.length ?? 0) + one.size;
     if (writer.length + size > MESSAGE_MAX) return false;
-    writer.open(section, one.owner, one.type, one.ttl);
+    writer.open(section, one.owner, one.type, least?.get(setOf(one)) ?? one.ttl);
     one.write(writer);
     writer.close();
   }
   return true;
+}
+
+/** By name and type; null: all have the same. */
+function leastTtls(records: readonly AnswerRecord[]): ReadonlyMap<string, number> | null {
+  if (records.every(({ ttl }) => ttl === records[0]!.ttl)) return null;
+  const least = new Map<string, number>();
+  for (const one of records) {
+    const set = setOf(one);
+    least.set(set, Math.min(one.ttl, least.get(set) ?? Infinity));
+  }
+  return least;
+}
+
+function setOf({ owner, type }: AnswerRecord): string {
+  if (owner === null) return String(type);
+  return `${type} ${Buffer.from(foldName(owner)).toString('latin1')}`;
 }

@@ -60,6 +60,16 @@ const words = [
     'map(',
     'split(',
     'metadata(',
+    'let x =',
+    'x',
+    ';',
+    '.a',
+    '?.a',
+    'a:',
+    'sort(',
+    'bitand(',
+    'keys(',
+    'flatten(',
   ],
 ];
 

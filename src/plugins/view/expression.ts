@@ -1,18 +1,21 @@
 /**
- * The part of the expression language of `view` (expr-lang) that conditions are made of: literals, arrays, operators,
- * `?:`, calls, indexes, slices, pipes, predicates with `#`. There are no variables, no loops and no side effects, so every
- * expression ends. It is checked and compiled once, when the Corefile is read.
+ * The part of the expression language of `view` (expr-lang) that conditions are made of: literals, arrays, maps, operators,
+ * `?:`, calls, indexes, members, slices, pipes, predicates with `#`, names for values (`let`), which never change. There are no loops
+ * and no side effects, so every expression ends. It is checked and compiled once, when the Corefile is read.
  */
 import { netHolds } from '../../base/ip.ts';
 import { nearest } from '../../base/problem.ts';
-import { builtins, ofQuery, overItems, readCidr } from './functions.ts';
+import { builtins, memberOf, notThere, ofQuery, overItems, readCidr } from './functions.ts';
 import { NOT_RANK, operators, SIGN_RANK } from './operators.ts';
 import {
   asArray,
   asBool,
+  asMap,
   asNumber,
+  asString,
+  typeOf,
   type CompiledPart,
-  type Type,
+  type Evaluate,
   type ExpressionValue,
 } from './values.ts';
 import { ExpressionError, readWords, type ExpressionWord } from './words.ts';
@@ -24,6 +27,8 @@ export function compileExpression(text: string): CompiledPart {
 
 /** How deep parentheses may lie within each other: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
+/** Names that one expression may give to values. */
+const NAMES_MAX = 20;
 
 class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
@@ -31,13 +36,15 @@ class ExpressionParser {
   #depth = 0;
   /** How many predicates the present place lies in. */
   #predicates = 0;
+  /** What the names of `let` stand for at the present place. */
+  #names: ReadonlyMap<string, CompiledPart> = new Map();
 
   constructor(words: readonly ExpressionWord[]) {
     this.#words = words;
   }
 
   whole(): CompiledPart {
-    const part = this.#expression(0);
+    const part = this.#sequence();
     if (this.#word.kind !== 'end') this.#unexpected();
     return part;
   }
@@ -73,6 +80,53 @@ class ExpressionParser {
         : `unexpected token ${JSON.stringify(text)}`,
       at,
     );
+  }
+
+  /** `let NAME = VALUE; …`; of several expressions between semicolons the last one counts. */
+  #sequence(): CompiledPart {
+    const names = this.#names;
+    const lets: ((...given: Parameters<Evaluate>) => void)[] = [];
+    let part: CompiledPart;
+    do {
+      while (this.#take('let')) lets.push(this.#let());
+      part = this.#expression(0);
+    } while (this.#take(';'));
+    this.#names = names;
+    if (lets.length === 0 || part.constant !== undefined) return part;
+    const { run } = part;
+    return {
+      type: part.type,
+      at: part.at,
+      run(query, item) {
+        for (const give of lets) give(query, item);
+        return run(query, item);
+      },
+    };
+  }
+
+  /** @returns works out the value, which the name then stands for */
+  #let(): (...given: Parameters<Evaluate>) => void {
+    const { kind, text, at } = this.#next();
+    if (kind !== 'name') {
+      this.#at--;
+      this.#unexpected();
+    }
+    if (isFunction(text)) throw new ExpressionError(`${text} is a function already`, at);
+    if (this.#names.has(text))
+      throw new ExpressionError(`${text} has been given a value already`, at);
+    if (this.#names.size >= NAMES_MAX)
+      throw new ExpressionError(`more than ${NAMES_MAX} names have values`, at);
+    this.#expect('=');
+    const { type, constant, run } = this.#expression(0);
+    this.#expect(';');
+    let value: ExpressionValue = null;
+    this.#names = new Map([
+      ...this.#names,
+      [text, constant === undefined ? { type, at, run: () => value } : literal(constant, at)],
+    ]);
+    return (query, item) => {
+      value = run(query, item);
+    };
   }
 
   #expression(rank: number): CompiledPart {
@@ -135,8 +189,12 @@ class ExpressionParser {
       );
     }
     let part = this.#primary();
-    while (this.#take('[')) part = this.#index(part);
-    return part;
+    for (;;) {
+      if (this.#take('[')) part = this.#index(part);
+      else if (this.#take('.')) part = this.#member(part, false);
+      else if (this.#take('?.')) part = this.#member(part, true);
+      else return part;
+    }
   }
 
   #primary(): CompiledPart {
@@ -146,11 +204,14 @@ class ExpressionParser {
     if (kind === 'string') return literal(text, at);
     if (kind === 'name') return this.#named(word);
     if (text === '(') {
-      const part = this.#expression(0);
+      const part = this.#sequence();
       this.#expect(')');
       return part;
     }
     if (text === '[') return this.#array(at);
+    if (text === '{') return this.#map(at);
+    if (text === '.' && this.#predicates > 0)
+      return this.#member({ type: 'any', at, run: (_query, item) => item }, false);
     if (text === '#') {
       if (this.#predicates === 0) throw new ExpressionError('# stands only inside a predicate', at);
       return { type: 'any', at, run: (_query, item) => item };
@@ -162,8 +223,12 @@ class ExpressionParser {
   #named({ text, at }: ExpressionWord): CompiledPart {
     if (text === 'true' || text === 'false') return literal(text === 'true', at);
     if (text === 'nil') return literal(null, at);
-    const isKnown = [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, text));
-    if (!isKnown) {
+    const given = this.#names.get(text);
+    if (given !== undefined) return { ...given, at };
+    const instead = known(notThere, text);
+    if (instead !== undefined)
+      throw new ExpressionError(`${text} of expr-lang is not there: ${instead}`, at);
+    if (!isFunction(text)) {
       const meant = nearest(text, [
         ...Object.keys(ofQuery),
         ...Object.keys(builtins),
@@ -228,7 +293,7 @@ class ExpressionParser {
     if (given.length === 0) this.#expect(',');
     this.#predicates++;
     const braces = this.#take('{');
-    const test = this.#expression(0);
+    const test = braces ? this.#sequence() : this.#expression(0);
     if (braces) this.#expect('}');
     this.#predicates--;
     this.#expect(')');
@@ -253,6 +318,57 @@ class ExpressionParser {
     );
   }
 
+  /** `{a: 1, 'b': 2, (name()): 3}` */
+  #map(at: number): CompiledPart {
+    const entries: (readonly [CompiledPart, CompiledPart])[] = [];
+    while (!this.#take('}')) {
+      if (entries.length > 0) this.#expect(',');
+      if (entries.length > 0 && this.#take('}')) break;
+      const { kind, text, at: keyAt } = this.#next();
+      if (kind === 'sign' ? text !== '(' : kind === 'end') {
+        this.#at--;
+        this.#unexpected();
+      }
+      const key = kind === 'sign' ? this.#expression(0) : literal(text, keyAt);
+      if (kind === 'sign') this.#expect(')');
+      this.#expect(':');
+      entries.push([key, this.#expression(0)]);
+    }
+    return folded(
+      {
+        type: 'map',
+        at,
+        run: (query, item) =>
+          new Map(
+            entries.map(([key, value]) => [asString(key.run(query, item)), value.run(query, item)]),
+          ),
+      },
+      entries.flat(),
+    );
+  }
+
+  /** `.name`; with `?.` nil has nil. */
+  #member(of: CompiledPart, orNil: boolean): CompiledPart {
+    const { kind, text, at } = this.#next();
+    if (kind !== 'name') {
+      this.#at--;
+      this.#unexpected();
+    }
+    if (of.type !== 'map' && of.type !== 'any' && of.type !== 'nil')
+      throw new ExpressionError(`type ${of.type} has no field ${text}`, at);
+    return folded(
+      {
+        type: 'any',
+        at: of.at,
+        run(query, item) {
+          const from = of.run(query, item);
+          return orNil && from === null ? null : (asMap(from).get(text) ?? null);
+        },
+      },
+      [of],
+    );
+  }
+
   /** `[i]`, `[from:to]`; negative numbers count from the end. */
   #index(of: CompiledPart): CompiledPart {
     const { at } = of;
@@ -262,7 +378,7 @@ class ExpressionParser {
       return {
         type: of.type === 'string' ? 'string' : 'any',
         at,
-        run: (query, item) => pick(of.run(query, item), asNumber(from!.run(query, item))),
+        run: (query, item) => memberOf(of.run(query, item), from!.run(query, item)),
       };
     }
     const to = this.#is(']') ? null : this.#expression(0);
@@ -286,31 +402,21 @@ function known<T>(table: Readonly<Record<string, T>>, name: string): T | undefin
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
+function isFunction(name: string): boolean {
+  return [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, name));
+}
+
 /** Operators that are words can be negated: `not in`, `not contains`. */
 function isWord({ text }: ExpressionWord): boolean {
   return /^[a-z]/i.test(text) && text !== 'and' && text !== 'or';
 }
 
 function literal(value: ExpressionValue, at: number): CompiledPart {
-  const type: Type =
-    value === null
-      ? 'nil'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : (typeof value as 'string' | 'number');
-  return { type, at, constant: value, run: () => value };
+  return { type: typeOf(value), at, constant: value, run: () => value };
 }
 
 function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart {
   return { type: 'bool', at, run: (query, item) => !asBool(run(query, item)) };
-}
-
-function pick(value: ExpressionValue, index: number): ExpressionValue {
-  return (
-    (typeof value === 'string'
-      ? value.at(index)
-      : (asArray(value).at(index) as ExpressionValue | undefined)) ?? null
-  );
 }
 
 /** What is made of constants only is worked out once. A mistake in it shows when a query comes, as any other. */

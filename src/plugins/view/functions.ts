@@ -5,9 +5,13 @@ import type { Query } from '../../wire/query.ts';
 import {
   asArray,
   asBool,
+  asMap,
   asNumber,
   asString,
+  bounded,
+  isMap,
   isSame,
+  TEXT_MAX,
   ExpressionValueError,
   type Type,
   type ExpressionValue,
@@ -61,7 +65,11 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   incidr: texts('bool', inCidr, 2),
   metadata: builtin('string', [1, 1], ([label], query) => query.notes?.get(asString(label!)) ?? ''),
   len: builtin('number', [1, 1], ([value]) =>
-    typeof value === 'string' ? Array.from(value).length : asArray(value!).length,
+    typeof value === 'string'
+      ? Array.from(value).length
+      : isMap(value!)
+        ? value.size
+        : asArray(value!).length,
   ),
   lower: texts('string', (text) => text.toLowerCase(), 1),
   upper: texts('string', (text) => text.toUpperCase(), 1),
@@ -85,21 +93,114 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   hasSuffix: texts('bool', (text, end) => text.endsWith(end!), 2),
   indexOf: texts('number', (text, part) => text.indexOf(part!), 2),
   lastIndexOf: texts('number', (text, part) => text.lastIndexOf(part!), 2),
-  replace: texts('string', (text, from, to) => text.replaceAll(from!, () => to!), 3),
+  replace: texts('string', (text, from, to) => bounded(text.replaceAll(from!, () => to!)), 3),
   split: texts('array', (text, separator) => text.split(separator!), 2),
   join: builtin('string', [1, 2], ([items, separator = '']) =>
-    asArray(items!).map(asString).join(asString(separator)),
+    bounded(asArray(items!).map(asString).join(asString(separator))),
   ),
   first: builtin('any', [1, 1], ([items]) => asArray(items!)[0] ?? null),
   last: builtin('any', [1, 1], ([items]) => asArray(items!).at(-1) ?? null),
   int: builtin('number', [1, 1], ([value]) => Math.trunc(toNumber(value!))),
   float: builtin('number', [1, 1], ([value]) => toNumber(value!)),
   string: builtin('string', [1, 1], ([value]) =>
-    typeof value === 'string' ? value : JSON.stringify(value),
+    typeof value === 'string'
+      ? value
+      : JSON.stringify(value, (_key, one: unknown) =>
+          one instanceof Map ? Object.fromEntries(one) : one,
+        ),
   ),
   abs: builtin('number', [1, 1], ([value]) => Math.abs(asNumber(value!))),
-  min: builtin('number', [1, 16], (values) => Math.min(...values.map(asNumber))),
-  max: builtin('number', [1, 16], (values) => Math.max(...values.map(asNumber))),
+  min: builtin('number', [1, 16], (values) => Math.min(...numbersOf(values))),
+  max: builtin('number', [1, 16], (values) => Math.max(...numbersOf(values))),
+  floor: builtin('number', [1, 1], ([value]) => Math.floor(asNumber(value!))),
+  ceil: builtin('number', [1, 1], ([value]) => Math.ceil(asNumber(value!))),
+  // Halves go away from zero.
+  round: builtin('number', [1, 1], ([value]) => {
+    const number = asNumber(value!);
+    return Math.sign(number) * Math.round(Math.abs(number));
+  }),
+  sum: builtin('number', [1, 1], (values) => total(numbersOf(values))),
+  mean: builtin('number', [1, 16], (values) => {
+    const numbers = numbersOf(values);
+    return numbers.length === 0 ? 0 : total(numbers) / numbers.length;
+  }),
+  median: builtin('number', [1, 16], (values) => {
+    const numbers = numbersOf(values).toSorted((a, b) => a - b);
+    const half = numbers.length >> 1;
+    return numbers.length % 2 === 1
+      ? numbers[half]!
+      : ((numbers[half - 1] ?? 0) + (numbers[half] ?? 0)) / 2;
+  }),
+  repeat: builtin('string', [2, 2], ([text, times]) => {
+    const [piece, count] = [asString(text!), asNumber(times!)];
+    if (!Number.isInteger(count) || count < 0 || piece.length * count > TEXT_MAX)
+      throw new ExpressionValueError(
+        `a text of ${piece.length} characters cannot be repeated ${count} times`,
+      );
+    return piece.repeat(count);
+  }),
+  concat: builtin('array', [1, 16], (values) => bounded(values.flatMap((one) => asArray(one)))),
+  flatten: builtin('array', [1, 1], ([items]) => {
+    const flat: ExpressionValue[] = [];
+    const add = (from: readonly ExpressionValue[]): void => {
+      for (const one of from)
+        if (Array.isArray(one)) add(one);
+        else bounded(flat).push(one);
+    };
+    add(asArray(items!));
+    return flat;
+  }),
+  reverse: builtin('array', [1, 1], ([items]) => asArray(items!).toReversed()),
+  sort: builtin('array', [1, 2], ([items, order = 'asc']) => {
+    if (order !== 'asc' && order !== 'desc')
+      throw new ExpressionValueError(`the order is 'asc' or 'desc', not ${JSON.stringify(order)}`);
+    const sign = order === 'asc' ? 1 : -1;
+    return asArray(items!).toSorted((a, b) => sign * compare(a, b));
+  }),
+  uniq: builtin('array', [1, 1], ([items]) => {
+    const found: ExpressionValue[] = [];
+    const plain = new Set<ExpressionValue>();
+    for (const one of asArray(items!)) {
+      const isThere = typeof one === 'object' ? isIn(one, found) : plain.has(one);
+      if (isThere) continue;
+      plain.add(one);
+      found.push(one);
+    }
+    return found;
+  }),
+  take: builtin('array', [2, 2], ([items, count]) =>
+    asArray(items!).slice(0, Math.max(0, asNumber(count!))),
+  ),
+  keys: builtin('array', [1, 1], ([map]) => [...asMap(map!).keys()]),
+  values: builtin('array', [1, 1], ([map]) => [...asMap(map!).values()]),
+  get: builtin('any', [2, 2], ([from, key]) => memberOf(from!, key!)),
+  bitand: bits((a, b) => a & b),
+  bitor: bits((a, b) => a | b),
+  bitxor: bits((a, b) => a ^ b),
+  bitnand: bits((a, b) => a & ~b),
+  bitnot: builtin('number', [1, 1], ([value]) => Number(~asInt(value!))),
+  bitshl: bits((a, b) => a << shift(b)),
+  bitshr: bits((a, b) => a >> shift(b)),
+  bitushr: bits((a, b) => BigInt.asUintN(64, a) >> shift(b)),
+};
+
+/** What expr-lang has besides, and what to write in its place. */
+export const notThere: Readonly<Record<string, string>> = {
+  if: 'write CONDITION ? A : B',
+  reduce: 'write sum(), count() or any()',
+  groupBy: 'write filter()',
+  sortBy: 'write sort()',
+  splitAfter: 'write split()',
+  toPairs: 'write keys() and values()',
+  fromPairs: 'write the map: {a: 1}',
+  toJSON: 'write string()',
+  fromJSON: 'write the value itself: arrays and maps are there',
+  toBase64: 'compare the text itself',
+  fromBase64: 'compare the text itself',
+  now: 'no view depends on the time: change the Corefile, which `reload` takes',
+  date: 'no view depends on the time: change the Corefile, which `reload` takes',
+  duration: 'no view depends on the time: change the Corefile, which `reload` takes',
+  timezone: 'no view depends on the time: change the Corefile, which `reload` takes',
 };
 
 /** Functions of an array and a predicate over its items (`#`). */
@@ -128,11 +229,32 @@ export const overItems: Readonly<
   },
   filter: { type: 'array', run: (items, test) => items.filter((item) => asBool(test(item))) },
   map: { type: 'array', run: (items, test) => items.map((item) => test(item)) },
+  find: { type: 'any', run: (items, test) => items.find((item) => asBool(test(item))) ?? null },
+  findIndex: {
+    type: 'number',
+    run: (items, test) => items.findIndex((item) => asBool(test(item))),
+  },
+  findLast: {
+    type: 'any',
+    run: (items, test) => items.findLast((item) => asBool(test(item))) ?? null,
+  },
+  findLastIndex: {
+    type: 'number',
+    run: (items, test) => items.findLastIndex((item) => asBool(test(item))),
+  },
 };
 
-/** Whether the value is among the items. @throws ExpressionValueError if these are no array */
+/** Whether the value is among the items of an array, or a key of a map. @throws ExpressionValueError if these are neither */
 export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
+  if (isMap(items)) return items.has(asString(value));
   return asArray(items).some((item) => isSame(item, value));
+}
+
+/** `of[key]`: negative numbers count from the end; nil where nothing is. @throws ExpressionValueError if it has no members */
+export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionValue {
+  if (isMap(of)) return of.get(asString(key)) ?? null;
+  if (typeof of === 'string') return of.at(asNumber(key)) ?? null;
+  return asArray(of).at(asNumber(key)) ?? null;
 }
 
 /** A CIDR with its slash; null if it is malformed. */
@@ -161,4 +283,39 @@ function toNumber(value: ExpressionValue): number {
   if (typeof number !== 'number' || Number.isNaN(number))
     throw new ExpressionValueError(`no number: ${JSON.stringify(value)}`);
   return number;
+}
+
+/** The numbers among the values and in the arrays among them. */
+function numbersOf(values: readonly ExpressionValue[]): readonly number[] {
+  return values.flatMap((value) =>
+    Array.isArray(value) ? asArray(value).map(asNumber) : asNumber(value),
+  );
+}
+
+function total(numbers: readonly number[]): number {
+  return numbers.reduce((sum, one) => sum + one, 0);
+}
+
+function compare(a: ExpressionValue, b: ExpressionValue): number {
+  if (typeof a !== 'string') return asNumber(a) - asNumber(b);
+  return a === asString(b) ? 0 : a < asString(b) ? -1 : 1;
+}
+
+function bits(run: (a: bigint, b: bigint) => bigint): Builtin {
+  return builtin('number', [2, 2], ([a, b]) =>
+    Number(BigInt.asIntN(64, run(asInt(a!), asInt(b!)))),
+  );
+}
+
+/** Numbers of 64 bits, as expr-lang has them. */
+function asInt(value: ExpressionValue): bigint {
+  const number = asNumber(value);
+  if (!Number.isInteger(number)) throw new ExpressionValueError(`${number} has no bits`);
+  return BigInt.asIntN(64, BigInt(number));
+}
+
+/** By 64 and more nothing is left. */
+function shift(by: bigint): bigint {
+  if (by < 0n) throw new ExpressionValueError('invalid operation: negative shift count');
+  return by > 64n ? 64n : by;
 }

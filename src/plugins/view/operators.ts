@@ -2,11 +2,12 @@
 import { compilePattern, PatternError, type Pattern } from '../../base/pattern.ts';
 import { isIn } from './functions.ts';
 import {
-  asArray,
   asBool,
   asNumber,
   asString,
+  bounded,
   isSame,
+  ITEMS_MAX,
   ExpressionValueError,
   type CompiledPart,
   type Evaluate,
@@ -28,9 +29,6 @@ export interface Operator {
 export const NOT_RANK = 50;
 /** The rank of the prefixes `-` and `+`. */
 export const SIGN_RANK = 90;
-
-/** More items a range may not have: an expression runs for every query. */
-const RANGE_MAX = 10_000;
 
 function plain(
   rank: number,
@@ -119,7 +117,7 @@ const sum: Operator = {
     const known = [left.type, right.type].find((type) => type !== 'any') ?? 'any';
     if (known !== 'any' && known !== 'string' && known !== 'number') mismatch(name, left, right);
     return plain(30, known, known, (a, b) =>
-      typeof a === 'string' ? a + asString(b) : asNumber(a) + asNumber(b),
+      typeof a === 'string' ? bounded(a + asString(b)) : asNumber(a) + asNumber(b),
     ).make(left, right, name);
   },
 };
@@ -152,15 +150,16 @@ function compiled(pattern: string, at: number): Pattern {
 const within: Operator = {
   rank: 20,
   make(left, right, name) {
-    if (right.type !== 'array' && right.type !== 'any') mismatch(name, left, right);
+    if (right.type !== 'array' && right.type !== 'map' && right.type !== 'any')
+      mismatch(name, left, right);
     const { constant } = right;
-    if (Array.isArray(constant) && constant.every((value) => !Array.isArray(value))) {
+    if (Array.isArray(constant) && constant.every((value) => typeof value !== 'object')) {
       const members = new Set<ExpressionValue>(constant as readonly ExpressionValue[]);
       return { type: 'bool', run: (query, item) => members.has(left.run(query, item)) };
     }
     return {
       type: 'bool',
-      run: (query, item) => isIn(left.run(query, item), asArray(right.run(query, item))),
+      run: (query, item) => isIn(left.run(query, item), right.run(query, item)),
     };
   },
 };
@@ -208,8 +207,8 @@ export const operators: Readonly<Record<string, Operator>> = {
 
 function range(from: number, to: number): readonly number[] {
   const length = to - from + 1;
-  if (length > RANGE_MAX)
-    throw new ExpressionValueError(`a range of ${length} items; at most ${RANGE_MAX} are allowed`);
+  if (length > ITEMS_MAX)
+    throw new ExpressionValueError(`a range of ${length} items; at most ${ITEMS_MAX} are allowed`);
   return length <= 0 ? [] : Array.from({ length }, (_, index) => from + index);
 }
 

@@ -2,10 +2,16 @@
 import type { Query } from '../../wire/query.ts';
 
 /** What an expression works with. */
-export type ExpressionValue = string | number | boolean | null | readonly ExpressionValue[];
+export type ExpressionValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly ExpressionValue[]
+  | ReadonlyMap<string, ExpressionValue>;
 
 /** The type of a part as far as it is known before a query comes; `any`: only then. */
-export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'any';
+export type Type = 'string' | 'number' | 'bool' | 'nil' | 'array' | 'map' | 'any';
 
 /** `item` is what `#` stands for inside a predicate. */
 export type Evaluate = (query: Query, item: ExpressionValue) => ExpressionValue;
@@ -26,9 +32,11 @@ export class ExpressionValueError extends Error {
   override readonly name = 'ExpressionValueError';
 }
 
-function typeOf(value: ExpressionValue): Type {
+/** The type of a value. */
+export function typeOf(value: ExpressionValue): Type {
   if (value === null) return 'nil';
   if (Array.isArray(value)) return 'array';
+  if (value instanceof Map) return 'map';
   return typeof value === 'boolean' ? 'bool' : (typeof value as 'string' | 'number');
 }
 
@@ -60,9 +68,36 @@ export function asArray(value: ExpressionValue): readonly ExpressionValue[] {
   return value as readonly ExpressionValue[];
 }
 
-/** Whether two values are equal; arrays are by their items. */
+/** Whether the value is a map. */
+export function isMap(value: ExpressionValue): value is ReadonlyMap<string, ExpressionValue> {
+  return value instanceof Map;
+}
+
+/** The value as a map. @throws ExpressionValueError if it is none */
+export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionValue> {
+  if (!isMap(value)) throw new ExpressionValueError(`${typeOf(value)} where a map should be`);
+  return value;
+}
+
+/** More items an array that is made may not have, and a text no more characters: an expression runs for every query. */
+export const ITEMS_MAX = 10_000;
+export const TEXT_MAX = 65_536;
+
+/** @throws ExpressionValueError if there are too many */
+export function bounded<T extends string | readonly ExpressionValue[]>(made: T): T {
+  if (made.length <= (typeof made === 'string' ? TEXT_MAX : ITEMS_MAX)) return made;
+  const what = typeof made === 'string' ? `${TEXT_MAX} characters` : `${ITEMS_MAX} items`;
+  throw new ExpressionValueError(`${made.length} are made, and ${what} are the most`);
+}
+
+/** Whether two values are equal; arrays and maps are by their items. */
 export function isSame(a: ExpressionValue, b: ExpressionValue): boolean {
-  if (!Array.isArray(a) || !Array.isArray(b)) return a === b;
+  if (a === b) return true;
+  if (isMap(a) && isMap(b))
+    return (
+      a.size === b.size && [...a].every(([key, value]) => b.has(key) && isSame(value, b.get(key)!))
+    );
+  if (!Array.isArray(a) || !Array.isArray(b)) return false;
   return (
     a.length === b.length &&
     a.every((value, index) => isSame(value as ExpressionValue, b[index] as ExpressionValue))

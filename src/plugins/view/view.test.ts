@@ -64,6 +64,24 @@ describe('view', () => {
     'max(1, id()) == id() && min(1, 2) == 1 && abs(-3) == 3',
     'true // and a comment',
     '4711 in 4000..5000',
+    'let x = 1; x == 1',
+    "let labels = split(name(), '.'); let host = labels[0]; host == 'client' && len(labels) == 4",
+    '(let a = id(); a - 1) == 4710 && all([1, 2], {let twice = # * 2; twice > #})',
+    "{'a': 1}.a == 1",
+    "{a: {b: [1, 2]}}.a['b'][1] == 2 && {('x' + 'y'): 1,}.xy == 1 && {'a': 1}.b == nil",
+    "let zones = {'client.example.org.': 'inside'}; zones[name()] == 'inside' && name() in zones",
+    "{'a': 1}?.a == 1 && {'a': nil}.a?.b?.c == nil && ({'a': nil}?.a?.b ?? 2) == 2 && {'a': 1} == {'a': 1}",
+    'filter([{n: 1}, {n: 2}], .n > 1) == [{n: 2}] && map([{n: 3}], #.n) == [3]',
+    'bitand(1,1) == 1 && len(sort([2,1])) == 2',
+    'bitor(4, 1) == 5 && bitxor(7, 2) == 5 && bitnand(7, 2) == 5 && bitnot(0) == -1 && bitshl(1, 40) == 1099511627776',
+    'bitshr(8, 2) == 2 && bitshr(-8, 1) == -4 && bitushr(-1, 60) == 15 && bitand(id(), 0xff) == 0x67',
+    "sort(['b', 'a']) == ['a', 'b'] && sort([1, 3, 2], 'desc') == [3, 2, 1] && reverse([1, 2]) == [2, 1]",
+    'sum([1, 2.5]) == 3.5 && mean([1, 2]) == 1.5 && median([3, 1, 2]) == 2 && max([1, 3]) == 3 && min(2, [1, 3]) == 1',
+    'floor(1.5) == 1 && ceil(1.5) == 2 && round(1.5) == 2 && round(-1.5) == -2',
+    "repeat('ab', 2) == 'abab' && concat([1], [2, 3]) == [1, 2, 3] && uniq([1, 2, 1]) == [1, 2] && take([1, 2, 3], 2) == [1, 2]",
+    "keys({'a': 1, 'b': 2}) == ['a', 'b'] && values({'a': 1}) == [1] && len({'a': 1}) == 1 && get({'a': 1}, 'a') == 1 && get([1], 7) == nil",
+    'flatten([1, [2, [3]]]) == [1, 2, 3] && find([1, 2], # > 1) == 2 && findIndex([1, 2], # > 1) == 1 && find([1], # > 1) == nil',
+    'findLast([1, 2, 3], # < 3) == 2 && findLastIndex([1, 2, 3], # < 3) == 1',
   ];
   for (const expression of isTrue) {
     test(`takes a query when ${expression}`, async () => {
@@ -83,6 +101,13 @@ describe('view', () => {
     "[1, 2][0] == 'a'",
     "first([]) == 'a'",
     'len(1..20000) > 0',
+    "{'a': 1}.b.c == 1",
+    'bitand(1.5, 1) == 1',
+    "repeat('ab', 1000000000) != ''",
+    // What doubles in each step takes no memory.
+    `let a = repeat(name(), 100); let b = a + a + a + a; let c = b + b + b + b; let d = c + c + c + c; let e = d + d + d + d; e != ''`,
+    'let a = map(1..9000, # + id()); let b = concat(a, a); len(b) > 1',
+    'let a = map(1..9000, # + id()); len(flatten([a, a])) > 1',
   ];
   for (const expression of isFalse) {
     test(`leaves a query when ${expression}`, async () => {
@@ -175,7 +200,18 @@ describe('view', () => {
       ['true true', /unexpected token "true" \(1:6\)/],
       ['', /unexpected end of the expression/],
       ['# == 1', /# stands only inside a predicate/],
-      ['id() > 0 ; true', /unrecognized character: ";"/],
+      ['id() > 0 @ true', /unrecognized character: "@"/],
+      ['let x = 1', /unexpected end/],
+      ['let name = 1; name == 1', /name is a function already \(1:5\)/],
+      ['let x = 1; let x = 2; x == 1', /x has been given a value already \(1:16\)/],
+      ['(let x = 1; x == 1) && x == 1', /unknown name x/],
+      [
+        `${Array.from({ length: 21 }, (_, i) => `let x${i} = 1; `).join('')}true`,
+        /more than 20 names have values/,
+      ],
+      ['name().length > 1', /type string has no field length/],
+      ['now().Hour() < 8', /now of expr-lang is not there: no view depends on the time/],
+      ['reduce([1], # + 1) == 1', /reduce of expr-lang is not there: write sum\(\)/],
       ["constructor('x')", /unknown name constructor/],
       [`${'('.repeat(200)}true${')'.repeat(200)}`, /nested too deeply/],
     ];
