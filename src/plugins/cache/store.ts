@@ -16,8 +16,8 @@ import {
 import { clean, hashOf, variantOf } from './entry.ts';
 import { OffsetTable } from './offsets.ts';
 
-/** Of large messages that have gone so many bytes are not waited for: the runtime does not see them, and would leave them for long. */
-const LARGE_DROPPED_MAX = 16 * 1024 * 1024;
+/** Of large messages that have gone, and of whole caches, so many bytes are not waited for: the runtime does not see them, and would leave them for long. */
+const DROPPED_MAX = 16 * 1024 * 1024;
 const SHARDS = 256;
 const SHARD_MIN = 4;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
@@ -55,6 +55,8 @@ export class Store extends Entries {
   readonly #perShard: number;
   readonly #buckets: Int32Array;
   readonly #shardCounts = new Int32Array(SHARDS * 2);
+  readonly #gone: ReplacedMemory;
+
   constructor(parts: StoreParts) {
     super(parts);
     this.#caps = [
@@ -65,8 +67,13 @@ export class Store extends Entries {
     while (perShard < this.#caps[SUCCESS] + this.#caps[DENIAL]) perShard *= 2;
     this.#perShard = perShard;
     this.#buckets = new Int32Array(SHARDS * perShard).fill(-1);
-    const large = new ReplacedMemory(parts.clock, undefined, LARGE_DROPPED_MAX);
-    this.log = new ChunkLog(parts.bytes, (bytes) => large.add(bytes));
+    this.#gone = new ReplacedMemory(parts.clock, undefined, DROPPED_MAX);
+    this.log = new ChunkLog(parts.bytes, (bytes) => this.#gone.add(bytes));
+  }
+
+  /** Another one takes its place: what it holds is not waited for by the runtime, and reloads may follow one another. */
+  close(): void {
+    this.#gone.add(this.log.allocated);
   }
 
   /** Whether a query can have an entry at all. */
