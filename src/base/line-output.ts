@@ -2,6 +2,7 @@
 import { write, writev } from 'node:fs';
 import { sleep, systemClock } from './clock.ts';
 import { errorCode } from './error-code.ts';
+import { whyFailed } from './why-failed.ts';
 import {
   LineReader,
   lineRingLimit,
@@ -55,9 +56,10 @@ class RingOutput implements LineOutput {
   /** By thread; null: this one. */
   readonly #rings = new Map<number | null, Ring>();
   readonly #own: LineWriter;
-  /** Lines lost because writing failed. */
+  /** Lines that are lost because writing failed, and why it did last; empty: it has not. */
   #failed = 0;
-  /** Lost lines that have been reported. */
+  #why = '';
+  /** Lost lines of which a line has told. */
   #told = 0;
   /** Whether lines are being collected or written. */
   #busy = false;
@@ -121,9 +123,10 @@ class RingOutput implements LineOutput {
     for (const { reader } of this.#rings.values()) {
       try {
         await this.#drain(reader);
-      } catch {
-        // The reader is gone (EPIPE) or the disk is full: the next lines may be written again.
+      } catch (error) {
+        // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare better.
         flows = false;
+        this.#why = whyFailed(error);
         for (const piece of reader.pieces()) {
           this.#failed += countLines(piece);
           reader.release(piece.length);
@@ -134,9 +137,9 @@ class RingOutput implements LineOutput {
     // A line about the loss would be lost as well, and increase the number to report.
     if (missing === 0 || !flows) return;
     this.#told += missing;
-    this.#own.write(
-      `[WARNING] ${missing} lines of the log are lost: they could not be written as fast as they came`,
-    );
+    const why = this.#why === '' ? 'they could not be written as fast as they came' : this.#why;
+    this.#why = '';
+    this.#own.write(`[WARNING] ${missing} lines of the log are lost: ${why}`);
   }
 
   /**

@@ -84,7 +84,10 @@ class Cache {
     this.#inspection = new Inspection(this.#store, this.#sources, clock);
     context.offer(exchangeTaps, this.#sources.tap);
     this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
-    context.onStop(() => this.#metrics.close());
+    context.onStop(() => {
+      this.#metrics.close();
+      this.#store.close();
+    });
     context.onMessage((message) => void this.#takeOrder(message as CacheOrder));
     this.link = this.#makeLink();
   }
