@@ -9,7 +9,7 @@ const NETWORKS_MAX = 4096;
 const COUNT_MAX = 1000;
 
 /** Who was refused once where others were so many times, on average, is modest. */
-const MODEST = 16;
+const MODEST = 4;
 
 interface Period {
   readonly counts: Map<string, number>;

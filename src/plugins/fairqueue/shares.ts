@@ -29,7 +29,7 @@ export interface Share {
  * leaves places to others; and one more place is for networks that have nothing waiting.
  *
  * That goes by what waits in this moment, and many networks that all want everything leave no place: whoever asks most often has it. So refusals are
- * remembered for a while. Networks that were refused have the room among them in equal parts, and each part is shared by the same thresholds. The spare places (but for half of them, which are for clients of these networks that want little) are for everybody
+ * remembered for a while. Networks that were refused have the room among them in equal parts, nobody else has more than such a part either, and each part is shared by the same thresholds. The spare places (but for half of them, which are for clients of these networks that want little) are for everybody
  * else, however many networks flood.
  *
  * As long as fewer queries wait than the room has places, and nobody was refused of late, everybody is let in, and nobody needs to be looked up.
@@ -75,20 +75,23 @@ export class Shares {
   judge(client: string, network: string): ShareVerdict {
     const own = this.#shares.get(client)?.waiting ?? 0;
     const near = network === '' ? own : (this.#networks.get(network) ?? 0);
-    const verdict = this.#ofGreedy(network || client, own, near) ?? this.#ofAll(network, own, near);
+    const verdict = this.#ofParts(network || client, own, near) ?? this.#ofAll(network, own, near);
     if (verdict !== 'admitted') this.#refusals.add(network || client);
     return verdict;
   }
 
-  /** null: it was not refused of late, or has less than its part. */
-  #ofGreedy(network: string, own: number, near: number): ShareVerdict | null {
+  /** Of networks while some are refused. null: it has less than its part. */
+  #ofParts(network: string, own: number, near: number): ShareVerdict | null {
     const refusals = this.#refusals;
-    if (!refusals.has(network)) return null;
     const { networks } = refusals;
-    const part = this.room / networks;
+    if (networks === 0) return null;
+    // Who has not been refused has no more than its part either, or those that come first in each moment would have what they like.
+    const isKnown = refusals.has(network);
+    const parts = isKnown ? networks : networks + 1;
+    const part = this.room / parts;
     // Where there are fewer places than networks nobody has one for certain: who asks seldom comes before who asks all the time.
-    if (part < 1 && refusals.isModest(network)) return null;
-    const most = (this.room + (this.#most - this.room) / 2) / networks;
+    if (part < 1 && (!isKnown || refusals.isModest(network))) return null;
+    const most = (this.room + (this.#most - this.room) / 2) / parts;
     if (near >= Math.max(1, Math.floor(most))) return 'network';
     if (near >= part && own >= SPARE * (most - near)) return 'client';
     return part < 1 && this.#isFull ? 'client' : null;
