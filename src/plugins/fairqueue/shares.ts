@@ -6,7 +6,7 @@ import { Refusals } from './refusals.ts';
 const SPARE = 8;
 
 /** Whether one more query may wait; if not, whose bound it has come to. */
-export type PlaceVerdict = 'admitted' | 'client' | 'network';
+export type ShareVerdict = 'admitted' | 'client' | 'network';
 
 /** One client that has queries waiting. */
 export interface Share {
@@ -72,7 +72,7 @@ export class Shares {
   }
 
   /** Whether the client may have one more query waiting; if not, whose bound it has come to. @param network empty: it needs no bound */
-  judge(client: string, network: string): PlaceVerdict {
+  judge(client: string, network: string): ShareVerdict {
     const own = this.#shares.get(client)?.waiting ?? 0;
     const near = network === '' ? own : (this.#networks.get(network) ?? 0);
     const verdict = this.#ofGreedy(network || client, own, near) ?? this.#ofAll(network, own, near);
@@ -81,7 +81,7 @@ export class Shares {
   }
 
   /** null: it was not refused of late, or has less than its part. */
-  #ofGreedy(network: string, own: number, near: number): PlaceVerdict | null {
+  #ofGreedy(network: string, own: number, near: number): ShareVerdict | null {
     const refusals = this.#refusals;
     if (!refusals.has(network)) return null;
     const { networks } = refusals;
@@ -94,7 +94,7 @@ export class Shares {
     return part < 1 && this.#isFull ? 'client' : null;
   }
 
-  #ofAll(network: string, own: number, near: number): PlaceVerdict {
+  #ofAll(network: string, own: number, near: number): ShareVerdict {
     if (!this.#isFull) return 'admitted';
     const free = this.#most - this.#waiting;
     if (network !== '' && near > 0 && near >= 2 * SPARE * free) return 'network';

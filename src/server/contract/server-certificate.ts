@@ -85,6 +85,15 @@ export function outOfTime(pem: Buffer, wallMs: number): string | null {
   }
 }
 
+/** When a certificate ends, milliseconds since 1970; null: nobody can read it. */
+export function endOf(pem: Buffer): number | null {
+  try {
+    return new (builtins.crypto().X509Certificate)(pem).validToDate.getTime();
+  } catch {
+    return null;
+  }
+}
+
 function isKey(pem: Buffer): boolean {
   return /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m.test(pem.toString('latin1'));
 }
