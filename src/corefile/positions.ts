@@ -227,7 +227,7 @@ export function showPositions(positions: Positions): string {
 /**
  * All remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS ignores it silently.
  * @param noNumbers if set, numbers and durations are mistakes, with this hint
- * @param isStrict a word that is not a zone is a mistake, as for properties that CoreDNS does not have
+ * @param isStrict whether a word that is not a zone is a mistake: for directives that CoreDNS does not have
  */
 export function takeZones(
   line: DirectiveLine,

@@ -156,7 +156,7 @@ export function list<T>(
 
 /**
  * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
- * @param options `isStrict`: a word that is not a zone is a mistake, as for properties that CoreDNS does not have
+ * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS does not have)
  */
 export function zoneList(
   word: string,

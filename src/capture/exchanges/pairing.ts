@@ -9,9 +9,9 @@ import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
-import { HeadReader, type MessageHead } from './message-head.ts';
+import { HeadReader, questionHash, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
-import { OtherAnswerers } from './other-answerers.ts';
+import { isError, OtherAnswerers } from './other-answerers.ts';
 import { PairedExchange } from './paired-exchange.ts';
 import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
 import {
@@ -20,7 +20,6 @@ import {
   answers,
   isCopy,
   isSamePacket,
-  questionHash,
   type AnsweredQuery,
   type HalfAnswered,
   type PendingQuery,
@@ -47,10 +46,8 @@ const ANSWERED_MAX = 20_000;
 const EARLY_MAX = 1000;
 /** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
 const INTERFACES_MAX = 10_000;
-/** How often the oldest are looked for, on the clock of the capture. */
-const EXPIRE_MS = 100;
-/** Places at which a server is looked for by a hash of its address; a power of two. */
-const SERVERS = 256;
+/** How often the oldest are looked for, on the clock of the capture; places at which a server is looked for by a hash, a power of two. */
+const [EXPIRE_MS, SERVERS] = [100, 256];
 /** So many of the replies that pass elsewhere come back to where the query came from: otherwise that interface is not on their way. */
 const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
@@ -197,7 +194,7 @@ export class Pairing {
     }
     if (before !== null) {
       const { stray } = before.exchange;
-      if (repeated && stray !== null) this.#others.repeated(stray.address);
+      if (repeated && stray !== null) this.#others.repeated(before.exchange);
       this.#forget(before);
       const sinceMs = message.timeMs - before.exchange.sentMs;
       const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
@@ -228,7 +225,8 @@ export class Pairing {
     };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
-    this.#others.asked(exchange);
+    const taken = this.#others.asked(exchange);
+    if (taken !== null) this.#takeStrays(taken);
     this.#events.begun?.(exchange);
     this.#makeRoom();
     const early = this.#early.get(key);
@@ -396,14 +394,24 @@ export class Pairing {
     const { exchange } = asked;
     if (exchange.stray !== null) return true;
     exchange.stray = this.#source(message);
-    const isTaken = this.#others.answered(exchange, exchange.stray.address);
     exchange.answer(message, head, this.#copies);
+    const isTaken = this.#others.answered(exchange, exchange.stray.address);
     // Otherwise it will be seen whether the client takes it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
       this.#finishAll(asked, 'answered');
     }
     return true;
+  }
+
+  /** It is known by now that clients take what comes from this address. */
+  #takeStrays(from: string): void {
+    for (const waiting of this.#waiting.values()) {
+      const { exchange, earlier, hop } = waiting;
+      if (exchange.stray?.address !== from || earlier !== null || hop !== null) continue;
+      this.#forget(waiting);
+      this.#finishAll(waiting, 'answered');
+    }
   }
 
   #source({ head, addressesAt: at, family, sourcePort: port }: PassingMessage): Peer {
@@ -460,7 +468,9 @@ export class Pairing {
     const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && exchange.name === '';
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {
-      const isTaken = ending !== 'retried' && this.#others.isTaken(exchange.stray.address);
+      // Who repeats a query does not take the reply, unless that is an error.
+      const isTaken =
+        (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
       if (isTaken) exchange.ending = 'answered';
       else exchange.dropReply();
     }

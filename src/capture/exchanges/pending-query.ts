@@ -48,20 +48,6 @@ export interface PendingQuery {
   readonly hop: Hop | null;
 }
 
-/**
- * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves as it is. Of two that are equal by
- * chance the later one is found.
- */
-export function questionHash(
-  protocol: PassingMessage['protocol'],
-  port: number,
-  { id, type, nameHash }: MessageHead,
-): number {
-  let hash = Math.imul(nameHash ^ ((port << 16) | id), 0x9e3779b1);
-  hash = Math.imul((hash ^ (hash >>> 15)) + (protocol === 'udp' ? type : ~type), 0x85ebca6b);
-  return (hash ^ (hash >>> 13)) & 0x3fff_ffff;
-}
-
 /** Whether this is the same packet captured again: on another interface, or one router further. */
 export function isCopy(
   { exchange, hop, ipId, ttl, port }: PendingQuery,
