@@ -19,7 +19,10 @@ export interface NameChoice extends ClusterOptions {
   readonly cluster: boolean;
 }
 
-/** Reads who has which address, if it was asked for. @param note hears what could not be read */
+/**
+ * Reads which pods have which addresses, if it was asked for.
+ * @param note called with what could not be read
+ */
 export async function addressOwners(
   choice: NameChoice,
   io: Io,
@@ -36,7 +39,7 @@ export async function addressOwners(
 /** Says whose address it is. */
 export type PeerNaming = (peer: Peer) => string;
 
-/** Whoever writes dnstap need not say who was asked: such a message has this address. */
+/** Programs that write dnstap may leave out the server's address: such a message has this one. */
 const UNKNOWN = '0.0.0.0';
 
 /** @param redaction applied to the names too; null = they are shown as they are */

@@ -53,7 +53,7 @@ class CaptureRun {
   readonly #stop = new AbortController();
   #shown = 0;
   #failed = 0;
-  /** Why nothing can be written any more: that ends the capture, whoever was about to write. */
+  /** Why output has failed, which ends the capture. */
   readonly #unwritten: unknown[] = [];
   /** Whether the frame that is being read is wanted as a packet. */
   #keep = false;
@@ -157,7 +157,7 @@ class CaptureRun {
     this.#write(() => this.#outputs.flush());
   }
 
-  /** Timers and sockets call it, too: what they throw nobody would catch. */
+  /** Also called from timers and sockets, where an exception would not be caught. */
   #write(action: () => void): void {
     if (this.#unwritten.length > 0) return;
     try {

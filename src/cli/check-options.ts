@@ -33,7 +33,7 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly targetsMax: number;
   /** Whether `serve` stands in Kuberhealthy's place, and how. */
   readonly kuberhealthy: boolean;
-  /** Whose checks are run; `''`: those of all namespaces. */
+  /** The namespace whose checks are run; `''`: all. */
   readonly targetNamespace: string;
   /** Where checkers report; null: the service `kuberhealthy` of the own namespace. */
   readonly reportingUrl: URL | null;

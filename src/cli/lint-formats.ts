@@ -89,7 +89,7 @@ function headLines(where: string, what: string, page: Page): readonly string[] {
   return [first.trimStart(), ...more];
 }
 
-/** More of a line nobody reads. */
+/** The most characters of a line that are shown. */
 const EXCERPT_MAX = 110;
 /** Of a long line, so much is shown before the place. */
 const BEFORE_MAX = 20;

@@ -16,7 +16,7 @@ import { addresses, choice, file, integer, text, usage } from './option-values.t
 export interface PlanOptions extends ClusterOptions {
   readonly files: readonly string[];
   readonly clients: readonly Client[];
-  /** Whose names they are, for files that do not say: `deploy/shop/cart`. */
+  /** The workload that the names belong to, for files that do not say: `deploy/shop/cart`. */
   readonly from: string | null;
   readonly namespace: string | null;
   readonly resolvConf: string | null;

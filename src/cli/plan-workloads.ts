@@ -16,7 +16,7 @@ import { readText } from './named-file.ts';
 /** Clients with the same settings: the pods of a workload. */
 export interface Workload {
   readonly namespace: string;
-  /** `deploy/cart`, `pod/web-0`; empty: nobody knows whose addresses they are. */
+  /** `deploy/cart`, `pod/web-0`; empty: the owner of the addresses is unknown. */
   readonly name: string;
   /** Addresses of clients, how many. */
   readonly clients: number;

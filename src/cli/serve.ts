@@ -69,7 +69,7 @@ export interface Serving {
   readonly around?: (host: ServeHost) => Promise<ServeHooks>;
 }
 
-/** What somebody around the server may use of it. */
+/** What code around the server may use of it. */
 export interface ServeHost {
   readonly log: Log;
   /** Loads the Corefile anew. */
@@ -78,7 +78,7 @@ export interface ServeHost {
   end(code: number): void;
 }
 
-/** What somebody around the server does, and when. */
+/** What code around the server does, and when. */
 export interface ServeHooks {
   /** Changes what was read of the Corefile, each time. */
   change(parsed: ParseOutput): ParseOutput;
@@ -243,7 +243,7 @@ const FLUSH_MS = 2000;
 /** @param inOrder false: a thread hangs, for which `process.exit` would wait */
 async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise<void> {
   const read = await lines.flushed(FLUSH_MS);
-  // A line that nobody takes holds a thread of the pool, for which it would wait, too.
+  // A line that is not read occupies a thread of the pool, for which the exit would wait, too.
   if (!inOrder || !read) endProcessNow(inOrder || code !== EXIT.ok ? code : EXIT.no);
   process.exit(code);
 }

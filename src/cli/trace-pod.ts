@@ -90,7 +90,7 @@ export async function settingsBehind(
   };
 }
 
-/** Names that `--from TYPE/` can go on with; none if nobody can be asked. */
+/** Names that can follow `--from TYPE/`; none if the cluster cannot be asked. */
 export async function podNames(
   options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -121,7 +121,7 @@ export async function podSource(
   });
 }
 
-/** kubelet's clusterDNS is the address of the cluster's DNS service, unless somebody chose otherwise. */
+/** kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given. */
 async function dnsOf(source: PodSource, warnings: string[]): Promise<readonly string[]> {
   const found = await source.dnsAddresses();
   if (found.length > 0) return found;

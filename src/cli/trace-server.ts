@@ -103,7 +103,7 @@ export function traceServer(parts: TraceServerParts): StartServer {
   };
 }
 
-/** Nobody has seen the Corefile that was made: places in it help nobody. */
+/** Removes places in the generated Corefile, which the person has never seen. */
 function withoutMadePlaces(error: unknown): unknown {
   const problems = problemsIn(error);
   if (problems === null) return error;

@@ -78,9 +78,9 @@ export class EtcdClient {
     this.#parts = parts;
   }
 
-  /** The keys of a range; whoever is done with them may release `bytes`. */
+  /** The keys of a range; when the caller is done with them it may release `bytes`. */
   range(request: RangeRequest): Promise<RangeResponse> {
-    // What comes is lent, and its memory given back, before anybody has looked at the keys.
+    // The received bytes are only valid during the call, and their memory is reused before the keys are read.
     const read = (reply: Buffer): RangeResponse => readRange(ownCopy(reply), request.limit);
     return this.#call(METHOD.range, rangeRequest(request), read);
   }
@@ -242,7 +242,7 @@ export class EtcdClient {
       try {
         this.#token = await this.#exchange(connection, METHOD.authenticate, {}, request, readToken);
       } catch (error) {
-        // A cluster without authentication takes anybody.
+        // A cluster without authentication accepts every client.
         if (!(error instanceof EtcdFailure) || !error.message.includes('is not enabled'))
           throw error;
         this.#token = '';
@@ -319,7 +319,7 @@ function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
   return new EtcdFailure(first.kind, text, advice, first.cause);
 }
 
-/** In memory that nobody else has a part of. */
+/** Copies into memory that is not shared. */
 function ownCopy(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(own);

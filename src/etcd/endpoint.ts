@@ -64,7 +64,7 @@ export function dial(
     const done = (failure: EtcdFailure | null): void => {
       signal.removeEventListener('abort', aborted);
       socket.removeAllListeners();
-      // An error of a socket that is given up concerns nobody; without a listener it would end the process.
+      // An error of a socket that was given up does not matter, but without a listener it would end the process.
       socket.on('error', () => undefined);
       if (failure === null) return resolve(socket);
       socket.destroy();

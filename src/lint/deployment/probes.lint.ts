@@ -167,7 +167,7 @@ const lameduck: LintRule = corefileRule({
   },
 });
 
-/** What the pods have that run it; null: nobody says. */
+/** The settings of the pods that run it; null: unknown. */
 function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null {
   for (const object of subject.objects) {
     const given =
