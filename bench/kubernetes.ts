@@ -6,7 +6,7 @@
 import { isLater } from '../src/base/maybe.ts';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Answerer } from '../src/plugins/kubernetes/answer.ts';
+import type { KubernetesAnswerer } from '../src/plugins/kubernetes/answer.ts';
 import { typeNumber } from '../src/wire/iana.ts';
 import { parseName } from '../src/wire/name.ts';
 import { makeQuery, Query } from '../src/wire/query.ts';
@@ -48,7 +48,12 @@ interface Cost {
   readonly bytes: number;
 }
 
-function measure(answerer: Answerer, names: readonly string[], type: string, rounds: number): Cost {
+function measure(
+  answerer: KubernetesAnswerer,
+  names: readonly string[],
+  type: string,
+  rounds: number,
+): Cost {
   const number = typeNumber(type)!;
   const messages = names.map((name) => bytesOf(name, number));
   const ask = (count: number): void => {
@@ -127,7 +132,7 @@ report('PTR of an endpoint, built anew', measure(forgetful(), pointers, 'PTR', 1
 report('PTR of an endpoint, remembered', measure(answererOf(cluster), pointers, 'PTR', million));
 
 /** An answerer whose memory is always out of date: before each query, all that it asks about has changed. */
-function forgetful(): Answerer {
+function forgetful(): KubernetesAnswerer {
   const answerer = answererOf(cluster);
   const records = hot.map((_, i) => cluster.serviceNamed(`team-${i % 50}`, `service-${i}`)!);
   let at = 0;
@@ -137,7 +142,7 @@ function forgetful(): Answerer {
       cluster.version++;
       return answerer.answer(asked, next);
     },
-  } as unknown as Answerer;
+  } as unknown as KubernetesAnswerer;
 }
 
 function readOnly(): Cost {

@@ -1,4 +1,4 @@
-/** Certificates made on the spot (P-256, RFC 5280): for servers that must be trusted by somebody who can be told their authority. */
+/** Makes certificates (P-256, RFC 5280) for servers whose clients can be given their authority. */
 import {
   createPrivateKey,
   generateKeyPairSync,
@@ -10,39 +10,39 @@ import {
 import { parseAddress } from './ip.ts';
 
 /** Key and certificate as PEM texts. */
-export interface Identity {
+export interface PemIdentity {
   readonly cert: string;
   readonly key: string;
 }
 
 const DAY_MS = 24 * 3600_000;
-/** Clocks differ: what is made now is good for those that are behind, too. */
+/** Certificates are valid from a little earlier than now, for clients whose clocks are behind. */
 const EARLIER_MS = 3600_000;
 
-/** From when and until when a certificate is good. */
-interface Validity {
+/** The time in which a certificate is valid. */
+interface CertificateValidity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
 /** @param now milliseconds since 1970 */
-function validFor(ms: number, now: number): Validity {
+function validFor(ms: number, now: number): CertificateValidity {
   return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
 }
 
-/** A certificate authority of one's own. */
+/** A certificate authority of our own. */
 export class Authority {
-  readonly identity: Identity;
+  readonly identity: PemIdentity;
   readonly #name: string;
   readonly #key: KeyObject;
 
-  private constructor(identity: Identity) {
+  private constructor(identity: PemIdentity) {
     this.identity = identity;
     this.#key = createPrivateKey(identity.key);
     this.#name = commonNameOf(identity.cert);
   }
 
-  /** A new one. @param lastsMs how long it is good @param now milliseconds since 1970 */
+  /** Makes a new authority. @param lastsMs how long it is valid @param now milliseconds since 1970 */
   static make(name: string, lastsMs: number = DAY_MS, now: number = Date.now()): Authority {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const validity = validFor(lastsMs, now);
@@ -53,8 +53,8 @@ export class Authority {
     });
   }
 
-  /** One that was made before. @throws if it is none */
-  static of(identity: Identity): Authority {
+  /** Restores an authority that was made before. @throws if the identity is invalid */
+  static of(identity: PemIdentity): Authority {
     return new Authority(identity);
   }
 
@@ -64,15 +64,15 @@ export class Authority {
   }
 
   /**
-   * For a server (`hosts`: names and addresses) or a client (no hosts).
-   * @param until when it ends; a day from now on
+   * Issues a certificate for a server (`hosts`: its names and addresses) or a client (no hosts).
+   * @param until its end; default: a day from now
    */
   issue(
     subject: string,
     hosts: readonly string[] = [],
     until?: Date,
     now: number = Date.now(),
-  ): Identity {
+  ): PemIdentity {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const notAfter = until ?? new Date(now + DAY_MS);
     const notBefore = new Date(Math.min(now, notAfter.getTime()) - EARLIER_MS);
@@ -80,7 +80,7 @@ export class Authority {
     const issuer = this.#name;
     const der = certificate({ subject, issuer, publicKey, signer: this.#key, hosts, validity });
     const cert = pem('CERTIFICATE', der);
-    // A mistake in the encoding shows here and not in some handshake.
+    // Parsed once, so that an encoding mistake shows here and not in a handshake.
     new X509Certificate(cert);
     return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   }
@@ -88,7 +88,7 @@ export class Authority {
 
 function commonNameOf(cert: string): string {
   const told = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
-  // A comma and the like are told with a backslash before them.
+  // Commas and the like are returned with a backslash before them.
   return told.replaceAll(/\\(.)/g, '$1');
 }
 
@@ -99,7 +99,7 @@ function certificate(parts: {
   signer: KeyObject;
   hosts?: readonly string[];
   authority?: boolean;
-  validity: Validity;
+  validity: CertificateValidity;
 }): Buffer {
   const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
   const { notBefore, notAfter } = parts.validity;
@@ -176,7 +176,7 @@ function extension(id: string, value: Buffer): Buffer {
   return sequence(oid(id), tagged(0x04, value));
 }
 
-/** GeneralizedTime, good for every year. */
+/** A GeneralizedTime, which can express every year. */
 function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]/g, '').slice(0, 14);
   return tagged(0x18, Buffer.from(`${digits}Z`));

@@ -30,7 +30,7 @@ export function collectMemory(): void {
 /** Bytes after which what was garbage at once is collected: 64 of the largest DNS messages. */
 const PASSING_MAX = 4 * 1024 * 1024;
 let passing = 0;
-let young: Collector | undefined;
+let young: CollectGarbage | undefined;
 
 /**
  * Tells of memory outside the JavaScript heap that is taken for what is over in a moment, as a reply that is passed on. The runtime hardly
@@ -45,7 +45,7 @@ export function passedThrough(bytes: number): void {
   young?.({ type: 'minor', execution: 'sync' });
 }
 
-type Collector = (options: {
+type CollectGarbage = (options: {
   readonly type: 'major' | 'minor';
   readonly execution: 'sync';
   readonly flavor?: 'regular' | 'last-resort';
@@ -63,8 +63,8 @@ const ATTEMPTS = 10;
  * own modules were compiled with compiles them anew, in each thread: docs/decisions/dist.md. The flag is that of the whole process: another
  * thread may put it back before the context begins, and then this one has no collector and tries again.
  */
-function collector(): Collector | undefined {
-  const { gc } = globalThis as { gc?: Collector };
+function collector(): CollectGarbage | undefined {
+  const { gc } = globalThis as { gc?: CollectGarbage };
   if (gc !== undefined) return gc;
   const { setFlagsFromString } = process.getBuiltinModule('node:v8');
   const { createContext, constants, runInContext } = process.getBuiltinModule('node:vm');
@@ -72,7 +72,7 @@ function collector(): Collector | undefined {
     setFlagsFromString('--expose-gc');
     const context = createContext(constants.DONT_CONTEXTIFY);
     setFlagsFromString('--no-expose-gc');
-    const found = runInContext('globalThis.gc', context) as Collector | undefined;
+    const found = runInContext('globalThis.gc', context) as CollectGarbage | undefined;
     if (found !== undefined) return found;
   }
   return undefined;
@@ -80,18 +80,27 @@ function collector(): Collector | undefined {
 
 /** How often a thread looks at the memory of its process. */
 const LOOK_MS = 15_000;
-/** What is worth a collection, bytes: it holds up the thread for some 15 ms. */
-const GROWTH = 2 * 1024 * 1024;
+/** What is worth a collection, bytes: it holds up the thread for some 15 ms. For programs whose memory counts, and for all others. */
+export const GROWTH: Readonly<Record<'some' | 'much', number>> = {
+  some: 2 * 1024 * 1024,
+  much: 24 * 1024 * 1024,
+};
 /** A thread that is busier than this has better things to do. */
 const BUSY = 0.1;
 
 /**
- * Goes on doing so for the life of this thread, whenever the process has grown by some MiB since the last time and there is little to do: for a program that shares
- * a machine with others, whose memory counts more than a pause now and then.
+ * Goes on doing so for the life of this thread, whenever the process has grown since the last time and there is little to do: after a flood, say,
+ * whose memory an idle thread has no reason of its own to give back.
+ * @param growth of the process, bytes
  * @param then runs after each
+ * @param rss of the process, bytes; for tests
  */
-export function keepMemorySettled(clock: Clock, then: () => void = () => undefined): void {
-  const { rss } = process.memoryUsage;
+export function keepMemorySettled(
+  clock: Clock,
+  growth: number,
+  then: () => void = () => undefined,
+  rss: () => number = process.memoryUsage.rss,
+): void {
   const { performance } = globalThis;
   let floor = rss();
   let before = performance.eventLoopUtilization();
@@ -101,7 +110,7 @@ export function keepMemorySettled(clock: Clock, then: () => void = () => undefin
     if (utilization > BUSY) return;
     const size = rss();
     floor = Math.min(floor, size);
-    if (size - floor < GROWTH) return;
+    if (size - floor < growth) return;
     settleMemory(clock, () => {
       then();
       floor = rss();

@@ -52,7 +52,7 @@ export class Vantage {
 }
 
 /** Where a message was last seen: between the place of this index and the next; at the last place, beyond it. */
-export interface Stretch {
+export interface PathStretch {
   readonly what: 'query' | 'reply';
   readonly from: number;
   readonly to: number;
@@ -64,7 +64,7 @@ export interface JoinedExchange {
   /** Of each place: when it saw the query and the reply, on the first place's clock; null = it did not. */
   readonly seen: readonly ({ readonly sentMs: number; readonly repliedMs: number | null } | null)[];
   /** Null: it was answered at the first place. */
-  readonly lost: Stretch | null;
+  readonly lost: PathStretch | null;
 }
 
 /** What a join has found. */
@@ -103,7 +103,7 @@ export function join(vantages: readonly Vantage[]): Join {
 }
 
 /** Where a query without a reply was lost, or its reply. */
-function stretchOf(seen: JoinedExchange['seen']): Stretch {
+function stretchOf(seen: JoinedExchange['seen']): PathStretch {
   const last = seen.findLastIndex((each) => each !== null);
   const replied = seen.findIndex((each) => each !== null && each.repliedMs !== null);
   // The reply came back as far as `replied`, and to none before it.

@@ -9,7 +9,7 @@ import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { sendJson } from '../kube/api/get-json.ts';
 import { listWhole } from '../kube/api/list.ts';
-import type { CacheOptions } from './cache-options.ts';
+import type { CacheVerbOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
@@ -41,7 +41,7 @@ const PATH = '/v1/command';
 
 /** The servers that are meant. Throws a `Problem` if that cannot be found out. */
 export async function adminServers(
-  options: CacheOptions,
+  options: CacheVerbOptions,
   io: Io,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
   const token =
@@ -55,7 +55,7 @@ function directServer(
   host: string,
   port: number,
   token: string,
-  { tls, timeoutMs }: CacheOptions,
+  { tls, timeoutMs }: CacheVerbOptions,
 ): AdminServer {
   const name = printHostPort(host, port);
   const files: RequestOptions =
@@ -110,8 +110,8 @@ function directServer(
 }
 
 async function podServers(
-  options: CacheOptions,
-  { namespace, selector, port, access: choice }: NonNullable<CacheOptions['cluster']>,
+  options: CacheVerbOptions,
+  { namespace, selector, port, access: choice }: NonNullable<CacheVerbOptions['cluster']>,
   token: string,
   io: Io,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {

@@ -16,7 +16,7 @@ export interface AdminAddress {
 }
 
 /** What a command line of `ndots cache` says. */
-export interface CacheOptions {
+export interface CacheVerbOptions {
   readonly action: (typeof actions)[number];
   /** Absolute. */
   readonly names: readonly string[];
@@ -106,7 +106,7 @@ export const cacheUsage: Usage = {
 };
 
 /** Throws a `Problem` with the code `usage`. */
-export function parseCacheOptions(given: readonly string[]): CacheOptions {
+export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   const { values, words } = parseOptions(table, given);
   const [first = '', ...names] = words;
   const action = actions.find((one) => one === first);

@@ -10,20 +10,20 @@ export function readReports(answer: unknown): readonly CacheReport[] | null {
   return fits ? (results as unknown as readonly CacheReport[]) : null;
 }
 
-type Kind = 'string' | 'number' | 'boolean' | 'strings';
+type FieldKind = 'string' | 'number' | 'boolean' | 'strings';
 
-const reportKeys: Readonly<Record<string, Kind>> = {
+const reportKeys: Readonly<Record<string, FieldKind>> = {
   servers: 'strings',
   zones: 'strings',
   view: 'string',
   workers: 'number',
 };
-const toldKeys: Readonly<Record<string, Kind>> = {
+const toldKeys: Readonly<Record<string, FieldKind>> = {
   worker: 'number',
   found: 'number',
   size: 'number',
 };
-const entryKeys: Readonly<Record<string, Kind>> = {
+const entryKeys: Readonly<Record<string, FieldKind>> = {
   name: 'string',
   type: 'string',
   class: 'string',
@@ -48,11 +48,11 @@ function isListOf(value: unknown, fits: (one: JsonObject) => boolean): boolean {
   return Array.isArray(value) && value.every((one) => isObject(one) && fits(one));
 }
 
-function has(object: JsonObject, kinds: Readonly<Record<string, Kind>>): boolean {
+function has(object: JsonObject, kinds: Readonly<Record<string, FieldKind>>): boolean {
   return Object.entries(kinds).every(([key, kind]) => isKind(object[key], kind));
 }
 
-function isKind(value: unknown, kind: Kind): boolean {
+function isKind(value: unknown, kind: FieldKind): boolean {
   if (kind !== 'strings') return typeof value === kind;
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }

@@ -4,7 +4,7 @@ import type { CacheReport } from '../plugins/cache/control.ts';
 import type { EntryReport } from '../plugins/cache/orders.ts';
 import { NameError, parseName } from '../wire/name.ts';
 import { AdminFailure, adminServers, type AdminServer } from './admin-servers.ts';
-import { parseCacheOptions, type CacheOptions } from './cache-options.ts';
+import { parseCacheOptions, type CacheVerbOptions } from './cache-options.ts';
 import { readReports } from './cache-reports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { usage } from './option-values.ts';
@@ -52,7 +52,10 @@ function checkName(name: string): void {
   }
 }
 
-async function askAll(servers: readonly AdminServer[], options: CacheOptions): Promise<Answer[]> {
+async function askAll(
+  servers: readonly AdminServer[],
+  options: CacheVerbOptions,
+): Promise<Answer[]> {
   const { action, names, below } = options;
   const all: Answer[][] = servers.map(() => []);
   let next = 0;
@@ -93,7 +96,7 @@ function isPartial({ reports }: Answer): boolean {
   return reports.some(({ workers, told }) => told.length < workers);
 }
 
-function exitOf(answers: readonly Answer[], { action }: CacheOptions): number {
+function exitOf(answers: readonly Answer[], { action }: CacheVerbOptions): number {
   if (answers.some((answer) => answer.failure !== null || isPartial(answer))) return EXIT.failed;
   return action === 'flush' || answers.some((answer) => foundIn(answer) > 0) ? EXIT.ok : EXIT.no;
 }
@@ -105,7 +108,7 @@ function jsonOf({ server, name, reports, failure }: Answer): object {
 
 function print(
   answers: readonly Answer[],
-  { action }: CacheOptions,
+  { action }: CacheVerbOptions,
   io: Pick<Io, 'out' | 'err'>,
 ): void {
   for (const answer of answers) {

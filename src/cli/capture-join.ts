@@ -8,15 +8,15 @@ import {
   Vantage,
   type Join,
   type JoinedExchange,
-  type Stretch,
+  type PathStretch,
 } from '../capture/join.ts';
 import { Reading } from '../capture/reading.ts';
-import type { Naming } from './capture-names.ts';
+import type { PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow } from './capture-rows.ts';
 import { EXIT, type Io } from './command.ts';
 import { count, type Paint } from './page.ts';
-import { openGiven } from './named-file.ts';
+import { readGiven } from './reading-progress.ts';
 
 /** Rows of what was lost that are shown; the rest is counted. */
 const SHOWN = 20;
@@ -27,7 +27,7 @@ export async function captureJoin(
   parts: {
     readonly io: Io;
     readonly paint: Paint;
-    readonly naming: Naming;
+    readonly naming: PeerNaming;
     readonly filter: Filter;
     readonly ports: readonly number[];
     readonly remarks: (reading: Reading, name: string) => void;
@@ -38,8 +38,7 @@ export async function captureJoin(
   for (const path of options.files) {
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
-    const input = await openGiven(path, reading.remarks);
-    await reading.readWhole(input, () => vantage.isOver);
+    const input = await readGiven(reading, path, io, () => vantage.isOver);
     // A place that is none would have seen nothing of what was lost.
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({
@@ -74,7 +73,7 @@ function text(
   all: number,
   lost: readonly JoinedExchange[],
   names: readonly string[],
-  naming: Naming,
+  naming: PeerNaming,
   paint: Paint,
 ): string {
   const lines = names.map((name, index) => {
@@ -99,12 +98,12 @@ function text(
 }
 
 /** For people. */
-function sentence({ what, from, to }: Stretch, names: readonly string[]): string {
+function sentence({ what, from, to }: PathStretch, names: readonly string[]): string {
   if (to >= names.length)
     return `the query reached ${names[from]}, and no reply left there: the server behind it did not answer`;
   return `the ${what} was seen at ${names[from]} and not at ${names[to]}: lost between them`;
 }
 
-function place({ what, from, to }: Stretch, names: readonly string[]): object {
+function place({ what, from, to }: PathStretch, names: readonly string[]): object {
   return { what, seenAt: names[from], notAt: names[to] ?? null };
 }

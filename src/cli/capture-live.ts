@@ -67,7 +67,8 @@ function told(error: unknown, device: string, netns: string | null): unknown {
     return new Problem({
       code: 'capture-not-here',
       text: `packets cannot be captured here: ${error.message}`,
-      remedy: 'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture -',
+      remedy:
+        'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture - (or doctor -)',
       cause: error,
     });
   switch (errorCode(error)) {
@@ -78,7 +79,7 @@ function told(error: unknown, device: string, netns: string | null): unknown {
         text: `packets may not be captured: permission denied${netns === null ? '' : ` (${netns})`}`,
         hint: `Packet sockets need CAP_NET_RAW${netns === null ? '' : ', other network namespaces CAP_SYS_ADMIN'}.`,
         remedy:
-          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture -',
+          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture - (or doctor -)',
         cause: error,
       });
     case 'ENODEV':

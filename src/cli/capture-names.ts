@@ -19,14 +19,13 @@ export interface NameChoice extends ClusterOptions {
   readonly cluster: boolean;
 }
 
-/** Reads who has which address, if it was asked for. */
+/** Reads who has which address, if it was asked for. @param note hears what could not be read */
 export async function addressOwners(
   choice: NameChoice,
   io: Io,
-  verb: string,
+  note: (text: string) => void,
 ): Promise<AddressOwners> {
   const { manifests, cluster } = choice;
-  const note = (text: string): void => io.err(`ndots ${verb}: ${text}\n`);
   if (manifests !== null && cluster)
     throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
   if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));
@@ -35,13 +34,13 @@ export async function addressOwners(
 }
 
 /** Says whose address it is. */
-export type Naming = (peer: Peer) => string;
+export type PeerNaming = (peer: Peer) => string;
 
 /** Whoever writes dnstap need not say who was asked: such a message has this address. */
 const UNKNOWN = '0.0.0.0';
 
 /** @param redaction applied to the names too; null = they are shown as they are */
-export function namingOf(owners: AddressOwners, redaction: Redaction | null): Naming {
+export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
   return (peer) => {
     if (peer.address === '' || peer.address === UNKNOWN) return '-';
     const owner = owners.get(peer.address);

@@ -8,7 +8,7 @@ import { PcapngWriter } from '../capture/packets/pcapng.ts';
 import type { Redaction } from '../capture/redaction.ts';
 import { PacketOrder } from '../capture/packet-order.ts';
 import { packetsOf } from '../capture/written-packet.ts';
-import type { Naming } from './capture-names.ts';
+import type { PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow, lookupRows } from './capture-rows.ts';
 import type { Io } from './command.ts';
@@ -35,7 +35,7 @@ export function captureOutputs(
   parts: {
     readonly io: Io;
     readonly paint: Paint;
-    readonly naming: Naming;
+    readonly naming: PeerNaming;
     readonly redaction: Redaction | null;
     readonly asPassed: boolean;
   },
@@ -136,13 +136,13 @@ export function packetsFile(path: string): {
   };
 }
 
-interface Packets {
+interface PacketOutput {
   packet(frame: Frame): void;
   flush(): void;
   close(): void;
 }
 
-function openPackets(path: string): Packets {
+function openPackets(path: string): PacketOutput {
   const told = <T>(action: () => T): T => {
     try {
       return action();
@@ -163,7 +163,7 @@ function openPackets(path: string): Packets {
   );
 }
 
-function packetFile(write: (bytes: Uint8Array) => void, close: () => void): Packets {
+function packetFile(write: (bytes: Uint8Array) => void, close: () => void): PacketOutput {
   let pieces: Uint8Array[] = [];
   let size = 0;
   const flush = (): void => {

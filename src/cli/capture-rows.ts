@@ -11,14 +11,14 @@ import { FLAG, rcodeName, TYPE, typeName } from '../wire/iana.ts';
 import { readMessage } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 import { ReadError } from '../wire/reader.ts';
-import type { Naming } from './capture-names.ts';
+import type { PeerNaming } from './capture-names.ts';
 import { type Paint } from './page.ts';
 
 /** Addresses of an answer that are shown before the rest is counted. */
 const SHOWN = 3;
 
 /** One exchange as one line: when, who, what, and what came of it. */
-export function exchangeRow(exchange: SeenExchange, name: Naming, paint: Paint): string {
+export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
   const { client, server, hops, stray } = exchange;
   const behind = hops.map((hop) => ` ⇒ ${name(hop.server)}`).join('');
   const way = `${name(client)} → ${name(server)}${behind}`;
@@ -30,7 +30,7 @@ export function exchangeRow(exchange: SeenExchange, name: Naming, paint: Paint):
 }
 
 /** One lookup: a line for itself, and one for each name of the walk. */
-export function lookupRows(lookup: SeenLookup, name: Naming, paint: Paint): string {
+export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): string {
   const { exchanges, candidates, startMs, endMs } = lookup;
   const lost = exchanges.filter(isLost).length;
   const found = exchanges.some(({ rcode, answers }) => rcode === 0 && answers > 0);

@@ -23,7 +23,7 @@ export const capture: Command = {
   name: 'capture',
   async run(words, io) {
     const options = parseCaptureOptions(words);
-    const owners = await addressOwners(options, io, 'capture');
+    const owners = await addressOwners(options, io, (text) => io.err(`ndots capture: ${text}\n`));
     const filter = filterOf(options.filters, owners);
     const redaction = options.redactKey === null ? null : new Redaction(options.redactKey);
     const naming = namingOf(owners, redaction);
@@ -38,12 +38,12 @@ export const capture: Command = {
       options.dnstap === null &&
       !options.filters.some(({ word }) => afterwards.has(word));
     const outputs = captureOutputs(options, { io, paint, naming, redaction, asPassed });
-    return new Run(options, io, filter, outputs, ports).run();
+    return new CaptureRun(options, io, filter, outputs, ports).run();
   },
 };
 
 /** One run: its inputs, and when it ends. */
-class Run {
+class CaptureRun {
   readonly #options: CaptureOptions;
   readonly #io: Io;
   readonly #filter: Filter;
@@ -192,9 +192,8 @@ class Run {
     const input = await openGiven(path, remarks, this.#stop.signal);
     const close = (): void => input.close();
     this.#stop.signal.addEventListener('abort', close);
-    const { quiet, output } = this.#options;
-    const shows = !quiet && output === 'none';
-    const progress = shows ? readingProgress(this.#io, input, this.#reading) : null;
+    const { quiet } = this.#options;
+    const progress = quiet ? null : readingProgress(this.#io, input, this.#reading);
     const before = this.#reading.totals.exchanges;
     // What is read from a pipe is shown when it comes, not when a piece is full.
     const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;

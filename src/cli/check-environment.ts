@@ -4,7 +4,7 @@ import { parseDuration } from '../base/duration.ts';
 import { usage } from './option-values.ts';
 
 /** What can be said there about what stays. */
-export interface Kept {
+export interface KeptJobCounts {
   /** Finished pods of each check, and milliseconds. */
   readonly completed: number;
   readonly failed: number;
@@ -13,7 +13,12 @@ export interface Kept {
 }
 
 /** As Kuberhealthy 3; jobs as the deployment of version 2 has it. */
-const USUAL: Kept = { completed: 1, failed: 2, failedMs: 36 * 3_600_000, jobsMs: 15 * 60_000 };
+const USUAL: KeptJobCounts = {
+  completed: 1,
+  failed: 2,
+  failedMs: 36 * 3_600_000,
+  jobsMs: 15 * 60_000,
+};
 /** No pod is kept longer: its log is gone with its node. */
 const LONGEST_MS = 366 * 86_400_000;
 const COUNT_MAX = 1000;
@@ -27,7 +32,7 @@ const known: ReadonlySet<string> = new Set([
 ]);
 
 /** Reads what stays. @throws Problem for what is no number or time */
-export function keptOf(env: Environment): Kept {
+export function keptOf(env: Environment): KeptJobCounts {
   const count = (name: string, usual: number): number => {
     const given = env[name] ?? '';
     if (given === '') return usual;

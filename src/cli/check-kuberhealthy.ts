@@ -18,7 +18,7 @@ import {
   reportOfFailure,
   reportOfProblems,
   sendReport,
-  type Report,
+  type KuberhealthyReport,
 } from '../probe/kuberhealthy/report.ts';
 import { resolutionCheck, type KuberhealthyRun } from '../probe/kuberhealthy/run.ts';
 import { runChecks } from '../probe/round.ts';
@@ -65,11 +65,15 @@ export async function runForKuberhealthy(
 }
 
 /** The report of the checks; of why there is none, if they could not be run, or not in time. */
-async function checked(run: KuberhealthyRun, options: CheckOptions, io: Io): Promise<Report> {
+async function checked(
+  run: KuberhealthyRun,
+  options: CheckOptions,
+  io: Io,
+): Promise<KuberhealthyReport> {
   const stop = new AbortController();
   const leftMs = run.deadline - systemClock.wall() - MARGIN_MS;
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Report>((resolve) => {
+  const late = new Promise<KuberhealthyReport>((resolve) => {
     timer = setTimeout(
       () => {
         stop.abort();
@@ -90,7 +94,11 @@ async function checked(run: KuberhealthyRun, options: CheckOptions, io: Io): Pro
   }
 }
 
-async function checkAll(options: CheckOptions, io: Io, signal: AbortSignal): Promise<Report> {
+async function checkAll(
+  options: CheckOptions,
+  io: Io,
+  signal: AbortSignal,
+): Promise<KuberhealthyReport> {
   const [plan, labels] =
     options.file === null ? planOfEnvironment(io) : [await planOf(options, io), null];
   const context = await contextOf(plan, options, io, labels);
@@ -100,7 +108,13 @@ async function checkAll(options: CheckOptions, io: Io, signal: AbortSignal): Pro
     systemClock,
     AbortSignal.any([signal, io.signal]),
   );
-  if (!signal.aborted) io.out(printChecks(options.output, results, wantsColour(options, io)));
+  if (!signal.aborted)
+    io.out(
+      printChecks(options.output, results, {
+        colour: wantsColour(options, io),
+        columns: io.columns,
+      }),
+    );
   return reportOf(results);
 }
 

@@ -4,7 +4,7 @@ import type { PlannedCheck } from '../probe/check-file.ts';
 import { readServer, serverAddress } from '../probe/parameters.ts';
 import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
-import { keptOf, type Kept } from './check-environment.ts';
+import { keptOf, type KeptJobCounts } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
@@ -39,7 +39,7 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly reportingUrl: URL | null;
   readonly reportBy: 'address' | 'name';
   /** What stays of what has ended. */
-  readonly kept: Kept;
+  readonly kept: KeptJobCounts;
   /** Whether nothing is reported to Kuberhealthy, though it started this. */
   readonly noReport: boolean;
 }
@@ -176,6 +176,8 @@ export function parseCheckOptions(
         ? `Servers are given with --vip ${extra.slice(1)}, or found with --service.`
         : 'Files of checks are given with -f.',
     );
+  if (action === 'list' && !['text', 'json'].includes(values.output ?? 'text'))
+    throw usage('list takes -o text or -o json');
   if (values.kuberhealthy && action !== 'serve')
     throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
   const url =

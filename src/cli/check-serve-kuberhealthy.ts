@@ -6,7 +6,7 @@ import { printHostPort } from '../base/ip.ts';
 import { makeLog } from '../base/log.ts';
 import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
 import { Lease } from '../kube/api/lease.ts';
 import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
 import { CheckEvents } from '../kuberhealthy/check-events.ts';
@@ -19,7 +19,11 @@ import { readReportingUrl, ReportingUrl } from '../kuberhealthy/reporting-url.ts
 import { KuberhealthyServer } from '../kuberhealthy/server.ts';
 import type { StatusFacts } from '../kuberhealthy/status-documents.ts';
 import { readCheckFile } from '../probe/check-file.ts';
-import { reportOf, reportOfProblems, type Report } from '../probe/kuberhealthy/report.ts';
+import {
+  reportOf,
+  reportOfProblems,
+  type KuberhealthyReport,
+} from '../probe/kuberhealthy/report.ts';
 import { runChecks } from '../probe/round.ts';
 import { unheard } from './check-environment.ts';
 import type { CheckOptions } from './check-options.ts';
@@ -111,7 +115,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
-  settleMemory(systemClock, () => keepMemorySettled(systemClock));
+  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
   watch.start();
   await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);
   await server.close();
@@ -128,7 +132,7 @@ async function runOwn(
   options: CheckOptions,
   io: Io,
   signal: AbortSignal,
-): Promise<Report> {
+): Promise<KuberhealthyReport> {
   try {
     const plan = readCheckFile(content, `${OWN_CHECKS} of ${fullName(check)}`);
     // What the command line says of servers is for the file's checks.

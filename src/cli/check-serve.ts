@@ -4,8 +4,8 @@ import { printHostPort } from '../base/ip.ts';
 import { makeLog, type Log } from '../base/log.ts';
 import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
-import { Watch } from '../probe/watch.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
+import { CheckSchedule } from '../probe/watch.ts';
 import { watchDocument, WatchServer } from '../probe/watch-server.ts';
 import { chosen, type CheckOptions } from './check-options.ts';
 import { contextOf, planOf } from './check-plan.ts';
@@ -27,7 +27,7 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`metrics on ${printHostPort(host, bound)}`);
-  settleMemory(systemClock, () => keepMemorySettled(systemClock));
+  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
   await run(ended);
   await server.close();
   return EXIT.ok;
@@ -35,7 +35,7 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
 
 /** The checks of a file, or the usual ones, and what runs them. */
 export interface FileWatch {
-  readonly watch: Watch;
+  readonly watch: CheckSchedule;
   /** How they are, as JSON. */
   document(): object;
   /** Runs until the signal comes. */
@@ -50,7 +50,7 @@ export async function watchFile(options: CheckOptions, io: Io, log: Log): Promis
   log.info(
     `${count(checks.length, 'check', 'checks')} of ${count(context.vip.length, 'service address', 'service addresses')} and ${count(context.replicas.length, 'replica', 'replicas')}`,
   );
-  const watch = new Watch({
+  const watch = new CheckSchedule({
     checks,
     context: () => context,
     clock: systemClock,

@@ -3,9 +3,9 @@ import {
   differences,
   type ChangeClass,
   type Comparison,
-  type Difference,
+  type DifferenceKind,
 } from '../diff/compare.ts';
-import type { Outcome, Question } from '../diff/question.ts';
+import type { QueryOutcome, DiffQuestion } from '../diff/question.ts';
 import { className, typeName } from '../wire/iana.ts';
 import { count, pageFor, wrap, type Page } from './page.ts';
 
@@ -17,7 +17,7 @@ export interface DiffStyle {
   readonly columns: number;
 }
 
-const words: Readonly<Record<Difference, string>> = {
+const words: Readonly<Record<DifferenceKind, string>> = {
   answers: 'other answers',
   upstreams: 'other upstreams',
   ttls: 'other TTLs',
@@ -58,7 +58,7 @@ function classLines(
   const { question, before, after, moment } = witness;
   const others = names.filter((name) => name !== question.name);
   const more = number > 1 ? `   (${count(number, 'question', 'questions')})` : '';
-  const side = (mark: string, one: Outcome, other: Outcome, sgr: string): string[] =>
+  const side = (mark: string, one: QueryOutcome, other: QueryOutcome, sgr: string): string[] =>
     outcomeLines(one, other).flatMap(({ text, inner }) =>
       wrap(text, `  ${mark} ${inner ? '  ' : ''}`, page).map((line) => paint(line, sgr)),
     );
@@ -72,7 +72,7 @@ function classLines(
 }
 
 /** `www.example.org. A`, and what else about it is unusual. */
-function questionText(question: Question): string {
+function questionText(question: DiffQuestion): string {
   const { name, type, client, address, port, proto, udpSize, dnssecOk } = question;
   const usual = question.class === 1 ? [] : [className(question.class)];
   const extra = [
@@ -89,8 +89,8 @@ const RECORDS_MAX = 3;
 
 /** What one side answers: by whom, and below it the records. */
 function outcomeLines(
-  outcome: Outcome,
-  other: Outcome,
+  outcome: QueryOutcome,
+  other: QueryOutcome,
 ): readonly { readonly text: string; readonly inner: boolean }[] {
   const { rcode, flags, answer, authority, additional, upstreams, asked, block, plugin } = outcome;
   const by = plugin === '' ? '' : `   by ${plugin} of ${block}`;

@@ -1,7 +1,7 @@
 /** The command line of `ndots etcd`. */
 import { nearest } from '../base/problem.ts';
 import type { EtcdAccess } from '../etcd/client.ts';
-import { parseEndpoint, type Endpoint } from '../etcd/endpoint.ts';
+import { parseEndpoint, type EtcdEndpoint } from '../etcd/endpoint.ts';
 import { normalPrefix } from '../plugins/etcd/path.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
@@ -10,11 +10,11 @@ import { choice, file, integer, text, usage } from './option-values.ts';
 /** What `ndots etcd` does: its first word. */
 export const actions = ['put', 'get', 'list', 'rm'] as const;
 /** One of them. */
-export type Action = (typeof actions)[number];
+export type EtcdAction = (typeof actions)[number];
 
 /** What a command line of `ndots etcd` says. */
-export interface EtcdOptions {
-  readonly action: Action;
+export interface EtcdVerbOptions {
+  readonly action: EtcdAction;
   readonly names: readonly string[];
   readonly access: EtcdAccess;
   /** What all keys begin with: `/skydns`. */
@@ -29,7 +29,7 @@ export interface EtcdOptions {
   readonly output: 'text' | 'json';
 }
 
-const endpoints: OptionValue<readonly Endpoint[]> = {
+const endpoints: OptionValue<readonly EtcdEndpoint[]> = {
   placeholder: 'URL,…',
   read: (given, name) =>
     given.split(',').map((word) => {
@@ -108,7 +108,7 @@ export const etcdUsage: Usage = {
 export function parseEtcdOptions(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): EtcdOptions {
+): EtcdVerbOptions {
   const { values, words: rest } = parseOptions(table, words);
   const [given = '', ...names] = rest;
   const action = actions.find((one) => one === given);
@@ -141,7 +141,7 @@ export function parseEtcdOptions(
 
 type Values = ReturnType<typeof parseOptions<typeof table>>['values'];
 
-function fieldsOf(host: string | undefined, values: Values): EtcdOptions['fields'] {
+function fieldsOf(host: string | undefined, values: Values): EtcdVerbOptions['fields'] {
   const { port, priority, weight, text: words, mail, ttl, targetstrip, group: of } = values;
   const all: Record<string, string | number | boolean | null> = {
     host: host ?? null,

@@ -2,14 +2,15 @@
 import { sleep, systemClock } from '../base/clock.ts';
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
-import { EtcdClient } from '../etcd/client.ts';
+import { EtcdClient, type EtcdAccess } from '../etcd/client.ts';
+import { isSecure, printEndpoint } from '../etcd/endpoint.ts';
 import { EtcdFailure } from '../etcd/etcd-failure.ts';
-import { prefixRange, type KeyRange, type KeyValue, type Lease } from '../etcd/messages.ts';
+import { prefixRange, type KeyRange, type KeyValue, type EtcdLease } from '../etcd/messages.ts';
 import { nameOf, pathOf } from '../plugins/etcd/path.ts';
 import { packService } from '../plugins/etcd/service.ts';
 import { foldName, NameError, parseName, printName } from '../wire/name.ts';
 import { EXIT, type Command, type Io } from './command.ts';
-import { parseEtcdOptions, type EtcdOptions } from './etcd-options.ts';
+import { parseEtcdOptions, type EtcdVerbOptions } from './etcd-options.ts';
 import { usage } from './option-values.ts';
 import { reverseName } from './query-options.ts';
 import { untilSignal } from './until-signal.ts';
@@ -19,6 +20,7 @@ export const etcd: Command = {
   name: 'etcd',
   async run(words, io) {
     const options = parseEtcdOptions(words, io.env);
+    tellUnused(options.access, io);
     const client = new EtcdClient({ ...options.access, clock: systemClock });
     try {
       switch (options.action) {
@@ -44,7 +46,17 @@ export const etcd: Command = {
   },
 };
 
-async function put(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+/** Files of certificates that nothing looks at would be taken for protection. */
+function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {
+  if (tls === null) return;
+  const plain = endpoints.filter((endpoint) => !isSecure(endpoint, tls));
+  if (plain.length === 0) return;
+  io.err(
+    `ndots etcd: no TLS with ${plain.map(printEndpoint).join(', ')}: --cacert, --cert and --key are not used there (endpoints with https:// use them)\n`,
+  );
+}
+
+async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   const key = keyOf(options.names[0]!, options);
   const value = Buffer.from(JSON.stringify(options.fields));
   const read = packService(value, 0n);
@@ -68,7 +80,11 @@ async function put(client: EtcdClient, options: EtcdOptions, io: Io): Promise<nu
 /** Keeps a record and its lease until a signal comes, and takes it away then. */
 async function keepAlive(
   client: EtcdClient,
-  { key, value, lease }: { readonly key: Buffer; readonly value: Buffer; readonly lease: Lease },
+  {
+    key,
+    value,
+    lease,
+  }: { readonly key: Buffer; readonly value: Buffer; readonly lease: EtcdLease },
   io: Io,
 ): Promise<number> {
   const ended = untilSignal();
@@ -92,7 +108,7 @@ async function keepAlive(
   return EXIT.interrupted;
 }
 
-async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+async function show(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   const { action, names, prefix, output } = options;
   const found: KeyValue[] = [];
   for (const name of names.length === 0 ? ['.'] : names) {
@@ -120,7 +136,7 @@ async function show(client: EtcdClient, options: EtcdOptions, io: Io): Promise<n
   return EXIT.no;
 }
 
-async function remove(client: EtcdClient, options: EtcdOptions, io: Io): Promise<number> {
+async function remove(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   let removed = 0;
   for (const name of options.names) {
     const key = keyOf(name, options);
@@ -157,7 +173,7 @@ function below(key: Buffer): KeyRange {
   return prefixRange(Buffer.concat([key, Buffer.from('/')]));
 }
 
-function keyOf(name: string, { prefix }: EtcdOptions): Buffer {
+function keyOf(name: string, { prefix }: EtcdVerbOptions): Buffer {
   const text = parseAddress(name) === null ? name : reverseName(name);
   try {
     return Buffer.from(prefix + pathOf(foldName(parseName(text))).path, 'latin1');

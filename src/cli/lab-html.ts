@@ -1,7 +1,7 @@
 /** Stories as one page without script: a ladder of packets for each act, and what was expected and seen. */
 import { printElapsed } from '../base/elapsed.ts';
 import type { PacketRow } from '../lab/capture.ts';
-import { isAsTold, type Act, type Outcome } from '../lab/story.ts';
+import { isAsTold, type Act, type StoryOutcome } from '../lab/story.ts';
 import { escape, htmlPage } from '../base/html.ts';
 import { traceStyle } from './trace-style.ts';
 
@@ -16,7 +16,7 @@ const style = `
 .facts td:first-child{width:1.5em}`;
 
 /** All of the outcomes as one page. */
-export function labHtml(outcomes: readonly Outcome[]): string {
+export function labHtml(outcomes: readonly StoryOutcome[]): string {
   const title =
     outcomes.length === 1
       ? `${outcomes[0]!.story.name}: ${outcomes[0]!.story.title}`
@@ -34,7 +34,7 @@ ${outcomes.map(section).join('\n')}`,
   );
 }
 
-function section(outcome: Outcome): string {
+function section(outcome: StoryOutcome): string {
   const { story, how, server, acts, tookMs } = outcome;
   const told = isAsTold(outcome);
   const played =

@@ -7,7 +7,7 @@ import { furnish, startIsolated } from '../lab/isolation.ts';
 import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
 import { modelStory, playStory } from '../lab/play.ts';
 import { firstProcess } from '../lab/standing.ts';
-import { isAsTold, type Outcome, type Story } from '../lab/story.ts';
+import { isAsTold, type StoryOutcome, type Story } from '../lab/story.ts';
 import { EXIT, type Io } from './command.ts';
 import type { RunOptions } from './lab-options.ts';
 import { printOutcomes } from './lab-report.ts';
@@ -43,7 +43,7 @@ export async function performStories(
   checkFiles(run);
   const path = io.env['PATH'] ?? '';
   const lacks = run.model ? [] : lacksOfMachine(path, run.mode);
-  const outcomes: Outcome[] = [];
+  const outcomes: StoryOutcome[] = [];
   let asTold = true;
   let nth = 0;
   for (const { story, words } of chosen) {
@@ -88,7 +88,7 @@ function playingProgress(what: string, io: Pick<Io, 'progress'>): NodeJS.Timeout
   return setInterval(tell, PROGRESS_MS);
 }
 
-function save(file: string, outcomes: readonly Outcome[]): void {
+function save(file: string, outcomes: readonly StoryOutcome[]): void {
   try {
     writeFileSync(file, `${JSON.stringify(outcomes)}\n`);
   } catch (error) {
@@ -141,7 +141,7 @@ async function playOutside(
   words: readonly string[],
   { keep }: RunOptions,
   io: Io,
-): Promise<Outcome | null> {
+): Promise<StoryOutcome | null> {
   const child = startIsolated([...ownWords(), ...words], { ...io.env, [INSIDE]: '1' }, [
     'ignore',
     2,
@@ -160,7 +160,7 @@ async function playOutside(
   report.on('data', (chunk: Buffer) => (text += chunk.toString()));
   const { code } = await child.closed;
   signal.removeEventListener('abort', end);
-  if (text !== '') return JSON.parse(text) as Outcome;
+  if (text !== '') return JSON.parse(text) as StoryOutcome;
   throw new Problem({
     code: 'lab-ended',
     text: `${story.name} could not be played: its lab ended with ${code ?? 'a signal'}`,

@@ -2,14 +2,18 @@
 import { whyFailed } from '../base/why-failed.ts';
 import { readFileText, FILE_MAX } from '../base/read-file.ts';
 import { Problem } from '../base/problem.ts';
-import { isAsTold, type Outcome } from '../lab/story.ts';
+import { isAsTold, type StoryOutcome } from '../lab/story.ts';
 import { EXIT, wantsColour, type Io } from './command.ts';
 import { labHtml } from './lab-html.ts';
 import type { RunOptions } from './lab-options.ts';
 import { labText } from './lab-text.ts';
 
 /** Tells the outcomes of stories that were played. */
-export function printOutcomes(outcomes: readonly Outcome[], options: RunOptions, io: Io): void {
+export function printOutcomes(
+  outcomes: readonly StoryOutcome[],
+  options: RunOptions,
+  io: Io,
+): void {
   switch (options.output) {
     case 'text':
       io.out(labText(outcomes, { colour: wantsColour(options, io), columns: io.columns }));
@@ -29,7 +33,7 @@ export function reportFile(file: string, options: RunOptions, io: Io): number {
   return outcomes.every(isAsTold) ? EXIT.ok : EXIT.no;
 }
 
-function readOutcomes(file: string): readonly Outcome[] {
+function readOutcomes(file: string): readonly StoryOutcome[] {
   let text: string;
   try {
     text = readFileText(file, FILE_MAX.manifest);
@@ -41,7 +45,7 @@ function readOutcomes(file: string): readonly Outcome[] {
     });
   }
   try {
-    const outcomes = JSON.parse(text) as readonly Outcome[];
+    const outcomes = JSON.parse(text) as readonly StoryOutcome[];
     if (outcomes.every(({ story, acts }) => typeof story.name === 'string' && acts.length > 0))
       return outcomes;
   } catch {

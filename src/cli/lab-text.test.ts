@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { PacketRow } from '../lab/capture.ts';
-import type { Act, Outcome } from '../lab/story.ts';
+import type { Act, StoryOutcome } from '../lab/story.ts';
 import { equal } from '../lab/story.ts';
 import { labText } from './lab-text.ts';
 
@@ -13,7 +13,7 @@ const act = (kind: Act['kind'], title: string, queries: number): Act => ({
   facts: [equal('queries', queries, queries), equal('the name is found', 'yes', 'yes')],
 });
 
-const outcome = (acts: readonly Act[], trigger = 'a name is looked up'): Outcome => ({
+const outcome = (acts: readonly Act[], trigger = 'a name is looked up'): StoryOutcome => ({
   story: { name: 'x', title: 'a story', source: 'a test', preconditions: [], trigger },
   how: 'model',
   server: 'ndots',
@@ -21,7 +21,7 @@ const outcome = (acts: readonly Act[], trigger = 'a name is looked up'): Outcome
   tookMs: 1,
 });
 
-const told = (of: Outcome): string => labText([of], { colour: false, columns: 80 });
+const told = (of: StoryOutcome): string => labText([of], { colour: false, columns: 80 });
 
 describe('a story as text', () => {
   test('numbers that a cure changes stand below each other, with their proportion', () => {

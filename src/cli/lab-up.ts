@@ -19,7 +19,7 @@ import {
   readStanding,
   wordsInside,
   writeStanding,
-  type Standing,
+  type StandingLab,
   type StandingPod,
 } from '../lab/standing.ts';
 import { parseAnswers } from '../resolver/answers-file.ts';
@@ -221,7 +221,7 @@ async function standInside(
   return new Promise(() => setInterval(() => undefined, 60_000));
 }
 
-function theLab(): Standing {
+function theLab(): StandingLab {
   const standing = readStanding(file);
   if (standing !== null) return standing;
   throw new Problem({

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { Problem } from '../base/problem.ts';
 import { applyEdits } from '../lint/edits.ts';
-import type { Finding } from '../lint/finding.ts';
+import type { LintFinding } from '../lint/finding.ts';
 import type { GivenFile } from '../lint/gather.ts';
 import { unifiedDiff } from './unified-diff.ts';
 
@@ -25,7 +25,7 @@ export interface FileChange {
 
 /** The files that the findings' edits change. */
 export function fixedTexts(
-  findings: readonly Finding[],
+  findings: readonly LintFinding[],
   files: readonly GivenFile[],
 ): readonly FileChange[] {
   return files.flatMap(({ file, text }) => {

@@ -1,8 +1,8 @@
 /** Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's annotations, JUnit. */
-import { severities, type Finding, type Severity } from '../lint/finding.ts';
+import { severities, type LintFinding, type LintSeverity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
-import { clip, count, pageFor, wrap, type Page } from './page.ts';
+import { clip, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from './page.ts';
 import { sarif } from './lint-sarif.ts';
 import { xmlText } from './xml-text.ts';
 
@@ -36,7 +36,7 @@ function targetText({ target }: LintReport): string {
   return target.kind === 'ndots' ? 'ndots' : target.label;
 }
 
-const colours: Readonly<Record<Severity, string>> = { error: '31', warning: '33', note: '36' };
+const colours: Readonly<Record<LintSeverity, string>> = { error: '31', warning: '33', note: '36' };
 
 /** What stands below the first line of a finding begins here. */
 const INDENT = ' '.repeat(6);
@@ -81,9 +81,6 @@ export function holdsText({ file, holds }: LintReport['notJudged'][number]): str
   return `${file}: it holds ${holds}`;
 }
 
-/** On a terminal of this width a finding begins with one line, however long it is: what reads it by program has the whole in it. */
-const ONE_LINE_COLUMNS = 100;
-
 function headLines(where: string, what: string, page: Page): readonly string[] {
   if (page.columns >= ONE_LINE_COLUMNS) return [`${where} ${what}`];
   // A path is not broken.
@@ -98,7 +95,7 @@ const EXCERPT_MAX = 110;
 const BEFORE_MAX = 20;
 
 function excerptLines(
-  { spot: { line, column, endColumn }, excerpt, caret, severity }: Finding,
+  { spot: { line, column, endColumn }, excerpt, caret, severity }: LintFinding,
   paint: (text: string, sgr: string) => string,
   { columns }: Page,
 ): string[] {
@@ -129,12 +126,13 @@ function summary(report: LintReport): string {
 }
 
 function documentOf(report: LintReport): unknown {
-  const { findings, files, target, suppressed } = report;
+  const { findings, files, notJudged, target, suppressed } = report;
   return {
     apiVersion: 'ndots.dev/v1',
     kind: 'LintReport',
     target: target === null ? null : target.kind === 'ndots' ? 'ndots' : target.label,
     files,
+    notJudged,
     suppressed,
     findings: findings.map(({ spot, ...finding }) => ({ ...finding, ...spot })),
   };
@@ -142,7 +140,7 @@ function documentOf(report: LintReport): unknown {
 
 /** GitHub's workflow commands: the worst first, since a step shows only ten of each sort. */
 function github({ findings }: LintReport): string {
-  const word: Readonly<Record<Severity, string>> = {
+  const word: Readonly<Record<LintSeverity, string>> = {
     error: 'error',
     warning: 'warning',
     note: 'notice',

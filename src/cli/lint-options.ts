@@ -1,6 +1,6 @@
 /** The command line of `ndots lint`. */
-import { parseTarget, type Target } from '../lint/target.ts';
-import type { Severity } from '../lint/finding.ts';
+import { parseTarget, type LintTarget } from '../lint/target.ts';
+import type { LintSeverity } from '../lint/finding.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
@@ -12,7 +12,7 @@ export interface LintOptions extends ClusterOptions, ColourOptions {
   /** Empty: `Corefile` in this folder. `-` is standard input. */
   readonly paths: readonly string[];
   readonly cluster: boolean;
-  readonly target: Target | null;
+  readonly target: LintTarget | null;
   readonly running: string | null;
   /** Rules that ask the network are run, too. */
   readonly live: boolean;
@@ -23,10 +23,10 @@ export interface LintOptions extends ClusterOptions, ColourOptions {
   readonly diff: boolean;
   readonly explain: string | null;
   readonly rules: boolean;
-  readonly failOn: Severity | 'never';
+  readonly failOn: LintSeverity | 'never';
   readonly ignore: readonly string[];
   readonly only: readonly string[];
-  readonly severity: readonly { readonly code: string; readonly severity: Severity }[];
+  readonly severity: readonly { readonly code: string; readonly severity: LintSeverity }[];
   readonly output: LintOutput;
 }
 
@@ -34,7 +34,7 @@ const outputs = ['text', 'json', 'sarif', 'github', 'junit'] as const;
 /** How findings are printed. */
 export type LintOutput = (typeof outputs)[number];
 
-const targetValue: OptionValue<Target> = {
+const targetValue: OptionValue<LintTarget> = {
   placeholder: 'TARGET',
   offers: { words: ['ndots', 'coredns@1.14.7', 'coredns@1.11.3', 'node-cache@1.26.7'] },
   read: (given) => parseTarget(given),
@@ -64,13 +64,13 @@ const codes: OptionValue<readonly string[]> = {
       .filter((word) => word !== ''),
 };
 
-const level: OptionValue<{ readonly code: string; readonly severity: Severity }> = {
+const level: OptionValue<{ readonly code: string; readonly severity: LintSeverity }> = {
   placeholder: 'CODE=LEVEL',
   read(given, name) {
     const [, of = '', severity = ''] = /^(\w+)=(error|warning|note)$/i.exec(given) ?? [];
     if (of === '')
       throw usage(`${name} takes CODE=error, CODE=warning or CODE=note, not "${given}"`);
-    return { code: of.toUpperCase(), severity: severity.toLowerCase() as Severity };
+    return { code: of.toUpperCase(), severity: severity.toLowerCase() as LintSeverity };
   },
 };
 
@@ -140,6 +140,9 @@ export const lintUsage: Usage = {
 /** Reads the command line of `ndots lint`. Throws a `Problem` (`usage`). */
 export function parseLintOptions(words: readonly string[]): LintOptions {
   const { values, words: paths } = parseOptions(table, words);
+  const isListed = values.explain !== null || values.rules;
+  if (isListed && !['text', 'json'].includes(values.output ?? 'text'))
+    throw usage(`${values.rules ? '--rules' : '--explain'} takes -o text or -o json`);
   if (values.fix && values.diff) throw usage('--fix and --diff exclude each other');
   if ((values.fix || values.diff) && (paths.includes('-') || values.cluster))
     throw usage('--fix and --diff take files, not standard input or the cluster');

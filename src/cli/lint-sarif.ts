@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { isAbsolute } from 'node:path';
-import type { Finding } from '../lint/finding.ts';
+import type { LintFinding } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
-import type { Rule } from '../lint/rule.ts';
+import type { LintRule } from '../lint/rule.ts';
 import { rules } from '../plugins/lint-rules.ts';
 import { coreVersion } from './version.ts';
 
@@ -37,11 +37,11 @@ export function sarif({ findings }: LintReport): unknown {
   };
 }
 
-function isRule(rule: Rule | undefined): rule is Rule {
+function isRule(rule: LintRule | undefined): rule is LintRule {
   return rule !== undefined;
 }
 
-function ruleOf({ code, severity, summary }: Rule): unknown {
+function ruleOf({ code, severity, summary }: LintRule): unknown {
   return {
     id: code,
     shortDescription: { text: `${summary[0]!.toUpperCase()}${summary.slice(1)}.` },
@@ -53,7 +53,7 @@ function ruleOf({ code, severity, summary }: Rule): unknown {
   };
 }
 
-function resultOf(finding: Finding, ruleIndex: number): unknown {
+function resultOf(finding: LintFinding, ruleIndex: number): unknown {
   const { code, severity, text, spot, hint, remedy, excerpt } = finding;
   const message = [text, hint, remedy].filter((part) => part !== null).join(' ');
   const { file, line, column, endColumn } = spot;

@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs';
 import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileText, readGivenBytes } from '../base/read-file.ts';
-import { atLeast, cannotLint, type Finding } from '../lint/finding.ts';
-import { gather, type Gathered, type GivenFile } from '../lint/gather.ts';
+import { atLeast, cannotLint, type LintFinding } from '../lint/finding.ts';
+import { gather, type GatheredFiles, type GivenFile } from '../lint/gather.ts';
 import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
 import type { KnownPlugins } from '../lint/read-subject.ts';
-import type { Rule } from '../lint/rule.ts';
+import type { LintRule } from '../lint/rule.ts';
 import { askLive, type LiveRule } from '../live/rules/live-rule.ts';
 import { liveRules } from '../live/rules/rules.ts';
 import { systemWorld } from './live-world.ts';
@@ -22,11 +22,12 @@ import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
 import { holdsText, printFindings } from './lint-formats.ts';
 import { parseLintOptions, type LintOptions } from './lint-options.ts';
 import { usage } from './option-values.ts';
+import { beside, setMarkdown } from './page.ts';
 
 /** The verb `lint`. */
 export const lint: Command = { name: 'lint', run };
 
-const rules: readonly Rule[] = [...offlineRules, ...liveRules];
+const rules: readonly LintRule[] = [...offlineRules, ...liveRules];
 
 /** Every directive that the linter knows. */
 export const lintedPlugins: KnownPlugins = {
@@ -43,13 +44,13 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     ...options.severity.map((each) => each.code),
   ])
     knownRule(code);
-  if (options.explain !== null) return explain(options.explain, io);
+  if (options.explain !== null) return explain(options.explain, options, io);
   if (options.rules) {
     const listed = rules.toSorted(byCode);
     io.out(
       options.output === 'json'
         ? `${JSON.stringify(listed.map(ruleDocument), null, 2)}\n`
-        : `${listed.map(ruleLine).join('\n')}\n`,
+        : `${listed.flatMap((rule) => ruleLines(rule, io)).join('\n')}\n`,
     );
     return EXIT.ok;
   }
@@ -77,7 +78,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   return fails ? EXIT.no : EXIT.ok;
 }
 
-async function lintFiles(given: Gathered, options: LintOptions, io: Io): Promise<LintReport> {
+async function lintFiles(given: GatheredFiles, options: LintOptions, io: Io): Promise<LintReport> {
   const { only, ignore, severity, target } = options;
   const chosen = rules.filter(
     (rule) =>
@@ -104,16 +105,16 @@ async function lintFiles(given: Gathered, options: LintOptions, io: Io): Promise
       remedy: 'Name a Corefile, or YAML that holds one: ndots lint --help',
     });
   const levels = new Map(severity.map((each) => [each.code, each.severity]));
-  const levelled = (finding: Finding): Finding => ({
+  const levelled = (finding: LintFinding): LintFinding => ({
     ...finding,
     severity: levels.get(finding.code) ?? finding.severity,
   });
-  const counts = ({ code }: Finding): boolean =>
+  const counts = ({ code }: LintFinding): boolean =>
     !ignore.includes(code) && (only.length === 0 || only.includes(code));
   return { ...report, findings: report.findings.filter(counts).map(levelled) };
 }
 
-function isLive(rule: Rule): rule is LiveRule {
+function isLive(rule: LintRule): rule is LiveRule {
   return 'ask' in rule;
 }
 
@@ -125,7 +126,7 @@ function liveWorld({ timeoutMs }: LintOptions): ReturnType<typeof systemWorld> {
   return systemWorld({ network, random: secureRandom, timeoutMs, tries: TRIES }, ownServers());
 }
 
-async function gatherAll(options: LintOptions, io: Io): Promise<Gathered> {
+async function gatherAll(options: LintOptions, io: Io): Promise<GatheredFiles> {
   const named = options.paths.filter((path) => path !== '-');
   const usual = options.paths.length === 0 && !options.cluster;
   if (usual && !existsSync('Corefile'))
@@ -157,7 +158,7 @@ function readNamed(file: string): GivenFile {
   }
 }
 
-function knownRule(code: string): Rule {
+function knownRule(code: string): LintRule {
   const found = rules.find((rule) => rule.code === code);
   if (found !== undefined) return found;
   const meant = nearestCode(code, rules);
@@ -167,11 +168,16 @@ function knownRule(code: string): Rule {
   );
 }
 
-function explain(code: string, io: Io): number {
+function explain(code: string, { output }: LintOptions, io: Io): number {
   const rule = knownRule(code);
-  const page = new URL(`../../docs/rules/${rule.code}.md`, import.meta.url);
+  const file = new URL(`../../docs/rules/${rule.code}.md`, import.meta.url);
   try {
-    io.out(readFileText(page.pathname, FILE_MAX.small));
+    const page = readFileText(file.pathname, FILE_MAX.small);
+    io.out(
+      output === 'json'
+        ? `${JSON.stringify({ ...ruleDocument(rule), page }, null, 2)}\n`
+        : setMarkdown(page, io),
+    );
   } catch (error) {
     throw cannotLint('lint-unreadable', `the page of ${rule.code} is not installed here`, {
       hint: `${rule.code}: ${rule.summary}`,
@@ -181,14 +187,15 @@ function explain(code: string, io: Io): number {
   return EXIT.ok;
 }
 
-function byCode(a: Rule, b: Rule): number {
+function byCode(a: LintRule, b: LintRule): number {
   return a.code < b.code ? -1 : 1;
 }
 
-function ruleDocument({ code, severity, summary }: Rule): object {
+function ruleDocument({ code, severity, summary }: LintRule): object {
   return { code, severity, summary };
 }
 
-function ruleLine({ code, severity, summary }: Rule): string {
-  return `${code}  ${severity.padEnd(7)}  ${summary}`;
+function ruleLines({ code, severity, summary }: LintRule, io: Io): string[] {
+  const left = `${code}  ${severity.padEnd(7)}  `;
+  return beside(left, summary, left.length, io);
 }

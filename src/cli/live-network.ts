@@ -3,12 +3,11 @@ import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import { ArrivalQueue } from '../resolver/arrival-queue.ts';
+import { ReceivingSocket } from '../resolver/receiving-socket.ts';
 import type {
   Arrival,
   Fault,
   ClientNetwork,
-  Protocol,
   QueryToSend,
   Socket,
   SentQuery,
@@ -32,7 +31,7 @@ export class LiveNetwork implements ClientNetwork {
   readonly clock: Clock = systemClock;
   readonly serverPort: number;
   readonly #trace: Trace;
-  readonly #turns = new Turns();
+  readonly #turns = new SendRounds();
 
   /** @param port of every server; 53 but for tests */
   constructor(trace: Trace, port = 53) {
@@ -76,7 +75,7 @@ function faultOf(error: Error): Fault {
 }
 
 /** Counts the rounds of the event loop in which something is sent: what leaves in one round leaves in one go. */
-class Turns {
+class SendRounds {
   #count = 0;
   #open = false;
 
@@ -93,35 +92,18 @@ class Turns {
 }
 
 /** What both kinds of socket share: what they say of a query and of what arrives. */
-abstract class LiveSocket implements Socket {
-  abstract readonly protocol: Protocol;
+abstract class LiveSocket extends ReceivingSocket {
   port = 0;
   protected readonly trace: Trace;
   protected readonly serverPort: number;
-  readonly #turns: Turns;
+  readonly #turns: SendRounds;
   protected readonly sent: SentQuery[] = [];
-  readonly #arrivals = new ArrivalQueue(holdingClock);
 
-  constructor(trace: Trace, serverPort: number, turns: Turns) {
+  constructor(trace: Trace, serverPort: number, turns: SendRounds) {
+    super(holdingClock);
     this.trace = trace;
     this.serverPort = serverPort;
     this.#turns = turns;
-  }
-
-  abstract connect(server: string): Fault | null;
-  abstract send(query: QueryToSend, server: string): SentQuery | Fault;
-  abstract close(): void;
-
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
   }
 
   /** @param sourcePort null if the socket could not be bound */
@@ -134,7 +116,7 @@ abstract class LiveSocket implements Socket {
   }
 
   protected arrive(arrival: Arrival): void {
-    this.#arrivals.push(arrival);
+    this.arrivals.push(arrival);
   }
 
   /** A message from the wire; what cannot be read, or answers nothing that was asked, is dropped. */
@@ -249,7 +231,7 @@ class LiveTcp extends LiveSocket {
   readonly #server: string;
   #pending = Buffer.alloc(0);
 
-  constructor(trace: Trace, stream: Stream, server: string, port: number, turns: Turns) {
+  constructor(trace: Trace, stream: Stream, server: string, port: number, turns: SendRounds) {
     super(trace, port, turns);
     this.#stream = stream;
     this.#server = server;

@@ -2,7 +2,7 @@
 import { parseAddress, printAddress, splitHostPort } from '../base/ip.ts';
 import type { MetricsAddress } from '../nodelocal/setup-metrics.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
-import { parseOptions, readOptions, type Given } from './option-parse.ts';
+import { parseOptions, readOptions, type GivenOption } from './option-parse.ts';
 import { choice, duration, file, text, usage } from './option-values.ts';
 import { serveTable, type ServeOptions } from './serve-options.ts';
 
@@ -215,6 +215,6 @@ export function parseNodeCacheOptions(words: readonly string[]): NodeCacheOption
 }
 
 /** A switch that is on unless it was switched off. */
-function unlessOff(given: readonly Given[], key: keyof typeof table): boolean {
+function unlessOff(given: readonly GivenOption[], key: keyof typeof table): boolean {
   return given.findLast((each) => each.key === key)?.on ?? true;
 }

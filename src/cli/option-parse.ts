@@ -4,7 +4,7 @@ import type { Option, OptionTable, OptionValues, Style } from './option.ts';
 import { usage } from './option-values.ts';
 
 /** An option as it was given. */
-export interface Given {
+export interface GivenOption {
   /** Its key in the table. */
   readonly key: string;
   /** As it was spelled. */
@@ -38,21 +38,21 @@ export function readOptions(
   table: OptionTable,
   words: readonly string[],
   style: Style = 'gnu',
-): Iterable<Given | string> {
+): Iterable<GivenOption | string> {
   const names = new Map<string, string>();
   for (const [key, option] of Object.entries(table))
     for (const name of option.names) names.set(name, key);
   return style === 'go' ? readGo(table, names, words) : readGnu(table, names, words);
 }
 
-type Names = ReadonlyMap<string, string>;
+type OptionNames = ReadonlyMap<string, string>;
 
 /** One or two dashes, `-x v` or `-x=v`; the first word that is no flag ends them. The words of errors are Go's. */
 function* readGo(
   table: OptionTable,
-  names: Names,
+  names: OptionNames,
   words: readonly string[],
-): Generator<Given | string> {
+): Generator<GivenOption | string> {
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? '';
     if (word === '--') return yield* words.slice(i + 1);
@@ -80,9 +80,9 @@ function* readGo(
 /** `--name value`, `--name=value`, `-n value`, `-nvalue`, `-46`, dig's `+[no]name[=value]`; `--` ends them. */
 function* readGnu(
   table: OptionTable,
-  names: Names,
+  names: OptionNames,
   words: readonly string[],
-): Generator<Given | string> {
+): Generator<GivenOption | string> {
   const digs = [...names.keys()].some((name) => name.startsWith('+'));
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? '';
@@ -111,7 +111,7 @@ interface Spelled {
 }
 
 /** The options of one word: one, or several letters behind one dash. */
-function spelled(table: OptionTable, names: Names, word: string): readonly Spelled[] {
+function spelled(table: OptionTable, names: OptionNames, word: string): readonly Spelled[] {
   const [long = '', inline] = word.split(/=(.*)/s);
   const key = names.get(long);
   if (key !== undefined) return [{ key, name: long, inline }];
@@ -124,7 +124,7 @@ function spelled(table: OptionTable, names: Names, word: string): readonly Spell
 }
 
 /** A beginning of a name does, where it can mean only one, as in dig. */
-function readDig(table: OptionTable, names: Names, word: string): Given {
+function readDig(table: OptionTable, names: OptionNames, word: string): GivenOption {
   const [whole = '', text] = word.split(/=(.*)/s);
   const lower = whole.toLowerCase();
   const find = (name: string): string | undefined => {
@@ -151,7 +151,7 @@ function readDig(table: OptionTable, names: Names, word: string): Given {
   };
 }
 
-function unknown(name: string, names: Names): Error {
+function unknown(name: string, names: OptionNames): Error {
   // Of one letter, every other one is near.
   const meant = name.length > 2 ? nearest(name, names.keys()) : null;
   return usage(`unknown option ${name}`, meant === null ? undefined : `Did you mean ${meant}?`);

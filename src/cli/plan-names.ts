@@ -7,7 +7,7 @@ import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import { RCODE, TYPE } from '../wire/iana.ts';
 import { countDots } from '../resolver/client.ts';
 import type { Io } from './command.ts';
-import { openGiven } from './named-file.ts';
+import { readGiven } from './reading-progress.ts';
 
 /** What was seen of a name on the wire; undefined: it was not asked for. */
 export interface SeenName {
@@ -92,7 +92,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
           listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
       },
     });
-    await reading.readWhole(await openGiven(file, reading.remarks));
+    await readGiven(reading, file, io);
     for (const remark of reading.remarks.list)
       // What is saved does not depend on when somebody asked.
       if (remark.text !== noTimesRemark) io.err(`ndots plan: ${printRemark(remark)}\n`);

@@ -4,6 +4,7 @@ import type { AddressOwner } from '../kube/pods/address-owners.ts';
 import type { PodSource } from '../kube/pods/pod-source.ts';
 import { parseResourceName } from '../kube/pods/resource-name.ts';
 import type { Settings } from '../resolver/client.ts';
+import { labelOf } from '../resolver/clients.ts';
 import { podResolvConf, type DnsConfig } from '../resolver/dns-policy.ts';
 import { bestNdots, planNdots, type AskedName, type ClientPlan } from '../resolver/ndots-plan.ts';
 import { NameFacts } from './plan-facts.ts';
@@ -35,7 +36,7 @@ export interface WorkloadPlan {
   readonly best: number | null;
 }
 
-interface Group {
+interface WorkloadGroup {
   readonly namespace: string;
   readonly name: string;
   readonly clients: Set<string>;
@@ -71,8 +72,8 @@ export class WorkloadPlanning {
     return found.toSorted((a, b) => queries(b) - queries(a));
   }
 
-  #groups(owners: ReadonlyMap<string, AddressOwner>): Iterable<Group> {
-    const groups = new Map<string, Group>();
+  #groups(owners: ReadonlyMap<string, AddressOwner>): Iterable<WorkloadGroup> {
+    const groups = new Map<string, WorkloadGroup>();
     for (const [client, walks] of this.#seen.clients) {
       const owner = owners.get(client);
       const isPod = owner?.kind === 'pod';
@@ -104,7 +105,7 @@ export class WorkloadPlanning {
     return most?.[0] || 'default';
   }
 
-  async #planFor({ namespace, name, clients, walks }: Group): Promise<WorkloadPlan> {
+  async #planFor({ namespace, name, clients, walks }: WorkloadGroup): Promise<WorkloadPlan> {
     const { text, own } = await this.#settingsOf(
       name === '' ? null : named(name, namespace),
       namespace,
@@ -158,7 +159,11 @@ export class WorkloadPlanning {
       asked.push({ name, lookups, families: both ? [4, 6] : [4], script });
     }
     const plans: ClientPlan[] = [];
-    for (const client of clients) plans.push(await planNdots(client, settings, asked));
+    for (const client of clients) {
+      const isOne = clients.filter(({ name }) => name === client.name).length === 1;
+      const plan = await planNdots(client, settings, asked);
+      plans.push(isOne ? plan : { ...plan, client: labelOf(client) });
+    }
     return {
       workload,
       names: asked.length,

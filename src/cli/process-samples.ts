@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { observeGc, type GcPauses } from '../metrics/gc-pauses.ts';
 import { processSamples as procSamples, threadCount } from '../metrics/process.ts';
 import { runtimeSamples, type Runtime } from '../metrics/runtime.ts';
-import type { Sample } from '../metrics/sample.ts';
+import type { MetricSample } from '../metrics/sample.ts';
 
 /**
  * Values computed at each scrape: the process, the runtime, and what is running.
@@ -13,7 +13,7 @@ import type { Sample } from '../metrics/sample.ts';
 export function processSamples(
   version: string,
   workers: () => ReturnType<Runtime['threads']>,
-): () => Iterable<Sample> {
+): () => Iterable<MetricSample> {
   let gc: (() => GcPauses) | null = null;
   return () => [
     ...procSamples(),

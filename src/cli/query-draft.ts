@@ -1,5 +1,7 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { ColourOptions } from './colour-options.ts';
+import type { RemoteServer } from '../net/one-exchange.ts';
+import type { TsigSigningKey } from '../net/tsig.ts';
 import type { EdnsOption } from '../wire/edns.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
@@ -38,7 +40,7 @@ export interface QueryOptions extends ColourOptions {
   readonly serial: number | null;
   /** Print the query, too. */
   readonly showQuery: boolean;
-  readonly show: Parts;
+  readonly show: PrintedParts;
   /** Names outside ASCII go out in their xn-- form. */
   readonly idn: boolean;
   /** Walk the search list of resolv.conf. */
@@ -53,10 +55,14 @@ export interface QueryOptions extends ColourOptions {
   readonly resolvConf: string;
   /** From the root down, server by server. */
   readonly trace: boolean;
+  /** What the query is signed with, and its reply has to be; null = neither is. */
+  readonly key: TsigSigningKey | null;
+  /** Where it is sent from (port 0: any); null = as the machine chooses. */
+  readonly source: RemoteServer | null;
 }
 
 /** Which parts of dig's text are printed. */
-export interface Parts {
+export interface PrintedParts {
   readonly question: boolean;
   readonly answer: boolean;
   readonly authority: boolean;
@@ -77,7 +83,7 @@ export type Draft = {
     : QueryOptions[K];
 };
 
-const everything: Parts = {
+const everything: PrintedParts = {
   question: true,
   answer: true,
   authority: true,
@@ -120,6 +126,8 @@ export const fresh: Draft = {
   domain: null,
   resolvConf: '/etc/resolv.conf',
   trace: false,
+  key: null,
+  source: null,
   color: null,
   noColor: false,
 };

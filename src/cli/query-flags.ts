@@ -6,7 +6,7 @@ import { writeOption } from '../wire/edns-option.ts';
 import { OPCODE, OPTION } from '../wire/iana.ts';
 import { flag, group, maybe, one, type OptionValue } from './option.ts';
 import { integer, readInteger, text, usage } from './option-values.ts';
-import { setting, type Draft, type Parts, type QueryOption } from './query-draft.ts';
+import { setting, type Draft, type PrintedParts, type QueryOption } from './query-draft.ts';
 
 /** Properties of a query that a switch turns on and off. */
 type Toggle = {
@@ -19,7 +19,7 @@ function toggle(names: string, key: Toggle, help: string): QueryOption {
 }
 
 /** A switch for a part of the text. */
-function part(names: string, key: keyof Parts, help: string): QueryOption {
+function part(names: string, key: keyof PrintedParts, help: string): QueryOption {
   return setting(flag(names, help), (draft, _value, on) => {
     draft.show = { ...draft.show, [key]: on };
   });

@@ -2,19 +2,19 @@
 import type { Message } from '../wire/message.ts';
 import { printMessage } from '../wire/print.ts';
 import type { Paint } from './page.ts';
-import type { Parts } from './query-draft.ts';
+import type { PrintedParts } from './query-draft.ts';
 
-type Part = 'comments' | 'question' | 'answer' | 'authority' | 'additional';
+type PrintedPart = 'comments' | 'question' | 'answer' | 'authority' | 'additional';
 
 const title = /^;; (QUESTION|ANSWER|AUTHORITY|ADDITIONAL) SECTION:$/;
 
 /** A reply as dig prints it, without the parts that are not wanted. */
-export function printReply(message: Message, show: Parts, paint: Paint): string {
-  let part: Part = 'comments';
+export function printReply(message: Message, show: PrintedParts, paint: Paint): string {
+  let part: PrintedPart = 'comments';
   let text = '';
   for (const line of printMessage(message).split('\n').slice(0, -1)) {
     const section = title.exec(line)?.[1];
-    if (section !== undefined) part = section.toLowerCase() as Part;
+    if (section !== undefined) part = section.toLowerCase() as PrintedPart;
     const comment = section !== undefined || line === '';
     if (!show[part] || (comment && !show.comments)) continue;
     const plain = part === 'comments' || comment;
@@ -36,7 +36,7 @@ function printComment(line: string, paint: Paint): string {
 }
 
 /** A record's line without the columns that nobody wants. */
-function printLine(line: string, show: Parts, paint: Paint): string {
+function printLine(line: string, show: PrintedParts, paint: Paint): string {
   const { owner, ttl, kind, type, data } = columns(line);
   const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];
   if (line.startsWith(';')) return paint.dim(shown.join(''));

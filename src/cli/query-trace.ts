@@ -8,8 +8,8 @@ import { EXIT, type Io } from './command.ts';
 import type { Paint } from './page.ts';
 import type { QueryOptions } from './query-draft.ts';
 import { buildQuery, readReply } from './query-message.ts';
-import type { Server } from './query-server.ts';
-import { exchange, type Answered } from './query-transport.ts';
+import type { QueryServer } from './query-server.ts';
+import { exchange, type AnsweredExchange } from './query-transport.ts';
 import { replyDocument } from './query-words.ts';
 import { isBelow, isWithin } from '../wire/within-zone.ts';
 
@@ -19,9 +19,9 @@ const mostSteps = 30;
 const mostTries = 6;
 
 /** A reply on the way. */
-interface Step {
-  readonly server: Server;
-  readonly done: Answered;
+interface DelegationStep {
+  readonly server: QueryServer;
+  readonly done: AnsweredExchange;
   readonly reply: Message;
 }
 
@@ -31,15 +31,15 @@ interface Step {
  */
 export async function traceFromRoot(
   options: QueryOptions,
-  start: Server,
+  start: QueryServer,
   io: Io,
   paint: Paint,
 ): Promise<number> {
-  const steps: Step[] = [];
+  const steps: DelegationStep[] = [];
   const tell = (text: string): void => {
     if (options.output === 'dig') io.out(paint.dim(text));
   };
-  const next = async (step: Step): Promise<void> => {
+  const next = async (step: DelegationStep): Promise<void> => {
     steps.push(step);
     if (options.output === 'dig') io.out(printStep(step, options, paint));
   };
@@ -77,7 +77,7 @@ export async function traceFromRoot(
 }
 
 function printStep(
-  { reply, server, done }: Step,
+  { reply, server, done }: DelegationStep,
   { show, port }: QueryOptions,
   paint: Paint,
 ): string {
@@ -114,11 +114,11 @@ function delegated({ authority, flags }: Message, name: string): string | null {
 async function askAny(
   question: QueryOptions,
   names: readonly string[],
-  last: Step,
-  start: Server,
+  last: DelegationStep,
+  start: QueryServer,
   options: QueryOptions,
   tell: (text: string) => void,
-): Promise<Step> {
+): Promise<DelegationStep> {
   let tries = 0;
   for (const name of names) {
     for (const address of await addressesOf(name, last.reply, start, options)) {
@@ -149,7 +149,7 @@ async function askAny(
 async function addressesOf(
   name: string,
   { additional }: Message,
-  start: Server,
+  start: QueryServer,
   options: QueryOptions,
 ): Promise<readonly string[]> {
   const wanted =
@@ -177,7 +177,7 @@ async function addressesOf(
 }
 
 /** Over TCP if the reply does not fit into a datagram. */
-async function askOne(options: QueryOptions, server: Server): Promise<Step> {
+async function askOne(options: QueryOptions, server: QueryServer): Promise<DelegationStep> {
   const message = buildQuery(options);
   const done = await exchange(message, options, server.address);
   const reply = readReply(done.reply, server.name);

@@ -13,20 +13,20 @@ import type { QueryOptions } from './query-draft.ts';
 const largestBody = 65_535;
 
 /** An exchange that has its reply. */
-export interface Answered extends Exchange {
+export interface AnsweredExchange extends Exchange {
   readonly repliedMs: number;
   readonly reply: Uint8Array;
 }
 
 /** What a transport makes of a query: the reply, and when which of the two left and came. */
-type Sent = Pick<Answered, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
+type TimedReply = Pick<AnsweredExchange, 'client' | 'sentMs' | 'repliedMs' | 'reply'>;
 
 /** Times are those of `performance.now()`. Throws a `Problem` when no reply came. */
 export async function exchange(
   query: Uint8Array,
   options: QueryOptions,
   server: string,
-): Promise<Answered> {
+): Promise<AnsweredExchange> {
   const { transport: protocol, port } = options;
   const over = { udp: overUdp, tcp: overStream, tls: overStream, https: overHttps }[protocol];
   const sent = await over(query, options, server);
@@ -35,7 +35,7 @@ export async function exchange(
 
 const unknownPeer: Peer = { address: '', port: 0 };
 
-function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<Sent> {
+function overUdp(message: Uint8Array, options: QueryOptions, server: string): Promise<TimedReply> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIP(server) === 6 ? 'udp6' : 'udp4');
     let left = options.tries;
@@ -64,11 +64,15 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
       const { address, port } = socket.address();
       finish(() => resolve({ client: { address, port }, sentMs, repliedMs, reply }));
     });
-    // Without a way to the server it is the connecting that fails.
-    socket.connect(options.port, server, (error?: Error) => {
-      if (error === undefined || error === null) send();
-      else fail(reason(error));
-    });
+    const { source } = options;
+    const connect = (): void =>
+      // Without a way to the server it is the connecting that fails.
+      socket.connect(options.port, server, (error?: Error | null) => {
+        if (error === undefined || error === null) send();
+        else fail(reason(error));
+      });
+    if (source === null) connect();
+    else socket.bind({ address: source.host, port: source.port, exclusive: true }, connect);
   });
 }
 
@@ -76,7 +80,7 @@ async function overStream(
   message: Uint8Array,
   options: QueryOptions,
   server: string,
-): Promise<Sent> {
+): Promise<TimedReply> {
   let reply = new Uint8Array(0);
   const ends = await exchangeStream(message, options, server, (bytes) => {
     reply = bytes;
@@ -91,9 +95,14 @@ export function exchangeStream(
   options: QueryOptions,
   server: string,
   take: (reply: Uint8Array<ArrayBuffer>) => boolean,
-): Promise<Omit<Sent, 'reply'>> {
+): Promise<Omit<TimedReply, 'reply'>> {
   return new Promise((resolve, reject) => {
-    const where = { host: server, port: options.port, family: options.family ?? 0 };
+    const where = {
+      host: server,
+      port: options.port,
+      family: options.family ?? 0,
+      ...localEnd(options),
+    };
     const secure = options.transport === 'tls';
     const stream: Socket = secure
       ? connectTls({
@@ -148,7 +157,11 @@ export function exchangeStream(
   });
 }
 
-function overHttps(message: Uint8Array, options: QueryOptions, server: string): Promise<Sent> {
+function overHttps(
+  message: Uint8Array,
+  options: QueryOptions,
+  server: string,
+): Promise<TimedReply> {
   return new Promise((resolve, reject) => {
     const sentMs = performance.now();
     const outgoing = request(
@@ -156,6 +169,7 @@ function overHttps(message: Uint8Array, options: QueryOptions, server: string): 
         host: server,
         port: options.port,
         family: options.family ?? 0,
+        ...localEnd(options),
         path: options.path,
         method: 'POST',
         headers: {
@@ -192,8 +206,22 @@ function overHttps(message: Uint8Array, options: QueryOptions, server: string): 
   });
 }
 
+/** The local end of a connection, where it was asked for. */
+function localEnd({ source }: QueryOptions): {
+  readonly localAddress?: string;
+  readonly localPort?: number;
+} {
+  if (source === null) return {};
+  const { host, port } = source;
+  return port === 0 ? { localAddress: host } : { localAddress: host, localPort: port };
+}
+
 function reason(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRNOTAVAIL' && syscall === 'bind')
+    return 'this machine has not the address of -b';
+  if (code === 'EADDRINUSE') return 'another program has the port of -b';
+  if (code === 'EACCES' && syscall === 'bind') return 'ports below 1024 are for root (-b)';
   if (code === 'ECONNREFUSED') return 'nobody listens on that port';
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no way to that host';
   if (code === 'EADDRNOTAVAIL') return 'this machine has no address to ask from';

@@ -8,7 +8,8 @@ import { seedHashes } from '../base/hash.ts';
 import { bugText, makeLog, type Log } from '../base/log.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { settleMemory } from '../base/settle-memory.ts';
+import { memoryLimit } from '../base/memory-limit.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
 import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
@@ -18,7 +19,7 @@ import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { showUnused } from '../plugins/unused-series.ts';
-import type { Sample } from '../metrics/sample.ts';
+import type { MetricSample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { loadPlugins, order } from '../plugins/order.ts';
 import { workersWanted } from '../server/contract/configuration.ts';
@@ -146,6 +147,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (greeting !== null) lines.write(greeting);
     tuneRuntime(true);
     settleMemory(systemClock);
+    // The node cache sees to it by itself.
+    if (hooks === null) keepMemorySettled(systemClock, GROWTH.much);
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
@@ -189,6 +192,7 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
       options.workers ?? workersWanted(configuration, availableParallelism()),
     termination,
     descriptors,
+    memory: memoryLimit(),
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
     ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
@@ -245,7 +249,7 @@ async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise
 }
 
 /** Lines of the log that were lost, for a scrape. */
-function lostLines({ lost }: LineOutput): Sample {
+function lostLines({ lost }: LineOutput): MetricSample {
   return {
     name: 'ndots_log_lost_lines_total',
     kind: 'counter',

@@ -11,7 +11,7 @@ import { secureRandom } from '../base/random.ts';
 import { FILE_MAX } from '../base/read-file.ts';
 import { parseYaml } from '../kube/manifests/yaml-document.ts';
 import { Autoscaler } from '../kube/scaling/autoscaler.ts';
-import { measuredSize, sampleOf, type Sample } from '../kube/scaling/measured.ts';
+import { measuredSize, sampleOf, type ReplicaSample } from '../kube/scaling/measured.ts';
 import { readSizing } from '../kube/scaling/proportional.ts';
 import { scrapeUrl } from '../metrics/scrape-url.ts';
 import { accessOf } from './cluster-options.ts';
@@ -115,7 +115,7 @@ async function byMetrics(
 /** A scrape that takes longer is none, milliseconds. */
 const SCRAPE_MS = 10_000;
 
-async function scrape(url: URL, signal: AbortSignal): Promise<Sample> {
+async function scrape(url: URL, signal: AbortSignal): Promise<ReplicaSample> {
   try {
     return sampleOf(await scrapeUrl({ url, waitMs: SCRAPE_MS, signal }), performance.now());
   } catch (error) {

@@ -53,7 +53,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
 }
 
 /** One thing in which clients differ. */
-export interface Difference {
+export interface ClientDifference {
   /** Yes: a program fails. Maybe: it depends on the program. No: it only costs more. */
   readonly matters: 'yes' | 'maybe' | 'no';
   /** Labels of those who differ; empty where the text names them. */
@@ -66,7 +66,7 @@ const slowMs = 1000;
 
 /** In what clients differ: in whether they find the name, in what they find, in how long they wait, in what it costs. */
 export function compare(documents: readonly TraceDocument[]): {
-  readonly differences: readonly Difference[];
+  readonly differences: readonly ClientDifference[];
   readonly verdict: string;
 } {
   const bad = documents.filter(({ result }) => !result.ok);
@@ -77,7 +77,7 @@ export function compare(documents: readonly TraceDocument[]): {
     least === most
       ? `All send ${count(most, 'query', 'queries')}.`
       : `They send from ${least} to ${most} queries.`;
-  const differences: Difference[] = [];
+  const differences: ClientDifference[] = [];
   if (good.length > 0)
     for (const [reason, group] of grouped(bad, reasonOf))
       differences.push({

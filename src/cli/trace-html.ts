@@ -4,7 +4,7 @@ import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { escape, htmlPage } from '../base/html.ts';
 import { count } from './page.ts';
 import { compare, labelOf } from './trace-comparison.ts';
-import { lastedMs, outcomeOf, rowsOf, type Row } from './trace-rows.ts';
+import { lastedMs, outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
 import { answer, glossaryOf, hint, label, outcome, serverOf, settings } from './trace-words.ts';
 import { traceStyle } from './trace-style.ts';
 
@@ -86,7 +86,7 @@ ${items.join('\n')}
 </div>`;
 }
 
-function item(row: Row, number: number, document: TraceDocument, totalMs: number): string {
+function item(row: TraceRow, number: number, document: TraceDocument, totalMs: number): string {
   const { first, queries } = row;
   const bars = queries.map((query) => bar(query, totalMs)).join('');
   const several = document.conf.servers.length > 1 || first.serverPort !== 53;

@@ -1,5 +1,5 @@
 /** The command line of `ndots trace`. */
-import type { Family } from '../resolver/client.ts';
+import type { AddressFamily } from '../resolver/client.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import {
   flag,
@@ -25,7 +25,7 @@ import {
 } from './option-values.ts';
 
 /** What the command line of `ndots trace` says; null: nothing was given. */
-export interface TraceOptions extends ClusterOptions, ColourOptions {
+export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly name: string | null;
   readonly clients: readonly string[];
   readonly server: string | null;
@@ -33,7 +33,7 @@ export interface TraceOptions extends ClusterOptions, ColourOptions {
   readonly nsswitch: string | null;
   readonly hosts: string | null;
   readonly hostAliases: string | null;
-  readonly families: readonly Family[];
+  readonly families: readonly AddressFamily[];
   readonly hostAddresses: readonly string[] | null;
   readonly hostname: string | null;
   readonly addrConfig: boolean;
@@ -72,7 +72,7 @@ const clientValue = text('NAME[@VERSION],…', {
   },
 });
 
-const familiesValue: OptionValue<readonly Family[]> = {
+const familiesValue: OptionValue<readonly AddressFamily[]> = {
   placeholder: '4,6',
   offers: { words: ['4', '6', '4,6'] },
   read(given, name) {
@@ -186,7 +186,7 @@ export const traceUsage: Usage = {
 };
 
 /** Throws a `Problem` with the code `usage`. */
-export function parseTraceOptions(given: readonly string[]): TraceOptions {
+export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const { values, words } = parseOptions(table, given);
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
@@ -217,22 +217,22 @@ export function parseTraceOptions(given: readonly string[]): TraceOptions {
   };
 }
 
-function families(ipv4: boolean, ipv6: boolean, type: string | null): readonly Family[] {
+function families(ipv4: boolean, ipv6: boolean, type: string | null): readonly AddressFamily[] {
   if (ipv4 !== ipv6) return ipv4 ? [4] : [6];
   if (type === null) return [4, 6];
   return type === 'A' ? [4] : [6];
 }
 
-interface Words {
+interface TraceWords {
   readonly name: string | null;
   readonly server: string | null;
   readonly port: number | null;
   readonly type: 'A' | 'AAAA' | null;
 }
 
-function readWords(words: readonly string[]): Words {
+function readWords(words: readonly string[]): TraceWords {
   const names: string[] = [];
-  let type: Words['type'] = null;
+  let type: TraceWords['type'] = null;
   let server: string | null = null;
   let port: number | null = null;
   for (const word of words) {

@@ -60,6 +60,12 @@ export async function resolvConfOfPod(
     const pod = { ...wanted, namespace: wanted.namespace ?? namespace };
     const found = await settingsBehind(source, pod, { clusterDns, clusterDomain, nodeResolvConf });
     return { ...found, warnings: [...warnings, ...found.warnings] };
+  } catch (error) {
+    // What is wrong with the manifests is why it is not there.
+    const [why] = warnings;
+    throw error instanceof Problem && why !== undefined
+      ? error.with({ hint: why.replaceAll(/\n\s*/g, '; '), remedy: undefined })
+      : error;
   } finally {
     source.close();
   }

@@ -2,13 +2,13 @@
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 
 /** Queries of one name that left together, to one server, by one protocol. */
-export interface Row {
+export interface TraceRow {
   readonly first: QueryDocument;
   readonly queries: readonly QueryDocument[];
 }
 
 /** The queries of a trace as rows, in the order in which they were sent. */
-export function rowsOf({ queries }: TraceDocument): readonly Row[] {
+export function rowsOf({ queries }: TraceDocument): readonly TraceRow[] {
   const rows: { first: QueryDocument; queries: QueryDocument[] }[] = [];
   for (const query of queries) {
     const row = rows.at(-1);
@@ -18,7 +18,7 @@ export function rowsOf({ queries }: TraceDocument): readonly Row[] {
   return rows;
 }
 
-function joins(query: QueryDocument, { first, queries }: Row): boolean {
+function joins(query: QueryDocument, { first, queries }: TraceRow): boolean {
   return (
     first.batch === query.batch &&
     first.name.toLowerCase() === query.name.toLowerCase() &&
@@ -29,14 +29,14 @@ function joins(query: QueryDocument, { first, queries }: Row): boolean {
 }
 
 /** What the client made of the row's answers. */
-export function outcomeOf({ queries }: Row): string {
+export function outcomeOf({ queries }: TraceRow): string {
   return [...new Set(queries.map(({ outcome }) => outcome).filter((text) => text !== ''))].join(
     ' ',
   );
 }
 
 /** When the row's last answer came, or was no longer waited for; milliseconds after it was sent. */
-export function lastedMs({ first, queries }: Row): number {
+export function lastedMs({ first, queries }: TraceRow): number {
   const ends = queries.map(({ atMs, tookMs, waitedMs }) => atMs + (tookMs ?? waitedMs ?? 0));
   return Math.max(...ends) - first.atMs;
 }

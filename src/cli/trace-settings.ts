@@ -1,12 +1,12 @@
 /** Where a trace gets its files from: the command line, this machine, or a pod's manifest. */
 import { hostname, networkInterfaces } from 'node:os';
 import { readFileText } from '../base/read-file.ts';
-import type { Family, Host, Settings } from '../resolver/client.ts';
+import type { AddressFamily, Host, Settings } from '../resolver/client.ts';
 import { withNdots } from '../resolver/resolv-conf.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
 import { resolvConfOfPod } from './trace-pod.ts';
-import type { TraceOptions } from './trace-options.ts';
+import type { TraceVerbOptions } from './trace-options.ts';
 
 /** What a container image without files of its own behaves like. */
 const imageHosts = '127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n';
@@ -16,7 +16,7 @@ const largestFile = 4 << 20;
 const inherited = ['LOCALDOMAIN', 'RES_OPTIONS', 'HOSTALIASES', 'GODEBUG'];
 
 /** The settings of a lookup, and where they come from. */
-export interface Gathered {
+export interface GatheredSettings {
   readonly settings: Settings;
   /** Where resolv.conf came from, and what is to be said about it. */
   readonly notes: readonly string[];
@@ -25,7 +25,7 @@ export interface Gathered {
 }
 
 /** Reads the files that decide a lookup. Throws a `Problem` for one that a person named and that cannot be read. */
-export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gathered> {
+export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
   const own = options.from === 'host' || (options.from === null && options.resolvConf === null);
@@ -71,11 +71,11 @@ export async function gatherSettings(options: TraceOptions, io: Io): Promise<Gat
 }
 
 /** Whether the lookup is planned, and no server is asked. */
-export function sendsNothing({ plan, answers, corefile, manifests }: TraceOptions): boolean {
+export function sendsNothing({ plan, answers, corefile, manifests }: TraceVerbOptions): boolean {
   return plan || answers !== null || corefile !== null || manifests !== null;
 }
 
-function hostOf(options: TraceOptions, own: boolean): Host {
+function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
@@ -83,7 +83,7 @@ function hostOf(options: TraceOptions, own: boolean): Host {
   // A machine whose addresses a person lists without any of IPv6 has IPv6 switched off: else it had a link-local one.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
-  const loopback: Family[] = without6 ? [4] : [4, 6];
+  const loopback: AddressFamily[] = without6 ? [4] : [4, 6];
   return { hostname: options.hostname ?? (own ? hostname() : 'pod'), addresses, loopback };
 }
 

@@ -3,7 +3,7 @@ import { printElapsed } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { clip, count, packed, pageFor, wrap, type Page, type TextOptions } from './page.ts';
-import { outcomeOf, rowsOf, type Row } from './trace-rows.ts';
+import { outcomeOf, rowsOf, type TraceRow } from './trace-rows.ts';
 import { failure, glossaryOf, hint, serversOf } from './trace-words.ts';
 
 /** One trace for a terminal. */
@@ -69,14 +69,14 @@ const lead = 15;
 const answerRoom = 34;
 
 /** The name's column: as wide as the names, as far as answers find room behind it. A narrow page has none. */
-function nameWidth(rows: readonly Row[], page: Page): number {
+function nameWidth(rows: readonly TraceRow[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
   if (page.wide) return longest;
   return page.narrow ? 0 : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
 /** What stands behind the name: an answer for each query, the server where there are several, the time. */
-function rowTail(row: Row, document: TraceDocument, room: number, page: Page): string[] {
+function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Page): string[] {
   const { first, queries } = row;
   const parts = answers(row, room, page);
   const where: string[] = [];
@@ -102,7 +102,7 @@ function rowTail(row: Row, document: TraceDocument, room: number, page: Page): s
 }
 
 /** An answer for each query; silence that is the same for all is told once. */
-function answers({ queries }: Row, room: number, page: Page): string[] {
+function answers({ queries }: TraceRow, room: number, page: Page): string[] {
   const text = (query: QueryDocument): string =>
     answerText(query, room - query.type.length - 1, page);
   const [longest] = queries.toSorted((one, other) => (other.waitedMs ?? 0) - (one.waitedMs ?? 0));
@@ -119,9 +119,9 @@ function answers({ queries }: Row, room: number, page: Page): string[] {
 }
 
 function printRow(
-  row: Row,
+  row: TraceRow,
   number: number,
-  before: Row | undefined,
+  before: TraceRow | undefined,
   document: TraceDocument,
   width: number,
   page: Page,

@@ -7,7 +7,6 @@ import { secureRandom, seededRandom } from '../base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
 import { findCheaper } from '../resolver/cheaper.ts';
 import type { Client, Settings } from '../resolver/client.ts';
-import { clients } from '../resolver/clients.ts';
 import { makeReport, type TraceDocument } from '../resolver/report.ts';
 import {
   planLookup,
@@ -17,11 +16,11 @@ import {
   type StartServer,
 } from '../resolver/run.ts';
 import { byteLength } from '../resolver/search-list.ts';
-import { clientNamed } from './client-choice.ts';
+import { clientsNamed } from './client-choice.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { LiveNetwork, rehearse } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
-import { parseTraceOptions, type TraceOptions } from './trace-options.ts';
+import { parseTraceOptions, type TraceVerbOptions } from './trace-options.ts';
 import { readText } from './named-file.ts';
 import { gatherSettings, sendsNothing } from './trace-settings.ts';
 import { printComparison } from './trace-comparison.ts';
@@ -37,10 +36,10 @@ async function run(words: readonly string[], io: Io): Promise<number> {
   return traceName(parseTraceOptions(words), io);
 }
 
-async function traceName(options: TraceOptions, io: Io): Promise<number> {
+async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
   if (options.replay !== null) return show(readSaved(options.replay), options, io);
   const name = checkedName(options.name);
-  const chosen = chooseClients(options);
+  const chosen = clientsNamed(options.clients);
   const { settings, notes, from } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   if (from !== null && !sendsNothing(options))
@@ -80,7 +79,7 @@ async function traceName(options: TraceOptions, io: Io): Promise<number> {
  * @param tell hears what is odd about Corefile and objects
  */
 async function serverStarter(
-  options: TraceOptions,
+  options: TraceVerbOptions,
   script: Script,
   settings: Settings,
   io: Io,
@@ -104,7 +103,7 @@ async function serverStarter(
 function planFor(
   client: Client,
   name: string,
-  options: TraceOptions,
+  options: TraceVerbOptions,
   settings: Settings,
   limitMs: number,
 ): LookupPlan {
@@ -112,7 +111,7 @@ function planFor(
   return { client, name, families, addrConfig, settings, repeat, limitMs };
 }
 
-async function lookLive(plan: LookupPlan, options: TraceOptions): Promise<LookupRun> {
+async function lookLive(plan: LookupPlan, options: TraceVerbOptions): Promise<LookupRun> {
   // Timers of the clock do not hold the process; this one does, until the lookup is over.
   const hold = setTimeout(() => {}, plan.limitMs + 1000);
   try {
@@ -158,12 +157,7 @@ function checkedName(name: string | null): string {
   return name;
 }
 
-function chooseClients(options: TraceOptions): readonly Client[] {
-  if (options.clients.includes('all')) return clients;
-  return options.clients.map(clientNamed);
-}
-
-async function readScript(options: TraceOptions): Promise<Script> {
+async function readScript(options: TraceVerbOptions): Promise<Script> {
   if (options.answers === null) return emptyScript;
   const text = readText(options.answers, 'answers file');
   // JSON is YAML too, but much faster to read as what it is.
@@ -224,7 +218,7 @@ function readSaved(file: string): TraceDocument[] {
   }));
 }
 
-function show(documents: readonly TraceDocument[], options: TraceOptions, io: Io): number {
+function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io: Io): number {
   const json = `${JSON.stringify(documents.length === 1 ? documents[0] : { apiVersion: 'ndots.dev/v1', kind: 'TraceList', items: documents }, null, 2)}\n`;
   if (options.save !== null) {
     try {

@@ -1,66 +1,68 @@
 /**
- * The lines inside a directive's braces. A record of properties says which words may begin a line; the record's keys name
- * the options, so a unit can stand there (`lameduckMs: setting('lameduck', duration('DURATION'))`).
+ * The lines inside a directive's braces. A record of properties says which words may begin a line; its keys name the
+ * options and may contain a unit (`lameduckMs: setting('lameduck', duration('DURATION'))`).
  */
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
-import type { Line } from './line.ts';
+import type { DirectiveLine } from './line.ts';
 import { bindPositions, showPositions, takeZones } from './positions.ts';
 import type { BoundPositions, Help, Positions } from './positions.ts';
-import type { Property as TreeProperty, Token } from './tree.ts';
+import type { Property, Token } from './tree.ts';
 import type { Value } from './values.ts';
 
 /** Binds the lines inside a property's own braces. */
 export type BindLines = <P extends Properties>(
   shape: P,
-  lines: readonly TreeProperty[],
+  lines: readonly Property[],
 ) => BoundProperties<P>;
 
-/** One kind of line inside a directive's braces, and what it gives. */
-export interface Property<T> {
+/** One kind of line inside a directive's braces, and the option that it gives. */
+export interface PropertySchema<T> {
   /** The words that begin the line; `*` stands for any word that no other property has. */
   readonly words: readonly string[];
   /** The whole line: `success CAPACITY [TTL] [MINTTL]`. */
   readonly show: string;
   readonly help: string;
-  /** What holds when the line isn't there; empty = nothing to tell. */
+  /** The default, for the page; empty: nothing to tell. */
   readonly defaultText: string;
-  /** What may stand inside braces of its own; null: it takes none. */
+  /** The properties inside braces of its own; null: it takes no braces. */
   readonly nested: Properties | null;
-  /** Only lines above the first one with this word count as `*`. */
+  /** Only lines before the first one with this word count for `*`. */
   readonly above: string | null;
   initial(): T;
-  /** `before` is what the lines above gave, `initial()` at first. */
-  take(line: Line, before: T, bind: BindLines): T;
+  /** @param before the value from the lines above; `initial()` for the first */
+  take(line: DirectiveLine, before: T, bind: BindLines): T;
 }
 
 /** The lines that may stand inside braces, by the name of the option that each gives. */
-export type Properties = Readonly<Record<string, Property<unknown>>>;
+export type Properties = Readonly<Record<string, PropertySchema<unknown>>>;
 
 /** The options that the lines inside braces give. */
 export type BoundProperties<P extends Properties> = {
-  readonly [K in keyof P]: P[K] extends Property<infer T> ? T : never;
+  readonly [K in keyof P]: P[K] extends PropertySchema<infer T> ? T : never;
 };
 
-/** A word alone on its line: true if it is there. */
-export function flag(word: string, { help = '' }: Help = {}): Property<boolean> {
+/** A word alone on its line: true if the line is there. */
+export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boolean> {
   return property(word, '', help, false, (line) => {
     line.end();
     return true;
   });
 }
 
-/** The same property, behind whose words CoreDNS does not look: what stands there is passed over, with a warning. */
-export function lax<T>(strict: Property<T>): Property<T> {
+/**
+ * The same property with a lenient end of line: further words are ignored with a warning, because CoreDNS ignores them.
+ */
+export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'unread');
 }
 
-/** The same property, behind whose words CoreDNS reads the next property, as if it stood on a line of its own. */
-export function chained<T>(strict: Property<T>): Property<T> {
+/** The same property, behind whose words CoreDNS reads the next property as if it stood on its own line. */
+export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'next');
 }
 
-function withTail<T>(strict: Property<T>, tail: Line['tail']): Property<T> {
+function withTail<T>(strict: PropertySchema<T>, tail: DirectiveLine['tail']): PropertySchema<T> {
   return {
     ...strict,
     take: (line, before, bind) => {
@@ -70,18 +72,18 @@ function withTail<T>(strict: Property<T>, tail: Line['tail']): Property<T> {
   };
 }
 
-/** One value. Of several lines the last one counts. */
-export function setting<T>(word: string, value: Value<T>, options?: Help): Property<T | null>;
+/** One value; of several lines the last one counts. */
+export function setting<T>(word: string, value: Value<T>, options?: Help): PropertySchema<T | null>;
 export function setting<T>(
   word: string,
   value: Value<T>,
   options: Help & { readonly default: NoInfer<T> },
-): Property<T>;
+): PropertySchema<T>;
 export function setting<T>(
   word: string,
   value: Value<T>,
   options: Help & { readonly default?: T } = {},
-): Property<T | null> {
+): PropertySchema<T | null> {
   const { help = '', default: fallback } = options;
   return {
     ...property<T | null>(word, value.show, help, fallback ?? null, (line) => {
@@ -93,22 +95,24 @@ export function setting<T>(
   };
 }
 
-/** Several values with names: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the last one counts. */
+/**
+ * Several named values: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the last one counts.
+ */
 export function fields<A extends Positions>(
   word: string,
   positions: A,
   options?: Help,
-): Property<BoundPositions<A> | null>;
+): PropertySchema<BoundPositions<A> | null>;
 export function fields<A extends Positions>(
   word: string,
   positions: A,
   options: Help & { readonly default: NoInfer<BoundPositions<A>>; readonly defaultText?: string },
-): Property<BoundPositions<A>>;
+): PropertySchema<BoundPositions<A>>;
 export function fields<A extends Positions>(
   word: string,
   positions: A,
   options: Help & { readonly default?: BoundPositions<A>; readonly defaultText?: string } = {},
-): Property<BoundPositions<A> | null> {
+): PropertySchema<BoundPositions<A> | null> {
   return {
     ...property<BoundPositions<A> | null>(
       word,
@@ -126,7 +130,7 @@ export function each<A extends Positions>(
   word: string,
   positions: A,
   { help = '' }: Help = {},
-): Property<readonly BoundPositions<A>[]> {
+): PropertySchema<readonly BoundPositions<A>[]> {
   return property(
     word,
     showPositions(positions),
@@ -141,7 +145,7 @@ export function list<T>(
   word: string,
   value: Value<T>,
   options: Help & { readonly min?: number; readonly max?: number } = {},
-): Property<readonly T[]> {
+): PropertySchema<readonly T[]> {
   const { min = 1, max = Infinity, help = '' } = options;
   const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
   return property(word, show, help, [] as readonly T[], (line, before) => {
@@ -150,12 +154,19 @@ export function list<T>(
   });
 }
 
-/** Zones (a CIDR may stand for several); several lines add up. null: the line isn't there. */
+/**
+ * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
+ * @param options `isStrict`: a word that is not a zone is a mistake, as for properties that CoreDNS does not have
+ */
 export function zoneList(
   word: string,
-  options: Help & { readonly show?: string; readonly min?: number } = {},
-): Property<readonly string[] | null> {
-  const { show = 'ZONES', min = 1, help = '' } = options;
+  options: Help & {
+    readonly show?: string;
+    readonly min?: number;
+    readonly isStrict?: boolean;
+  } = {},
+): PropertySchema<readonly string[] | null> {
+  const { show = 'ZONES', min = 1, isStrict = false, help = '' } = options;
   return property<readonly string[] | null>(
     word,
     min === 0 ? `[${show}…]` : `${show}…`,
@@ -163,13 +174,13 @@ export function zoneList(
     null,
     (line, before) => {
       if (line.left < min) line.refuseCount();
-      return [...(before ?? []), ...takeZones(line)];
+      return [...(before ?? []), ...takeZones(line, undefined, isStrict)];
     },
   );
 }
 
 /** `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these zones. */
-export function fallthrough(options: Help = {}): Property<readonly string[] | null> {
+export function fallthrough(options: Help = {}): PropertySchema<readonly string[] | null> {
   const help =
     options.help ??
     'hand names that are not found here to the next plugin; with zones only names in these zones';
@@ -182,28 +193,31 @@ function someOrNone(zones: readonly string[]): readonly string[] | null {
   return zones.length === 0 ? null : zones;
 }
 
-/** Ends the reading of a line with a problem, at the line's first word unless a place is given. */
+/** Refuses a line with a problem, at the line's first word unless a place is given. */
 export type Refuse = (text: string, place?: Place, advice?: Advice) => never;
 
-/** Lines read by the plugin itself, for a grammar that values and positions don't cover; of several lines the last one counts. */
+/**
+ * Lines that the plugin parses itself, for a grammar that values and positions do not cover; of several lines the last
+ * one counts.
+ */
 export function custom<T>(
   word: string,
   show: string,
   read: (words: readonly Token[], refuse: Refuse) => T,
   options?: Help & { readonly defaultText?: string },
-): Property<T | null>;
+): PropertySchema<T | null>;
 export function custom<T>(
   word: string,
   show: string,
   read: (words: readonly Token[], refuse: Refuse) => T,
   options: Help & { readonly default: NoInfer<T>; readonly defaultText?: string },
-): Property<T>;
+): PropertySchema<T>;
 export function custom<T>(
   word: string,
   show: string,
   read: (words: readonly Token[], refuse: Refuse) => T,
   options: Help & { readonly default?: T; readonly defaultText?: string } = {},
-): Property<T | null> {
+): PropertySchema<T | null> {
   return {
     ...property<T | null>(word, show, options.help ?? '', options.default ?? null, (line) =>
       read(line.takeAll(), (text, place, advice) => line.refuse(text, place, advice)),
@@ -213,15 +227,15 @@ export function custom<T>(
 }
 
 /**
- * Lines whose order among each other matters although they begin with different words (`allow`, `block` …), or whose first
- * word is free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
+ * Lines that begin with different words (`allow`, `block` …) but whose common order matters, or whose first word is
+ * free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
  */
 export function lines<T>(
   words: readonly string[] | '*',
   show: string,
   read: (name: Token, words: readonly Token[], refuse: Refuse) => T,
   options: Help & { readonly above?: string } = {},
-): Property<readonly T[]> {
+): PropertySchema<readonly T[]> {
   const begin = words === '*' ? [show] : [`${words.join('|')} ${show}`];
   return {
     ...property(
@@ -244,7 +258,7 @@ export function lines<T>(
 export function section<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },
-): Property<(BoundPositions<A> & BoundProperties<P>) | null> {
+): PropertySchema<(BoundPositions<A> & BoundProperties<P>) | null> {
   return {
     ...property<(BoundPositions<A> & BoundProperties<P>) | null>(
       word,
@@ -267,7 +281,7 @@ export function section<A extends Positions, P extends Properties>(
 export function sections<A extends Positions, P extends Properties>(
   word: string,
   shape: Help & { readonly args: A; readonly properties: P },
-): Property<readonly (BoundPositions<A> & BoundProperties<P>)[]> {
+): PropertySchema<readonly (BoundPositions<A> & BoundProperties<P>)[]> {
   const one = section(word, shape);
   return {
     ...one,
@@ -281,8 +295,8 @@ function property<T>(
   args: string,
   help: string,
   initial: T,
-  take: Property<T>['take'],
-): Property<T> {
+  take: PropertySchema<T>['take'],
+): PropertySchema<T> {
   return {
     words: [word],
     show: args === '' ? word : `${word} ${args}`,

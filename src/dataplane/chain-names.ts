@@ -1,7 +1,7 @@
 /** Names of the chains that belong to a service port or an endpoint, as kube-proxy makes them. */
 import { builtins } from '../base/builtins.ts';
-import type { Endpoint } from './endpoints.ts';
-import type { ServicePort } from './service-port.ts';
+import type { ServiceEndpoint } from './endpoints.ts';
+import type { ProxiedPort } from './service-port.ts';
 
 /** Letters of base 32 (RFC 4648 section 6). */
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
@@ -19,7 +19,7 @@ export interface PortChains {
 }
 
 /** `KUBE-SVC-…` and its like: sixteen letters of the SHA-256 of name and protocol. */
-export function iptablesChains({ name, protocol }: ServicePort): PortChains {
+export function iptablesChains({ name, protocol }: ProxiedPort): PortChains {
   const hash = hashLetters(name + protocol, 16);
   return {
     cluster: `KUBE-SVC-${hash}`,
@@ -30,12 +30,15 @@ export function iptablesChains({ name, protocol }: ServicePort): PortChains {
 }
 
 /** `KUBE-SEP-…`. */
-export function iptablesEndpointChain({ name, protocol }: ServicePort, endpoint: Endpoint): string {
+export function iptablesEndpointChain(
+  { name, protocol }: ProxiedPort,
+  endpoint: ServiceEndpoint,
+): string {
   return `KUBE-SEP-${hashLetters(name + protocol + endpoint.key, 16)}`;
 }
 
 /** `service-ULMVA6XW-ns/svc/tcp/http` and its like. */
-export function nftablesChains(port: ServicePort): PortChains {
+export function nftablesChains(port: ProxiedPort): PortChains {
   const base = nftablesBase(pathOf(port));
   return {
     cluster: `service-${base}`,
@@ -47,14 +50,14 @@ export function nftablesChains(port: ServicePort): PortChains {
 
 /** An endpoint's chain, and the set of clients that stay with it. */
 export function nftablesEndpointNames(
-  port: ServicePort,
-  { ip, port: number }: Endpoint,
+  port: ProxiedPort,
+  { ip, port: number }: ServiceEndpoint,
 ): { readonly chain: string; readonly affinity: string } {
   const base = nftablesBase(`${pathOf(port)}__${ip.replaceAll(':', '.')}/${number}`);
   return { chain: `endpoint-${base}`, affinity: `affinity-${base}` };
 }
 
-function pathOf({ namespace, service, protocol, portName }: ServicePort): string {
+function pathOf({ namespace, service, protocol, portName }: ProxiedPort): string {
   return `${namespace}/${service}/${protocol}/${portName}`;
 }
 

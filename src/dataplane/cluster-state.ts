@@ -6,12 +6,13 @@ import { ApiFailure } from '../kube/api/failure.ts';
 import { listWhole } from '../kube/api/list.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
-import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
+import { readManifestsOnce } from '../kube/manifests/read-once.ts';
 import type { EndpointSlice, Service } from '../kube/store/objects.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 import { endpointsOf } from './endpoints.ts';
-import { servicePorts, type Family } from './service-port.ts';
+import { servicePorts } from './service-port.ts';
+import type { IpFamily } from '../kube/manifests/slices.ts';
 import type { ClusterState } from './traffic.ts';
 
 /** Services and endpoint slices as the API spells them. */
@@ -21,7 +22,7 @@ export interface ProxyObjects {
 }
 
 /** What one proxier, of one address family, makes of the objects. */
-export function clusterState({ services, slices }: ProxyObjects, family: Family): ClusterState {
+export function clusterState({ services, slices }: ProxyObjects, family: IpFamily): ClusterState {
   return {
     ports: services.flatMap((raw) => servicePorts(raw, family)),
     endpoints: endpointsOf(slices, family),
@@ -45,10 +46,7 @@ export async function manifestObjects(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<ProxyObjects> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  for (const each of problems) problem(each);
-  return manifestsState(folder.manifests, problem);
+  return manifestsState(await readManifestsOnce(path, problem), problem);
 }
 
 /** The same from objects that have been read. */

@@ -37,7 +37,7 @@ export function kernelOf(version: string): ConntrackSettings {
 /** What becomes of a packet. */
 export type Fate = 'new' | 'known' | 'dropped';
 
-interface Entry {
+interface ConntrackEntry {
   readonly beganMs: number;
   /** Packets have come the other way. */
   replied: boolean;
@@ -49,7 +49,7 @@ interface Entry {
 /** The table of one machine. Times are milliseconds of the caller's clock, which never goes back. */
 export class ConntrackTable {
   readonly #settings: ConntrackSettings;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ConntrackEntry>();
   /** Packets that found no room (`drop`). */
   dropped = 0;
   /** Entries that made room for others (`early_drop`). */
@@ -120,7 +120,7 @@ export class ConntrackTable {
     return this.#entries.delete(flow);
   }
 
-  #live(flow: string, nowMs: number): Entry | null {
+  #live(flow: string, nowMs: number): ConntrackEntry | null {
     const entry = this.#entries.get(flow);
     if (entry === undefined) return null;
     if (entry.endsMs > nowMs) return entry;
@@ -128,7 +128,7 @@ export class ConntrackTable {
     return null;
   }
 
-  #refresh(entry: Entry, direction: 'original' | 'reply', nowMs: number): void {
+  #refresh(entry: ConntrackEntry, direction: 'original' | 'reply', nowMs: number): void {
     const { udpSeconds, streamSeconds, streamAfterSeconds } = this.#settings;
     if (direction === 'reply') entry.replied = true;
     const age = (nowMs - entry.beganMs) / 1000;

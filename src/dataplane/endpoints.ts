@@ -10,16 +10,11 @@ import {
   type JsonObject,
 } from '../base/json-object.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
-import {
-  addressOf,
-  isExternallyAccessible,
-  numberAt,
-  type Family,
-  type ServicePort,
-} from './service-port.ts';
+import { addressOf, isExternallyAccessible, numberAt, type ProxiedPort } from './service-port.ts';
+import type { IpFamily } from '../kube/manifests/slices.ts';
 
 /** One address and port behind a service port. */
-export interface Endpoint {
+export interface ServiceEndpoint {
   readonly ip: string;
   readonly port: number;
   /** `10.1.2.3:53`, `[fd00::1]:53`: rules are in the order of these texts. */
@@ -34,7 +29,7 @@ export interface Endpoint {
 }
 
 /** Service port (`portKey`) → its endpoints, each once, in order. */
-export type EndpointMap = ReadonlyMap<string, readonly Endpoint[]>;
+export type EndpointMap = ReadonlyMap<string, readonly ServiceEndpoint[]>;
 
 /** What the endpoints of a service port are found under: the port name is unique, and its protocol must be the same too. */
 export function portKey(
@@ -47,8 +42,8 @@ export function portKey(
 }
 
 /** The endpoints of all slices (discovery.k8s.io/v1) of one address family. */
-export function endpointsOf(slices: Iterable<JsonObject>, family: Family): EndpointMap {
-  const found = new Map<string, Map<string, Endpoint>>();
+export function endpointsOf(slices: Iterable<JsonObject>, family: IpFamily): EndpointMap {
+  const found = new Map<string, Map<string, ServiceEndpoint>>();
   for (const slice of slices) {
     if (text(slice, 'addressType') !== family) continue;
     const metadata = child(slice, 'metadata');
@@ -76,10 +71,10 @@ export function endpointsOf(slices: Iterable<JsonObject>, family: Family): Endpo
 
 /** An address may be there twice for a while; the one that stays counts. */
 function addEndpoint(
-  known: Map<string, Endpoint>,
+  known: Map<string, ServiceEndpoint>,
   raw: JsonObject,
   port: number,
-  family: Family,
+  family: IpFamily,
 ): void {
   const ip = addressOf(texts(raw, 'addresses')[0] ?? '', family);
   if (ip === null) return;
@@ -115,11 +110,11 @@ export interface Where {
 /** The endpoints that a node uses for a service port. */
 export interface UsableEndpoints {
   /** For traffic that may go to any node. */
-  readonly cluster: readonly Endpoint[];
+  readonly cluster: readonly ServiceEndpoint[];
   /** For traffic that must stay on this node (traffic policy Local). */
-  readonly local: readonly Endpoint[];
+  readonly local: readonly ServiceEndpoint[];
   /** All of both. */
-  readonly reachable: readonly Endpoint[];
+  readonly reachable: readonly ServiceEndpoint[];
   /** Whether there is one on any node. */
   readonly any: boolean;
 }
@@ -131,8 +126,8 @@ const none: UsableEndpoints = { cluster: [], local: [], reachable: [], any: fals
  * that still serve while they end. Hints of nodes come before hints of zones, and count only when every ready endpoint has one.
  */
 export function usableEndpoints(
-  all: readonly Endpoint[],
-  port: ServicePort,
+  all: readonly ServiceEndpoint[],
+  port: ProxiedPort,
   where: Where,
 ): UsableEndpoints {
   if (all.length === 0) return none;
@@ -146,7 +141,7 @@ export function usableEndpoints(
   const cluster = !usesCluster ? [] : ready.length > 0 ? (near ?? ready) : ending;
   if (!usesLocal) return { cluster, local: [], reachable: cluster, any: cluster.length > 0 };
 
-  const isLocal = (one: Endpoint): boolean => where.node !== '' && one.node === where.node;
+  const isLocal = (one: ServiceEndpoint): boolean => where.node !== '' && one.node === where.node;
   const localReady = ready.filter(isLocal);
   const local =
     localReady.length > 0 ? localReady : ending.filter((one) => !one.ready && isLocal(one));
@@ -157,7 +152,10 @@ export function usableEndpoints(
 }
 
 /** The ready endpoints that topology hints choose for this node; null: hints choose none, so all are used. */
-function nearest(ready: readonly Endpoint[], { node, zone }: Where): readonly Endpoint[] | null {
+function nearest(
+  ready: readonly ServiceEndpoint[],
+  { node, zone }: Where,
+): readonly ServiceEndpoint[] | null {
   for (const [kind, own] of [
     ['nodes', node],
     ['zones', zone],

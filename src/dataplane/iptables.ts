@@ -1,7 +1,7 @@
 /** The rules that kube-proxy writes in its iptables mode, as text for `iptables-restore --noflush`. */
 import { iptablesChains, iptablesEndpointChain, type PortChains } from './chain-names.ts';
-import type { Endpoint } from './endpoints.ts';
-import type { ServicePort } from './service-port.ts';
+import type { ServiceEndpoint } from './endpoints.ts';
+import type { ProxiedPort } from './service-port.ts';
 import {
   countEndpoints,
   masqueradeMark,
@@ -15,7 +15,7 @@ import {
 const COMMENTED_ENDPOINTS_MAX = 1000;
 
 /** Rules of both tables, one a line, in the order in which they stand in their chains. */
-interface Tables {
+interface IptablesTables {
   readonly filterChains: string[];
   readonly filter: string[];
   readonly natChains: string[];
@@ -117,7 +117,7 @@ function comment(text: string): string {
   return `-m comment --comment "${text}"`;
 }
 
-function topChains({ options, mark }: Context): Tables {
+function topChains({ options, mark }: Context): IptablesTables {
   const isLocalhost = options.family === 'IPv4' && options.localhostNodePorts;
   return {
     filterChains: [
@@ -141,7 +141,7 @@ function topChains({ options, mark }: Context): Tables {
   };
 }
 
-function writePort(traffic: Traffic, context: Context, tables: Tables): void {
+function writePort(traffic: Traffic, context: Context, tables: IptablesTables): void {
   const chains = iptablesChains(traffic.port);
   writeCapture(traffic, chains, tables);
   writeInside(traffic, chains, context, tables);
@@ -155,7 +155,7 @@ function hasFirewall({ port, any }: Traffic): boolean {
 }
 
 /** Which traffic is meant for the service port: by address, and by port of the node. */
-function writeCapture(traffic: Traffic, chains: PortChains, tables: Tables): void {
+function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTables): void {
   const { port, any, refusedInside, refusedOutside } = traffic;
   const { name, protocol } = port;
   const to = (address: string): string =>
@@ -216,7 +216,7 @@ function writeInside(
   { port, refusedInside }: Traffic,
   chains: PortChains,
   { options }: Context,
-  { nat }: Tables,
+  { nat }: IptablesTables,
 ): void {
   const { clusterCIDR, masqueradeAll } = options;
   if (refusedInside !== null || (!masqueradeAll && clusterCIDR === null)) return;
@@ -233,7 +233,7 @@ function writeOutside(
   { port, refusedOutside }: Traffic,
   chains: PortChains,
   { options }: Context,
-  { nat, natChains }: Tables,
+  { nat, natChains }: IptablesTables,
 ): void {
   const { name } = port;
   const { external, cluster } = chains;
@@ -259,7 +259,7 @@ function writeOutside(
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
   { firewall, external }: PortChains,
-  { nat, natChains }: Tables,
+  { nat, natChains }: IptablesTables,
 ): void {
   natChains.push(chain(firewall));
   const allowed = [...port.sourceRanges, ...(nodeAllowed ? port.loadBalancerIPs : [])];
@@ -277,7 +277,7 @@ function writeEndpoints(
   { port, cluster, local, reachable }: Traffic,
   chains: PortChains,
   { commented }: Context,
-  { nat, natChains }: Tables,
+  { nat, natChains }: IptablesTables,
 ): void {
   const names = new Map(reachable.map((one) => [one.key, iptablesEndpointChain(port, one)]));
   for (const [from, endpoints] of [
@@ -303,9 +303,9 @@ function writeEndpoints(
 
 /** One of the endpoints, each as likely as any other: of the n that are left, the first with the probability 1/n. */
 function choices(
-  port: ServicePort,
+  port: ProxiedPort,
   from: string,
-  endpoints: readonly Endpoint[],
+  endpoints: readonly ServiceEndpoint[],
   names: ReadonlyMap<string, string>,
   commented: boolean,
 ): readonly string[] {
@@ -331,7 +331,7 @@ function choices(
 }
 
 /** What comes after the rules of all service ports. */
-function writeEnds({ options, mark }: Context, { filter, nat }: Tables): void {
+function writeEnds({ options, mark }: Context, { filter, nat }: IptablesTables): void {
   const why = comment(
     'kubernetes service nodeports; NOTE: this must be the last rule in this chain',
   );

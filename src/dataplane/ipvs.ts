@@ -15,7 +15,7 @@ export interface IpvsSettings {
 export const defaultIpvs: IpvsSettings = { udpSeconds: 300, expireNoDestination: false };
 
 /** What becomes of a packet: it reaches a server, or nobody. */
-export type Delivery = { readonly server: string } | 'lost';
+export type PacketDelivery = { readonly server: string } | 'lost';
 
 /** Connections of one virtual server. Times are milliseconds of the caller's clock. */
 export class IpvsService {
@@ -36,7 +36,7 @@ export class IpvsService {
   }
 
   /** One packet of a client's source port. */
-  packet(port: number, nowMs: number): Delivery {
+  packet(port: number, nowMs: number): PacketDelivery {
     const known = this.#connections.get(port);
     if (known !== undefined && known.endsMs > nowMs) {
       if (this.#servers.includes(known.server)) {

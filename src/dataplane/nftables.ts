@@ -1,17 +1,17 @@
 /** The rules that kube-proxy writes in its nftables mode, as text for `nft -f`: one table that is replaced whole. */
 import { nftablesChains, nftablesEndpointNames, type PortChains } from './chain-names.ts';
-import type { Endpoint } from './endpoints.ts';
+import type { ServiceEndpoint } from './endpoints.ts';
 import {
   masqueradeMark,
   trafficOf,
   type ClusterState,
   type ProxyOptions,
-  type Refusal,
+  type FilterRefusal,
   type Traffic,
 } from './traffic.ts';
 
 /** What of nft depends on the address family. */
-interface Words {
+interface NftWords {
   /** Before `saddr` and `daddr`, and the family of the table. */
   readonly ip: 'ip' | 'ip6';
   readonly type: 'ipv4_addr' | 'ipv6_addr';
@@ -21,11 +21,11 @@ interface Words {
 }
 
 /** Commands in the order in which nft needs them: chains before rules, both before elements. */
-interface Commands {
+interface NftCommands {
   readonly chains: string[];
   readonly rules: string[];
   readonly elements: string[];
-  readonly words: Words;
+  readonly words: NftWords;
 }
 
 /** Types of the keys of maps: address, protocol and port, or the latter two. */
@@ -34,13 +34,13 @@ const portType = 'inet_proto . inet_service';
 /** All of kube-proxy's table of one address family, as one transaction. */
 export function nftablesRules(state: ClusterState, options: ProxyOptions): string {
   const isIPv4 = options.family === 'IPv4';
-  const words: Words = {
+  const words: NftWords = {
     ip: isIPv4 ? 'ip' : 'ip6',
     type: isIPv4 ? 'ipv4_addr' : 'ipv6_addr',
     notLocalhost: isIPv4 ? 'ip daddr != 127.0.0.0/8' : 'ip6 daddr != ::1',
     mark: `mark set mark or ${masqueradeMark(options.masqueradeBit)}`,
   };
-  const commands: Commands = { chains: [], rules: [], elements: [], words };
+  const commands: NftCommands = { chains: [], rules: [], elements: [], words };
   writeTop(commands, options);
   for (const traffic of trafficOf(state, options)) writePort(traffic, options, commands);
   const table = `table ${words.ip} kube-proxy`;
@@ -82,20 +82,26 @@ const jumps = [
   ['filter-output', 'ct state new ', 'cluster-ips-check'],
 ] as const;
 
-function addChain(commands: Commands, name: string, rest = ''): void {
+function addChain(commands: NftCommands, name: string, rest = ''): void {
   commands.chains.push(`add chain ${commands.words.ip} kube-proxy ${name}${rest}`);
 }
 
-function addRule(commands: Commands, of: string, rule: string, comment = ''): void {
+function addRule(commands: NftCommands, of: string, rule: string, comment = ''): void {
   const commentText = comment === '' ? '' : ` comment "${comment}"`;
   commands.rules.push(`add rule ${commands.words.ip} kube-proxy ${of} ${rule}${commentText}`);
 }
 
-function addTable(commands: Commands, kind: 'set' | 'map', name: string, rest: string): void {
+function addTable(commands: NftCommands, kind: 'set' | 'map', name: string, rest: string): void {
   commands.chains.push(`add ${kind} ${commands.words.ip} kube-proxy ${name} { ${rest} }`);
 }
 
-function addElement(commands: Commands, of: string, key: string, value = '', comment = ''): void {
+function addElement(
+  commands: NftCommands,
+  of: string,
+  key: string,
+  value = '',
+  comment = '',
+): void {
   const commentText = comment === '' ? '' : ` comment "${comment}"`;
   const verdict = value === '' ? '' : ` : ${value}`;
   commands.elements.push(
@@ -103,7 +109,7 @@ function addElement(commands: Commands, of: string, key: string, value = '', com
   );
 }
 
-function writeTop(commands: Commands, options: ProxyOptions): void {
+function writeTop(commands: NftCommands, options: ProxyOptions): void {
   const { ip, type, notLocalhost, mark } = commands.words;
   const bit = masqueradeMark(options.masqueradeBit);
   const verdicts = `type ${type} . ${portType} : verdict`;
@@ -198,7 +204,7 @@ function writeTop(commands: Commands, options: ProxyOptions): void {
   addRule(commands, 'services', `${local} meta l4proto . th dport vmap @service-nodeports`);
 }
 
-function writePort(traffic: Traffic, options: ProxyOptions, commands: Commands): void {
+function writePort(traffic: Traffic, options: ProxyOptions, commands: NftCommands): void {
   const { port, cluster, local } = traffic;
   const chains = nftablesChains(port);
   writeElements(traffic, chains, commands);
@@ -220,9 +226,9 @@ function hasFirewall({ port }: Traffic): boolean {
   return port.loadBalancerIPs.length > 0 && port.sourceRanges.length > 0;
 }
 
-function writeElements(traffic: Traffic, chains: PortChains, commands: Commands): void {
+function writeElements(traffic: Traffic, chains: PortChains, commands: NftCommands): void {
   const { port, any, refusedInside, refusedOutside, reachable } = traffic;
-  const verdict = (how: Refusal): string => (how === 'reject' ? 'goto reject-chain' : how);
+  const verdict = (how: FilterRefusal): string => (how === 'reject' ? 'goto reject-chain' : how);
   const key = (address: string): string => `${address} . ${port.protocol} . ${port.port}`;
   for (const { ip, port: number, node } of reachable) {
     if (node === '' || node !== traffic.node) continue;
@@ -270,7 +276,7 @@ function writeOutside(
   { port, refusedOutside }: Traffic,
   chains: PortChains,
   { clusterCIDR }: ProxyOptions,
-  commands: Commands,
+  commands: NftCommands,
 ): void {
   const { ip, mark } = commands.words;
   const rule = (text: string, comment = ''): void => {
@@ -294,7 +300,7 @@ function writeOutside(
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
   { firewall }: PortChains,
-  commands: Commands,
+  commands: NftCommands,
 ): void {
   const allowed = [...port.sourceRanges, ...(nodeAllowed ? port.loadBalancerIPs : [])];
   addChain(commands, firewall);
@@ -302,7 +308,7 @@ function writeFirewall(
 }
 
 /** A chain for each endpoint that remembers who came, and how long. */
-function writeAffinity({ port, reachable }: Traffic, commands: Commands): void {
+function writeAffinity({ port, reachable }: Traffic, commands: NftCommands): void {
   const { ip, type } = commands.words;
   for (const endpoint of reachable) {
     const { chain, affinity } = nftablesEndpointNames(port, endpoint);
@@ -321,8 +327,8 @@ function writeAffinity({ port, reachable }: Traffic, commands: Commands): void {
 function writeChoice(
   { port }: Traffic,
   from: string,
-  endpoints: readonly Endpoint[],
-  commands: Commands,
+  endpoints: readonly ServiceEndpoint[],
+  commands: NftCommands,
 ): void {
   const elements = endpoints.map(({ ip, port: number }, at) => `${at} : ${ip} . ${number}`);
   addRule(
@@ -335,8 +341,8 @@ function writeChoice(
 function writeStickyChoice(
   { port }: Traffic,
   from: string,
-  endpoints: readonly Endpoint[],
-  commands: Commands,
+  endpoints: readonly ServiceEndpoint[],
+  commands: NftCommands,
 ): void {
   const named = endpoints.map((endpoint) => nftablesEndpointNames(port, endpoint));
   for (const { chain, affinity } of named) {

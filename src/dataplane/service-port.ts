@@ -1,11 +1,9 @@
 import { netHolds, parseAddress, parseNet, plainAddress, printAddress } from '../base/ip.ts';
+import type { IpFamily } from '../kube/manifests/slices.ts';
 import { child, children, text, textMap, texts, type JsonObject } from '../base/json-object.ts';
 
-/** An address family: kube-proxy makes the rules of each on its own. */
-export type Family = 'IPv4' | 'IPv6';
-
 /** One port of one service in one address family, with all that its rules depend on. */
-export interface ServicePort {
+export interface ProxiedPort {
   readonly namespace: string;
   readonly service: string;
   /** `''` if unnamed. */
@@ -40,7 +38,7 @@ const otherProxyLabel = 'service.kubernetes.io/service-proxy-name';
  * The ports of a service as the API spells it (core/v1) that kube-proxy makes rules for: none for headless and ExternalName
  * services, for those of another proxy, and for those without an address of this family.
  */
-export function servicePorts(raw: JsonObject, family: Family): readonly ServicePort[] {
+export function servicePorts(raw: JsonObject, family: IpFamily): readonly ProxiedPort[] {
   const metadata = child(raw, 'metadata');
   const spec = child(raw, 'spec');
   const first = text(spec, 'clusterIP') || (texts(spec, 'clusterIPs')[0] ?? '');
@@ -81,7 +79,7 @@ export function servicePorts(raw: JsonObject, family: Family): readonly ServiceP
 }
 
 /** Whether it can be reached by anything else than its cluster address. */
-export function isExternallyAccessible(port: ServicePort): boolean {
+export function isExternallyAccessible(port: ProxiedPort): boolean {
   return port.nodePort !== 0 || port.loadBalancerIPs.length > 0 || port.externalIPs.length > 0;
 }
 
@@ -92,7 +90,7 @@ export function holdsAddress(net: string, address: string): boolean {
 }
 
 /** The usual text form of an address of this family; null if it is of the other one, or none. */
-export function addressOf(given: string, family: Family): string | null {
+export function addressOf(given: string, family: IpFamily): string | null {
   const bytes = parseAddress(plainAddress(given));
   return bytes?.length === (family === 'IPv4' ? 4 : 16) ? printAddress(bytes) : null;
 }
@@ -104,18 +102,18 @@ export function numberAt(object: JsonObject, key: string): number {
 }
 
 /** Where families are stated, the addresses stand in their order. */
-function clusterAddress(spec: JsonObject, first: string, family: Family): string | null {
+function clusterAddress(spec: JsonObject, first: string, family: IpFamily): string | null {
   const families = texts(spec, 'ipFamilies');
   const all = texts(spec, 'clusterIPs');
   const given = families.length === 0 || all.length === 0 ? first : all[families.indexOf(family)];
   return given === undefined ? null : addressOf(given, family);
 }
 
-function addressesOf(all: readonly string[], family: Family): readonly string[] {
+function addressesOf(all: readonly string[], family: IpFamily): readonly string[] {
   return all.map((given) => addressOf(given, family)).filter((address) => address !== null);
 }
 
-function loadBalancerAddresses(raw: JsonObject, family: Family): readonly string[] {
+function loadBalancerAddresses(raw: JsonObject, family: IpFamily): readonly string[] {
   const ingress = children(child(child(raw, 'status'), 'loadBalancer'), 'ingress');
   const kept = ingress.filter((one) => (text(one, 'ipMode') || 'VIP') === 'VIP');
   return addressesOf(
@@ -125,7 +123,7 @@ function loadBalancerAddresses(raw: JsonObject, family: Family): readonly string
 }
 
 /** A range that holds everything is as good as none. */
-function sourceRanges(all: readonly string[], family: Family): readonly string[] {
+function sourceRanges(all: readonly string[], family: IpFamily): readonly string[] {
   const ranges: string[] = [];
   for (const given of all) {
     const word = given.trim();

@@ -1,16 +1,12 @@
 /** What becomes of the traffic to one service port on one node: which endpoints serve it, and what is refused. */
-import type { Endpoint, EndpointMap, Where } from './endpoints.ts';
+import type { ServiceEndpoint, EndpointMap, Where } from './endpoints.ts';
 import { portKey, usableEndpoints } from './endpoints.ts';
-import {
-  holdsAddress,
-  isExternallyAccessible,
-  type Family,
-  type ServicePort,
-} from './service-port.ts';
+import { holdsAddress, isExternallyAccessible, type ProxiedPort } from './service-port.ts';
+import type { IpFamily } from '../kube/manifests/slices.ts';
 
 /** How kube-proxy was started, as far as rules depend on it. */
 export interface ProxyOptions extends Where {
-  readonly family: Family;
+  readonly family: IpFamily;
   /** The node's own address; null: not known. */
   readonly nodeIP: string | null;
   /** `--cluster-cidr`: traffic from elsewhere is masqueraded; null: kube-proxy cannot tell. */
@@ -39,29 +35,29 @@ export const defaultProxy: ProxyOptions = {
 
 /** Services and endpoints of one address family. */
 export interface ClusterState {
-  readonly ports: readonly ServicePort[];
+  readonly ports: readonly ProxiedPort[];
   readonly endpoints: EndpointMap;
 }
 
 /** What a filter does with traffic that nothing takes. */
-export type Refusal = 'reject' | 'drop';
+export type FilterRefusal = 'reject' | 'drop';
 
 /** One service port as a node's rules have it. */
 export interface Traffic {
-  readonly port: ServicePort;
+  readonly port: ProxiedPort;
   /** The node that this is about. */
   readonly node: string;
-  readonly cluster: readonly Endpoint[];
-  readonly local: readonly Endpoint[];
-  readonly reachable: readonly Endpoint[];
+  readonly cluster: readonly ServiceEndpoint[];
+  readonly local: readonly ServiceEndpoint[];
+  readonly reachable: readonly ServiceEndpoint[];
   /** Whether any node has an endpoint. */
   readonly any: boolean;
   /** Whether rules for traffic from outside of the cluster network are there. */
   readonly external: boolean;
   /** null: traffic to the cluster address is served. */
-  readonly refusedInside: Refusal | null;
+  readonly refusedInside: FilterRefusal | null;
   /** null: traffic to external addresses and node ports is served. */
-  readonly refusedOutside: Refusal | null;
+  readonly refusedOutside: FilterRefusal | null;
   /** Whether the node itself is within the source ranges of the load balancer. */
   readonly nodeAllowed: boolean;
 }
@@ -74,7 +70,7 @@ export function trafficOf(state: ClusterState, options: ProxyOptions): readonly 
       const all = state.endpoints.get(portKey(namespace, service, portName, protocol)) ?? [];
       const usable = usableEndpoints(all, port, options);
       const { any, local } = usable;
-      const refused = (mustBeLocal: boolean): Refusal | null => {
+      const refused = (mustBeLocal: boolean): FilterRefusal | null => {
         if (!any) return 'reject';
         return mustBeLocal && local.length === 0 ? 'drop' : null;
       };
@@ -93,7 +89,7 @@ export function trafficOf(state: ClusterState, options: ProxyOptions): readonly 
     .toSorted((a, b) => order(a.port, b.port));
 }
 
-function order(a: ServicePort, b: ServicePort): number {
+function order(a: ProxiedPort, b: ProxiedPort): number {
   if (a.name !== b.name) return a.name < b.name ? -1 : 1;
   return a.protocol < b.protocol ? -1 : 1;
 }

@@ -1,15 +1,15 @@
 /** Two configurations side by side: which answers differ, gathered into classes of the same change. */
-import type { AnswerRecord, Outcome, Question } from './question.ts';
+import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 
 /** What differs, from what matters most: the answer itself, who was asked for it, how long it is kept (and the flags). */
-export type Difference = 'answers' | 'upstreams' | 'ttls';
+export type DifferenceKind = 'answers' | 'upstreams' | 'ttls';
 
 /** From the worst down. */
-export const differences: readonly Difference[] = ['answers', 'upstreams', 'ttls'];
+export const differences: readonly DifferenceKind[] = ['answers', 'upstreams', 'ttls'];
 
 /** A configuration that can be asked. */
-export interface Asked {
-  ask(question: Question): Promise<Outcome>;
+export interface ServedConfiguration {
+  ask(question: DiffQuestion): Promise<QueryOutcome>;
   /** Lets time pass, milliseconds. */
   pass(ms: number): Promise<void>;
   /** Upstreams fall silent, or speak again. */
@@ -19,7 +19,7 @@ export interface Asked {
 }
 
 /** When a question was asked. */
-export type Moment =
+export type AskingMoment =
   /** For the first time. */
   | 'first'
   /** A second later: what a cache makes of it. */
@@ -31,16 +31,16 @@ export type Moment =
 
 /** One question whose answers differ. */
 export interface Witness {
-  readonly question: Question;
-  readonly moment: Moment;
-  readonly before: Outcome;
-  readonly after: Outcome;
-  readonly kind: Difference;
+  readonly question: DiffQuestion;
+  readonly moment: AskingMoment;
+  readonly before: QueryOutcome;
+  readonly after: QueryOutcome;
+  readonly kind: DifferenceKind;
 }
 
 /** Witnesses of the same change. */
 export interface ChangeClass {
-  readonly kind: Difference;
+  readonly kind: DifferenceKind;
   /** The simplest one. */
   readonly witness: Witness;
   readonly count: number;
@@ -66,18 +66,18 @@ const STALE_MS = 60_000;
  * is asked, which it is of how many, counted from 1
  */
 export async function compare(
-  before: Asked,
-  after: Asked,
-  questions: readonly Question[],
+  before: ServedConfiguration,
+  after: ServedConfiguration,
+  questions: readonly DiffQuestion[],
   rounds: {
     readonly againMs?: number;
     readonly later?: boolean;
-    readonly progress?: (at: number, of: number, moment: Moment) => void;
+    readonly progress?: (at: number, of: number, moment: AskingMoment) => void;
   } = {},
 ): Promise<Comparison> {
   const { againMs = 1000, later = true, progress } = rounds;
-  const found = new Map<Question, Witness>();
-  const round = async (asked: readonly Question[], moment: Moment): Promise<void> => {
+  const found = new Map<DiffQuestion, Witness>();
+  const round = async (asked: readonly DiffQuestion[], moment: AskingMoment): Promise<void> => {
     for (const [index, question] of asked.entries()) {
       progress?.(index + 1, asked.length, moment);
       const [a, b] = [await before.ask(question), await after.ask(question)];
@@ -112,17 +112,18 @@ export async function compare(
 }
 
 /** What differs most; null: nothing that a client or an upstream would notice. */
-function differenceOf(before: Outcome, after: Outcome): Difference | null {
-  const plain = ({ rcode, flags, answer, authority, additional }: Outcome): string => {
+function differenceOf(before: QueryOutcome, after: QueryOutcome): DifferenceKind | null {
+  const plain = ({ rcode, flags, answer, authority, additional }: QueryOutcome): string => {
     const isCut = flags.includes('tc');
     // What fits into a reply that is cut is chance.
     const records = isCut ? [] : contents([answer, authority, additional], dataText);
     return JSON.stringify([rcode, isCut, records]);
   };
   if (plain(before) !== plain(after)) return 'answers';
-  const upstreams = ({ upstreams: list, asked }: Outcome): string => JSON.stringify([list, asked]);
+  const upstreams = ({ upstreams: list, asked }: QueryOutcome): string =>
+    JSON.stringify([list, asked]);
   if (upstreams(before) !== upstreams(after)) return 'upstreams';
-  const details = ({ flags, answer, authority, additional }: Outcome): string =>
+  const details = ({ flags, answer, authority, additional }: QueryOutcome): string =>
     JSON.stringify([
       flags,
       flags.includes('tc') ? [] : contents([answer, authority, additional], ttlText),
@@ -131,15 +132,15 @@ function differenceOf(before: Outcome, after: Outcome): Difference | null {
 }
 
 /** The last number of SOA is the TTL of denials (RFC 2308 section 4). */
-const dataText = ({ name, type, data }: AnswerRecord): string =>
+const dataText = ({ name, type, data }: PrintedRecord): string =>
   `${name} ${type} ${type === 'SOA' ? data.replace(/ \d+$/, '') : data}`;
-const ttlText = ({ name, ttl, type, data }: AnswerRecord): string =>
+const ttlText = ({ name, ttl, type, data }: PrintedRecord): string =>
   `${name} ${ttl} ${type} ${data}`;
 
 /** The order of records means nothing: servers shuffle them. */
 function contents(
-  sections: readonly (readonly AnswerRecord[])[],
-  print: (record: AnswerRecord) => string,
+  sections: readonly (readonly PrintedRecord[])[],
+  print: (record: PrintedRecord) => string,
 ): readonly string[][] {
   return sections.map((list) => list.map(print).toSorted());
 }
@@ -173,8 +174,8 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
 
 /** What witnesses of one change have in common. */
 function signature({ kind, moment, before, after }: Witness): string {
-  const by = ({ block, plugin }: Outcome): readonly string[] => [block, plugin];
-  const shape = (outcome: Outcome): readonly unknown[] => {
+  const by = ({ block, plugin }: QueryOutcome): readonly string[] => [block, plugin];
+  const shape = (outcome: QueryOutcome): readonly unknown[] => {
     switch (kind) {
       case 'answers':
         return [...by(outcome), outcome.rcode];

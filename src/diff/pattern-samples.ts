@@ -10,7 +10,7 @@ const DEPTH_MAX = 20;
 /** Texts that probably fit; none for an expression that is not understood. */
 export function samplesOf(pattern: string): readonly string[] {
   try {
-    const reader = new Reader(pattern);
+    const reader = new PatternReader(pattern);
     const found = reader.alternatives(0);
     return reader.done ? [...new Set(found)].slice(0, SAMPLES_MAX) : [];
   } catch (error) {
@@ -30,7 +30,7 @@ const classes: Readonly<Record<string, string>> = {
   S: 'x',
 };
 
-class Reader {
+class PatternReader {
   readonly #text: string;
   #at = 0;
 

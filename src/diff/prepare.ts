@@ -8,7 +8,7 @@ import { splitScheme } from '../corefile/zones.ts';
 import { hashBytes } from './name-hash.ts';
 
 /** A Corefile that can be served in this process. */
-export interface Prepared {
+export interface PreparedCorefile {
   readonly corefile: Corefile;
   /** By address: how the Corefile spells the upstreams of the forward lines that name it. */
   readonly upstreams: ReadonlyMap<string, readonly string[]>;
@@ -46,7 +46,7 @@ const reaching: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 
 /** @param manifests the folder of objects for both sides */
-export function prepare(corefile: Corefile, manifests: string): Prepared {
+export function prepare(corefile: Corefile, manifests: string): PreparedCorefile {
   const upstreams = new Map<string, readonly string[]>();
   const left = new Set<string>();
   const blocks = corefile.blocks.map((block): ServerBlock => ({

@@ -1,7 +1,7 @@
 /** What is asked of both configurations, and what each of them does with it. */
 
 /** One query. */
-export interface Question {
+export interface DiffQuestion {
   /** Absolute, as it is sent. */
   readonly name: string;
   readonly type: number;
@@ -19,7 +19,7 @@ export interface Question {
 }
 
 /** A record as people read it. */
-export interface AnswerRecord {
+export interface PrintedRecord {
   readonly name: string;
   readonly type: string;
   readonly ttl: number;
@@ -27,14 +27,14 @@ export interface AnswerRecord {
 }
 
 /** What became of one query. */
-export interface Outcome {
+export interface QueryOutcome {
   /** Mnemonic; `silence`: no reply at all; `no server`: nothing listens there. */
   readonly rcode: string;
   /** `aa`, `tc`, `ra`, `ad`: those that are set. */
   readonly flags: readonly string[];
-  readonly answer: readonly AnswerRecord[];
-  readonly authority: readonly AnswerRecord[];
-  readonly additional: readonly AnswerRecord[];
+  readonly answer: readonly PrintedRecord[];
+  readonly authority: readonly PrintedRecord[];
+  readonly additional: readonly PrintedRecord[];
   /** The upstreams that were asked, as the Corefile spells them; of several of one forward all. */
   readonly upstreams: readonly string[];
   /** How many queries went to upstreams. */

@@ -16,9 +16,9 @@ import { rcodeName, typeName } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
 import { printName } from '../wire/name.ts';
 import { flagNames, printData } from '../wire/print.ts';
-import type { Asked } from './compare.ts';
-import { prepare, type Prepared } from './prepare.ts';
-import type { AnswerRecord, Outcome, Question } from './question.ts';
+import type { ServedConfiguration } from './compare.ts';
+import { prepare, type PreparedCorefile } from './prepare.ts';
+import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 import { scriptedReply } from './script.ts';
 
 /** What a side is made of. */
@@ -39,14 +39,14 @@ export interface SideParts {
 const READING_MS = 10_000;
 
 /** A server of one side. */
-export class Side implements Asked {
+export class Side implements ServedConfiguration {
   readonly #clock: VirtualClock = new VirtualClock();
   readonly #embedded: EmbeddedServer;
   readonly #path: { block: string; plugin: string } = { block: '', plugin: '' };
   readonly #asked: string[] = [];
   /** By block, name and type; a denial holds for all types. */
   readonly #origins = new Map<string, string>();
-  #prepared: Prepared | null = null;
+  #prepared: PreparedCorefile | null = null;
   #silent = false;
 
   constructor(parts: SideParts) {
@@ -107,7 +107,7 @@ export class Side implements Asked {
   }
 
   /** Asks it once. */
-  async ask(question: Question): Promise<Outcome> {
+  async ask(question: DiffQuestion): Promise<QueryOutcome> {
     const { address, port, client, proto } = question;
     const open = this.#embedded.open.filter((each) => each.port === port);
     const place =
@@ -138,7 +138,7 @@ export class Side implements Asked {
     };
     if (reply === null) return { ...nothing, ...seen, rcode: 'silence' };
     const message = readMessage(reply);
-    const records = (section: readonly DnsRecord[]): readonly AnswerRecord[] =>
+    const records = (section: readonly DnsRecord[]): readonly PrintedRecord[] =>
       section.map((record) => ({
         name: record.name,
         type: typeName(record.type),
@@ -156,7 +156,7 @@ export class Side implements Asked {
   }
 
   /** The plugin that answered, or that had answered what the cache holds. */
-  #answerer({ name, type }: Question): string {
+  #answerer({ name, type }: DiffQuestion): string {
     const { block, plugin } = this.#path;
     const keys = [`${block} ${name} ${type}`, `${block} ${name}`];
     if (plugin === 'cache')
@@ -212,7 +212,7 @@ export class Side implements Asked {
 
 const counted: ReadonlySet<string> = new Set(['aa', 'tc', 'ra', 'ad']);
 
-const nothing: Outcome = {
+const nothing: QueryOutcome = {
   rcode: '',
   flags: [],
   answer: [],
@@ -229,7 +229,7 @@ function named(address: string): string {
   return address === '0.0.0.0' || address === '::' ? '' : address;
 }
 
-function bytesOf({ name, type, class: qclass, udpSize, dnssecOk }: Question): Uint8Array {
+function bytesOf({ name, type, class: qclass, udpSize, dnssecOk }: DiffQuestion): Uint8Array {
   return writeMessage({
     id: 4711,
     flags: 0x0100,

@@ -7,7 +7,7 @@ import type { Corefile, Directive, Property } from '../corefile/tree.ts';
 import { absoluteName, expandZone, isDomainName } from '../corefile/zones.ts';
 import { TYPE, typeNumber } from '../wire/iana.ts';
 import { samplesOf } from './pattern-samples.ts';
-import type { Question } from './question.ts';
+import type { DiffQuestion } from './question.ts';
 import { failingTypes, marks } from './script.ts';
 
 /** What the questions are made from. */
@@ -33,8 +33,8 @@ export interface NamedType {
 const QUESTIONS_MAX = 60_000;
 
 /** The questions, each once, the simplest first. */
-export function witnesses(parts: WitnessParts): readonly Question[] {
-  const found = new Gathered();
+export function witnesses(parts: WitnessParts): readonly DiffQuestion[] {
+  const found = new GatheredNames();
   for (const corefile of parts.corefiles)
     for (const { keys, directives } of corefile.blocks) {
       const zones = [...new Set(keys.map(({ zone }) => zone))];
@@ -79,7 +79,7 @@ const ofZones: ReadonlySet<string> = new Set([
 ]);
 const linesOfZones: ReadonlySet<string> = new Set(['disable', 'except', 'fallthrough']);
 
-class Gathered {
+class GatheredNames {
   /** Names that boundaries give. */
   readonly #names = new Set<string>();
   /** Names that are asked for by every type. */
@@ -297,10 +297,10 @@ class Gathered {
     if (isDomainName(name)) this.#probes.add(name.toLowerCase());
   }
 
-  questions({ objects, clients, names, places }: WitnessParts): readonly Question[] {
+  questions({ objects, clients, names, places }: WitnessParts): readonly DiffQuestion[] {
     const [usual = '10.244.0.10', ...others] = clients;
-    const found = new Map<string, Question>();
-    const add = (question: Question): void => {
+    const found = new Map<string, DiffQuestion>();
+    const add = (question: DiffQuestion): void => {
       if (found.size >= QUESTIONS_MAX) return;
       found.set(Object.values(question).join(' '), question);
     };

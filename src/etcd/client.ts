@@ -1,6 +1,6 @@
 import { printSpan } from '../base/elapsed.ts';
 import type { Clock } from '../base/clock.ts';
-import { dial, isSecure, printEndpoint, type Endpoint, type TlsFiles } from './endpoint.ts';
+import { dial, isSecure, printEndpoint, type EtcdEndpoint, type EtcdTlsFiles } from './endpoint.ts';
 import { GrpcConnection } from '../net/grpc/grpc-connection.ts';
 import { GrpcFailure } from '../net/grpc/grpc-failure.ts';
 import type { GrpcStream } from '../net/grpc/grpc-stream.ts';
@@ -18,7 +18,7 @@ import {
   readRange,
   readToken,
   type KeyRange,
-  type Lease,
+  type EtcdLease,
   type RangeRequest,
   type RangeResponse,
 } from './messages.ts';
@@ -27,9 +27,9 @@ import { MessageError } from '../base/protobuf.ts';
 /** A cluster, and how it is spoken with. */
 export interface EtcdAccess {
   /** At least one; they are tried in order, the one that works is kept. */
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly EtcdEndpoint[];
   /** null: none; endpoints with `https://` are then checked by the system's authorities. */
-  readonly tls: TlsFiles | null;
+  readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
 }
 
@@ -96,17 +96,17 @@ export class EtcdClient {
   }
 
   /** A lease that lasts so many seconds unless it is kept alive. */
-  grantLease(seconds: number): Promise<Lease> {
+  grantLease(seconds: number): Promise<EtcdLease> {
     return this.#call(METHOD.leaseGrant, leaseGrantRequest(seconds), readLease);
   }
 
   /** How long a lease still lasts. */
-  lease(id: bigint): Promise<Lease> {
+  lease(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseTimeToLive, leaseRequest(id), readLease);
   }
 
   /** Begins a lease's time anew; `ttl` 0: it is no more. */
-  keepLeaseAlive(id: bigint): Promise<Lease> {
+  keepLeaseAlive(id: bigint): Promise<EtcdLease> {
     return this.#call(METHOD.leaseKeepAlive, leaseRequest(id), readLease);
   }
 
@@ -273,21 +273,21 @@ export class EtcdClient {
   /** Connects to the present endpoint, or the first of the others that takes it. */
   async #connect(): Promise<GrpcConnection> {
     const { endpoints } = this.#parts;
-    let last: EtcdFailure | null = null;
+    const failures: EtcdFailure[] = [];
     for (let tried = 0; tried < endpoints.length; tried++) {
       try {
         return await this.#connectTo(endpoints[this.#index]!);
       } catch (error) {
         if (!(error instanceof EtcdFailure)) throw error;
-        last ??= error;
+        failures.push(error);
         this.#index = (this.#index + 1) % endpoints.length;
         if (this.#closed) break;
       }
     }
-    throw last ?? new EtcdFailure('unavailable', 'there is no endpoint');
+    throw allOf(failures);
   }
 
-  async #connectTo(endpoint: Endpoint): Promise<GrpcConnection> {
+  async #connectTo(endpoint: EtcdEndpoint): Promise<GrpcConnection> {
     const { clock, tls, messageMax = MESSAGE_MAX } = this.#parts;
     const giveUp = new AbortController();
     const stop = (): void => giveUp.abort();
@@ -307,6 +307,16 @@ export class EtcdClient {
       this.#closing.signal.removeEventListener('abort', stop);
     }
   }
+}
+
+/** That no endpoint could be connected to: what the first one says counts, and each is named. */
+function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
+  const [first, ...others] = failures;
+  if (first === undefined) return new EtcdFailure('unavailable', 'there is no endpoint');
+  if (others.length === 0) return first;
+  const text = failures.map(({ message }) => message).join('; ');
+  const advice = failures.find((each) => each.advice !== '')?.advice;
+  return new EtcdFailure(first.kind, text, advice, first.cause);
 }
 
 /** In memory that nobody else has a part of. */

@@ -6,7 +6,7 @@ import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
 import { connectionFailure, EtcdFailure } from './etcd-failure.ts';
 
 /** Where one member of a cluster takes clients. */
-export interface Endpoint {
+export interface EtcdEndpoint {
   /** A host name or an address without brackets; empty with a `socket`. */
   readonly host: string;
   readonly port: number;
@@ -17,7 +17,7 @@ export interface Endpoint {
 }
 
 /** Files of a TLS client; empty ones are not given. Read for every connection, so a renewed certificate needs no reload. */
-export interface TlsFiles {
+export interface EtcdTlsFiles {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
@@ -26,7 +26,7 @@ export interface TlsFiles {
 const PORT = 2379;
 
 /** `http://HOST:PORT`, `https://…`, `HOST:PORT`, `unix:///PATH`; null: it is none of these. */
-export function parseEndpoint(text: string): Endpoint | null {
+export function parseEndpoint(text: string): EtcdEndpoint | null {
   const unix = /^(unixs?):(?:\/\/)?(.+)$/.exec(text);
   if (unix !== null) return { host: '', port: 0, socket: unix[2]!, secure: unix[1] === 'unixs' };
   const parts = /^(?:(https?):\/\/)?(?:\[([0-9a-fA-F:.]+)\]|([^\s:/[\]]+))(?::(\d{1,5}))?\/?$/.exec(
@@ -41,14 +41,14 @@ export function parseEndpoint(text: string): Endpoint | null {
 }
 
 /** For people, and for the authority of requests. */
-export function printEndpoint({ host, port, socket }: Endpoint): string {
+export function printEndpoint({ host, port, socket }: EtcdEndpoint): string {
   return socket === null ? printHostPort(host, port) : `unix:${socket}`;
 }
 
 /** A socket that is connected, and with TLS has shaken hands. Gives up when `signal` says so. @throws EtcdFailure */
 export function dial(
-  endpoint: Endpoint,
-  tls: TlsFiles | null,
+  endpoint: EtcdEndpoint,
+  tls: EtcdTlsFiles | null,
   signal: AbortSignal,
 ): Promise<Socket> {
   const where = printEndpoint(endpoint);
@@ -82,13 +82,13 @@ export function dial(
 }
 
 /** Whether TLS is spoken with it. */
-export function isSecure({ secure }: Endpoint, tls: TlsFiles | null): boolean {
+export function isSecure({ secure }: EtcdEndpoint, tls: EtcdTlsFiles | null): boolean {
   return secure ?? tls !== null;
 }
 
-const noFiles: TlsFiles = { certificate: '', key: '', authority: '' };
+const noFiles: EtcdTlsFiles = { certificate: '', key: '', authority: '' };
 
-function open({ host, port, socket }: Endpoint, tls: TlsFiles | null): Socket {
+function open({ host, port, socket }: EtcdEndpoint, tls: EtcdTlsFiles | null): Socket {
   const to = socket === null ? { host, port } : { path: socket };
   if (tls === null) return connectTcp({ ...to, noDelay: true });
   const { certificate, key, authority } = tls;
@@ -102,7 +102,13 @@ function open({ host, port, socket }: Endpoint, tls: TlsFiles | null): Socket {
   });
 }
 
-const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
+function read(file: string): Buffer {
+  try {
+    return readFileBytes(file, FILE_MAX.small);
+  } catch (error) {
+    throw new Error(`cannot read ${file}: ${whyFailed(error)}`, { cause: error });
+  }
+}
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
   const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';

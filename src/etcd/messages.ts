@@ -88,7 +88,7 @@ export interface WatchResponse {
 }
 
 /** A lease and its time, seconds. */
-export interface Lease {
+export interface EtcdLease {
   readonly id: bigint;
   /** Seconds left (of a grant: seconds granted); below 0: it is no more. */
   readonly ttl: number;
@@ -230,7 +230,7 @@ export function leaseRequest(id: bigint): Buffer {
 }
 
 /** The replies to `LeaseGrant`, `LeaseKeepAlive` and `LeaseTimeToLive`. */
-export function readLease(bytes: Buffer): Lease {
+export function readLease(bytes: Buffer): EtcdLease {
   const reader = new MessageReader();
   const lease = { id: 0n, ttl: 0, granted: 0 };
   for (reader.over(bytes); reader.next();) {

@@ -10,7 +10,7 @@ import {
   unlessMissing,
   type ObjectRequest,
 } from '../kube/api/one-object.ts';
-import { KINDS, type CheckObject, type CheckState } from './check-object.ts';
+import { KINDS, type CheckObject, type CheckCondition } from './check-object.ts';
 import { khStateOf, statusOf } from './check-state.ts';
 import type { CheckerPod } from './check-pod.ts';
 import { resourcePath, type CheckWatch } from './check-watch.ts';
@@ -45,7 +45,7 @@ export class CheckCluster {
    */
   async changeState(
     { kind, namespace, name }: Pick<CheckObject, 'kind' | 'namespace' | 'name'>,
-    step: (check: CheckObject) => CheckState | null,
+    step: (check: CheckObject) => CheckCondition | null,
     signal: AbortSignal,
   ): Promise<CheckObject | null> {
     return this.#change({ kind, namespace, name }, signal, (check) => {
@@ -99,7 +99,7 @@ export class CheckCluster {
     }
   }
 
-  async #write(check: CheckObject, next: CheckState, signal: AbortSignal): Promise<void> {
+  async #write(check: CheckObject, next: CheckCondition, signal: AbortSignal): Promise<void> {
     const { namespace, name, version, stateVersion, uid } = check;
     const { client, watch } = this.#parts;
     // With the version that was read: the API server refuses what was decided on by something older.

@@ -6,14 +6,14 @@ import { parseDuration } from '../base/duration.ts';
 import { child, isObject, list, text, textMap, type JsonObject } from '../base/json-object.ts';
 
 /** The major version of Kuberhealthy whose objects and reports these are. */
-export type Version = 2 | 3;
+export type KuberhealthyVersion = 2 | 3;
 
 /** What a check is called by kubectl. */
-export type CheckKind = 'khcheck' | 'khjob' | 'healthcheck';
+export type CheckResourceName = 'khcheck' | 'khjob' | 'healthcheck';
 
 /** The kinds as the API has them. */
 export const KINDS: Readonly<
-  Record<CheckKind, { readonly apiVersion: string; readonly kind: string }>
+  Record<CheckResourceName, { readonly apiVersion: string; readonly kind: string }>
 > = {
   khcheck: { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyCheck' },
   khjob: { apiVersion: 'comcast.github.io/v1', kind: 'KuberhealthyJob' },
@@ -22,8 +22,8 @@ export const KINDS: Readonly<
 
 /** What a check is and how it is, whatever version it was written for. */
 export interface CheckObject {
-  readonly version: Version;
-  readonly kind: CheckKind;
+  readonly version: KuberhealthyVersion;
+  readonly kind: CheckResourceName;
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -48,7 +48,7 @@ export interface CheckObject {
   readonly finalizers: readonly string[];
   /** What is wrong with it and was passed over. */
   readonly remarks: readonly string[];
-  readonly state: CheckState;
+  readonly state: CheckCondition;
   /** Of the object that has the state; `''`: there is none yet. */
   readonly stateVersion: string;
   /** Of the check itself. */
@@ -56,7 +56,7 @@ export interface CheckObject {
 }
 
 /** How a check is. Times are milliseconds since 1970. */
-export interface CheckState {
+export interface CheckCondition {
   readonly ok: boolean;
   readonly errors: readonly string[];
   /** Of the run that may report; `''`: none may. */
@@ -88,7 +88,7 @@ export const RUNNING = 'ndots.dev/run-is-on';
 
 /** Kuberhealthy's own. */
 const INTERVAL_MS = 10 * 60_000;
-const TIMEOUT_MS: Readonly<Record<Version, number>> = { 2: 5 * 60_000, 3: 30_000 };
+const TIMEOUT_MS: Readonly<Record<KuberhealthyVersion, number>> = { 2: 5 * 60_000, 3: 30_000 };
 /** Nothing is done more often, and nothing takes longer. */
 const LEAST_MS = 1000;
 const MOST_MS = 366 * 86_400_000;
@@ -96,7 +96,7 @@ const MOST_MS = 366 * 86_400_000;
 const LATEST_S = 8.64e12;
 
 /** The state of a check that never ran. */
-function noState(version: Version): CheckState {
+function noState(version: KuberhealthyVersion): CheckCondition {
   return {
     ok: version === 2,
     errors: [],
@@ -139,7 +139,7 @@ export function readKhJob(object: JsonObject, state: JsonObject | null): CheckOb
 function ofVersion2(
   object: JsonObject,
   state: JsonObject | null,
-  kind: CheckKind,
+  kind: CheckResourceName,
 ): Omit<CheckObject, 'runsOnce' | 'phase'> {
   const spec = child(object, 'spec');
   return {
@@ -171,7 +171,7 @@ export function readHealthCheck(object: JsonObject): CheckObject {
 
 function common(
   object: JsonObject,
-  kind: CheckKind,
+  kind: CheckResourceName,
 ): Omit<
   CheckObject,
   'podLabels' | 'podAnnotations' | 'podSpec' | 'runsOnce' | 'phase' | 'state' | 'stateVersion'
@@ -210,7 +210,7 @@ function common(
   };
 }
 
-function readKhState(object: JsonObject): CheckState {
+function readKhState(object: JsonObject): CheckCondition {
   const spec = child(object, 'spec');
   const annotations = textMap(child(object, 'metadata'), 'annotations');
   const toldAt = timeOf(text(spec, 'LastRun'));
@@ -228,7 +228,7 @@ function readKhState(object: JsonObject): CheckState {
   };
 }
 
-function readStatus(status: JsonObject): CheckState {
+function readStatus(status: JsonObject): CheckCondition {
   const run = text(status, 'currentUUID');
   const at = (key: string): number | null => {
     const seconds = numberOf(status, key);

@@ -159,7 +159,7 @@ export class CheckRunner {
   }
 
   /** What is to be done about a check now; null: nothing. */
-  #stepFor(check: CheckObject): Step | null {
+  #stepFor(check: CheckObject): CheckStep | null {
     const { watch, clock } = this.#parts;
     const { state, ownChecks, timeoutMs, intervalMs, runsOnce, kind } = check;
     const key = keyOf(check);
@@ -184,11 +184,11 @@ export class CheckRunner {
     return this.#mayBegin(check);
   }
 
-  #mayBegin({ ownChecks }: CheckObject): Step | null {
+  #mayBegin({ ownChecks }: CheckObject): CheckStep | null {
     return ownChecks !== null && this.#own.isFull ? null : this.#begin;
   }
 
-  async #take(check: CheckObject, step: Step, signal: AbortSignal): Promise<void> {
+  async #take(check: CheckObject, step: CheckStep, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
     const key = keyOf(check);
     this.#busy.add(key);
@@ -334,4 +334,4 @@ function hasReported({ state }: CheckObject): boolean {
   return state.toldAt !== null && !(state.errors[0] ?? '').startsWith('Job execution error: ');
 }
 
-type Step = (check: CheckObject, signal: AbortSignal) => Promise<void>;
+type CheckStep = (check: CheckObject, signal: AbortSignal) => Promise<void>;

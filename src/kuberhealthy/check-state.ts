@@ -1,25 +1,25 @@
 /** What happens to a check’s state, and the state as the objects of each version have it. No I/O. */
 import { printDuration } from '../base/duration.ts';
 import type { JsonObject } from '../base/json-object.ts';
-import { BEGUN, fullName, RUNNING, type CheckObject, type CheckState } from './check-object.ts';
+import { BEGUN, fullName, RUNNING, type CheckObject, type CheckCondition } from './check-object.ts';
 import { boundedErrors } from './error-texts.ts';
 
 /** A run begins. */
-export function begun(state: CheckState, run: string, wall: number): CheckState {
+export function begun(state: CheckCondition, run: string, wall: number): CheckCondition {
   return { ...state, run, isRunning: true, begunAt: wall };
 }
 
 /** The run is given up: as if it had not been. */
-export function givenUp(state: CheckState): CheckState {
+export function givenUp(state: CheckCondition): CheckCondition {
   return { ...state, run: '', isRunning: false };
 }
 
 /** The run has ended, with errors or without. */
 export function ended(
   { version, state }: CheckObject,
-  { ok, errors, node = '', authoritativePod }: Outcome,
+  { ok, errors, node = '', authoritativePod }: RunOutcome,
   wall: number,
-): CheckState {
+): CheckCondition {
   return {
     ...state,
     ok,
@@ -40,7 +40,7 @@ export function ended(
 }
 
 /** How a run ended. */
-export interface Outcome {
+export interface RunOutcome {
   readonly ok: boolean;
   readonly errors: readonly string[];
   /** The node of its pod, as far as is known. */
@@ -71,7 +71,7 @@ function executionError(check: CheckObject): string {
 }
 
 /** The status of a HealthCheck. */
-export function statusOf({ namespace }: CheckObject, state: CheckState): JsonObject {
+export function statusOf({ namespace }: CheckObject, state: CheckCondition): JsonObject {
   return {
     ok: state.ok,
     errors: state.errors,
@@ -90,7 +90,7 @@ export function statusOf({ namespace }: CheckObject, state: CheckState): JsonObj
 /** What a KuberhealthyState says of a check. */
 export function khStateOf(
   { namespace, kind }: CheckObject,
-  state: CheckState,
+  state: CheckCondition,
 ): { readonly annotations: Readonly<Record<string, string>>; readonly spec: JsonObject } {
   return {
     annotations: {

@@ -8,7 +8,7 @@ import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { findObject } from '../kube/api/one-object.ts';
 import { Reflector } from '../kube/api/reflector.ts';
-import { JsonStore, type JsonChange, type LeftOut } from '../kube/store/json-store.ts';
+import { JsonStore, type JsonChange, type OnLeftOut } from '../kube/store/json-store.ts';
 import { ObjectRoom } from '../kube/store/object-room.ts';
 import {
   fullName,
@@ -16,9 +16,9 @@ import {
   readHealthCheck,
   readKhCheck,
   readKhJob,
-  type CheckKind,
+  type CheckResourceName,
   type CheckObject,
-  type Version,
+  type KuberhealthyVersion,
 } from './check-object.ts';
 import { CheckerPods } from './checker-pods.ts';
 import { storedObject } from './stored-object.ts';
@@ -32,10 +32,10 @@ export const RESOURCES = {
 } as const;
 
 /** One of them. */
-export type ResourceName = keyof typeof RESOURCES;
+export type CheckResource = keyof typeof RESOURCES;
 
 /** Which kinds each version of Kuberhealthy has. */
-const ofVersion: Readonly<Record<Version, readonly ResourceName[]>> = {
+const ofVersion: Readonly<Record<KuberhealthyVersion, readonly CheckResource[]>> = {
   2: ['khchecks', 'khjobs', 'khstates'],
   3: ['healthchecks'],
 };
@@ -59,7 +59,7 @@ const WAIT_MS = 10_000;
 const ROOM = { object: 1024 * 1024, namespace: 8 * 1024 * 1024, all: 12 * 1024 * 1024 };
 /** Objects that there is no room for are told of so often, milliseconds. */
 const TELL_MS = 60_000;
-const NO_ROOM: Readonly<Record<Parameters<LeftOut>[1], string>> = {
+const NO_ROOM: Readonly<Record<Parameters<OnLeftOut>[1], string>> = {
   object: 'it is too large',
   namespace: 'those of its namespace take all the room that one may have',
   all: 'all objects together are too large',
@@ -71,7 +71,7 @@ const BLOCKED =
   'a khcheck is called so too, and both would have one khstate: the job runs when one of them is called otherwise';
 
 /** The path of a kind of objects in a namespace; `''`: in all. */
-export function resourcePath(resource: ResourceName, namespace: string): string {
+export function resourcePath(resource: CheckResource, namespace: string): string {
   const { group, version } = RESOURCES[resource];
   const within = namespace === '' ? '' : `/namespaces/${namespace}`;
   return `/apis/${group}/${version}${within}/${resource}`;
@@ -81,13 +81,13 @@ export function resourcePath(resource: ResourceName, namespace: string): string 
 export class CheckWatch {
   readonly #parts: CheckWatchParts;
   readonly #room = new ObjectRoom(ROOM);
-  readonly #stores: Readonly<Record<ResourceName, JsonStore>>;
+  readonly #stores: Readonly<Record<CheckResource, JsonStore>>;
   readonly #reflectors: Reflector<JsonObject, JsonChange>[] = [];
-  readonly #followed = new Set<ResourceName>();
-  readonly #listed = new Set<ResourceName>();
+  readonly #followed = new Set<CheckResource>();
+  readonly #listed = new Set<CheckResource>();
   readonly #checks = new Map<string, CheckObject>();
   readonly #runs = new Map<string, string>();
-  readonly #sightings = new Map<string, Sighting>();
+  readonly #sightings = new Map<string, RunSighting>();
   readonly #stopping = new AbortController();
   #looked = false;
   #toldAt = -Infinity;
@@ -97,7 +97,7 @@ export class CheckWatch {
 
   constructor(parts: CheckWatchParts) {
     this.#parts = parts;
-    const store = (resource: ResourceName): JsonStore =>
+    const store = (resource: CheckResource): JsonStore =>
       new JsonStore(this.#room, (object, why) => this.#tellLeftOut(resource, object, why));
     this.#stores = {
       khchecks: store('khchecks'),
@@ -123,7 +123,7 @@ export class CheckWatch {
   }
 
   /** The versions whose kinds the cluster has. */
-  get versions(): readonly Version[] {
+  get versions(): readonly KuberhealthyVersion[] {
     return ([2, 3] as const).filter((version) =>
       ofVersion[version].some((resource) => this.#followed.has(resource)),
     );
@@ -133,12 +133,12 @@ export class CheckWatch {
     return this.#checks.values();
   }
 
-  get(kind: CheckKind, namespace: string, name: string): CheckObject | null {
+  get(kind: CheckResourceName, namespace: string, name: string): CheckObject | null {
     return this.#checks.get(keyOf({ kind, namespace, name })) ?? null;
   }
 
   /** The check whose present run is called so. */
-  byRun(version: Version, run: string): CheckObject | null {
+  byRun(version: KuberhealthyVersion, run: string): CheckObject | null {
     const key = this.#runs.get(`${version} ${run}`);
     return key === undefined ? null : (this.#checks.get(key) ?? null);
   }
@@ -156,7 +156,7 @@ export class CheckWatch {
     if (khchecks.leftOut + khjobs.leftOut > 0) return;
     for (const state of this.#stores.khstates.objects()) {
       const { namespace, name } = namesOf(state);
-      const has = (kind: CheckKind): boolean => this.get(kind, namespace, name) !== null;
+      const has = (kind: CheckResourceName): boolean => this.get(kind, namespace, name) !== null;
       if (!has('khcheck') && !has('khjob')) yield { namespace, name };
     }
   }
@@ -171,7 +171,7 @@ export class CheckWatch {
   }
 
   /** Takes in what the API server answered to a change, before the watch has it. */
-  learn(resource: ResourceName, object: JsonObject): void {
+  learn(resource: CheckResource, object: JsonObject): void {
     const { namespace, name } = namesOf(object);
     if (name === '') return;
     const changes: JsonChange[] = [];
@@ -210,7 +210,10 @@ export class CheckWatch {
   }
 
   /** The kinds of a version that the cluster has. */
-  async #served(version: Version, signal: AbortSignal): Promise<readonly ResourceName[]> {
+  async #served(
+    version: KuberhealthyVersion,
+    signal: AbortSignal,
+  ): Promise<readonly CheckResource[]> {
     const wanted = ofVersion[version].filter((resource) => !this.#followed.has(resource));
     if (wanted.length === 0) return [];
     const { group, version: served } = RESOURCES[wanted[0]!];
@@ -224,7 +227,7 @@ export class CheckWatch {
     return wanted.filter((each) => has(each) || (each === 'khstates' && has('khchecks')));
   }
 
-  #follow(resource: ResourceName): void {
+  #follow(resource: CheckResource): void {
     const version = resource === 'healthchecks' ? 3 : 2;
     if (!this.versions.includes(version)) this.pods.follow(version);
     this.#followed.add(resource);
@@ -251,7 +254,7 @@ export class CheckWatch {
     reflector.start();
   }
 
-  #tellLeftOut(resource: ResourceName, ...[object, why]: Parameters<LeftOut>): void {
+  #tellLeftOut(resource: CheckResource, ...[object, why]: Parameters<OnLeftOut>): void {
     const { clock, log } = this.#parts;
     if (clock.now() - this.#toldAt < TELL_MS) return;
     this.#toldAt = clock.now();
@@ -261,7 +264,7 @@ export class CheckWatch {
     );
   }
 
-  #changed(resource: ResourceName, changes: readonly JsonChange[]): void {
+  #changed(resource: CheckResource, changes: readonly JsonChange[]): void {
     const kinds = resource === 'healthchecks' ? (['healthcheck'] as const) : KINDS_OF_2;
     const isNew = !this.#listed.has(resource);
     for (const { before, now } of changes) {
@@ -323,7 +326,7 @@ export class CheckWatch {
 }
 
 /** When a run began: as its object says, and by this process's clock. */
-interface Sighting {
+interface RunSighting {
   readonly begunAt: number;
   readonly beganAt: number;
 }

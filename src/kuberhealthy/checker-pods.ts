@@ -5,7 +5,7 @@ import type { Random } from '../base/random.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { Reflector } from '../kube/api/reflector.ts';
 import type { ReflectedStore } from '../kube/store/reflected-store.ts';
-import type { Version } from './check-object.ts';
+import type { KuberhealthyVersion } from './check-object.ts';
 import { readCheckerPod, RUN_LABEL, type CheckerPod } from './check-pod.ts';
 
 /** What watching pods takes. */
@@ -24,9 +24,9 @@ const PODS_MAX = 20_000;
 /** Follows the pods that have the label of a run. */
 export class CheckerPods {
   readonly #parts: CheckerPodsParts;
-  readonly #stores: Readonly<Record<Version, PodStore>>;
+  readonly #stores: Readonly<Record<KuberhealthyVersion, PodStore>>;
   readonly #reflectors: Reflector<CheckerPod, never>[] = [];
-  readonly #listed = new Set<Version>();
+  readonly #listed = new Set<KuberhealthyVersion>();
 
   constructor(parts: CheckerPodsParts) {
     this.#parts = parts;
@@ -34,7 +34,7 @@ export class CheckerPods {
   }
 
   /** Begins with those of a version. */
-  follow(version: Version): void {
+  follow(version: KuberhealthyVersion): void {
     const { namespace } = this.#parts;
     const path = namespace === '' ? '/api/v1/pods' : `/api/v1/namespaces/${namespace}/pods`;
     const reflector = new Reflector<CheckerPod, never>({
@@ -65,15 +65,15 @@ export class CheckerPods {
   }
 
   /** Whether those of a version are known. */
-  isListed(version: Version): boolean {
+  isListed(version: KuberhealthyVersion): boolean {
     return this.#listed.has(version);
   }
 
-  ofVersion(version: Version): Iterable<CheckerPod> {
+  ofVersion(version: KuberhealthyVersion): Iterable<CheckerPod> {
     return this.#stores[version].pods();
   }
 
-  ofRun(version: Version, run: string): CheckerPod | null {
+  ofRun(version: KuberhealthyVersion, run: string): CheckerPod | null {
     return this.#stores[version].ofRun(run);
   }
 

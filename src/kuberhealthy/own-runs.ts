@@ -3,7 +3,7 @@ import { sleep, type Clock } from '../base/clock.ts';
 import type { FailureReport } from '../base/failure-report.ts';
 import { bugText, type Log } from '../base/log.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
-import type { Report } from '../probe/kuberhealthy/report.ts';
+import type { KuberhealthyReport } from '../probe/kuberhealthy/report.ts';
 import type { CheckCluster } from './check-cluster.ts';
 import { reported, type RecordEvent } from './check-events.ts';
 import { fullName, type CheckObject } from './check-object.ts';
@@ -25,7 +25,11 @@ export interface OwnRunsParts {
   readonly authoritativePod: string;
   readonly record: RecordEvent;
   /** Runs checks of ndots, written as a file of checks. Never rejects for what a person or a network may do. */
-  readonly runOwn: (content: string, check: CheckObject, signal: AbortSignal) => Promise<Report>;
+  readonly runOwn: (
+    content: string,
+    check: CheckObject,
+    signal: AbortSignal,
+  ) => Promise<KuberhealthyReport>;
 }
 
 /** The runs under way. */
@@ -95,7 +99,7 @@ export class OwnRuns {
   async #write(
     check: CheckObject,
     run: string,
-    { OK: ok, Errors: errors }: Report,
+    { OK: ok, Errors: errors }: KuberhealthyReport,
     signal: AbortSignal,
   ): Promise<void> {
     const { cluster, clock, authoritativePod, record } = this.#parts;

@@ -6,7 +6,7 @@ import type { ApiFailure } from '../kube/api/failure.ts';
 import { fullName, keyOf, type CheckObject } from './check-object.ts';
 
 /** What became of a check that the API server did not let be changed. */
-interface Refusal {
+interface RefusedCheck {
   readonly check: CheckObject;
   /** In a row. */
   readonly times: number;
@@ -22,7 +22,7 @@ const REFUSED_MAX_MS = 5 * 60_000;
 export class RefusedChecks {
   readonly #clock: Clock;
   readonly #failures: FailureReport;
-  readonly #refused = new Map<string, Refusal>();
+  readonly #refused = new Map<string, RefusedCheck>();
 
   constructor(parts: { readonly clock: Clock; readonly log: Log }) {
     this.#clock = parts.clock;

@@ -12,7 +12,7 @@ const PER_SECOND = 1;
 /** Checks that are remembered; those that have been quiet are forgotten. */
 const REMEMBERED_MAX = 4096;
 
-interface Turn {
+interface PodTurn {
   last: Promise<unknown>;
   waiting: number;
   left: number;
@@ -22,7 +22,7 @@ interface Turn {
 /** Lets the reports of each check through one after the other, and no more than the API server is to be asked to take. */
 export class ReportGate {
   readonly #clock: Clock;
-  readonly #turns = new Map<string, Turn>();
+  readonly #turns = new Map<string, PodTurn>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -47,7 +47,7 @@ export class ReportGate {
     }
   }
 
-  #turnOf(key: string): Turn {
+  #turnOf(key: string): PodTurn {
     const now = this.#clock.now();
     let turn = this.#turns.get(key);
     if (turn === undefined) {

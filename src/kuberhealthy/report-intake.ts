@@ -8,14 +8,14 @@ import { isObject } from '../base/json-object.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import type { CheckCluster } from './check-cluster.ts';
 import { reported, type RecordEvent } from './check-events.ts';
-import { fullName, type CheckObject, type Version } from './check-object.ts';
+import { fullName, type CheckObject, type KuberhealthyVersion } from './check-object.ts';
 import { ended } from './check-state.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { ReportGate } from './report-gate.ts';
 
 /** A report as it came. */
 export interface ReportRequest {
-  readonly version: Version;
+  readonly version: KuberhealthyVersion;
   readonly method: string;
   readonly contentType: string;
   /** The header `kh-run-uuid`; `''`: there was none. */
@@ -121,7 +121,7 @@ export class ReportIntake {
   async #writeDown(
     run: string,
     check: CheckObject,
-    report: Report,
+    report: TakenReport,
     signal: AbortSignal,
   ): Promise<ReportAnswer> {
     const { watch, cluster, clock, authoritativePod, record } = this.#parts;
@@ -200,13 +200,13 @@ function shown(run: string): string {
   return JSON.stringify(run.slice(0, 64));
 }
 
-interface Report {
+interface TakenReport {
   readonly ok: boolean;
   readonly errors: readonly string[];
 }
 
 /** Whether this is what its run has said before: then there is nothing to write down. */
-function saysTheSame({ state }: CheckObject, { ok, errors }: Report): boolean {
+function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boolean {
   return (
     !state.isRunning &&
     state.ok === ok &&
@@ -216,7 +216,7 @@ function saysTheSame({ state }: CheckObject, { ok, errors }: Report): boolean {
 }
 
 /** What a report says. A text: why it is none. */
-function readReport(body: string, version: Version): Report | string {
+function readReport(body: string, version: KuberhealthyVersion): TakenReport | string {
   let read: unknown;
   try {
     read = JSON.parse(body);

@@ -8,7 +8,7 @@ import { bugText, type Log } from '../base/log.ts';
 import type { Clock } from '../base/clock.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { printExposition } from '../metrics/exposition.ts';
-import { groupSamples, type Sample } from '../metrics/sample.ts';
+import { groupSamples, type MetricSample } from '../metrics/sample.ts';
 import type { CheckRunner, RunRequest } from './check-runner.ts';
 import type { EventList } from './event-list.ts';
 import { PageSender } from './page-sender.ts';
@@ -36,7 +36,7 @@ export interface KuberhealthyServerParts {
   /** Connections at a time; 1024 where nothing is said. */
   readonly connectionsMax?: number;
   /** Other series of this process. */
-  readonly more: () => readonly Sample[];
+  readonly more: () => readonly MetricSample[];
   /** How the checks of this process's own file are; null: it has none. */
   readonly own: () => object | null;
 }
@@ -260,7 +260,7 @@ export class KuberhealthyServer {
     return { ...facts, checks: facts.checks.filter((check) => wanted.has(check.namespace)) };
   }
 
-  #samples(): readonly Sample[] {
+  #samples(): readonly MetricSample[] {
     return Array.from(this.#reports, ([key, value]) => {
       const [version = '', status = ''] = key.split(' ');
       return {

@@ -1,7 +1,7 @@
 /** How all checks are, as Kuberhealthy shows it: the JSON of version 2 and of version 3, and the metrics of both. */
 import { printDuration } from '../base/duration.ts';
-import type { Sample } from '../metrics/sample.ts';
-import { fullName, type CheckObject, type Version } from './check-object.ts';
+import type { MetricSample } from '../metrics/sample.ts';
+import { fullName, type CheckObject, type KuberhealthyVersion } from './check-object.ts';
 import { khStateOf, statusOf } from './check-state.ts';
 import type { SweepReason } from './pod-sweeper.ts';
 
@@ -64,7 +64,7 @@ export function statusOfVersion2({ checks, leader }: StatusFacts): object {
  */
 function keyed(
   checks: readonly CheckObject[],
-  own: Version,
+  own: KuberhealthyVersion,
   keyOf: (check: CheckObject) => string,
 ): readonly (readonly [string, CheckObject])[] {
   const taken = new Set(checks.filter(({ version }) => version === own).map(keyOf));
@@ -126,17 +126,17 @@ const LABEL_MAX = 256;
 const buckets = [1, 5, 10, 30, 60, 120, 300] as const;
 
 /** The series of versions 2 and 3. */
-export function statusSamples(facts: StatusFacts): readonly Sample[] {
+export function statusSamples(facts: StatusFacts): readonly MetricSample[] {
   const { checks, leader, leads, loopSeconds, due, sweepSeconds, swept, wall } = facts;
-  const found: Sample[] = [];
+  const found: MetricSample[] = [];
   const add = (
     name: string,
     help: string,
     labels: Readonly<Record<string, string>>,
     value: number,
-    kind: Sample['kind'] = 'gauge',
+    kind: MetricSample['kind'] = 'gauge',
   ): void => void found.push({ name: `kuberhealthy_${name}`, help, kind, labels, value });
-  const own = (name: string, help: string, value: number, kind: Sample['kind']): void =>
+  const own = (name: string, help: string, value: number, kind: MetricSample['kind']): void =>
     void found.push({ name: `ndots_check_${name}`, help, kind, labels: {}, value });
   add(
     'running',
@@ -223,7 +223,7 @@ export function statusSamples(facts: StatusFacts): readonly Sample[] {
   return found;
 }
 
-function histogram(checks: readonly CheckObject[]): readonly Sample[] {
+function histogram(checks: readonly CheckObject[]): readonly MetricSample[] {
   const seconds = checks.map(({ state }) => state.tookMs / 1000);
   const name = 'kuberhealthy_check_run_duration_seconds';
   const help = 'How long the last runs of all checks took.';
@@ -231,7 +231,7 @@ function histogram(checks: readonly CheckObject[]): readonly Sample[] {
     suffix: string,
     labels: Readonly<Record<string, string>>,
     value: number,
-  ): Sample => ({
+  ): MetricSample => ({
     name: `${name}_${suffix}`,
     help,
     kind: 'gauge',

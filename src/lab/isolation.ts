@@ -1,32 +1,36 @@
 /**
- * The walls of a lab. It runs in namespaces of its own (network, mounts, processes) that are made for one process: when that process
- * ends, however it ends, the kernel ends all others in there, and nothing is left of the lab, not even a file.
+ * Isolates a lab from the machine. It runs in namespaces of its own (network, mounts, processes) that belong to one
+ * process: when that process ends, however it ends, the kernel ends all others in there, and nothing of the lab
+ * remains, not even a file.
  */
 import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { startProgram, type Program } from '../linux/programs.ts';
+import { startProgram, type StartedProgram } from '../linux/programs.ts';
 import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
 /**
- * Starts a program as the first process of new namespaces, in a session of its own: Ctrl-C comes to this process alone. It is killed when
- * this process ends, and everything in there with it.
+ * Starts a program as the first process of new namespaces, in a session of its own, so that Ctrl-C reaches only this
+ * process. When this process ends the program is killed, with everything in its namespaces.
  * @param env of the program
- * @param outlives it goes on when this process ends
+ * @param outlives whether it continues when this process ends
  */
 export function startIsolated(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   stdio: StdioOptions,
   { outlives = false }: { readonly outlives?: boolean } = {},
-): Program {
+): StartedProgram {
   const walls = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
   const isolated = ['unshare', ...walls, '--', ...words];
   const bound = outlives ? isolated : ['setpriv', '--pdeathsig', 'KILL', '--', ...isolated];
   return startProgram(bound, { env, stdio, detached: true });
 }
 
-/** Inside of the walls, before anything else: what is mounted here is not seen outside, and /run is the lab's own. */
+/**
+ * Prepares the namespaces, before anything else: mounts made from now on are not visible outside, and /run is the lab's
+ * own.
+ */
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);
   must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);

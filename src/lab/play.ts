@@ -9,19 +9,19 @@ import { LabCluster } from './cluster.ts';
 import { INTERNET, usualCorefile, usualNodeResolvConf } from './defaults.ts';
 import { LAB_FOLDER } from './files.ts';
 import type { LabPrograms, RuleMode } from './plan.ts';
-import { headOf, type Outcome, type Stage, type Story } from './story.ts';
+import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
-/** What a performance is given. */
+/** What playing a story needs. */
 export interface PlayParts extends LabPrograms {
   readonly mode: RuleMode;
-  /** A file for the packets of all acts, one after the other; null: they are not kept. */
+  /** A file for the packets of all acts; null: they are not kept. */
   readonly pcap: string | null;
-  /** Called when the story is over and its cluster still stands. */
+  /** Called when the story is over and its cluster is still running. */
   linger?(lab: LabCluster): Promise<void>;
 }
 
 /** Plays a story in this process's namespaces, which are a lab's (isolation.ts). */
-export async function playStory(story: Story, parts: PlayParts): Promise<Outcome> {
+export async function playStory(story: Story, parts: PlayParts): Promise<StoryOutcome> {
   if (story.play === null) throw new Error(`${story.name} has no performance, only a model`);
   const began = performance.now();
   let lab: LabCluster | null = null;
@@ -89,7 +89,7 @@ function writePackets(file: string, captures: readonly Capture[]): void {
 }
 
 /** Plays a story in virtual time. */
-export async function modelStory(story: Story): Promise<Outcome | null> {
+export async function modelStory(story: Story): Promise<StoryOutcome | null> {
   if (story.model === null) return null;
   const began = performance.now();
   const acts = await story.model();

@@ -1,24 +1,29 @@
 /** Programs that run in the machines of a lab: each in its machine's network, with its machine's files. */
-import { runProgram, startProgram, type Program, type ProgramResult } from '../linux/programs.ts';
+import {
+  runProgram,
+  startProgram,
+  type StartedProgram,
+  type ProgramResult,
+} from '../linux/programs.ts';
 import { call } from './commands.ts';
 import { wordsBehind, type OwnFiles } from './files.ts';
 import type { Environment } from '../base/environment.ts';
 
 /** Where a program runs. */
-export interface Place {
+export interface ProgramPlace {
   /** The machine. */
   readonly name: string;
   readonly files: OwnFiles;
 }
 
-/** A program that goes on in a machine. */
+/** A program that keeps running in a machine. */
 export interface MachineProgram {
-  readonly program: Program;
-  /** The end of what it has printed, to both streams. */
+  readonly program: StartedProgram;
+  /** The end of its output, of both streams. */
   output(): string;
 }
 
-/** Characters that are kept of each stream of a program that goes on. */
+/** The most characters kept of each stream of such a program. */
 const OUTPUT_MAX = 16_000;
 
 /** All that runs in a lab. */
@@ -32,18 +37,22 @@ export class Processes {
   }
 
   /** Runs a program in a machine, to its end; nothing else goes on meanwhile. */
-  call({ name, files }: Place, words: readonly string[], limitMs?: number): ProgramResult {
+  call({ name, files }: ProgramPlace, words: readonly string[], limitMs?: number): ProgramResult {
     return call(wordsBehind(name, files, words), limitMs === undefined ? {} : { limitMs });
   }
 
   /** Runs a program in a machine while others go on. */
-  run({ name, files }: Place, words: readonly string[], limitMs = 60_000): Promise<ProgramResult> {
+  run(
+    { name, files }: ProgramPlace,
+    words: readonly string[],
+    limitMs = 60_000,
+  ): Promise<ProgramResult> {
     return runProgram(wordsBehind(name, files, words), { limitMs });
   }
 
   /** Starts a program that goes on, under a key by which it is found again. */
   start(
-    { name, files }: Place,
+    { name, files }: ProgramPlace,
     words: readonly string[],
     key = `program ${++this.#count}`,
     env: Readonly<Record<string, string>> = {},

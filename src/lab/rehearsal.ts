@@ -34,7 +34,7 @@ export interface RolloutTimes {
 }
 
 /** One moment of a rollout: what is done, and when. */
-interface Moment {
+interface RolloutMoment {
   readonly atMs: number;
   readonly what: 'add' | 'end' | 'remove';
   /** Number of the pod: old ones from 0, new ones behind them. */
@@ -48,10 +48,10 @@ const PAUSE_MS = 300;
 
 /** The moments of a rollout, and when it is over. */
 function timeline({ pods, readyMs, propagationMs, lameduckMs }: RolloutTimes): {
-  readonly moments: readonly Moment[];
+  readonly moments: readonly RolloutMoment[];
   readonly endMs: number;
 } {
-  const moments: Moment[] = [];
+  const moments: RolloutMoment[] = [];
   let atMs = CALM_MS;
   for (let pod = 0; pod < pods; pod++) {
     atMs += readyMs + propagationMs;

@@ -3,7 +3,8 @@ import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 import { answerBySpec } from '../resolver/answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from '../resolver/answers-file.ts';
-import type { Protocol, QueryToSend } from '../resolver/network.ts';
+import type { QueryToSend } from '../resolver/network.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import { replyBytes } from '../resolver/reply-bytes.ts';
 import { labelOf } from '../resolver/reply.ts';
 import { FLAG, OPTION, typeName } from '../wire/iana.ts';
@@ -12,7 +13,7 @@ import { readMessage, type Message } from '../wire/message.ts';
 /** One query that came, and what was done with it. */
 export interface ServedQuery {
   readonly atMs: number;
-  readonly protocol: Protocol;
+  readonly protocol: SocketKind;
   /** The address that was asked. */
   readonly server: string;
   readonly clientPort: number;
@@ -49,7 +50,7 @@ export async function serveScript(
 
   const take = (
     bytes: Buffer,
-    from: { readonly protocol: Protocol; readonly server: string; readonly clientPort: number },
+    from: { readonly protocol: SocketKind; readonly server: string; readonly clientPort: number },
     send: (reply: Buffer, from: string) => void,
     reset: () => void,
   ): void => {

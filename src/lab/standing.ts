@@ -11,7 +11,7 @@ export type StandingPod = Pick<
 >;
 
 /** What is written down of a lab. */
-export interface Standing {
+export interface StandingLab {
   /** Its first process, as this machine counts. */
   readonly pid: number;
   /** When that began, in the kernel's ticks: one day another process has its number. */
@@ -20,7 +20,7 @@ export interface Standing {
 }
 
 /** The lab that a file tells of; null: there is none, or not any more. A file of a lab that has ended is removed. */
-export function readStanding(file: string): Standing | null {
+export function readStanding(file: string): StandingLab | null {
   let read: unknown;
   try {
     read = JSON.parse(readFileSync(file, 'utf8'));
@@ -33,14 +33,18 @@ export function readStanding(file: string): Standing | null {
 }
 
 /** What lies where anybody's programs write may be anything. */
-function isStanding(read: unknown): read is Standing {
+function isStanding(read: unknown): read is StandingLab {
   if (!isObject(read)) return false;
   const { pid, startTime, pods } = read;
   return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
 }
 
 /** Writes down a lab that stands. Throws EEXIST if another one was faster: there is one at a time. */
-export function writeStanding(file: string, pid: number, pods: readonly StandingPod[]): Standing {
+export function writeStanding(
+  file: string,
+  pid: number,
+  pods: readonly StandingPod[],
+): StandingLab {
   const standing = { pid, startTime: startTimeOf(pid) ?? '', pods };
   const whole = `${file}.${process.pid}`;
   try {
@@ -75,12 +79,12 @@ export function firstProcess(outer: number): number | null {
 }
 
 /** Words by which a program runs within a lab that stands: in its mounts, its processes and its network. */
-export function wordsInside(standing: Standing, words: readonly string[]): readonly string[] {
+export function wordsInside(standing: StandingLab, words: readonly string[]): readonly string[] {
   return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
 }
 
 /** Whether a lab has ended. */
-export function hasEnded({ pid, startTime }: Standing): boolean {
+export function hasEnded({ pid, startTime }: StandingLab): boolean {
   return startTimeOf(pid) !== startTime;
 }
 

@@ -83,7 +83,7 @@ export interface Story extends StoryHead {
 }
 
 /** How a story ended: plain data. */
-export interface Outcome {
+export interface StoryOutcome {
   readonly story: StoryHead;
   /** `real`: in namespaces. `model`: in virtual time. */
   readonly how: 'real' | 'model';
@@ -93,7 +93,7 @@ export interface Outcome {
 }
 
 /** Whether everything was seen that the story tells. */
-export function isAsTold({ acts }: Outcome): boolean {
+export function isAsTold({ acts }: StoryOutcome): boolean {
   return acts.length > 0 && acts.every(({ facts }) => facts.every(({ holds }) => holds));
 }
 

@@ -6,7 +6,7 @@ import { readMessage, writeMessage } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 
 /** What became of one query. */
-export interface Asked {
+export interface QueryResult {
   /** Milliseconds since the client was made. */
   readonly atMs: number;
   readonly sourcePort: number;
@@ -20,7 +20,7 @@ export interface Asked {
 }
 
 /** The addresses that a reply holds, in its order. */
-export function addressesOf({ reply }: Pick<Asked, 'reply'>): readonly string[] {
+export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly string[] {
   if (reply === null) return [];
   const { answer } = readMessage(reply);
   return answer
@@ -66,7 +66,7 @@ export class UdpClient {
   }
 
   /** Sends one query and waits for its reply, at most so long. */
-  async ask(name: string, type = 'A', waitMs = 1000): Promise<Asked> {
+  async ask(name: string, type = 'A', waitMs = 1000): Promise<QueryResult> {
     const id = (this.#id = (this.#id + 1) & 0xffff);
     const query = writeMessage({
       id,

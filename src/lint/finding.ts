@@ -5,13 +5,13 @@ import { Problem, type Place } from '../base/problem.ts';
  * How bad it is: `error` breaks resolution or will, `warning` breaks under load or with the next change, `note` is worth
  * knowing.
  */
-export type Severity = 'error' | 'warning' | 'note';
+export type LintSeverity = 'error' | 'warning' | 'note';
 
 /** From the worst down. */
-export const severities: readonly Severity[] = ['error', 'warning', 'note'];
+export const severities: readonly LintSeverity[] = ['error', 'warning', 'note'];
 
 /** Whether the first is as bad as the second, or worse. */
-export function atLeast(severity: Severity, least: Severity): boolean {
+export function atLeast(severity: LintSeverity, least: LintSeverity): boolean {
   return severities.indexOf(severity) <= severities.indexOf(least);
 }
 
@@ -31,10 +31,10 @@ export interface Edit {
 }
 
 /** One thing that is wrong, with all that a report says of it. */
-export interface Finding {
+export interface LintFinding {
   /** `CF07`: never used again for something else. */
   readonly code: string;
-  readonly severity: Severity;
+  readonly severity: LintSeverity;
   /** One sentence: what is so. */
   readonly text: string;
   readonly spot: Spot;

@@ -14,7 +14,7 @@ export interface GivenFile {
 }
 
 /** What was found behind the paths. */
-export interface Gathered {
+export interface GatheredFiles {
   readonly files: readonly GivenFile[];
   /** Files and folders in folders that could not be read, and why. */
   readonly passed: readonly { readonly file: string; readonly why: string }[];
@@ -33,7 +33,7 @@ const wanted =
 const madeOf = /\.(tpl|tmpl|gotmpl|j2|md|adoc|rst|html?|go|py|rb|sh|[cm]?[jt]s)$/i;
 
 /** Reads the files behind these paths. Throws a `Problem` for one that cannot be read. */
-export function gather(paths: readonly string[]): Gathered {
+export function gather(paths: readonly string[]): GatheredFiles {
   const files: GivenFile[] = [];
   const passed: { file: string; why: string }[] = [];
   let bytes = 0;

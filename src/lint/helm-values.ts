@@ -1,10 +1,11 @@
 /** The Corefile that the CoreDNS chart makes of its values: `servers`, and `extraConfig` before them. */
 import { child, children, text, type JsonObject } from '../base/json-object.ts';
+import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
-import type { KubeObject } from './subject.ts';
+import type { LintObject } from './subject.ts';
 
 /** The text, line by line with the values that it comes from; null: there are no servers. */
-export function helmCorefile(values: KubeObject, lines: readonly string[]): SourceText | null {
+export function helmCorefile(values: LintObject, lines: readonly string[]): SourceText | null {
   const nested = children(values.value, 'servers').length === 0;
   const root = nested ? child(values.value, 'coredns') : values.value;
   const above = nested ? ['coredns'] : [];
@@ -23,15 +24,13 @@ export function helmCorefile(values: KubeObject, lines: readonly string[]): Sour
   });
 }
 
-type Path = readonly (string | number)[];
-
 class Writer {
-  readonly #values: KubeObject;
+  readonly #values: LintObject;
   readonly #lines: readonly string[];
   readonly #written: string[] = [];
   readonly origins: LineOrigin[] = [];
 
-  constructor(values: KubeObject, lines: readonly string[]) {
+  constructor(values: LintObject, lines: readonly string[]) {
     this.#values = values;
     this.#lines = lines;
   }
@@ -41,13 +40,13 @@ class Writer {
   }
 
   /** A line that comes from the value at `path`. */
-  line(text_: string, path: Path, indent: number): void {
+  line(text_: string, path: DocumentPath, indent: number): void {
     const { line, column } = this.#values.place(path);
     this.#written.push(' '.repeat(indent) + text_);
     this.origins.push({ line, shift: column - 1 - indent, exact: false });
   }
 
-  server(server: JsonObject, path: Path): void {
+  server(server: JsonObject, path: DocumentPath): void {
     const port = server['port'];
     const zones = children(server, 'zones').map(
       (zone) => `${text(zone, 'scheme')}${text(zone, 'zone') || '.'}`,
@@ -62,7 +61,7 @@ class Writer {
     this.line('}', path, 0);
   }
 
-  #plugin(plugin: JsonObject, path: Path): void {
+  #plugin(plugin: JsonObject, path: DocumentPath): void {
     const block = text(plugin, 'configBlock');
     const head = words(text(plugin, 'name'), plugin);
     this.line(block === '' ? head : `${head} {`, [...path, 'name'], 4);

@@ -1,8 +1,8 @@
 /** Codes of what the linter itself tells: CF48, comments that ask for nothing; CF49, input that cannot be read. */
-import type { Rule } from './rule.ts';
+import type { LintRule } from './rule.ts';
 
 /** They have no rule to ask: reading finds them. */
-export const inputRules: readonly Rule[] = [
+export const inputRules: readonly LintRule[] = [
   {
     code: 'CF48',
     severity: 'warning',

@@ -7,16 +7,17 @@ import {
   parseYaml,
   templateAdvice,
   type YamlDocument,
+  type DocumentPath,
 } from '../kube/manifests/yaml-document.ts';
 import type { GivenFile } from './gather.ts';
 import { helmCorefile } from './helm-values.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
-import type { KubeObject } from './subject.ts';
+import type { LintObject } from './subject.ts';
 
 /** A text to be read as a Corefile. */
 export interface CorefileInput {
   readonly source: SourceText;
-  readonly object: KubeObject | null;
+  readonly object: LintObject | null;
 }
 
 /** Memory that a YAML document may take while it is read, bytes: the run ends with it. */
@@ -31,7 +32,7 @@ export interface FragmentInput extends CorefileInput {
 export interface Inputs {
   readonly corefiles: readonly CorefileInput[];
   readonly fragments: readonly FragmentInput[];
-  readonly objects: readonly KubeObject[];
+  readonly objects: readonly LintObject[];
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
   /** What could not be read of them. */
   readonly problems: readonly Problem[];
@@ -62,7 +63,7 @@ function looksLikeYaml(text: string): boolean {
 class Sorting implements Inputs {
   readonly corefiles: CorefileInput[] = [];
   readonly fragments: FragmentInput[] = [];
-  readonly objects: KubeObject[] = [];
+  readonly objects: LintObject[] = [];
   readonly resolvConfs: { file: string; text: string }[] = [];
   readonly problems: Problem[] = [];
 
@@ -98,7 +99,7 @@ class Sorting implements Inputs {
 
   #takeDocument(
     document: YamlDocument,
-    path: readonly (string | number)[],
+    path: DocumentPath,
     file: string,
     lines: readonly string[],
   ): void {
@@ -115,9 +116,8 @@ class Sorting implements Inputs {
       return;
     }
     const metadata = child(value, 'metadata');
-    const place = (inner: readonly (string | number)[]): Place =>
-      document.place([...path, ...inner]);
-    const object: KubeObject = {
+    const place = (inner: DocumentPath): Place => document.place([...path, ...inner]);
+    const object: LintObject = {
       file,
       kind: kind || (isHelmValues(value) ? 'HelmValues' : ''),
       namespace: textAt(metadata, 'namespace'),
@@ -136,7 +136,7 @@ class Sorting implements Inputs {
       }
   }
 
-  #takeConfigMap(object: KubeObject, lines: readonly string[]): void {
+  #takeConfigMap(object: LintObject, lines: readonly string[]): void {
     for (const [key, value] of Object.entries(child(object.value, 'data'))) {
       if (typeof value !== 'string') continue;
       const within = `data[${JSON.stringify(key)}]`;
@@ -164,7 +164,7 @@ class Sorting implements Inputs {
     }
   }
 
-  #takeHelmValues(object: KubeObject, lines: readonly string[]): void {
+  #takeHelmValues(object: LintObject, lines: readonly string[]): void {
     const made = helmCorefile(object, lines);
     if (made !== null) this.corefiles.push({ source: made, object });
   }
@@ -185,7 +185,7 @@ const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
 };
 
 /** The values of charts that an object of another kind holds. */
-function valuesWithin(object: KubeObject, lines: readonly string[]): readonly KubeObject[] {
+function valuesWithin(object: LintObject, lines: readonly string[]): readonly LintObject[] {
   return (valuePaths[object.kind] ?? []).flatMap((path) => {
     const at = path.reduce<unknown>((value, key) => asObject(value)[key], object.value);
     const found = { ...object, kind: 'HelmValues' };
@@ -195,7 +195,7 @@ function valuesWithin(object: KubeObject, lines: readonly string[]): readonly Ku
     const document = parseYaml(at, object.file).documents[0];
     if (document === undefined) return [];
     const origins = scalarOrigins(at, object.place(path), lines);
-    const place: KubeObject['place'] = (inner) => {
+    const place: LintObject['place'] = (inner) => {
       const { line, column } = document.place(inner);
       const origin = origins[line - 1]!;
       return { file: object.file, line: origin.line, column: column + origin.shift };

@@ -2,32 +2,32 @@
 import { child, text } from '../base/json-object.ts';
 import { nearest, type Place, type Problem } from '../base/problem.ts';
 import { readEdits } from './edits.ts';
-import type { Edit, Finding, Severity, Spot } from './finding.ts';
+import type { Edit, LintFinding, LintSeverity, Spot } from './finding.ts';
 import { severities } from './finding.ts';
-import type { Gathered, GivenFile } from './gather.ts';
+import type { GatheredFiles, GivenFile } from './gather.ts';
 import { sortInputs, type Inputs } from './inputs.ts';
 import { readCorefiles, type KnownPlugins } from './read-subject.ts';
-import type { Aim, Fix, Rule, Told } from './rule.ts';
+import type { Aim, Fix, LintRule, Told } from './rule.ts';
 import type { SourceText } from './source-text.ts';
-import type { KubeObject, LintedCorefile, Subject } from './subject.ts';
+import type { LintObject, LintedCorefile, Subject } from './subject.ts';
 import { Suppressions } from './suppressions.ts';
-import { targetOfImage, type Target } from './target.ts';
+import { targetOfImage, type LintTarget } from './target.ts';
 import { containersOf } from './workload.ts';
 
 /** What is linted, and how. */
 export interface LintParts {
-  readonly given: Gathered;
+  readonly given: GatheredFiles;
   readonly plugins: KnownPlugins;
   /** Those that are asked. */
-  readonly rules: readonly Rule[];
+  readonly rules: readonly LintRule[];
   /** All rules that there are: comments may name them, and what one of them judges was not given in vain; absent: `rules`. */
-  readonly known?: readonly Rule[];
+  readonly known?: readonly LintRule[];
   /** null: what the images say, if there are any. */
-  readonly target: Target | null;
+  readonly target: LintTarget | null;
   /** The Corefile that runs now; null: unknown. */
   readonly running?: GivenFile | null;
   /** What rules found that ask the network; absent: nothing is sent anywhere. */
-  readonly live?: (subject: Subject) => Promise<readonly (readonly [Rule, Told])[]>;
+  readonly live?: (subject: Subject) => Promise<readonly (readonly [LintRule, Told])[]>;
   /** Hears how far it is. */
   readonly progress?: (text: () => string) => void;
 }
@@ -35,12 +35,12 @@ export interface LintParts {
 /** All that was found. */
 export interface LintReport {
   /** In the order of files and lines. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly LintFinding[];
   /** Files that held something that a rule judges. */
   readonly files: readonly string[];
   /** Files that were named and held nothing of the kind, with what they hold, in words. */
   readonly notJudged: readonly { readonly file: string; readonly holds: string }[];
-  readonly target: Target | null;
+  readonly target: LintTarget | null;
   /** Findings that comments asked to leave out. */
   readonly suppressed: number;
   /** What the rules looked at. */
@@ -61,7 +61,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     running: await readRunning(parts),
   };
   const texts = new Map(given.files.map(({ file, text }) => [file, text.split('\n')]));
-  const collector = new Collector(sources, texts);
+  const collector = new FindingCollector(sources, texts);
   for (const [index, rule] of rules.entries()) {
     progress?.(() => `rule ${rule.code}, ${index + 1} of ${rules.length}`);
     rule.find(subject, (told) => collector.add(rule, told));
@@ -87,7 +87,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   );
   const told = new Set(collector.findings.map(({ spot }) => spot.file));
   const guessed = new Set(corefiles.filter(isGuessed).map(({ file }) => file));
-  const mendable = (finding: Finding): Finding =>
+  const mendable = (finding: LintFinding): LintFinding =>
     finding.edits.some(({ file }) => guessed.has(file)) ? { ...finding, edits: [] } : finding;
   return {
     findings: [...kept.map(mendable), ...misuses].toSorted(byPlace),
@@ -128,7 +128,7 @@ function heldText({ objects, resolvConfs }: Inputs, file: string): string {
 }
 
 /** The code that was probably meant: CF3 is CF03. */
-export function nearestCode(code: string, rules: readonly Pick<Rule, 'code'>[]): string | null {
+export function nearestCode(code: string, rules: readonly Pick<LintRule, 'code'>[]): string | null {
   const codes = rules.map((rule) => rule.code);
   const padded = code.toUpperCase().replace(/^CF0*(\d)$/, 'CF0$1');
   return codes.includes(padded) ? padded : nearest(code, codes);
@@ -140,7 +140,7 @@ async function readRunning({ running, plugins }: LintParts): Promise<Subject['ru
   return corefiles[0] ?? null;
 }
 
-function targetIn(objects: readonly KubeObject[]): Target | null {
+function targetIn(objects: readonly LintObject[]): LintTarget | null {
   for (const object of objects) {
     const values = child(object.kind === 'HelmValues' ? object.value : {}, 'image');
     const charted = `${text(values, 'repository')}:${text(values, 'tag')}`;
@@ -152,8 +152,8 @@ function targetIn(objects: readonly KubeObject[]): Target | null {
   return null;
 }
 
-function byPlace(a: Finding, b: Finding): number {
-  const rank = (finding: Finding): number => severities.indexOf(finding.severity);
+function byPlace(a: LintFinding, b: LintFinding): number {
+  const rank = (finding: LintFinding): number => severities.indexOf(finding.severity);
   return (
     (a.spot.file < b.spot.file ? -1 : a.spot.file > b.spot.file ? 1 : 0) ||
     a.spot.line - b.spot.line ||
@@ -166,8 +166,8 @@ function byPlace(a: Finding, b: Finding): number {
 /** More of one rule in one file are the same mistake of a generator. */
 const SAME_MAX = 50;
 
-class Collector {
-  readonly findings: Finding[] = [];
+class FindingCollector {
+  readonly findings: LintFinding[] = [];
   readonly #sources: ReadonlyMap<string, SourceText>;
   readonly #texts: ReadonlyMap<string, readonly string[]>;
   readonly #seen = new Set<string>();
@@ -181,7 +181,7 @@ class Collector {
     this.#texts = texts;
   }
 
-  add({ code, severity }: Pick<Rule, 'code' | 'severity'>, told: Told): void {
+  add({ code, severity }: Pick<LintRule, 'code' | 'severity'>, told: Told): void {
     const { place, length } = aimedAt(told.at);
     const source = this.#sources.get(place.file);
     const outer = source === undefined ? { ...place, exact: true } : source.outside(place);
@@ -229,7 +229,7 @@ class Collector {
     outer: Place & { readonly exact: boolean },
     source: SourceText | undefined,
     place: Place,
-  ): Pick<Finding, 'excerpt' | 'caret'> {
+  ): Pick<LintFinding, 'excerpt' | 'caret'> {
     const text = this.#texts.get(outer.file)?.[outer.line - 1] ?? null;
     const inQuotes = !outer.exact && (text === null || text.includes('\\n'));
     const written = inQuotes ? (source?.written(place.line) ?? null) : null;
@@ -239,7 +239,7 @@ class Collector {
 }
 
 /** What stands for parts of the input that could not be read; its page is written like any other. */
-const unreadableRule: { readonly code: string; readonly severity: Severity } = {
+const unreadableRule: { readonly code: string; readonly severity: LintSeverity } = {
   code: 'CF49',
   severity: 'error',
 };

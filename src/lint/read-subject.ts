@@ -29,7 +29,7 @@ export interface ReadCorefiles {
 
 /** Reads all Corefiles; those fragments that none of them imports are read for themselves. */
 export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Promise<ReadCorefiles> {
-  const reader = new Reader(inputs.fragments, plugins);
+  const reader = new SubjectReader(inputs.fragments, plugins);
   const whole = inputs.corefiles.map((input) => reader.parse(input, false));
   const left = inputs.fragments.filter(({ source }) => !reader.imported.has(source));
   const parts = left.map((input) => reader.parse(input, true));
@@ -48,7 +48,7 @@ interface Parsed {
   readonly output: ParseOutput;
 }
 
-class Reader {
+class SubjectReader {
   readonly sources = new Map<string, SourceText>();
   readonly imported = new Set<SourceText>();
   readonly #fragments: readonly FragmentInput[];

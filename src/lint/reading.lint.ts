@@ -1,6 +1,6 @@
 /** What the reading of a Corefile finds, under the codes of the linter: CF01, CF02, CF22, CF34, CF38, CF43, CF44. */
 import type { Problem } from '../base/problem.ts';
-import type { Rule, Told } from './rule.ts';
+import type { LintRule, Told } from './rule.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 
 /** Codes of problems that have a rule of their own; other problems are CF43, other remarks CF44. */
@@ -54,9 +54,9 @@ function plain(message: string): string {
 
 /** A rule made of problems that reading finds. */
 function readingRule(
-  head: Pick<Rule, 'code' | 'severity' | 'summary'>,
+  head: Pick<LintRule, 'code' | 'severity' | 'summary'>,
   take: (problem: Problem, isWarning: boolean, subject: Subject) => Partial<Told> | null,
-): Rule {
+): LintRule {
   return {
     ...head,
     find(subject, tell) {
@@ -85,7 +85,7 @@ const all = (): Partial<Told> => ({});
 const hooks = /\*\.(override|server)$/;
 
 /** Rules that are made of what reading finds, but for CF01, which also looks at releases. */
-export const readingRules: readonly Rule[] = [
+export const readingRules: readonly LintRule[] = [
   readingRule(
     { code: 'CF02', severity: 'error', summary: 'two server blocks claim the same zone and port' },
     all,

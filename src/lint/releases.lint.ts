@@ -12,17 +12,17 @@ import {
   valuesOfNdots,
   type Lifetime,
 } from './releases.ts';
-import type { Rule, Tell } from './rule.ts';
+import type { LintRule, Tell } from './rule.ts';
 import { addressOf, isResolvConf, targetsOf } from './upstreams.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
-import type { Target } from './target.ts';
+import type { LintTarget } from './target.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
 /** Plugins that others made for CoreDNS, and what serves the same end. */
 type External = Readonly<Record<string, string>>;
 
 /** The rule. */
-export function releaseRule(external: External): Rule {
+export function releaseRule(external: External): LintRule {
   return {
     code: 'CF01',
     severity: 'error',
@@ -118,7 +118,7 @@ const HOST = /^(?:\w+:\/\/)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.?(?::\d+)?$/i;
 
 function judgeUpstreams(
   directive: Directive,
-  target: Exclude<Target, { kind: 'ndots' }>,
+  target: Exclude<LintTarget, { kind: 'ndots' }>,
   tell: Tell,
 ): void {
   if (!isBefore(target.version, readVersion(hostUpstreamsSince))) return;
@@ -134,7 +134,7 @@ function judgeUpstreams(
 
 function judgeProperties(
   { name, block }: Directive,
-  target: Exclude<Target, { kind: 'ndots' }>,
+  target: Exclude<LintTarget, { kind: 'ndots' }>,
   tell: Tell,
 ): void {
   const known = coreProperties[name];
@@ -165,7 +165,7 @@ function judgeProperties(
   }
 }
 
-function nameOf({ kind, label, version }: Exclude<Target, { kind: 'ndots' }>): string {
+function nameOf({ kind, label, version }: Exclude<LintTarget, { kind: 'ndots' }>): string {
   const [own = ''] = label.split('@').slice(1);
   const core = `CoreDNS ${version.join('.')}`;
   return kind === 'coredns' ? core : `node-cache ${own} (${core})`;

@@ -1,16 +1,17 @@
 /** What a rule of the linter is. */
+import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import type { Place } from '../base/problem.ts';
 import type { Directive, Property, ServerBlock, Token } from '../corefile/tree.ts';
-import type { Severity } from './finding.ts';
-import type { KubeObject, LintedBlock, LintedCorefile, Subject } from './subject.ts';
+import type { LintSeverity } from './finding.ts';
+import type { LintObject, LintedBlock, LintedCorefile, Subject } from './subject.ts';
 
 /** Where a rule points: a word of a Corefile, a line, or the part of an object at a path. */
 export type Aim = Token | Directive | Property | ServerBlock | ObjectPath;
 
 /** A part of a Kubernetes object or of Helm values. */
 export interface ObjectPath {
-  readonly object: KubeObject;
-  readonly path: readonly (string | number)[];
+  readonly object: LintObject;
+  readonly path: DocumentPath;
 }
 
 /** One thing that a rule found. */
@@ -21,7 +22,7 @@ export interface Told {
   readonly hint?: string | null;
   readonly remedy?: string | null;
   /** Other than the rule's own. */
-  readonly severity?: Severity;
+  readonly severity?: LintSeverity;
   /** Several: a finding that stands for more places. */
   readonly fix?: Fix | readonly Fix[] | null;
 }
@@ -43,11 +44,11 @@ export type Fix =
 export type Tell = (told: Told) => void;
 
 /** One rule. Its page is docs/rules/CODE.md: problem, bad, good, why, when to ignore, since. */
-export interface Rule {
+export interface LintRule {
   /** `CF07`: never used again for something else. */
   readonly code: string;
   /** Its usual severity; a finding may have another one. */
-  readonly severity: Severity;
+  readonly severity: LintSeverity;
   /** One line, lower case, no full stop: what is flagged. */
   readonly summary: string;
   /** Kinds of Kubernetes objects that it judges each for itself; absent: it judges Corefiles, or objects beside others. */
@@ -56,12 +57,12 @@ export interface Rule {
   find(subject: Subject, tell: Tell): void;
 }
 
-type Head = Pick<Rule, 'code' | 'severity' | 'summary'>;
+type Head = Pick<LintRule, 'code' | 'severity' | 'summary'>;
 
 /** A rule that looks at one server block at a time, and at those that were understood. */
 export function blockRule(
   head: Head & { find(block: LintedBlock, tell: Tell, subject: Subject): void },
-): Rule {
+): LintRule {
   return {
     ...head,
     find(subject, tell) {
@@ -74,7 +75,7 @@ export function blockRule(
 /** A rule that looks at one Corefile at a time. */
 export function corefileRule(
   head: Head & { find(corefile: LintedCorefile, tell: Tell, subject: Subject): void },
-): Rule {
+): LintRule {
   return {
     ...head,
     find(subject, tell) {
@@ -87,9 +88,9 @@ export function corefileRule(
 export function objectRule(
   head: Head & {
     readonly kinds: readonly string[];
-    find(object: KubeObject, tell: Tell, subject: Subject): void;
+    find(object: LintObject, tell: Tell, subject: Subject): void;
   },
-): Rule {
+): LintRule {
   return {
     ...head,
     find(subject, tell) {

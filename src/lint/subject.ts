@@ -1,38 +1,39 @@
 /** What the rules look at: Corefiles that were understood as far as they go, Kubernetes objects, and what they are for. */
+import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import type { JsonObject } from '../base/json-object.ts';
 import type { Place, Problem } from '../base/problem.ts';
 import type { Positions } from '../corefile/positions.ts';
 import type { Properties } from '../corefile/properties.ts';
 import type { Occurrence, Syntax } from '../corefile/syntax.ts';
 import type { Corefile, Directive, Property, ServerBlock } from '../corefile/tree.ts';
-import type { Target } from './target.ts';
+import type { LintTarget } from './target.ts';
 
 /** All that was read together. */
 export interface Subject {
   readonly corefiles: readonly LintedCorefile[];
   /** Kubernetes objects, kubelet settings, and values of Helm charts (kind `HelmValues`). */
-  readonly objects: readonly KubeObject[];
+  readonly objects: readonly LintObject[];
   /** Files in the form of resolv.conf. */
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
   /** What the configuration is for; null: nobody said, and no image does. */
-  readonly target: Target | null;
+  readonly target: LintTarget | null;
   /** The Corefile that runs now, where it was given: for what a change does that a file alone does not. */
   readonly running: LintedCorefile | null;
 }
 
 /** A Kubernetes object, or another YAML document that has its say in DNS. */
-export interface KubeObject {
+export interface LintObject {
   readonly file: string;
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
   readonly value: JsonObject;
   /** Where the value at `path` stands. */
-  place(path: readonly (string | number)[]): Place;
+  place(path: DocumentPath): Place;
 }
 
 /** One use of a directive whose lines were understood. */
-export interface Use<S extends Syntax> {
+export interface DirectiveUse<S extends Syntax> {
   readonly directive: Directive;
   readonly given: GivenOptions<S>;
 }
@@ -41,7 +42,7 @@ export interface Use<S extends Syntax> {
 export type GivenOptions<S extends Syntax> = Occurrence<S['args'], S['properties']>;
 
 /** Uses before it is known of which directive. */
-export type AnyUse = Use<Syntax<Positions, Properties>>;
+export type AnyUse = DirectiveUse<Syntax<Positions, Properties>>;
 
 /** What a Corefile is there for. */
 export type CorefileRole = 'server' | 'node-cache';
@@ -50,7 +51,7 @@ export type CorefileRole = 'server' | 'node-cache';
 export interface LintedCorefile {
   readonly file: string;
   /** The object that holds it; null: it is a file of its own. */
-  readonly object: KubeObject | null;
+  readonly object: LintObject | null;
   readonly role: CorefileRole;
   /** A `*.server` or `*.override` that another Corefile imports which is not here: what it lacks may be there. */
   readonly fragment: boolean;
@@ -92,8 +93,8 @@ export class LintedBlock {
   }
 
   /** The uses that count, understood: `block.uses<typeof syntax>('cache')`. */
-  uses<S extends Syntax>(name: S['name']): readonly Use<S>[] {
-    return (this.#uses.get(name) ?? []) as unknown as readonly Use<S>[];
+  uses<S extends Syntax>(name: S['name']): readonly DirectiveUse<S>[] {
+    return (this.#uses.get(name) ?? []) as unknown as readonly DirectiveUse<S>[];
   }
 }
 

@@ -1,5 +1,5 @@
 /** Comments that ask not to be told: `# ndots:ignore CF07 because …`, on the line or the one above; `ndots:ignore-file` anywhere. */
-import type { Finding } from './finding.ts';
+import type { LintFinding } from './finding.ts';
 
 /** One such comment. */
 interface Suppression {
@@ -35,7 +35,7 @@ export class Suppressions {
   }
 
   /** Whether a comment asks not to tell of this. One without a reason does not count. */
-  covers({ code, spot }: Finding): boolean {
+  covers({ code, spot }: LintFinding): boolean {
     let covered = false;
     for (const each of this.#all) {
       if (each.file !== spot.file || !each.codes.includes(code) || each.reason === '') continue;
@@ -53,10 +53,10 @@ export class Suppressions {
   }
 
   /** Findings about the comments themselves: code CF48. */
-  misuses(nearestCode: (code: string) => string | null): readonly Finding[] {
+  misuses(nearestCode: (code: string) => string | null): readonly LintFinding[] {
     return this.#all.flatMap((each) => {
       const unknown = each.codes.find((code) => !this.#known.has(code));
-      const finding = (text: string, remedy: string, hint: string | null = null): Finding => ({
+      const finding = (text: string, remedy: string, hint: string | null = null): LintFinding => ({
         code: 'CF48',
         severity: each.used || (each.reason !== '' && unknown === undefined) ? 'note' : 'warning',
         text,

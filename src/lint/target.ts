@@ -4,7 +4,7 @@ import { nodeCacheReleases } from './releases.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
 /** What serves the configuration. Of node-cache `version` is that of the CoreDNS inside. */
-export type Target =
+export type LintTarget =
   | { readonly kind: 'ndots' }
   | {
       readonly kind: 'coredns' | 'node-cache';
@@ -14,7 +14,7 @@ export type Target =
     };
 
 /** `ndots`, `coredns@1.11.3`, `node-cache@1.26.4`. Throws a `Problem` (`usage`). */
-export function parseTarget(text: string): Target {
+export function parseTarget(text: string): LintTarget {
   if (text === 'ndots') return { kind: 'ndots' };
   const [, kind, version] = /^(coredns|node-cache)@v?(\d+(?:\.\d+){1,2})$/.exec(text) ?? [];
   if (kind === undefined || version === undefined) {
@@ -28,7 +28,7 @@ export function parseTarget(text: string): Target {
 }
 
 /** The target that the image of a container is; null: another program, or a tag that is no version. */
-export function targetOfImage(image: string): Target | null {
+export function targetOfImage(image: string): LintTarget | null {
   if (/(?:^|\/)ndots(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
   const [, path = '', tag = ''] = /^([^@]*):v?(\d+\.\d+\.\d+)/.exec(image) ?? [];
   if (path === '') return null;
@@ -36,7 +36,7 @@ export function targetOfImage(image: string): Target | null {
   return path.endsWith('coredns') ? targetOf('coredns', readVersion(tag)) : null;
 }
 
-function targetOf(kind: 'coredns' | 'node-cache', version: Version): Target {
+function targetOf(kind: 'coredns' | 'node-cache', version: Version): LintTarget {
   const label = `${kind}@${version.join('.')}`;
   return { kind, label, version: kind === 'coredns' ? version : coreOf(version) };
 }
@@ -48,6 +48,6 @@ function coreOf(version: Version): Version {
 }
 
 /** The release of CoreDNS that is meant; null: none is, or it is ndots. */
-export function coreVersionOf(target: Target | null): Version | null {
+export function coreVersionOf(target: LintTarget | null): Version | null {
   return target === null || target.kind === 'ndots' ? null : target.version;
 }

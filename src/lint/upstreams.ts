@@ -4,7 +4,7 @@ import type { Directive, Token } from '../corefile/tree.ts';
 import { expandZone, splitScheme } from '../corefile/zones.ts';
 
 /** Address and port of an upstream. */
-export interface UpstreamAddress {
+export interface WrittenUpstream {
   readonly ip: Uint8Array;
   readonly text: string;
   readonly port: number;
@@ -22,7 +22,7 @@ export function fromOf({ args }: Directive): string | null {
 }
 
 /** Address and port of a TO; null: a file, a host name, another scheme than plain DNS or TLS. */
-export function addressOf({ text: word }: Token): UpstreamAddress | null {
+export function addressOf({ text: word }: Token): WrittenUpstream | null {
   const { scheme, rest } = splitScheme(word);
   if (scheme !== 'dns' && scheme !== 'tls') return null;
   const [bare = ''] = rest.split('%');

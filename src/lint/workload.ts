@@ -1,4 +1,5 @@
 /** What workloads say of their pods, whatever kind they are. */
+import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import {
   child,
   children,
@@ -8,7 +9,7 @@ import {
   texts,
   type JsonObject,
 } from '../base/json-object.ts';
-import type { KubeObject } from './subject.ts';
+import type { LintObject } from './subject.ts';
 
 /** Kinds of objects that make pods by a template. */
 const makers: readonly string[] = [
@@ -27,7 +28,7 @@ export const workloadKinds: readonly string[] = ['Pod', ...makers];
 /** A pod, or the template of one, and the path to its `spec`. */
 export interface PodSpec {
   readonly spec: JsonObject;
-  readonly path: readonly (string | number)[];
+  readonly path: DocumentPath;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -36,11 +37,11 @@ export interface Container {
   readonly name: string;
   readonly image: string;
   readonly value: JsonObject;
-  readonly path: readonly (string | number)[];
+  readonly path: DocumentPath;
 }
 
 /** The pods of an object; null: it has none. */
-export function podSpecOf({ kind, value }: KubeObject): PodSpec | null {
+export function podSpecOf({ kind, value }: LintObject): PodSpec | null {
   const spec = child(value, 'spec');
   if (kind === 'Pod')
     return { spec, path: ['spec'], labels: textMap(child(value, 'metadata'), 'labels') };
@@ -58,7 +59,7 @@ export function podSpecOf({ kind, value }: KubeObject): PodSpec | null {
 }
 
 /** The containers of an object's pods, without those that only prepare. */
-export function containersOf(object: KubeObject): readonly Container[] {
+export function containersOf(object: LintObject): readonly Container[] {
   const pods = podSpecOf(object);
   if (pods === null) return [];
   return children(pods.spec, 'containers').map((value, index) => ({
@@ -70,7 +71,7 @@ export function containersOf(object: KubeObject): readonly Container[] {
 }
 
 /** What kind of DNS server the object runs; null: none. */
-export function dnsServerIn(object: KubeObject): {
+export function dnsServerIn(object: LintObject): {
   readonly container: Container;
   readonly role: 'server' | 'node-cache';
 } | null {

@@ -16,19 +16,22 @@ const OP = {
 const NEXT = { HOPS: 0, ICMP: 1, TCP: 6, UDP: 17, FRAGMENT: 44, ICMP6: 58 } as const;
 
 /** A label, or an instruction: what it does, its number, and where a comparison leads if it holds and if not (null: on). */
-type Line = string | readonly [op: number, value: number, yes?: string | null, no?: string | null];
+type FilterLine =
+  | string
+  | readonly [op: number, value: number, yes?: string | null, no?: string | null];
 
 /**
- * The program as the kernel takes it (struct sock_filter, 8 bytes an instruction), for sockets whose packets begin with the IP header.
- * Fragments and ICMP errors pass, whatever they are about.
- * @param ports source or destination of what passes; at most 64, as comparisons jump over 255 instructions at most
+ * The program in the kernel's format (struct sock_filter, 8 bytes an instruction), for sockets whose packets begin with
+ * the IP header. Fragments and ICMP errors pass, whatever they are about.
+ * @param ports packets with such a source or destination port pass; at most 64, because comparisons jump over at most
+ * 255 instructions
  */
 export function dnsFilter(ports: readonly number[]): Uint8Array {
-  const eitherPort = (load: number, source: number, leave: string): Line[] => {
+  const eitherPort = (load: number, source: number, leave: string): FilterLine[] => {
     const last = ports.length - 1;
-    return [source, source + 2].flatMap((at, half): Line[] => [
+    return [source, source + 2].flatMap((at, half): FilterLine[] => [
       [load, at],
-      ...ports.map((port, index): Line => [
+      ...ports.map((port, index): FilterLine => [
         OP.EQUAL,
         port,
         `take ${leave}`,
@@ -36,7 +39,7 @@ export function dnsFilter(ports: readonly number[]): Uint8Array {
       ]),
     ]);
   };
-  const endings = (leave: string): Line[] => [
+  const endings = (leave: string): FilterLine[] => [
     leave,
     [OP.RETURN, 0],
     `take ${leave}`,
@@ -70,9 +73,9 @@ export function dnsFilter(ports: readonly number[]): Uint8Array {
   ]);
 }
 
-function assemble(lines: readonly Line[]): Uint8Array {
+function assemble(lines: readonly FilterLine[]): Uint8Array {
   const labels = new Map<string, number>();
-  const steps: Exclude<Line, string>[] = [];
+  const steps: Exclude<FilterLine, string>[] = [];
   for (const line of lines)
     if (typeof line === 'string') labels.set(line, steps.length);
     else steps.push(line);

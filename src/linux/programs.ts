@@ -1,13 +1,13 @@
-/** Other programs of this machine: found, run to their end, or started and looked after. Rooms that need some start them here. */
+/** Finds, runs and starts other programs of this machine, for all rooms that need some. */
 import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { errorCode } from '../base/error-code.ts';
 
-/** How a program ended that was run, and what it printed. */
+/** The exit of a program that was run, and its output. */
 export interface ProgramResult {
-  /** Its exit code; null: it was ended by a signal, or took too long. */
+  /** Its exit code; null: a signal ended it, or the time limit. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -17,9 +17,9 @@ export interface ProgramResult {
 /** How a program is run. */
 export interface RunSettings {
   readonly input?: string;
-  /** After this time it is ended by SIGKILL, milliseconds. */
+  /** After this many milliseconds it is killed with SIGKILL. */
   readonly limitMs?: number;
-  /** Characters of each stream that are kept. */
+  /** The most characters of each stream that are kept. */
   readonly outputMax?: number;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -27,7 +27,7 @@ export interface RunSettings {
 const LIMIT_MS = 60_000;
 const OUTPUT_MAX = 64 * 1024 * 1024;
 
-/** Runs a program to its end while others go on. Rejects if it cannot be started: ENOENT, EACCES. */
+/** Runs a program to its end without blocking this thread. Rejects if it cannot be started: ENOENT, EACCES. */
 export async function runProgram(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -44,7 +44,7 @@ export async function runProgram(
   return { code, stdout: stdout!(), stderr: stderr!(), tookMs: performance.now() - began };
 }
 
-/** The same at once: nothing else goes on meanwhile. Throws if it cannot be started. */
+/** The same, blocking this thread. Throws if it cannot be started. */
 export function runProgramNow(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -61,7 +61,7 @@ export function runProgramNow(
 }
 
 /** How a program that was started ended. */
-export interface Ending {
+export interface ProgramEnding {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   /** Why it could not be started; null: it could. */
@@ -70,19 +70,22 @@ export interface Ending {
 
 /** What a program is started with. */
 export interface StartSettings {
-  /** As `node:child_process` has it: nothing of ours unless it says otherwise. */
+  /** As for `node:child_process`; by default nothing of this process's. */
   readonly stdio?: StdioOptions;
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** In a session of its own: what ends this process does not reach it. */
+  /** Starts it in a session of its own, so that signals which end this process do not reach it. */
   readonly detached?: boolean;
   readonly cwd?: string;
 }
 
-/** Starts a program that goes on. One that cannot be started has ended already, with an `error`. */
-export function startProgram(words: readonly string[], settings: StartSettings = {}): Program {
+/** Starts a program without waiting for its end. If it cannot be started, it counts as ended with an `error`. */
+export function startProgram(
+  words: readonly string[],
+  settings: StartSettings = {},
+): StartedProgram {
   const [program = '', ...rest] = words;
   const { stdio = 'ignore', env, detached = false, cwd } = settings;
-  return new Program(
+  return new StartedProgram(
     spawn(program, rest, {
       ...{ stdio, detached },
       ...(env === undefined ? {} : { env }),
@@ -92,16 +95,16 @@ export function startProgram(words: readonly string[], settings: StartSettings =
 }
 
 /** A program that was started. */
-export class Program {
-  /** When the process is gone. */
-  readonly ended: Promise<Ending>;
-  /** When its streams are at their ends as well. */
-  readonly closed: Promise<Ending>;
+export class StartedProgram {
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<ProgramEnding>;
+  /** Resolves when its streams have ended as well. */
+  readonly closed: Promise<ProgramEnding>;
   readonly #child: ChildProcess;
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    const when = (event: 'exit' | 'close'): Promise<Ending> =>
+    const when = (event: 'exit' | 'close'): Promise<ProgramEnding> =>
       new Promise((resolve) => {
         child.once('error', (error) => {
           if (child.pid === undefined) resolve({ code: null, signal: null, error });
@@ -110,7 +113,7 @@ export class Program {
       });
     this.ended = when('exit');
     this.closed = when('close');
-    // One that does not read its input ends as it likes.
+    // A program that does not read its input may end while we write to it.
     child.stdin?.on('error', () => undefined);
   }
 
@@ -128,12 +131,14 @@ export class Program {
     return this.#child.stdin;
   }
 
-  /** What it writes to a descriptor that is a pipe. */
+  /** Its output on a descriptor that is a pipe. */
   stream(descriptor: number): Readable {
     return this.#child.stdio[descriptor] as Readable;
   }
 
-  /** Gathers what it prints: the first characters, or with `last` the last ones. The result says what there is by now. */
+  /**
+   * Collects its output: the first characters, or with `last` the last ones. The result returns what there is so far.
+   */
   text(descriptor: number, most: number, last = false): () => string {
     let text = '';
     const stream = this.stream(descriptor);
@@ -144,24 +149,24 @@ export class Program {
     return () => text;
   }
 
-  /** Sends a signal; one that has ended already does not mind. */
+  /** Sends a signal; does nothing if it has ended already. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
 
   /** Ends it, and waits until it is gone. */
-  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<Ending> {
+  async stop(signal: NodeJS.Signals = 'SIGKILL'): Promise<ProgramEnding> {
     if (this.isRunning) this.signal(signal);
     return this.ended;
   }
 
-  /** This process may end before it. */
+  /** Lets this process end before it. */
   unref(): void {
     this.#child.unref();
   }
 }
 
-/** A PATH with the folders of programs for administrators, which that of a service may lack. */
+/** A PATH extended by the folders of administration programs, which a service's PATH may lack. */
 export function wholePath(path: string): string {
   return [path, '/usr/sbin', '/sbin', '/usr/local/sbin', '/usr/bin', '/bin'].join(delimiter);
 }

@@ -1,16 +1,23 @@
 /** Upstream servers, asked: whether they answer at all, over TCP, with EDNS, and whether those that are used in turn know the same. */
-import { askOne, isMissing, isThere, question, serverText, type Asking } from '../probe/asking.ts';
-import type { Asked, ProbeServer } from '../probe/network.ts';
+import {
+  askOne,
+  isMissing,
+  isThere,
+  question,
+  serverText,
+  type AskingContext,
+} from '../probe/asking.ts';
+import type { ProbeResult, ProbeServer } from '../probe/network.ts';
 import { TYPE } from '../wire/iana.ts';
 
 /** What one upstream made of the questions. */
 export interface UpstreamReplies {
   readonly server: ProbeServer;
   /** Over UDP, with EDNS and 1232 bytes. */
-  readonly udp: Asked;
+  readonly udp: ProbeResult;
   /** Over UDP without EDNS; only asked where there was no reply with it. */
-  readonly plain: Asked | null;
-  readonly tcp: Asked;
+  readonly plain: ProbeResult | null;
+  readonly tcp: ProbeResult;
 }
 
 /** The largest datagram that is asked for. */
@@ -18,7 +25,7 @@ const EDNS_SIZE = 1232;
 
 /** Asks for the SOA of the zone that is forwarded: every server has a reply to that, be it a refusal. */
 export async function askUpstream(
-  asking: Asking,
+  asking: AskingContext,
   server: ProbeServer,
   zone: string,
 ): Promise<UpstreamReplies> {
@@ -49,7 +56,7 @@ export interface ViewDifference {
 
 /** Names that servers which are used in turn disagree about. */
 export async function differingViews(
-  asking: Asking,
+  asking: AskingContext,
   servers: readonly ProbeServer[],
   names: readonly string[],
 ): Promise<readonly ViewDifference[]> {

@@ -48,7 +48,7 @@ const TICK_MS = 1;
 /** Runs to its end, or until the signal comes. @throws Problem (`load-server`) where the system has no way to a server */
 export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> {
   const { servers, queries, rate, lastsMs, turnMs, timeoutMs, signal, progress } = parts;
-  const loads: Asked[] = [];
+  const loads: AskedServer[] = [];
   try {
     for (const address of servers) loads.push(asked(address, parts));
     const begin = performance.now();
@@ -75,9 +75,9 @@ export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> 
   return loads.map(({ load }) => load);
 }
 
-function asked(address: UpstreamAddress, parts: LoadParts): Asked {
+function asked(address: UpstreamAddress, parts: LoadParts): AskedServer {
   try {
-    return new Asked(address, parts);
+    return new AskedServer(address, parts);
   } catch (error) {
     const { host, port } = address;
     throw new Problem({
@@ -89,7 +89,7 @@ function asked(address: UpstreamAddress, parts: LoadParts): Asked {
 }
 
 /** One server, and the source ports that ask it. */
-class Asked {
+class AskedServer {
   readonly load = new ServerLoad();
   readonly #ports: AskingPort[];
   #next = 0;

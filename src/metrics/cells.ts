@@ -14,7 +14,7 @@
  */
 export class CellMemory {
   readonly #onBlock: (block: number, memory: SharedArrayBuffer) => void;
-  readonly #freed = new Map<number, Slot[]>();
+  readonly #freed = new Map<number, CellSlot[]>();
   #block: Block | null = null;
   #blocks = 0;
   #used = 0;
@@ -29,29 +29,29 @@ export class CellMemory {
   }
 
   /** `width` neighbouring cells, all zero. */
-  allocate(width: number): Slot {
+  allocate(width: number): CellSlot {
     return this.#reuse(width) ?? this.#fresh(width);
   }
 
-  /** Gives a slot back. Its cells keep their values until it is allocated again. */
-  free(slot: Slot): void {
+  /** Frees a slot. Its cells keep their values until it is allocated again. */
+  free(slot: CellSlot): void {
     const queue = this.#freed.get(slot.width);
     if (queue === undefined) this.#freed.set(slot.width, [slot]);
     else queue.push(slot);
   }
 
-  #reuse(width: number): Slot | null {
+  #reuse(width: number): CellSlot | null {
     const queue = this.#freed.get(width);
     const oldest = queue?.[0];
     if (queue === undefined || oldest === undefined) return null;
-    // Removals are heard of in order: if the oldest is still locked, so are the others.
+    // Removals are processed in order: if the oldest is still locked, so are the others.
     if (Atomics.compareExchange(oldest.block.locks, lockOf(oldest.at), 1, 0) !== 1) return null;
     queue.shift();
     oldest.cells.fill(0, oldest.at, oldest.at + width);
     return oldest;
   }
 
-  #fresh(width: number): Slot {
+  #fresh(width: number): CellSlot {
     let block = this.#block;
     if (block === null || this.#used + 1 + width > BLOCK_CELLS) {
       const memory = new SharedArrayBuffer(BLOCK_CELLS * 8);
@@ -77,7 +77,7 @@ export const BLOCK_CELLS = 1024;
 export type Cells = Float64Array<SharedArrayBuffer>;
 
 /** The cells `at` … `at + width - 1` of a block. */
-export interface Slot {
+export interface CellSlot {
   readonly block: Block;
   readonly cells: Cells;
   readonly at: number;
@@ -91,7 +91,7 @@ interface Block {
   readonly locks: Int32Array<SharedArrayBuffer>;
 }
 
-/** The reader's promise not to look at the (freed) slot at `at` again: its owner may reuse it. */
+/** Called by the reader when it will no longer read the (freed) slot at `at`: its owner may reuse it. */
 export function unlock(memory: SharedArrayBuffer, at: number): void {
   Atomics.store(new Int32Array(memory), lockOf(at), 1);
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { Collection } from './collection.ts';
 import { SharedRegistry } from './shared-registry.ts';
-import type { Sample } from './sample.ts';
+import type { MetricSample } from './sample.ts';
 
 describe('merging threads', () => {
   test('counters and histograms are added up', () => {
@@ -193,7 +193,7 @@ describe('samples', () => {
     assert.doesNotMatch(collection.print('text'), /^now/m);
   });
 
-  const faults: readonly (readonly [string, () => Iterable<Sample>, RegExp])[] = [
+  const faults: readonly (readonly [string, () => Iterable<MetricSample>, RegExp])[] = [
     [
       'throws',
       () => {
@@ -230,7 +230,7 @@ describe('samples', () => {
   }
 });
 
-function sampleOf(name: string, value: number, labels: Record<string, string> = {}): Sample {
+function sampleOf(name: string, value: number, labels: Record<string, string> = {}): MetricSample {
   return { kind: 'gauge', name, help: 'H.', value, labels };
 }
 

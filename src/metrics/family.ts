@@ -1,32 +1,34 @@
-import type { CellMemory, Cells, Slot } from './cells.ts';
+import type { CellMemory, Cells, CellSlot } from './cells.ts';
 import type { Instrument } from './instruments.ts';
-import { type Shape, width } from './registration.ts';
+import { type FamilyShape, width } from './registration.ts';
 import type { Family } from './registry.ts';
 
-/** What a family needs of its registry. */
+/** What a family needs from its registry. */
 export interface FamilyContext {
   readonly memory: CellMemory;
-  /** Label sets at most, besides the one that shares. */
+  /** The most label sets, besides the one shared by further ones. */
   readonly limit: number;
-  /** Label sets whose native buckets are counted at most: 0 unless it is a histogram. */
+  /** The most label sets with native buckets; 0 unless it is a histogram. */
   readonly natives: number;
-  /** A label set has come; returns its number. */
-  added(values: readonly string[], slot: Slot, native: boolean): number;
-  /** A label set has gone, with these final values. */
+  /** Called for a new label set. @returns its number */
+  added(values: readonly string[], slot: CellSlot, native: boolean): number;
+  /** Called when a label set was removed, with its final values. */
   removed(series: number, last: readonly number[]): void;
-  /** A label set of a histogram came when the limit of native ones was reached. */
+  /** Called for a histogram's label set that gets no native buckets because of the limit. */
   withoutNative(): void;
-  /** A label set was refused and counted under "other". */
+  /** Called when a label set was refused and is counted under "other". */
   overflowed(): void;
 }
 
-/** Makes the handle of a label set whose cells begin at `at`. */
+/** Makes the instrument of a label set whose cells begin at `at`. */
 export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M;
 
-/** The value of every label of the cell that the label sets beyond the limit share. */
+/** The value of every label of the label set that is shared by those beyond the limit. */
 export const overflowValue = 'other';
 
-/** Characters of one label value; a set with a longer one is counted under "other". A domain name, escaped, fits. */
+/**
+ * The most characters of a label value; a set with a longer one is counted under "other". A domain name, escaped, fits.
+ */
 const VALUE_LENGTH_MAX = 1024;
 
 /**
@@ -37,7 +39,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   L,
   M
 > {
-  readonly #shape: Shape;
+  readonly #shape: FamilyShape;
   readonly #make: MakeInstrument<M>;
   readonly #context: FamilyContext;
   readonly #depth: number;
@@ -46,7 +48,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
   #size = 0;
   #natives = 0;
 
-  constructor(shape: Shape, make: MakeInstrument<M>, context: FamilyContext) {
+  constructor(shape: FamilyShape, make: MakeInstrument<M>, context: FamilyContext) {
     this.#shape = shape;
     this.#make = make;
     this.#context = context;
@@ -145,7 +147,7 @@ export class SharedFamily<L extends readonly string[], M extends Instrument> imp
 
 interface Leaf<M> {
   readonly series: number;
-  readonly slot: Slot;
+  readonly slot: CellSlot;
   readonly native: boolean;
   readonly instrument: M;
 }

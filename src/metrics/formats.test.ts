@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contentTypes, type Format, formatFor } from './formats.ts';
+import { contentTypes, type ExpositionFormat, formatFor } from './formats.ts';
 
-const cases: readonly (readonly [string, string | null | undefined, Format])[] = [
+const cases: readonly (readonly [string, string | null | undefined, ExpositionFormat])[] = [
   ['no Accept header', undefined, 'text'],
   ['an empty Accept header', '', 'text'],
   ['curl', '*/*', 'text'],

@@ -1,11 +1,14 @@
 /** The two text forms: Prometheus text 0.0.4 and OpenMetrics 1.0. */
 export type TextFormat = 'text' | 'openmetrics';
 
-/** Those, and Prometheus' messages, each behind its length: the only form that has native histograms. */
-export type Format = TextFormat | 'protobuf';
+/**
+ * The text formats, and Prometheus's protocol buffers, each message preceded by its length: the only format with native
+ * histograms.
+ */
+export type ExpositionFormat = TextFormat | 'protobuf';
 
 /** The `Content-Type` of each format. */
-export const contentTypes: Readonly<Record<Format, string>> = {
+export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
   protobuf:
@@ -13,11 +16,12 @@ export const contentTypes: Readonly<Record<Format, string>> = {
 };
 
 /**
- * The format that a client likes best, by its `Accept` header (RFC 9110, section 12.5.1). Whatever is not understood
- * gets text, and so do wildcards: people use browsers and curl, and only a scraper asks for the others by name.
+ * The format that a client prefers by its `Accept` header (RFC 9110, section 12.5.1). For anything that is not
+ * understood, and for wildcards, it is text: people use browsers and curl, and only scrapers ask for the other formats
+ * by name.
  */
-export function formatFor(acceptHeader: string | null | undefined): Format {
-  let best: Format = 'text';
+export function formatFor(acceptHeader: string | null | undefined): ExpositionFormat {
+  let best: ExpositionFormat = 'text';
   let bestWeight = 0;
   for (const range of (acceptHeader ?? '').split(',')) {
     const [media = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
@@ -30,7 +34,10 @@ export function formatFor(acceptHeader: string | null | undefined): Format {
   return best;
 }
 
-function formatOf(media: string, parameter: (name: string) => string | null): Format | null {
+function formatOf(
+  media: string,
+  parameter: (name: string) => string | null,
+): ExpositionFormat | null {
   if (media === 'application/vnd.google.protobuf') {
     const spoken =
       parameter('proto') === 'io.prometheus.client.metricfamily' &&

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { type ProcFiles, processSamples } from './process.ts';
-import type { Sample } from './sample.ts';
+import type { MetricSample } from './sample.ts';
 
 const linux: Readonly<Record<string, string>> = {
   '/proc/self/stat':
@@ -83,6 +83,6 @@ function files(texts: Readonly<Record<string, string>>, counts: Record<string, n
   };
 }
 
-function valuesOf(samples: readonly Sample[]): Record<string, number> {
+function valuesOf(samples: readonly MetricSample[]): Record<string, number> {
   return Object.fromEntries(samples.map(({ name, value }) => [name, value]));
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Sample } from './sample.ts';
+import type { MetricSample } from './sample.ts';
 
-/** The part of the file system that tells about this process. Both throw when the path isn't there. */
+/** The files that describe this process. Both methods throw if the path does not exist. */
 export interface ProcFiles {
   readText(path: string): string;
   countEntries(path: string): number;
@@ -14,10 +14,10 @@ const procFiles: ProcFiles = {
 };
 
 /**
- * The `process_*` values that every Prometheus client has, read from Linux's /proc (proc(5)) at each call. They tell of
- * the whole process, all threads together. What can't be read is left out: on another system all of them.
+ * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at each call. They
+ * cover the whole process, all threads together. What cannot be read is left out; on another system that is everything.
  */
-export function processSamples(files: ProcFiles = procFiles): readonly Sample[] {
+export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [
     ...ofStat(files),
     ...ofStatus(files),
@@ -27,7 +27,7 @@ export function processSamples(files: ProcFiles = procFiles): readonly Sample[] 
   ];
 }
 
-function ofStat(files: ProcFiles): readonly Sample[] {
+function ofStat(files: ProcFiles): readonly MetricSample[] {
   const stat = attempt(() => files.readText('/proc/self/stat'));
   if (stat === null) return [];
   // The second field is the program's name in parentheses and may hold anything; the third begins after the last one.
@@ -64,7 +64,7 @@ function ofStat(files: ProcFiles): readonly Sample[] {
 /** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
 const TICKS_PER_SECOND = 100;
 
-function ofStatus(files: ProcFiles): readonly Sample[] {
+function ofStatus(files: ProcFiles): readonly MetricSample[] {
   // In kilobytes, where stat counts in pages: the size of a page differs between machines.
   const resident = attempt(() => files.readText('/proc/self/status').match(/^VmRSS:\s+(\d+) kB$/m));
   if (resident === null) return [];
@@ -78,10 +78,10 @@ function ofStatus(files: ProcFiles): readonly Sample[] {
   ];
 }
 
-function ofLimits(files: ProcFiles): readonly Sample[] {
+function ofLimits(files: ProcFiles): readonly MetricSample[] {
   const limits = attempt(() => files.readText('/proc/self/limits'));
   if (limits === null) return [];
-  const samples: Sample[] = [];
+  const samples: MetricSample[] = [];
   const add = (title: string, name: string, help: string): void => {
     const line = limits.split('\n').find((text) => text.startsWith(`${title} `));
     const soft = /^\s+(\d+|unlimited)\s/.exec(line?.slice(title.length) ?? '')?.[1];
@@ -101,15 +101,15 @@ function ofLimits(files: ProcFiles): readonly Sample[] {
   return samples;
 }
 
-function ofDescriptors(files: ProcFiles): readonly Sample[] {
+function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   const open = attempt(() => files.countEntries('/proc/self/fd'));
   if (open === null) return [];
   const help = 'File descriptors (sockets included) the process has open.';
   return [sample('gauge', 'process_open_fds', help, open)];
 }
 
-/** What came and went through all interfaces of the network namespace: a pod has one of its own. */
-function ofNetwork(files: ProcFiles): readonly Sample[] {
+/** Traffic of all interfaces of the network namespace; a pod has one of its own. */
+function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   const text = attempt(() => files.readText('/proc/self/net/netstat'));
   const [names, values] = (text ?? '')
     .split('\n')
@@ -139,7 +139,12 @@ export function threadCount(files: ProcFiles = procFiles): number {
   return Number(/^Threads:\s+(\d+)$/m.exec(status ?? '')?.[1] ?? 0);
 }
 
-function sample(kind: Sample['kind'], name: string, help: string, value: number): Sample {
+function sample(
+  kind: MetricSample['kind'],
+  name: string,
+  help: string,
+  value: number,
+): MetricSample {
   return { kind, name, help, value, labels: {} };
 }
 

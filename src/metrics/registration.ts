@@ -2,12 +2,13 @@ import { limit } from '../base/limits.ts';
 import { NativeRange } from './native.ts';
 
 /**
- * What a thread tells the main thread about its metrics: small, structured-clone-able events, one per thing that comes
- * or goes, never one per count. The counts themselves are read out of the shared blocks that the events point into.
+ * The events by which a thread announces its metrics to the main thread: small, structured-clone-able, one for each
+ * thing that is added or removed, never one per count. The counts themselves are read from the shared blocks that the
+ * events refer to.
  */
 export type Registration = BlockEvent | FamilyEvent | SeriesEvent | RemovalEvent;
 
-/** A further block of cells; later events call it by its number. */
+/** Another block of cells; later events refer to it by its number. */
 export interface BlockEvent {
   readonly event: 'block';
   readonly block: number;
@@ -18,7 +19,7 @@ export interface BlockEvent {
 export interface FamilyEvent {
   readonly event: 'family';
   readonly family: number;
-  readonly shape: Shape;
+  readonly shape: FamilyShape;
 }
 
 /** A label set was used for the first time; its values lie from cell `at` of `block` on, `width(shape, native)` of them. */
@@ -30,11 +31,13 @@ export interface SeriesEvent {
   readonly values: readonly string[];
   readonly block: number;
   readonly at: number;
-  /** Whether the cells of a histogram's native buckets follow; a family has them for a limited number of label sets. */
+  /**
+   * Whether the cells of a histogram's native buckets follow; only a limited number of a family's label sets have them.
+   */
   readonly native: boolean;
 }
 
-/** A label set was forgotten. `last` holds its final cell values, because nobody may look into the cells any more. */
+/** A label set was removed. `last` has its final values, because its cells may not be read any more. */
 export interface RemovalEvent {
   readonly event: 'removal';
   readonly series: number;
@@ -42,19 +45,19 @@ export interface RemovalEvent {
 }
 
 /** What a family counts, as Prometheus has it. */
-export type Kind = 'counter' | 'gauge' | 'histogram';
+export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
- * How one gauge becomes of many threads': their sum, the largest that was set, or the one that was set last (by the
- * wall clock, in milliseconds).
+ * How one gauge is made from those of many threads: their sum, the largest, or the one that was set last (by the wall
+ * clock, in milliseconds).
  */
 export type Merge = 'sum' | 'max' | 'last';
 
 /** All that makes a family: two registrations of one name have to agree in every field. */
-export interface Shape {
+export interface FamilyShape {
   readonly name: string;
   readonly help: string;
-  readonly kind: Kind;
+  readonly kind: MetricKind;
   readonly labels: readonly string[];
   /** Gauges only; `sum` for the others. */
   readonly merge: Merge;
@@ -69,14 +72,14 @@ const bucketLimit = limit({ default: 16, min: 1, max: 256 });
  * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it was set. Histogram: the
  * count of each bucket by itself (not accumulated; +Inf last), then the sum of all observations, then the native buckets.
  */
-export function width(shape: Shape, native: boolean): number {
+export function width(shape: FamilyShape, native: boolean): number {
   if (shape.kind === 'histogram')
     return shape.bounds.length + 2 + (native ? new NativeRange(shape.bounds).cells : 0);
   return shape.merge === 'sum' ? 1 : 2;
 }
 
-/** Throws unless names, labels and bounds are such that Prometheus takes them. */
-export function checkShape(shape: Shape): void {
+/** Throws unless Prometheus accepts names, labels and bounds. */
+export function checkShape(shape: FamilyShape): void {
   const { name, kind, labels, bounds } = shape;
   const fail = (what: string): never => {
     throw new Error(`metric ${JSON.stringify(name)}: ${what}`);
@@ -100,7 +103,7 @@ export function checkShape(shape: Shape): void {
 }
 
 /** The first field in which two shapes differ, or null. */
-export function difference(one: Shape, other: Shape): keyof Shape | null {
+export function difference(one: FamilyShape, other: FamilyShape): keyof FamilyShape | null {
   if (one.kind !== other.kind) return 'kind';
   if (one.help !== other.help) return 'help';
   if (one.merge !== other.merge) return 'merge';
@@ -113,12 +116,12 @@ function equal<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
-/** Which names of the exposition belong to which family, so that no two families print the same one. */
+/** Records which names of the exposition belong to which family, so that no two families print the same one. */
 export class NameClaims {
   readonly #owners = new Map<string, string>();
 
   /** Throws when a name that `shape` would print belongs to another family. */
-  claim(shape: Shape): void {
+  claim(shape: FamilyShape): void {
     const names = printedNames(shape);
     for (const name of names) {
       const owner = this.#owners.get(name);
@@ -134,7 +137,7 @@ export class NameClaims {
   }
 }
 
-function printedNames({ name, kind }: Shape): readonly string[] {
+function printedNames({ name, kind }: FamilyShape): readonly string[] {
   if (kind === 'histogram') return [name, `${name}_bucket`, `${name}_sum`, `${name}_count`];
   return kind === 'counter' ? [name, openMetricsName(name)] : [name];
 }

@@ -1,8 +1,8 @@
 import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
 import { checkShape } from './registration.ts';
 
-/** One value that is looked up when somebody scrapes, instead of being counted all the time. */
-export interface Sample {
+/** A value that is computed at each scrape instead of being counted continuously. */
+export interface MetricSample {
   readonly name: string;
   readonly help: string;
   readonly kind: 'counter' | 'gauge' | 'summary';
@@ -10,7 +10,7 @@ export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   /** Of a summary the sum of all observations. */
   readonly value: number;
-  /** Summaries only: share of the observations → the value that they do not exceed. */
+  /** Summaries only: the value that this share of the observations does not exceed. */
   readonly quantiles?: ReadonlyMap<number, number>;
   /** Summaries only: how many observations there were. */
   readonly count?: number;
@@ -20,8 +20,8 @@ export interface Sample {
  * Samples as families, series in order of their labels. Throws when samples of one name disagree in kind or help, or
  * when one label set comes twice: a scrape with doubles is refused as a whole by Prometheus.
  */
-export function groupSamples(samples: Iterable<Sample>): Map<string, Exposed> {
-  const groups = new Map<string, { first: Sample; byLabels: Map<string, ExposedSeries> }>();
+export function groupSamples(samples: Iterable<MetricSample>): Map<string, Exposed> {
+  const groups = new Map<string, { first: MetricSample; byLabels: Map<string, ExposedSeries> }>();
   for (const sample of samples) {
     const names = Object.keys(sample.labels).toSorted();
     let group = groups.get(sample.name);

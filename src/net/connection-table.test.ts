@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { VirtualClock } from '../base/virtual-clock.ts';
-import { ConnectionTable, type Connection } from './connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 
-class Client implements Connection {
+class Client implements EvictableConnection {
   busy = false;
   state: 'open' | 'finishing' | 'destroyed' = 'open';
 

@@ -5,14 +5,14 @@ import type { Socket } from 'node:net';
 import { builtins } from '../base/builtins.ts';
 import type { Query } from '../wire/query.ts';
 import { MEDIA_TYPE, type DnsOverHttps } from './dns-over-https.ts';
-import { Ends } from './ends.ts';
+import { ConnectionEnds } from './ends.ts';
 import { GatheredMessage } from './gathered-message.ts';
-import { Pending, type Outlet } from './outlet.ts';
+import { OutletPending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { arena } from './write-reply.ts';
 
-/** Time is measured by the connections themselves: what says nothing costs no timer of its own. */
+/** Connections measure time themselves, so the runtime needs no timers for idle ones. */
 const OPTIONS = {
   headersTimeout: 0,
   requestTimeout: 0,
@@ -20,7 +20,7 @@ const OPTIONS = {
   connectionsCheckingInterval: 0x7fffffff,
 };
 
-/** The HTTP/1.1 connections of one listener: the runtime reads the requests. Made when the first one comes. */
+/** The HTTP/1.1 connections of one listener; the runtime parses the requests. Created with the first connection. */
 export class Http1Connections {
   readonly #service: DnsOverHttps;
   readonly #server: Server;
@@ -42,7 +42,7 @@ export class Http1Connections {
   }
 }
 
-/** One request, and what it makes us hold: its body while it comes, its reply while it leaves. */
+/** One request and the memory that it holds: its body while it is received, its reply while it is sent. */
 class Http1Request {
   readonly response: ServerResponse;
   held = 0;
@@ -53,16 +53,16 @@ class Http1Request {
 }
 
 class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Request> {
-  readonly pending = new Pending();
+  readonly pending = new OutletPending();
   readonly out: Uint8Array = arena;
   readonly at = 0;
   readonly full = false;
   readonly #socket: Socket;
   readonly #host: StreamHost;
   readonly #service: DnsOverHttps;
-  readonly #ends: Ends;
+  readonly #ends: ConnectionEnds;
   readonly #requests = new Set<Http1Request>();
-  /** The request that is being taken. */
+  /** The request that is being handed to the intake. */
   #present: Http1Request | null = null;
   #held = 0;
   #ended = false;
@@ -72,7 +72,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
     this.#socket = socket;
     this.#host = host;
     this.#service = service;
-    this.#ends = new Ends(socket);
+    this.#ends = new ConnectionEnds(socket);
     socket.on('error', () => socket.destroy());
     socket.on('close', this.#onClose);
     host.wheel.set(this, host.limits.readTimeoutMs);
@@ -138,7 +138,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
       if (body.add(chunk, 0, chunk.length)) {
         this.#hold(request, body.held - before);
       } else {
-        // The rest is passed over, for as long as the connection may take without asking anything.
+        // The rest of the body is discarded, for as long as the connection may go without a query.
         body = null;
         this.#hold(request, -request.held);
         this.#answer(request, 400);
@@ -165,7 +165,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   }
 
   reserve(): void {
-    // Each reply leaves at once: the arena is always empty.
+    // Each reply is sent at once, so the arena is always empty.
   }
 
   send(length: number, way: Http1Request | null): void {

@@ -11,11 +11,11 @@ import { failure, overloaded, type Reply, type Rest } from '../wire/reply.ts';
 import { Intake, type IntakeLimits } from './intake.ts';
 import { listenerCounters, type ListenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
-import { Pending, type Outlet } from './outlet.ts';
+import { OutletPending, type Outlet } from './outlet.ts';
 
 /** An outlet that keeps what is written; each query's way back is its number. */
 class Slate implements Outlet<number> {
-  readonly pending = new Pending();
+  readonly pending = new OutletPending();
   readonly out = new Uint8Array(70_000);
   readonly at = 7;
   full = false;

@@ -14,7 +14,7 @@ import {
   queryBytes,
 } from '../../test/kit/loopback.ts';
 import { Problem } from '../base/problem.ts';
-import type { Endpoint, Listener } from './listener.ts';
+import type { ListenAddress, Listener } from './listener.ts';
 import { openListeners } from './open.ts';
 import { probeEndpoint } from './probe.ts';
 import type { UdpMode } from './transports.ts';
@@ -25,7 +25,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((list) =>
 
 async function start(
   t: TestContext,
-  endpoint: Partial<Endpoint>,
+  endpoint: Partial<ListenAddress>,
   udp: UdpMode = 'auto',
 ): Promise<Listener> {
   const listener = openListeners(listenerParts(answerOne, endpoint), udp);

@@ -1,7 +1,7 @@
-/** Connections that a proxy passes on, up to the end of its header. */
+/** Connections with PROXY protocol headers, until the header has been read. */
 import type { Socket } from 'node:net';
 import { parseAddress, printAddress } from '../base/ip.ts';
-import { ConnectionTable, type Connection } from './connection-table.ts';
+import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 import { bareAddress, nameEnds } from './ends.ts';
 import type { ListenerLimits } from './limits.ts';
 import type { ListenerCounters } from './listener-counters.ts';
@@ -9,7 +9,7 @@ import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
 import { proxyAction, type ProxyAction, type ProxyPlan } from './proxy-policy.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
-/** What waiting for headers needs of the listener. */
+/** What reading headers needs from the listener. */
 export interface ProxiedHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -17,16 +17,17 @@ export interface ProxiedHost {
 }
 
 /**
- * Reads the headers of the PROXY protocol before anything else is made of a connection. Those that have not sent theirs are
- * bounded as handshakes are, in number and in time. A client without a header goes on as soon as its first bytes show that.
+ * Reads the PROXY protocol header of each connection before anything else. Connections that have not sent theirs are
+ * limited in number and time, like handshakes. A client without a header goes on as soon as its first bytes show that
+ * there is none.
  */
 export class ProxiedStreams {
   readonly #host: ProxiedHost;
   readonly #ready: (socket: Socket) => void;
-  readonly #table: ConnectionTable<Waiting>;
+  readonly #table: ConnectionTable<WaitingConnection>;
   #plan: ProxyPlan;
 
-  /** @param ready takes the socket, its header read and its client named */
+  /** @param ready gets the socket after its header was read */
   constructor(host: ProxiedHost, plan: ProxyPlan, ready: (socket: Socket) => void) {
     this.#host = host;
     this.#plan = plan;
@@ -34,21 +35,21 @@ export class ProxiedStreams {
     this.#table = new ConnectionTable(() => host.counters.evicted.add(1));
   }
 
-  /** From the next connection on. */
+  /** Uses another policy from the next connection on. */
   adopt(plan: ProxyPlan): void {
     this.#plan = plan;
   }
 
   begin(socket: Socket): void {
     const address = parseAddress(bareAddress(socket.remoteAddress));
-    // Without an address nobody can say whether it may; that is how CoreDNS has it, too.
+    // Without an address the policy cannot be applied; CoreDNS does the same.
     const action =
       address === null
         ? 'reject'
         : proxyAction(this.#plan, address, 0, address.length === 4 ? 4 : 6);
     if (action === 'skip') return this.#ready(socket);
     const { counters, wheel, limits } = this.#host;
-    const waiting = new Waiting(socket, action, (outcome) => {
+    const waiting = new WaitingConnection(socket, action, (outcome) => {
       wheel.cancel(waiting);
       this.#table.delete(waiting);
       if (outcome === 'named') counters.proxied.add(1);
@@ -61,27 +62,27 @@ export class ProxiedStreams {
     wheel.set(waiting, limits.readTimeoutMs);
   }
 
-  /** Ends all that are under way. */
+  /** Closes all connections that have not sent their header. */
   destroy(): void {
     for (const waiting of this.#table) waiting.destroy();
   }
 }
 
-type Outcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
+type ProxyOutcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
 
-/** One connection whose first bytes have not come. */
-class Waiting extends Timed implements Connection {
+/** A connection whose first bytes have not come. */
+class WaitingConnection extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly #socket: Socket;
   readonly #action: Exclude<ProxyAction, 'skip'>;
-  readonly #done: (outcome: Outcome) => void;
+  readonly #done: (outcome: ProxyOutcome) => void;
   #bytes = nothing;
   #over = false;
 
   constructor(
     socket: Socket,
     action: Exclude<ProxyAction, 'skip'>,
-    done: (outcome: Outcome) => void,
+    done: (outcome: ProxyOutcome) => void,
   ) {
     super();
     this.#socket = socket;
@@ -110,7 +111,7 @@ class Waiting extends Timed implements Connection {
     const bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
     const verdict = header.read(bytes, 0, bytes.length);
     if (verdict === 'partial' && bytes.length < PROXY_HEADER_MAX) {
-      // A copy: the chunk may be much larger than what has come in it.
+      // Copied, because the chunk may be much larger than what was received in it.
       this.#bytes = bytes === chunk ? Buffer.from(bytes) : bytes;
       return;
     }
@@ -129,17 +130,17 @@ class Waiting extends Timed implements Connection {
     this.#end(names ? 'named' : 'plain');
   };
 
-  /** What came behind the header is what the next one reads first. */
+  /** Puts what came behind the header back, as the first input of the protocol. */
   #goOn(rest: Buffer): void {
     const socket = this.#socket;
     socket.off('data', this.#onData);
     socket.pause();
     if (rest.length > 0) socket.unshift(rest);
-    // The connection that takes the socket over adds its listeners within this turn.
+    // The protocol's connection adds its listeners to the socket within this turn.
     process.nextTick(() => socket.resume());
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: ProxyOutcome): void {
     if (this.#over) return;
     this.#over = true;
     this.#socket.off('data', this.#onData);

@@ -11,7 +11,7 @@ import {
   replyWith,
 } from '../../test/kit/loopback.ts';
 import { silence, type Reply } from '../wire/reply.ts';
-import type { Endpoint, Listener, Serve } from './listener.ts';
+import type { ListenAddress, Listener, Serve } from './listener.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
 import { batchedUdpListener } from './udp-batch.ts';
 import { plainUdpListener } from './udp-plain.ts';
@@ -29,7 +29,7 @@ for (const transport of ['batched', 'plain'] as const) {
     async function start(
       t: TestContext,
       serve: Serve,
-      endpoint: Partial<Endpoint> = {},
+      endpoint: Partial<ListenAddress> = {},
     ): Promise<ReturnType<typeof make>> {
       const listener = make(listenerParts(serve, endpoint));
       await listener.open();

@@ -1,5 +1,6 @@
 /** The node's Corefile on disk: made from its template, and made again whenever what it is made of changes. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { errorCode } from '../base/error-code.ts';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
@@ -41,29 +42,22 @@ export class CorefileWriter {
    * @returns whether it is another one than before. Without a template nothing is written: the Corefile is used as it is.
    */
   update(): boolean {
-    const { base, corefile, log, onError, values } = this.#parts;
+    const { base, corefile, log, values } = this.#parts;
     let text: string;
     let config = emptyConfig;
     try {
       config = this.#config();
       text = this.#render(config);
     } catch (error) {
-      if (this.#mistake !== textOf(error)) {
-        onError();
-        log.error(`Failed to make ${corefile} of ${base}: ${textOf(error)}`);
-      }
-      this.#mistake = textOf(error);
-      return false;
+      return this.#fail(`Failed to make ${corefile} of ${base}: ${textOf(error)}`);
+    }
+    try {
+      if (text !== this.#text) replace(corefile, text);
+    } catch (error) {
+      return this.#fail(`Failed to write config file ${corefile} - ${textOf(error)}`);
     }
     this.#mistake = '';
     if (text === this.#text) return false;
-    try {
-      writeFileSync(corefile, text);
-    } catch (error) {
-      onError();
-      log.error(`Failed to write config file ${corefile} - ${textOf(error)}`);
-      return false;
-    }
     this.#text = text;
     const upstreams = config.upstreamNameservers.join(' ') || '/etc/resolv.conf';
     log.info(
@@ -76,6 +70,16 @@ export class CorefileWriter {
     return true;
   }
 
+  /** The next try may come in a few seconds: what is wrong is told of once. */
+  #fail(mistake: string): false {
+    if (this.#mistake !== mistake) {
+      this.#parts.onError();
+      this.#parts.log.error(mistake);
+    }
+    this.#mistake = mistake;
+    return false;
+  }
+
   #config(): typeof emptyConfig {
     const { kubeDnsFolder } = this.#parts;
     const folder = kubeDnsFolder === '' ? KUBE_DNS_FOLDER : kubeDnsFolder;
@@ -86,6 +90,22 @@ export class CorefileWriter {
     const { base, derive, values } = this.#parts;
     const text = readFileText(base, FILE_MAX.corefile);
     return renderTemplate(derive === null ? text : derive(text), { ...values, config });
+  }
+}
+
+/** Who may not make a file beside the other one, or not put it in its place because that is a mount. */
+const ONLY_IN_PLACE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV']);
+
+/** Puts a text in the place of a file: where the disk is full the file stays as it was, for what half of a Corefile says is another thing. */
+function replace(path: string, text: string): void {
+  const beside = `${path}.new`;
+  try {
+    writeFileSync(beside, text);
+    renameSync(beside, path);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    if (!ONLY_IN_PLACE.has(errorCode(error))) throw error;
+    writeFileSync(path, text);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Rules in the words of iptables, and as `iptables-save` prints them. */
 import { parseAddress, printAddress } from '../base/ip.ts';
-import type { Rule } from './rules.ts';
+import type { PacketRule } from './rules.ts';
 
 /**
  * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only; but of signs that come every 150 ms
@@ -15,7 +15,7 @@ export interface SavedRule {
 }
 
 /** The rule in the words that NodeLocal DNSCache uses. @param list of the module `recent` that holds the leases */
-export function ruleWords(rule: Rule, list: string): readonly string[] {
+export function ruleWords(rule: PacketRule, list: string): readonly string[] {
   const { protocol, from, notFrom, to, fromPort, toPort, action, comment } = rule;
   const recent = ['-m', 'recent', '--name', list];
   return [

@@ -6,7 +6,7 @@ import {
   RULE_LIMIT_MS,
   RuleFailure,
   type Ensured,
-  type Rule,
+  type PacketRule,
   type RuleSet,
 } from './rules.ts';
 import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts';
@@ -15,7 +15,7 @@ import { readSaved, sameAs, ruleWords, type SavedRule } from './iptables-rule.ts
 export interface IptablesParts {
   readonly family: 4 | 6;
   /** Of that family. */
-  readonly rules: readonly Rule[];
+  readonly rules: readonly PacketRule[];
   /** Folder of the programs, with the slash at its end. */
   readonly folder: string;
   /** The list of the module `recent` that holds the leases. */
@@ -34,7 +34,7 @@ const LOCKED = 4;
  */
 export class IptablesRules implements RuleSet {
   readonly name = 'iptables';
-  readonly #rules: ReadonlyMap<Rule['table'], readonly Wanted[]>;
+  readonly #rules: ReadonlyMap<PacketRule['table'], readonly WantedRule[]>;
   readonly #save: string;
   readonly #restore: string;
   readonly #plain: string;
@@ -88,7 +88,7 @@ export class IptablesRules implements RuleSet {
     return this.#delete(() => true);
   }
 
-  async #delete(which: (rule: Rule) => boolean): Promise<void> {
+  async #delete(which: (rule: PacketRule) => boolean): Promise<void> {
     for (const [table, all] of this.#rules) {
       const wanted = all.filter(({ rule }) => which(rule));
       if (wanted.length === 0) continue;
@@ -120,13 +120,13 @@ export class IptablesRules implements RuleSet {
     });
   }
 
-  async #present(table: Rule['table']): Promise<readonly SavedRule[]> {
+  async #present(table: PacketRule['table']): Promise<readonly SavedRule[]> {
     const text = await this.#run([this.#save, '-t', table]);
     this.#counted = text.includes('(nf_tables)');
     return readSaved(text);
   }
 
-  async #change(table: Rule['table'], lines: readonly string[]): Promise<void> {
+  async #change(table: PacketRule['table'], lines: readonly string[]): Promise<void> {
     const input = [`*${table}`, ...lines, 'COMMIT', ''].join('\n');
     await this.#run([this.#restore, '--noflush', ...WAIT], input);
   }
@@ -143,17 +143,20 @@ export class IptablesRules implements RuleSet {
   }
 }
 
-interface Wanted {
-  readonly rule: Rule;
+interface WantedRule {
+  readonly rule: PacketRule;
   readonly words: readonly string[];
 }
 
-function wantedOf(rule: Rule, list: string): Wanted {
+function wantedOf(rule: PacketRule, list: string): WantedRule {
   return { rule, words: ruleWords(rule, list) };
 }
 
 /** Lines that delete these rules as often as they are there. */
-function deletions(wanted: readonly Wanted[], present: readonly SavedRule[]): readonly string[] {
+function deletions(
+  wanted: readonly WantedRule[],
+  present: readonly SavedRule[],
+): readonly string[] {
   return present.flatMap((saved) => {
     const { rule: { chain } = { chain: '' }, words = [] } =
       wanted.find(({ rule, words }) => saved.chain === rule.chain && sameAs(saved, words)) ?? {};
@@ -167,7 +170,7 @@ function deletion(chain: string, words: readonly string[]): string {
 }
 
 /** How many rules are missing, or stand behind one that they must precede. */
-function misplaced(wanted: readonly Wanted[], present: readonly SavedRule[]): number {
+function misplaced(wanted: readonly WantedRule[], present: readonly SavedRule[]): number {
   let wrong = 0;
   const last = new Map<string, number>();
   for (const { rule, words } of wanted) {

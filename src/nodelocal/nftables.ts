@@ -1,18 +1,18 @@
 /** The rules by nft: one table of our own, for both families. */
 import { ruleGeneration } from '../linux/netlink.ts';
-import { runProgram, startProgram, type Program } from '../linux/programs.ts';
+import { runProgram, startProgram, type StartedProgram } from '../linux/programs.ts';
 import {
   leadsHere,
   RULE_LIMIT_MS,
   RuleFailure,
   type Ensured,
-  type Rule,
+  type PacketRule,
   type RuleSet,
 } from './rules.ts';
 
 /** What keeping rules with nft takes. */
 export interface NftablesParts {
-  readonly rules: readonly Rule[];
+  readonly rules: readonly PacketRule[];
   /** The program, with its path. */
   readonly program: string;
   /** Name of the table. */
@@ -45,7 +45,7 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 export class NftablesRules implements RuleSet {
   readonly name = 'nftables';
   readonly #parts: NftablesParts;
-  #owner: Program | null = null;
+  #owner: StartedProgram | null = null;
   /** The table's name in use: while another instance owns ours, one beside it. */
   #table: string;
   /** As nft prints the table when it is whole; empty: not made yet. */
@@ -193,7 +193,7 @@ export class NftablesRules implements RuleSet {
     ];
   }
 
-  #addition(rule: Rule): string {
+  #addition(rule: PacketRule): string {
     const { name } = hooks[`${rule.table} ${rule.chain}`]!;
     return `add rule inet ${this.#table} ${name} ${expression(rule)}`;
   }
@@ -202,7 +202,7 @@ export class NftablesRules implements RuleSet {
 /** The sets that hold the leases, by family. */
 const leases: Readonly<Record<4 | 6, string>> = { 4: 'alive4', 6: 'alive6' };
 
-function expression(rule: Rule): string {
+function expression(rule: PacketRule): string {
   const { family, protocol, from, notFrom, to, fromPort, toPort, action, comment } = rule;
   const ip = family === 4 ? 'ip' : 'ip6';
   const lease = leases[family];

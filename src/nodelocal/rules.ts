@@ -1,7 +1,7 @@
 /** The packet filter rules of a node cache, as data: those of NodeLocal DNSCache, and the lease that lets go of its addresses. */
 
 /** What a rule does with a packet. */
-export type Action =
+export type PacketAction =
   /** Connection tracking, and with it the translation of service addresses, passes it by. */
   | 'notrack'
   | 'accept'
@@ -11,7 +11,7 @@ export type Action =
   | 'lapse';
 
 /** One rule for one local address. What is not said matches everything. */
-export interface Rule {
+export interface PacketRule {
   readonly table: 'raw' | 'filter';
   readonly chain: 'PREROUTING' | 'INPUT' | 'OUTPUT';
   readonly protocol: 'tcp' | 'udp';
@@ -22,7 +22,7 @@ export interface Rule {
   readonly to?: string;
   readonly fromPort?: number;
   readonly toPort?: number;
-  readonly action: Action;
+  readonly action: PacketAction;
   readonly comment: string;
 }
 
@@ -50,13 +50,13 @@ export const RULE_LIMIT_MS: number = 8000;
 export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
 
 /** All rules, in the order in which each chain must have them. */
-export function nodeRules(parts: RuleParts): readonly Rule[] {
+export function nodeRules(parts: RuleParts): readonly PacketRule[] {
   const rules = parts.addresses.flatMap((address) => rulesFor(address, parts));
-  const order = (rule: Rule): number => ['renew', 'lapse'].indexOf(rule.action) + 1 || 3;
+  const order = (rule: PacketRule): number => ['renew', 'lapse'].indexOf(rule.action) + 1 || 3;
   return rules.toSorted((a, b) => order(a) - order(b));
 }
 
-function rulesFor(address: string, { port, healthPort, lease }: RuleParts): readonly Rule[] {
+function rulesFor(address: string, { port, healthPort, lease }: RuleParts): readonly PacketRule[] {
   const family = address.includes(':') ? 6 : 4;
   const heart = HEARTBEAT_SOURCE[family];
   const raw = { table: 'raw', family } as const;
@@ -64,11 +64,11 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
   const skip = { ...raw, action: 'notrack', comment: COMMENT.skip } as const;
   const lapse = { ...raw, action: 'lapse', comment: COMMENT.lapse } as const;
   const renew = { ...raw, action: 'renew', comment: COMMENT.renew } as const;
-  const both = (rule: Omit<Rule, 'protocol'>): readonly Rule[] => [
+  const both = (rule: Omit<PacketRule, 'protocol'>): readonly PacketRule[] => [
     { ...rule, protocol: 'tcp' },
     { ...rule, protocol: 'udp' },
   ];
-  const leased: readonly Rule[] = [
+  const leased: readonly PacketRule[] = [
     { ...renew, chain: 'OUTPUT', protocol: 'udp', from: address, to: heart, fromPort: port },
     ...both({ ...lapse, chain: 'PREROUTING', to: address, toPort: port }),
     ...both({ ...lapse, chain: 'OUTPUT', notFrom: heart, to: address, toPort: port }),
@@ -86,7 +86,7 @@ function rulesFor(address: string, { port, healthPort, lease }: RuleParts): read
 }
 
 /** Whether a rule leads packets to the cache that would go to the cluster's service without it. */
-export function leadsHere({ action, toPort, to }: Rule): boolean {
+export function leadsHere({ action, toPort, to }: PacketRule): boolean {
   return action === 'notrack' && to !== undefined && toPort !== undefined;
 }
 
@@ -103,8 +103,9 @@ export interface RuleSet {
   /** Puts back what is missing. @throws RuleFailure */
   ensure(): Promise<Ensured>;
   /**
-   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be the first packet of
-   * a connection, and bind later queries from the same port to it. @throws RuleFailure
+   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be
+   * the first packet of a connection, and bind later queries from the same port to it.
+   * @throws RuleFailure
    */
   divert(): Promise<void>;
   /** Takes all of them away, doubles too; nobody else's. @throws RuleFailure */

@@ -1,5 +1,5 @@
 /** A shell that waits for the end of this process and then takes away what it has set up. */
-import { startProgram, type Program } from '../linux/programs.ts';
+import { startProgram, type StartedProgram } from '../linux/programs.ts';
 
 /** What it is called in lists of processes. */
 const NAME = 'ndots-node-cache-teardown';
@@ -12,7 +12,7 @@ const NAME = 'ndots-node-cache-teardown';
 export class TeardownShell {
   readonly #shell: string;
   readonly #lines: () => readonly string[];
-  #child: Program | null = null;
+  #child: StartedProgram | null = null;
 
   /** @param lines what is run at the end of this process; asked when the shell is started */
   constructor(shell: string, lines: () => readonly string[]) {

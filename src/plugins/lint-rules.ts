@@ -3,7 +3,7 @@ import { deploymentRules } from '../lint/deployment/rules.ts';
 import { inputRules } from '../lint/input.lint.ts';
 import { readingRules } from '../lint/reading.lint.ts';
 import { releaseRule } from '../lint/releases.lint.ts';
-import type { Rule } from '../lint/rule.ts';
+import type { LintRule } from '../lint/rule.ts';
 import { aclRules } from './acl/acl.lint.ts';
 import { autopathRules } from './autopath/autopath.lint.ts';
 import { bufsizeRules } from './bufsize/bufsize.lint.ts';
@@ -18,7 +18,7 @@ import { rewriteRules } from './rewrite/rewrite.lint.ts';
 import { templateRules } from './template/template.lint.ts';
 
 /** Every rule. A code that was used once is never used for something else. */
-export const rules: readonly Rule[] = [
+export const rules: readonly LintRule[] = [
   releaseRule(external),
   ...readingRules,
   ...aclRules,

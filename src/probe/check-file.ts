@@ -1,20 +1,19 @@
-/** The file of checks: YAML to checks that can be run. Whatever a person may have mistyped is told with its place. */
+/** Reads the file of checks: YAML to checks that can be run. Mistakes are reported with their places. */
 import { isObject, type JsonObject } from '../base/json-object.ts';
 import { nearest, Problem, Problems } from '../base/problem.ts';
-import { parseYaml } from '../kube/manifests/yaml-document.ts';
+import { parseYaml, type DocumentPath } from '../kube/manifests/yaml-document.ts';
 import {
   anything,
   mapping,
   optional,
-  Reading,
+  YamlReading,
   required,
   simple,
   text,
   time,
   whole,
-  type Fields,
+  type YamlFields,
   type FieldsOf,
-  type Path,
 } from '../kube/manifests/yaml-shape.ts';
 import type { CheckKind, RunCheck } from './check.ts';
 import { checkKinds } from './kinds.ts';
@@ -23,25 +22,25 @@ import { domainName, serverAddress, several } from './parameters.ts';
 
 /** One check of a file. */
 export interface PlannedCheck {
-  /** Of its kind and title; no two are the same. */
+  /** Made of its kind and title; unique. */
   readonly id: string;
   readonly kind: CheckKind;
   readonly title: string;
-  /** Slower is a warning, milliseconds; null: any time will do. */
+  /** A slower reply is a warning, in milliseconds; null: no limit. */
   readonly slowMs: number | null;
   /** How often it is run by `serve`. */
   readonly everyMs: number;
-  /** The share of rounds that are to be good: 0.999. */
+  /** The share of rounds that should be good, e.g. 0.999. */
   readonly objective: number;
   readonly run: RunCheck;
 }
 
-/** What a file says. */
+/** The content of a file. */
 export interface CheckPlan {
-  /** Listed addresses; null: they are found out. */
+  /** The listed addresses; null: they are looked up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
-  /** `namespace/name` of the service whose replicas are asked; null: those listed. */
+  /** `namespace/name` of the service whose replicas are asked; null: the listed ones are. */
   readonly service: string | null;
   readonly timeoutMs: number;
   readonly tries: number;
@@ -66,7 +65,7 @@ const objective = simple(
   (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
 );
 
-/** What a file says besides its checks; names are absolute, times milliseconds. */
+/** The settings of a file besides its checks; names are absolute, times milliseconds. */
 export interface FileValues {
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
@@ -81,7 +80,7 @@ export interface FileValues {
   readonly ndots: number;
 }
 
-/** What every check says; null: as the file does. */
+/** The settings that every check can have; null: those of the file apply. */
 export interface CommonValues {
   readonly title: string;
   readonly slow: number | null;
@@ -89,7 +88,7 @@ export interface CommonValues {
   readonly objective: number | null;
 }
 
-/** What a file may say besides its checks. */
+/** The syntax of the file's settings. */
 export const fileParameters: FieldsOf<FileValues> = {
   vip: optional(
     several(serverAddress),
@@ -116,7 +115,7 @@ export const fileParameters: FieldsOf<FileValues> = {
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
-/** What every check may say. */
+/** The syntax of the settings that every check can have. */
 export const commonParameters: FieldsOf<CommonValues> = {
   title: optional(text, '', 'what it is called; the kind and the first name without one'),
   slow: optional(time(1, 60_000), null, 'slower is a warning'),
@@ -124,10 +123,10 @@ export const commonParameters: FieldsOf<CommonValues> = {
   objective: optional(objective, null, 'share of rounds that are to be good'),
 };
 
-/** More checks are several files. */
+/** The most checks of a file; more can be put into several files. */
 const CHECKS_MAX = 1000;
 
-/** Reads a file of checks. @throws Problems with all that is wrong, or the problem of the YAML */
+/** Reads a file of checks. @throws Problems with everything that is wrong, or the problem of the YAML */
 export function readCheckFile(content: string, file: string): CheckPlan {
   const { documents, problems } = parseYaml(content, file);
   if (problems.length > 0) throw new Problems(problems);
@@ -140,9 +139,9 @@ export function readCheckFile(content: string, file: string): CheckPlan {
       place: { file, line: 1, column: 1 },
       hint: 'It needs a list: checks:',
     });
-  const reading = new Reading();
+  const reading = new YamlReading();
   const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
-  // Where that is wrong, what is wrong with the checks is told all the same.
+  // If the settings are wrong, mistakes in the checks are reported all the same.
   const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
   const found = readChecks(listed, base, reading);
   if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));
@@ -151,7 +150,11 @@ export function readCheckFile(content: string, file: string): CheckPlan {
 
 const wholeFile = { ...fileParameters, checks: optional(anything, null, 'what is checked') };
 
-function readChecks(listed: unknown, base: FileValues, reading: Reading): readonly PlannedCheck[] {
+function readChecks(
+  listed: unknown,
+  base: FileValues,
+  reading: YamlReading,
+): readonly PlannedCheck[] {
   const path = ['checks'];
   if (!Array.isArray(listed) || listed.length === 0) {
     reading.tell(path, 'there are no checks', 'As in: checks: [{ check: replica-answers }]');
@@ -176,7 +179,7 @@ function readChecks(listed: unknown, base: FileValues, reading: Reading): readon
   return found;
 }
 
-/** Checks without a file, each with what stands for its parameters. */
+/** Plans checks without a file, with the default parameters of each. */
 export function planChecks(
   given: Partial<FileValues>,
   checks: readonly { readonly kind: string; readonly values: Readonly<Record<string, unknown>> }[],
@@ -214,11 +217,11 @@ function planOf(base: FileValues, checks: readonly PlannedCheck[]): CheckPlan {
   };
 }
 
-/** @returns null: something is wrong with it */
+/** @returns null if it has a mistake */
 function readCheck(
-  reading: Reading,
+  reading: YamlReading,
   entry: unknown,
-  path: Path,
+  path: DocumentPath,
   base: FileValues,
 ): PlannedCheck | null {
   if (!isObject(entry)) {
@@ -239,7 +242,7 @@ function readCheck(
   return plannedCheck(kind, moved, { title, slow, every, objective }, base);
 }
 
-function readKind(given: unknown, path: Path, reading: Reading): CheckKind | null {
+function readKind(given: unknown, path: DocumentPath, reading: YamlReading): CheckKind | null {
   const kind = checkKinds.find(({ name }) => name === given);
   if (kind !== undefined) return kind;
   const names = checkKinds.map(({ name }) => name);
@@ -274,7 +277,9 @@ function plannedCheck(
   };
 }
 
-/** What stands for parameters is of `cluster.local`; where that is called otherwise, so are they. What was given stays. */
+/**
+ * Adapts default parameters, which are written for `cluster.local`, to another cluster domain. Given parameters stay.
+ */
 function inDomain(
   values: Readonly<Record<string, unknown>>,
   clusterDomain: string,
@@ -294,8 +299,8 @@ function inDomain(
   );
 }
 
-/** What is taken where nothing is given. */
-function fallbacks<V>(fields: Fields): V {
+/** The default values. */
+function fallbacks<V>(fields: YamlFields): V {
   return Object.fromEntries(
     Object.entries(fields).map(([key, { fallback }]) => [key, fallback]),
   ) as V;

@@ -1,13 +1,13 @@
-/** What checks take in YAML besides what any file may: names, types of records, servers. */
+/** Types of YAML parameters of checks: names, record types, servers. */
 import { parseHostPort } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
-import { keyOf, oneOrMore, simple, type Shape } from '../kube/manifests/yaml-shape.ts';
+import { keyOf, oneOrMore, simple, type YamlShape } from '../kube/manifests/yaml-shape.ts';
 import { typeNumber } from '../wire/iana.ts';
 import { parseName } from '../wire/name.ts';
 import type { ProbeServer } from './network.ts';
 
-/** A name as an application spells it: the search path applies where it has no final dot. */
-export const spelledName: Shape<string> = simple('NAME', 'a domain name', '', (value) => {
+/** A name as an application spells it: the search path applies if it has no final dot. */
+export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', '', (value) => {
   if (typeof value !== 'string' || value === '') return null;
   try {
     parseName(absolute(value));
@@ -18,7 +18,7 @@ export const spelledName: Shape<string> = simple('NAME', 'a domain name', '', (v
 });
 
 /** A domain name; read as absolute text with a final dot. */
-export const domainName: Shape<string> = {
+export const domainName: YamlShape<string> = {
   placeholder: 'NAME',
   read: (value, path, reading) => absolute(spelledName.read(value, path, reading)),
 };
@@ -28,7 +28,7 @@ function absolute(name: string): string {
 }
 
 /** A type of records, read as its number. */
-export const recordType: Shape<number> = {
+export const recordType: YamlShape<number> = {
   placeholder: 'TYPE',
   read(value, path, reading) {
     const type = typeof value === 'string' ? typeNumber(value.toUpperCase()) : null;
@@ -44,7 +44,7 @@ export const recordType: Shape<number> = {
 };
 
 /** An address with or without a port. */
-export const serverAddress: Shape<ProbeServer> = simple(
+export const serverAddress: YamlShape<ProbeServer> = simple(
   'IP[:PORT]',
   'an IP address, or one with a port',
   { host: '', port: 0 },
@@ -57,8 +57,8 @@ export function readServer(text: string): ProbeServer | null {
   return found === null || found.port === 0 ? null : { host: found.host, port: found.port ?? 53 };
 }
 
-/** Several things that are looked at, or one without a list around it. What stands there twice is looked at once. */
-export function several<T>(shape: Shape<T>): Shape<readonly T[]> {
+/** A list of values, or one value without a list around it. Repeated values count once. */
+export function several<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   const list = oneOrMore(shape);
   return {
     placeholder: list.placeholder,

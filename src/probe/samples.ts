@@ -1,14 +1,14 @@
-/** What checks found, as metrics. */
-import type { Sample } from '../metrics/sample.ts';
+/** Results of checks as metrics. */
+import type { MetricSample } from '../metrics/sample.ts';
 import { checkStates, type CheckState } from './check.ts';
 import type { CheckResult } from './round.ts';
 
-/** One result of one round as gauges, for a file that a node exporter reads, or a gateway. */
-export function roundSamples(results: readonly CheckResult[]): readonly Sample[] {
+/** The results of one round as gauges, for a node exporter's text file or a push gateway. */
+export function roundSamples(results: readonly CheckResult[]): readonly MetricSample[] {
   return results.flatMap(({ check, observations }) =>
     observations.flatMap(({ target, state, tookMs, sent, lost }) => {
       const labels = { check: check.kind.name, title: check.title, target };
-      const gauge = (name: string, help: string, value: number): Sample => ({
+      const gauge = (name: string, help: string, value: number): MetricSample => ({
         name: `ndots_check_${name}`,
         help,
         kind: 'gauge',
@@ -28,11 +28,11 @@ export function roundSamples(results: readonly CheckResult[]): readonly Sample[]
   );
 }
 
-/** One series for each state, of which one is 1. */
+/** One series per state; that of the current state is 1. */
 export function stateSamples(
   labels: Readonly<Record<string, string>>,
   state: CheckState,
-): readonly Sample[] {
+): readonly MetricSample[] {
   return checkStates.map((each) => ({
     name: 'ndots_check_state',
     help: 'The state that is 1 is the one that the target is in.',
@@ -42,7 +42,7 @@ export function stateSamples(
   }));
 }
 
-/** Whether a client has its answer: also where something is odd. */
+/** Whether clients get answers; true also for a warning. */
 export function isUp(state: CheckState): boolean {
   return state === 'ok' || state === 'warning';
 }

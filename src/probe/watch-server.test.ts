@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import type { Watch } from './watch.ts';
+import type { CheckSchedule } from './watch.ts';
 import { WatchServer } from './watch-server.ts';
 
 test('hundreds of idle connections do not keep the kubelet from asking', async (t) => {
-  const server = new WatchServer({ isReady: true } as Watch);
+  const server = new WatchServer({ isReady: true } as CheckSchedule);
   const port = await server.listen('127.0.0.1', 0);
   t.after(() => server.close());
   for (let i = 0; i < 200; i++) {

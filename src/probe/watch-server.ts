@@ -1,19 +1,19 @@
-/** The HTTP side of `ndots check serve`: metrics, how everything is as JSON, liveness and readiness. */
+/** The HTTP server of `ndots check serve`: metrics, the current status as JSON, liveness and readiness. */
 import { createServer, type Server } from 'node:http';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
 import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples } from '../metrics/sample.ts';
-import type { Watch } from './watch.ts';
+import type { CheckSchedule } from './watch.ts';
 
-/** Scrapers keep a connection each. */
+/** The most connections; each scraper keeps one. */
 const CONNECTIONS_MAX = 64;
 
-/** Answers for a watch. */
+/** Answers HTTP requests about a schedule of checks. */
 export class WatchServer {
   readonly #server: Server;
 
-  constructor(watch: Watch) {
+  constructor(watch: CheckSchedule) {
     this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
     boundConnections(this.#server, CONNECTIONS_MAX);
     this.#server.on('request', (request, response) => {
@@ -23,7 +23,7 @@ export class WatchServer {
     });
   }
 
-  /** @returns the port. @throws the system's error if it cannot listen */
+  /** @returns the port @throws the system's error if it cannot listen */
   listen(host: string, port: number): Promise<number> {
     return listenHttp(this.#server, host, port);
   }
@@ -33,7 +33,10 @@ export class WatchServer {
   }
 }
 
-function pageOf(watch: Watch, path: string): readonly [status: number, type: string, body: string] {
+function pageOf(
+  watch: CheckSchedule,
+  path: string,
+): readonly [status: number, type: string, body: string] {
   switch (path) {
     case '/metrics':
       return [
@@ -53,8 +56,8 @@ function pageOf(watch: Watch, path: string): readonly [status: number, type: str
   }
 }
 
-/** How everything is that is watched, as JSON has it. */
-export function watchDocument(watch: Watch): object {
+/** The status of all targets as a JSON document. */
+export function watchDocument(watch: CheckSchedule): object {
   return {
     apiVersion: 'ndots.dev/v1',
     kind: 'CheckStatus',

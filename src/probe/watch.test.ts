@@ -7,7 +7,7 @@ import { VirtualClock } from '../base/virtual-clock.ts';
 import { burnAlerts, ErrorBudget, SlidingWindow } from './budget.ts';
 import { planChecks } from './check-file.ts';
 import { noObjects } from './cluster-objects.ts';
-import { Watch } from './watch.ts';
+import { CheckSchedule } from './watch.ts';
 
 const random = seededRandom(7);
 
@@ -44,7 +44,7 @@ describe('ndots check serve', () => {
       const asked: number[] = [];
       const plan = planChecks({ every: 10_000 }, [{ kind: 'replica-answers', values: {} }]);
       const network = lossyNetwork(clock, new Set(), 0);
-      const watch = new Watch({
+      const watch = new CheckSchedule({
         checks: plan.checks,
         context: () => {
           asked.push(clock.now());
@@ -73,7 +73,7 @@ describe('ndots check serve', () => {
     const plan = planChecks({ every: 1000 }, [{ kind: 'replica-answers', values: {} }]);
     let many = Array.from({ length: 50 }, (_, index) => ({ host: `10.1.0.${index}`, port: 53 }));
     const network = lossyNetwork(clock, new Set(), 0);
-    const watch = new Watch({
+    const watch = new CheckSchedule({
       checks: plan.checks,
       context: () => ({
         ...plan,

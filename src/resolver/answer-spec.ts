@@ -1,10 +1,11 @@
 /**
- * The words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300 CNAME=web.example.net.`,
- * `TC n=40 part` … (docs/answers-file.md lists them). A spec is read once and then makes a reply for each query.
+ * The words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300 CNAME=web.example.net.`, `TC n=40
+ * part` … (docs/answers-file.md lists them). A spec is parsed once and then produces the reply to each query.
  */
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
-import type { Protocol, QueryToSend } from './network.ts';
+import type { QueryToSend } from './network.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import {
   nameBytes,
   optBytes,
@@ -20,7 +21,7 @@ import { isSendable } from './search-list.ts';
 export interface AnswerSpec {
   readonly rcode: Rcode;
   readonly addresses: readonly string[];
-  /** Generated addresses, besides those listed. */
+  /** How many addresses are generated in addition to those listed. */
   readonly generated: number;
   readonly cname: string | null;
   readonly cnameLast: boolean;
@@ -74,7 +75,7 @@ const plain: AnswerSpec = {
   from: null,
 };
 
-/** What is answered where no rule matches. */
+/** The answer when no rule matches. */
 export const nxdomain: AnswerSpec = { ...plain, rcode: 'NXDOMAIN' };
 
 /** Most addresses that `n=` may ask for: the message must fit into 65535 bytes. */
@@ -155,7 +156,7 @@ function integer(value: string | undefined, most: number, word: string, where: s
 export function answerBySpec(
   spec: AnswerSpec,
   asked: QueryToSend,
-  protocol: Protocol,
+  protocol: SocketKind,
 ): ClientReply | null {
   if (spec.drop) return null;
   const query = spec.question === null ? asked : { ...asked, name: spec.question };

@@ -1,4 +1,7 @@
-/** What has reached a socket and was not taken yet, and who waits for it: the receiving half of every socket a model is given. */
+/**
+ * What has reached a socket and has not been read yet, and who waits for it: the receiving half of the sockets that
+ * models use.
+ */
 import type { Clock } from '../base/clock.ts';
 import type { Arrival, Fault } from './network.ts';
 
@@ -13,12 +16,15 @@ export class ArrivalQueue {
     this.#clock = clock;
   }
 
-  /** Those who watch hear of it soon, not at once: what comes while a program sends is found by its next system call, not by a callback. */
+  /**
+   * Adds an arrival. Watchers are called a moment later, not at once: a program finds what arrives while it sends with
+   * its next system call, not through a callback.
+   */
   push(arrival: Arrival): void {
     this.#arrivals.push(arrival);
     for (const run of [...this.#watchers])
       queueMicrotask(() => {
-        // Of two arrivals at once, who stopped watching with the first leaves the second.
+        // A watcher that stopped watching at the first of two arrivals is not called for the second.
         if (this.#watchers.has(run)) run();
       });
   }
@@ -27,7 +33,10 @@ export class ArrivalQueue {
     return this.#arrivals.shift() ?? null;
   }
 
-  /** The last fault that nobody has taken, or null. All of them are gone then, as the kernel keeps one (SO_ERROR). */
+  /**
+   * The latest fault that was not read yet, or null. Older ones are dropped with it, as the kernel keeps only one
+   * (SO_ERROR).
+   */
   takeFault(): Fault | null {
     const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');
     if (last === undefined) return null;
@@ -62,7 +71,7 @@ export class ArrivalQueue {
     return () => this.#watchers.delete(run);
   }
 
-  /** Drops what is there, as a closed socket does. */
+  /** Drops everything that was not read, as closing a socket does. */
   clear(): void {
     this.#arrivals = [];
   }

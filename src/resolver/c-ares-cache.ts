@@ -1,32 +1,32 @@
-/** The answers that c-ares keeps since 1.31, negative ones too. */
+/** The cache of answers, negative ones included, that c-ares has since 1.31. */
 import type { Clock } from '../base/clock.ts';
 import type { ClientReply } from './reply.ts';
 
 /** Seconds that an answer is kept at most. */
 const longestTtl = 3600;
 
-interface Kept {
+interface CachedReply {
   readonly reply: ClientReply;
-  /** Of the cache's clock, milliseconds. */
+  /** When the reply expires: milliseconds of the cache's clock. */
   readonly until: number;
 }
 
 /** The replies of one channel, by name and type, for as long as their records allow. */
 export class CaresCache {
   readonly #clock: Clock;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, CachedReply>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The reply to a question that is still good; null: there is none. */
+  /** The cached reply to a question, if it has not expired; else null. */
   get(name: string, type: string): ClientReply | null {
     const kept = this.#kept.get(keyOf(name, type));
     return kept !== undefined && kept.until > this.#clock.now() ? kept.reply : null;
   }
 
-  /** Keeps a reply, unless it is truncated or says that it is good for no time. */
+  /** Caches a reply, unless it is truncated or its TTL is 0. */
   put(reply: ClientReply): void {
     if (reply.truncated) return;
     const ttls = reply.answer.map((record) => record.ttl);

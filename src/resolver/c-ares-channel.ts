@@ -15,7 +15,7 @@ import {
   type CaresStatus,
   type ChannelSetup,
   type Ended,
-  type Pending,
+  type PendingQuestion,
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
@@ -31,13 +31,13 @@ interface Connection {
   readonly tcp: boolean;
   /** null while a TCP connection is being opened. */
   socket: Socket | null;
-  readonly questions: Set<Question>;
-  readonly waiting: Question[];
-  /** No further question goes out through it; those under way stay. */
+  readonly questions: Set<CaresQuestion>;
+  readonly waiting: CaresQuestion[];
+  /** No new question is sent through it; those under way stay. */
   retired: boolean;
 }
 
-interface Question {
+interface CaresQuestion {
   query: QueryToSend;
   connection: Connection | null;
   tries: number;
@@ -52,7 +52,7 @@ interface Question {
   readonly end: (ended: Ended) => void;
 }
 
-/** One in so many times, replies that come in the same moment are read one after the other. */
+/** Of so many bursts of replies, one is read reply by reply, as if they had not come at the same moment. */
 const readingSteps = 4;
 
 /** How c-ares sends from 1.22 on: see the head of this file. */
@@ -63,7 +63,7 @@ export class Channel implements CaresChannel {
   readonly #servers: CaresServers;
   /** The newest first. */
   readonly #connections: Connection[] = [];
-  readonly #open = new Set<Question>();
+  readonly #open = new Set<CaresQuestion>();
   /** When something was read last, and whether all that came in this moment was read together. */
   #readAt = -Infinity;
   #together = true;
@@ -86,7 +86,7 @@ export class Channel implements CaresChannel {
     this.#servers = new CaresServers(context, conf, traits);
   }
 
-  query(name: string, type: string, why: string): Pending {
+  query(name: string, type: string, why: string): PendingQuestion {
     const reply = this.#cache.get(name, type);
     if (reply !== null) {
       this.#context.trace.step(
@@ -96,7 +96,7 @@ export class Channel implements CaresChannel {
       return { done, cached: true, stopRetrying: () => {} };
     }
     const query = caresQuery(this.#context, this.#open, { name, type, why });
-    let made: Question | null = null;
+    let made: CaresQuestion | null = null;
     const done = new Promise<Ended>((resolve) => {
       made = {
         query,
@@ -123,7 +123,7 @@ export class Channel implements CaresChannel {
     };
   }
 
-  #send(question: Question, wanted: CaresServer | null): void {
+  #send(question: CaresQuestion, wanted: CaresServer | null): void {
     const server = wanted ?? this.#servers.best();
     if (server === undefined)
       return this.#finish(question, { status: 'ECONNREFUSED', reply: null });
@@ -146,7 +146,7 @@ export class Channel implements CaresChannel {
     question.timer?.cancel();
     const waitMs = this.#servers.timeoutMs(server, question.tries);
     question.timer = this.#timeouts.after(waitMs, () => {
-      // Closed before, this one waits for the next round.
+      // In releases that close idle connections first, this one stays open until the next round.
       if (!this.#traits.closesLast) this.rest();
       if (this.#traits.countsSilence) this.#servers.blame(server);
       if (this.#traits.newSocket === 'timeout') connection.retired = true;
@@ -155,8 +155,11 @@ export class Channel implements CaresChannel {
     });
   }
 
-  /** OPT with a cookie, as long as the server has not answered without one; no cookie over TCP. */
-  #dress(question: Question, server: CaresServer): void {
+  /**
+   * Sets the question's OPT record: with a cookie until the server has replied without one, and without a cookie over
+   * TCP.
+   */
+  #dress(question: CaresQuestion, server: CaresServer): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
     const edns = question.edns
       ? { size: this.#traits.ednsSize, cookie: question.cookieSent }
@@ -209,7 +212,7 @@ export class Channel implements CaresChannel {
     this.#readAt = now;
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'fault') {
-        // Noticed in the next round of the program's loop: connections that were idle have been closed by then.
+        // The program notices the fault in the next round of its event loop; idle connections have been closed by then.
         this.rest();
         this.#break(connection, 'ECONNREFUSED');
         return;
@@ -255,9 +258,9 @@ export class Channel implements CaresChannel {
     this.#finish(question, { status: statusOf(reply), reply });
   }
 
-  #retry(question: Question, status: CaresStatus, reply: ClientReply | null): void {
+  #retry(question: CaresQuestion, status: CaresStatus, reply: ClientReply | null): void {
     this.#detach(question);
-    // A closed port is one more silence to some releases.
+    // Some releases do not tell a closed port from silence.
     const known = status !== 'ECONNREFUSED' || this.#traits.tellsRefusal;
     question.failure = known ? status : (question.failure ?? 'ETIMEOUT');
     question.tries++;
@@ -273,19 +276,19 @@ export class Channel implements CaresChannel {
     this.#finish(question, { status: question.failure, reply });
   }
 
-  /** Runs something that may have to wait for the rest of what was read together. */
+  /** Runs a step now, or, in releases that defer it, after the rest of what was read together. */
   #later(deferred: boolean, run: () => void): void {
     if (deferred && this.#together) this.#context.network.clock.after(0, run);
     else run();
   }
 
-  #detach(question: Question): void {
+  #detach(question: CaresQuestion): void {
     question.timer?.cancel();
     question.connection?.questions.delete(question);
     question.connection = null;
   }
 
-  /** A broken connection: its questions are sent again elsewhere. */
+  /** Closes a broken connection; its questions are sent again elsewhere. */
   #break(connection: Connection, status: CaresStatus): void {
     const { blamesFirst } = this.#traits;
     if (blamesFirst) this.#servers.blame(connection.server);
@@ -295,14 +298,14 @@ export class Channel implements CaresChannel {
     if (!blamesFirst) this.#servers.blame(connection.server);
   }
 
-  #finish(question: Question, ended: Ended): void {
+  #finish(question: CaresQuestion, ended: Ended): void {
     this.#detach(question);
     if (!this.#open.delete(question)) return;
     this.#later(this.#traits.defersEnds, () => question.end(ended));
     this.#sweepLater();
   }
 
-  /** Connections without questions are closed, but only after the caller had time to ask the next ones. */
+  /** Closes connections without questions, but only after the caller had time to ask the next ones. */
   #sweepLater(): void {
     this.#context.network.clock.after(0, () => this.rest());
   }

@@ -1,7 +1,7 @@
 /**
- * resolv.conf, nsswitch.conf and the environment as c-ares reads them. It has done so in three ways: up to 1.21 the
- * environment first and the first value kept; from 1.22 on the environment last; from 1.28 on with a parser that drops
- * a whole line for what it does not like.
+ * resolv.conf, nsswitch.conf and the environment as c-ares reads them. There are three readers: up to 1.21 the
+ * environment is read first and the first value of an option counts; from 1.22 on the environment is read last and
+ * overrides; from 1.28 on a new parser drops a whole line if it does not like part of it.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
@@ -25,7 +25,7 @@ export interface CaresConf extends ResolvConf {
   readonly lookups: string;
 }
 
-/** The third reader takes the value of a line into 512 bytes. */
+/** The third reader copies the value of a line into a buffer of 512 bytes. */
 const longestValue = 511;
 
 /** Reads the settings as the release with these traits does. */
@@ -36,7 +36,7 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   linesOf(settings.resolvConf).forEach((line, index) => readLine(state, line, index + 1));
   const lookups = readServices(settings.nsswitch, traits);
   if (first || readEnvironment(state, settings)) return finish(state, settings, lookups);
-  // All that was read is dropped, the file included.
+  // Then all settings are dropped, those from the file included.
   const empty = newReading(traits);
   empty.conf.remarks.push({
     line: 0,
@@ -45,7 +45,7 @@ export function readCaresConf(settings: Settings, traits: CaresTraits): CaresCon
   return finish(empty, settings, null);
 }
 
-function finish(state: Reading, settings: Settings, services: string | null): CaresConf {
+function finish(state: ConfReading, settings: Settings, services: string | null): CaresConf {
   const { conf, traits } = state;
   if (state.search !== null) conf.search = dedupe(state.search);
   else {
@@ -53,23 +53,23 @@ function finish(state: Reading, settings: Settings, services: string | null): Ca
     if (domain !== null) conf.search = [domain];
   }
   if (conf.servers.length === 0) conf.servers = ['127.0.0.1'];
-  // At first a `lookup` line of resolv.conf kept nsswitch.conf out, since then nsswitch.conf wins.
+  // In the first reader a `lookup` line of resolv.conf overrides nsswitch.conf; in later ones nsswitch.conf wins.
   const lookups = traits.reader === 1 ? (state.lookups ?? services) : (services ?? state.lookups);
   return { ...conf, lookups: lookups ?? 'fb' };
 }
 
-interface Reading {
+interface ConfReading {
   readonly conf: MutableConf;
   readonly traits: CaresTraits;
   search: string[] | null;
   /** Options that are set already: the first reader keeps the first value. */
   readonly known: Set<string>;
   lookups: string | null;
-  /** The environment has set the search list, and the file may not (first reader). */
+  /** The search list comes from the environment, and the file must not replace it (first reader). */
   searchFixed: boolean;
 }
 
-function newReading(traits: CaresTraits): Reading {
+function newReading(traits: CaresTraits): ConfReading {
   const conf = newConf();
   conf.timeoutMs = traits.timeoutMs;
   conf.attempts = traits.attempts;
@@ -77,12 +77,12 @@ function newReading(traits: CaresTraits): Reading {
   return { conf, traits, search: null, known: new Set(), lookups: null, searchFixed: false };
 }
 
-/** False: a variable cannot be made sense of. */
-function readEnvironment(state: Reading, settings: Settings): boolean {
+/** @returns false if a variable cannot be parsed */
+function readEnvironment(state: ConfReading, settings: Settings): boolean {
   const { reader, printableOnly } = state.traits;
   const text = settings.env['LOCALDOMAIN'];
   if (text !== undefined) {
-    // The second reader takes what stands before the first white space.
+    // The second reader stops at the first white space.
     const domains = splitDomains(reader === 2 ? text.replace(/\s.*/s, '') : text);
     const readable = domains.length > 0 && !(printableOnly && !isPrintable(text));
     if (!readable && reader > 1) return false;
@@ -97,7 +97,7 @@ function readEnvironment(state: Reading, settings: Settings): boolean {
   return true;
 }
 
-function readLine(state: Reading, raw: string, number: number): void {
+function readLine(state: ConfReading, raw: string, number: number): void {
   const { conf, traits } = state;
   const line = traits.cutsComments ? raw.replace(/[#;].*/s, '').trim() : raw.trim();
   if (line === '' || line.startsWith('#') || line.startsWith(';')) return;
@@ -123,7 +123,7 @@ function readLine(state: Reading, raw: string, number: number): void {
       if (!fixed(state)) state.search = splitDomains(value);
       return;
     case 'domain':
-      // The third reader takes `domain` only where no `search` came before.
+      // The third reader uses `domain` only if no `search` line came before.
       if (traits.reader === 3 ? state.search === null : !fixed(state))
         state.search = splitDomains(wordsOf(value)[0] ?? '').slice(0, 1);
       return;
@@ -139,12 +139,12 @@ function readLine(state: Reading, raw: string, number: number): void {
   }
 }
 
-/** Whether LOCALDOMAIN, read first, keeps the file's search list out. */
-function fixed({ searchFixed, traits }: Reading): boolean {
+/** Whether LOCALDOMAIN, which the first reader reads before the file, overrides the file's search list. */
+function fixed({ searchFixed, traits }: ConfReading): boolean {
   return searchFixed && traits.reader === 1;
 }
 
-function readLookup(state: Reading, value: string): void {
+function readLookup(state: ConfReading, value: string): void {
   if (state.traits.reader === 2) {
     state.lookups = firstLetters(wordsOf(value), /^b/) ?? state.lookups;
     return;
@@ -157,7 +157,7 @@ function isPrintable(text: string): boolean {
   return /^[\x20-\x7e]*$/.test(text);
 }
 
-function readServers({ conf, traits }: Reading, value: string, number: number): void {
+function readServers({ conf, traits }: ConfReading, value: string, number: number): void {
   for (const word of value.split(/[\s,]+/).filter((part) => part !== '')) {
     const plain = word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1');
     const zoned = isLinkLocal(plain) ? plain : withoutZone(plain);
@@ -168,7 +168,7 @@ function readServers({ conf, traits }: Reading, value: string, number: number): 
   }
 }
 
-function readOptions(state: Reading, text: string, number: number): void {
+function readOptions(state: ConfReading, text: string, number: number): void {
   for (const match of text.matchAll(/\S+/g)) {
     const [word] = match;
     const known =
@@ -181,7 +181,7 @@ function readOptions(state: Reading, text: string, number: number): void {
 }
 
 /** The number is read from the text, not from the word, so that `ndots: 3` works. */
-function readText(state: Reading, text: string, word: string): boolean {
+function readText(state: ConfReading, text: string, word: string): boolean {
   const { conf, traits, known } = state;
   const keys = ['ndots:', 'retrans:', 'retry:', 'rotate'];
   if (traits.timeoutOption) keys.push('timeout:', 'attempts:');
@@ -189,12 +189,12 @@ function readText(state: Reading, text: string, word: string): boolean {
   if (key === undefined) return false;
   const value = leadingInteger(text.slice(key.length));
   if (traits.reader === 1) {
-    // -1 means: as if not set.
+    // -1 stands for "not set".
     const unset = (key === 'retrans:' || key === 'retry:') && value === -1;
     if (known.has(key) || unset) return true;
     known.add(key);
   }
-  // Compared without sign: a negative number is very large.
+  // The comparison is unsigned: a negative number is very large.
   if (key === 'ndots:') setDots(conf, value, traits);
   else if (key === 'retrans:') {
     if (traits.reader === 1) conf.timeoutMs = Math.max(0, value);
@@ -233,7 +233,7 @@ function splitDomains(text: string): string[] {
   return text.split(/[ ,]+/).filter((word) => word !== '');
 }
 
-/** Equal search domains are asked once. */
+/** Removes repeated search domains, which are asked only once. */
 function dedupe(domains: readonly string[]): string[] {
   return domains.filter(
     (domain, index) =>
@@ -241,7 +241,10 @@ function dedupe(domains: readonly string[]): string[] {
   );
 }
 
-/** The `hosts:` line of nsswitch.conf: of the first reader the first, else the last. */
+/**
+ * The services of nsswitch.conf's `hosts:` line; if there are several lines, the first reader takes the first one,
+ * later readers the last.
+ */
 function readServices(nsswitch: string | null, { reader }: CaresTraits): string | null {
   let found: string | null = null;
   for (const line of linesOf(nsswitch)) {
@@ -262,7 +265,7 @@ function readServices(nsswitch: string | null, { reader }: CaresTraits): string 
   return found;
 }
 
-/** Of each word the first letter, and two words at most. */
+/** The first letter of each word, of at most two words. */
 function firstLetters(words: readonly string[], dns: RegExp): string | null {
   const letters = words
     .map((word) => (dns.test(word) ? 'b' : word.startsWith('f') ? 'f' : ''))

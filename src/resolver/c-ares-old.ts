@@ -1,6 +1,6 @@
 /**
- * How c-ares sends up to 1.21 (ares_process.c): one UDP socket a server, a time-out that doubles each time round the
- * servers; an error reply moves to the next server at once; nothing is remembered.
+ * How c-ares up to 1.21 sends (ares_process.c): one UDP socket per server; a time-out that doubles with each round over
+ * the servers; after an error reply the next server is asked at once; nothing is cached.
  */
 import type { Timer } from '../base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -12,7 +12,7 @@ import {
   type CaresStatus,
   type ChannelSetup,
   type Ended,
-  type Pending,
+  type PendingQuestion,
 } from './c-ares-status.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
@@ -22,17 +22,17 @@ import { isServerError } from './reply.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
-interface Server {
+interface OldCaresServer {
   readonly address: string;
   udp: Socket | null;
   tcp: Socket | null;
-  /** Being opened: queries wait in it. */
-  opening: Question[] | null;
-  /** Counts TCP connections: a query is not repeated on the one it was sent on. */
+  /** Queries that wait while the TCP connection is being opened; null if none is. */
+  opening: OldCaresQuestion[] | null;
+  /** The number of the TCP connection: a query is not sent twice on the same one. */
   generation: number;
 }
 
-interface Question {
+interface OldCaresQuestion {
   readonly query: QueryToSend;
   readonly skip: Set<number>;
   readonly sentOn: Map<number, number>;
@@ -45,7 +45,7 @@ interface Question {
   readonly end: (ended: Ended) => void;
 }
 
-/** Without EDNS more than this goes to TCP, truncated or not. */
+/** Without EDNS, a reply longer than this is asked for again over TCP, even if it is not marked as truncated. */
 const packetBytes = 512;
 
 /** How c-ares sends up to 1.21: see the head of this file. */
@@ -54,8 +54,8 @@ export class OldChannel implements CaresChannel {
   readonly #conf: CaresConf;
   readonly #traits: CaresTraits;
   readonly #setup: ChannelSetup;
-  readonly #servers: readonly Server[];
-  readonly #open = new Set<Question>();
+  readonly #servers: readonly OldCaresServer[];
+  readonly #open = new Set<OldCaresQuestion>();
   readonly #timeouts: TimeoutTimer;
   #turn = 0;
 
@@ -79,11 +79,11 @@ export class OldChannel implements CaresChannel {
     }));
   }
 
-  query(name: string, type: string, why: string): Pending {
+  query(name: string, type: string, why: string): PendingQuestion {
     const query = caresQuery(this.#context, this.#open, { name, type, why });
-    let made: Question | null = null;
+    let made: OldCaresQuestion | null = null;
     const done = new Promise<Ended>((resolve) => {
-      const question: Question = {
+      const question: OldCaresQuestion = {
         query,
         skip: new Set(),
         sentOn: new Map(),
@@ -108,7 +108,7 @@ export class OldChannel implements CaresChannel {
     };
   }
 
-  #send(question: Question): void {
+  #send(question: OldCaresQuestion): void {
     const server = this.#servers[question.server];
     if (server === undefined) return;
     if (question.tcp) this.#sendTcp(question, server);
@@ -125,8 +125,8 @@ export class OldChannel implements CaresChannel {
     });
   }
 
-  /** False: the kernel reported an error, perhaps that of an earlier packet. */
-  #sendUdp(question: Question, server: Server): boolean {
+  /** @returns false if the kernel reported an error, perhaps one caused by an earlier packet */
+  #sendUdp(question: OldCaresQuestion, server: OldCaresServer): boolean {
     if (server.udp === null) {
       const socket = this.#context.network.udp();
       if (socket.connect(server.address) !== null) return false;
@@ -136,7 +136,7 @@ export class OldChannel implements CaresChannel {
     return typeof server.udp.send(question.query, server.address) !== 'string';
   }
 
-  #sendTcp(question: Question, server: Server): void {
+  #sendTcp(question: OldCaresQuestion, server: OldCaresServer): void {
     question.sentOn.set(question.server, server.generation);
     if (server.tcp !== null) {
       server.tcp.send(question.query, server.address);
@@ -160,7 +160,7 @@ export class OldChannel implements CaresChannel {
     });
   }
 
-  #read(server: Server, socket: Socket): void {
+  #read(server: OldCaresServer, socket: Socket): void {
     this.#timeouts.received();
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'reply') this.#answer(server, socket, arrival);
@@ -173,7 +173,7 @@ export class OldChannel implements CaresChannel {
     }
   }
 
-  #answer(server: Server, socket: Socket, arrival: Arrival & { kind: 'reply' }): void {
+  #answer(server: OldCaresServer, socket: Socket, arrival: Arrival & { kind: 'reply' }): void {
     const { reply, exchange } = arrival;
     const question = [...this.#open].find(({ query }) => isReplyTo(reply, query));
     if (question === undefined) return;
@@ -203,8 +203,8 @@ export class OldChannel implements CaresChannel {
     this.#finish(question, { status: statusOf(reply), reply });
   }
 
-  /** The sockets of a server are broken: its questions move on. */
-  #fail(server: Server, questions: readonly Question[]): void {
+  /** Handles a server whose sockets are broken: its questions go to the next server. */
+  #fail(server: OldCaresServer, questions: readonly OldCaresQuestion[]): void {
     this.#closeServer(server);
     for (const question of questions) {
       this.#skip(question);
@@ -212,11 +212,11 @@ export class OldChannel implements CaresChannel {
     }
   }
 
-  #skip(question: Question): void {
+  #skip(question: OldCaresQuestion): void {
     if (this.#servers.length > 1) question.skip.add(question.server);
   }
 
-  #next(question: Question): void {
+  #next(question: OldCaresQuestion): void {
     const count = this.#servers.length;
     question.timer?.cancel();
     while (++question.tries < count * this.#conf.attempts && !question.noRetries) {
@@ -231,7 +231,7 @@ export class OldChannel implements CaresChannel {
     this.#finish(question, { status: question.failure, reply: null });
   }
 
-  #finish(question: Question, ended: Ended): void {
+  #finish(question: OldCaresQuestion, ended: Ended): void {
     question.timer?.cancel();
     if (!this.#open.delete(question)) return;
     question.end(ended);
@@ -241,7 +241,7 @@ export class OldChannel implements CaresChannel {
     if (this.#open.size === 0) for (const server of this.#servers) this.#closeServer(server);
   }
 
-  #closeServer(server: Server): void {
+  #closeServer(server: OldCaresServer): void {
     server.udp?.close();
     server.udp = null;
     if (server.tcp !== null || server.opening !== null) server.generation++;

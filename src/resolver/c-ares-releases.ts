@@ -9,63 +9,71 @@ export interface CaresTraits {
   // What is asked.
   /** NODATA ends the walk. */
   readonly nodataEnds: boolean;
-  /** A final dot keeps the search list out; else the domains follow the dot once the name as it is has failed. */
+  /**
+   * Whether a final dot turns the search list off; if not, the search domains are appended behind the dot once the name
+   * as typed has failed.
+   */
   readonly dotIsFinal: boolean;
-  /** HOSTALIASES: not read, an alias that is searched like the name, or one that is asked alone. */
+  /**
+   * HOSTALIASES: it is ignored; an alias is searched like a typed name; or an alias is asked for without search list.
+   */
   readonly aliases: 'none' | 'searched' | 'alone';
-  /** What is answered without a server: nothing, `localhost`, or all below it too. */
+  /** Which names are answered without asking a server: none, `localhost`, or also the names below it. */
   readonly localhost: 'none' | 'alone' | 'below';
-  /** In any case of its letters. */
+  /** Whether `localhost` is recognised regardless of case. */
   readonly foldsLocalhost: boolean;
-  /** An IPv4 address as the name is asked for in IPv6 all the same. */
+  /** Whether an IPv4 address given as the name is still queried for AAAA. */
   readonly asksForLiterals: boolean;
-  /** Names with other letters than those of host names are refused. */
+  /** Whether names with characters that host names cannot have are refused. */
   readonly hostNames: boolean;
   /** Most bytes that a name may have on the wire. */
   readonly longestName: number;
-  /** `search .` makes the name as it is, not one with two dots. */
+  /** Whether `search .` yields the name as it is rather than a name with two dots. */
   readonly rootDomain: boolean;
-  /** Without a search list nothing is looked up. */
+  /** Whether nothing is looked up without a search list. */
   readonly needsSearchList: boolean;
-  /** SERVFAIL and REFUSED for a single label go on, too. */
+  /** Whether the search goes on after SERVFAIL and REFUSED for a single label. */
   readonly singleLabelGoesOn: boolean;
-  // What is made of replies.
+  // How replies are interpreted.
   /** An address counts only behind the CNAMEs that lead to its owner. */
   readonly ordersCnames: boolean;
-  /** A CNAME without an address, as the last reply to a name, ends the process. */
+  /** Whether a CNAME without an address in the last reply crashes the process. */
   readonly diesOfCname: boolean;
-  /** An answer to one family ends the repetitions of the other: never, with any address, with an IPv4 address. */
+  /** When an answer for one family ends the retries for the other: never, with any address, or with an IPv4 address. */
   readonly enough: 'never' | 'any' | 'ipv4';
   // resolv.conf, nsswitch.conf, the environment, the hosts file.
-  /** Which of its three ways of reading (`c-ares-conf.ts`). */
+  /** Which of the three readers of settings it has (`c-ares-conf.ts`). */
   readonly reader: 1 | 2 | 3;
   /** `#` and `;` begin a comment anywhere in a line. */
   readonly cutsComments: boolean;
-  /** A LOCALDOMAIN with other than printable letters cannot be read. */
+  /** Whether LOCALDOMAIN is rejected if it has unprintable characters. */
   readonly printableOnly: boolean;
-  /** Servers may have a port and an interface. */
+  /** Whether a server's address may carry a port and an interface. */
   readonly zonedServers: boolean;
-  /** Knows `timeout:` and `attempts:`. */
+  /** Whether it knows the options `timeout:` and `attempts:`. */
   readonly timeoutOption: boolean;
-  /** ndots where no option sets it, and whether `ndots:0` counts. */
+  /** The default of ndots, and whether `ndots:0` is accepted. */
   readonly ndots: 0 | 1;
   readonly ndotsZero: boolean;
-  /** Milliseconds of the first attempt. */
+  /** Time-out of the first attempt in milliseconds. */
   readonly timeoutMs: number;
   readonly attempts: number;
   /** Lines of the hosts file that share an address or a name are one entry. */
   readonly mergesHosts: boolean;
-  /** A name in the hosts file is found there, though it lacks the family; else DNS is asked, and `localhost` added to. */
+  /**
+   * Whether a name found in the hosts file is final even if it lacks the asked family; if not, DNS is asked, and
+   * loopback addresses are added for `localhost`.
+   */
   readonly hostsFinal: boolean;
   // How it is sent.
   /** Servers are sorted by their failures. */
   readonly sortsServers: boolean;
-  /** Among servers that failed equally often, the one whose failure is longest ago comes first. */
+  /** Whether, of servers that failed equally often, the one whose failure is longest ago comes first. */
   readonly oldestFailureFirst: boolean;
-  /** Bytes that are offered by EDNS; 0 = no OPT. */
+  /** The UDP size offered by EDNS; 0: no OPT record. */
   readonly ednsSize: number;
   readonly cookies: boolean;
-  /** FORMERR with an OPT is taken for a server that knows no EDNS, too. */
+  /** Whether FORMERR is taken as a lack of EDNS support even if the reply has an OPT record. */
   readonly doubtsEdns: boolean;
   readonly caches: boolean;
   /** Time-outs follow the measured latency. */
@@ -76,19 +84,19 @@ export interface CaresTraits {
   readonly blamesFirst: boolean;
   /** A packet that cannot be sent breaks the connection, and so everything that waits on it. */
   readonly breaksOnSend: boolean;
-  /** A query is repeated only after all that was read together with its reply has been looked at. */
+  /** Whether a query is repeated only after all replies that were read together have been handled. */
   readonly defersRetries: boolean;
-  /** And it ends only then: an error beside an address is repeated still. */
+  /** Whether a query also ends only then, so that an error next to an address is still repeated. */
   readonly defersEnds: boolean;
-  /** Idle connections are closed after the time-outs are looked at, not before. */
+  /** Whether idle connections are closed after the time-outs are handled instead of before. */
   readonly closesLast: boolean;
-  /** SERVFAIL, REFUSED and NOTIMP are what a query is said to have failed with. */
+  /** Whether SERVFAIL, REFUSED and NOTIMP are reported as the reason of a failure. */
   readonly tellsErrors: boolean;
-  /** A name that cannot be sent is called that, not a lack of memory. */
+  /** Whether a name that cannot be sent is reported as a bad name rather than as a lack of memory. */
   readonly tellsBadName: boolean;
-  /** A closed port is told from silence. */
+  /** Whether a closed port is reported differently from silence. */
   readonly tellsRefusal: boolean;
-  /** When the next query leaves from a new socket: never early, once the server has failed, after a time-out. */
+  /** When a new socket replaces one that is still open: never, once its server has failed, or after a time-out. */
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 
@@ -213,7 +221,7 @@ export const caresReleases: Releases<CaresTraits> = new Releases<CaresTraits>(
     ['1.34.2'],
     ['1.34.3', { enough: 'ipv4', doubtsEdns: true }],
     ['1.34.4'],
-    // As Debian ships it, with the security fix of 1.34.6.
+    // As in Debian, with the security fix of 1.34.6.
     ['1.34.5', { hostsFinal: false, defersEnds: true }],
     ['1.34.6', { newSocket: 'failure', closesLast: true }],
     ['1.34.7', { newSocket: 'timeout', oldestFailureFirst: true }],

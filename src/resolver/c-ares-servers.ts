@@ -1,4 +1,4 @@
-/** What c-ares remembers of its servers since 1.22: which failed how often, and how fast they answered. */
+/** What c-ares remembers of its servers since 1.22: how often each failed, and how fast it answered. */
 import type { ModelContext } from './client.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
@@ -7,9 +7,9 @@ import type { CaresTraits } from './c-ares-releases.ts';
 export interface CaresServer {
   readonly address: string;
   readonly index: number;
-  /** In a row. */
+  /** Failures since the last success. */
   failures: number;
-  /** When the last failure was noted. */
+  /** When the last failure was recorded. */
   failedAt: number;
   /** false: the server has shown that it knows no cookies. */
   cookies: boolean;
@@ -23,9 +23,9 @@ const shortestMs = 250;
 const longestMs = 5000;
 const latencyFactor = 5;
 const enoughAnswers = 3;
-/** The part of a repeated time-out that jitter takes off at most. */
+/** Jitter shortens a repeated time-out by up to this share. */
 const mostJitter = 0.5;
-/** How finely jitter is drawn. */
+/** The number of steps that jitter is drawn from. */
 export const jitterSteps = 65_537;
 
 /** The servers of one resolv.conf. */
@@ -54,7 +54,10 @@ export class CaresServers {
     return this.#servers.length;
   }
 
-  /** The server with the fewest failures in a row; among equals the one that failed longest ago, or the first. */
+  /**
+   * The server with the fewest failures since its last success; of equals the one that failed longest ago, or the
+   * first.
+   */
   best(): CaresServer | undefined {
     const { oldestFailureFirst } = this.#traits;
     const sorted = [...this.#servers].sort(
@@ -68,27 +71,27 @@ export class CaresServers {
     return equal[this.#context.random.integer(equal.length)];
   }
 
-  /** One more failure of a server. */
+  /** Records a failure of a server. */
   blame(server: CaresServer): void {
     server.failures++;
     server.failedAt = this.#context.network.clock.now();
   }
 
-  /** Nothing stands against a server any more. */
+  /** Clears a server's failures after a success. */
   forgive(server: CaresServer): void {
     server.failures = 0;
     server.failedAt = 0;
   }
 
-  /** A server has answered what was sent to it at this time of the network's clock. */
+  /** Records that a server has answered what was sent at this time of the network's clock. */
   answered(server: CaresServer, sentAt: number): void {
     server.totalMs += Math.max(1, Math.trunc(this.#context.network.clock.now() - sentAt));
     server.answers++;
   }
 
   /**
-   * How long a server is waited for, milliseconds: five times its average latency once that is known; doubled each time round
-   * the servers, less up to half of that.
+   * The time-out for a server in milliseconds: five times its average latency once that is known, doubled with each
+   * round over the servers and shortened by jitter to as little as half.
    * @param tries how often the question has been sent before
    */
   timeoutMs(server: CaresServer, tries: number): number {

@@ -1,5 +1,5 @@
-/** How a query of c-ares ends, and what its two ways of sending have in common. */
-import { failed, found, newId, type Found, type ModelContext } from './client.ts';
+/** How a c-ares query ends, and what its two ways of sending have in common. */
+import { failed, found, newId, type LookupOutcome, type ModelContext } from './client.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
 import type { QueryToSend } from './network.ts';
 import { hasCname, sameName, type ClientReply } from './reply.ts';
@@ -18,7 +18,7 @@ export type CaresStatus =
   | 'ECONNREFUSED'
   | 'ETIMEOUT'
   | 'ENOMEM'
-  /** The process died. */
+  /** The process crashed. */
   | 'SIGSEGV';
 
 const errors: Readonly<
@@ -37,34 +37,34 @@ const errors: Readonly<
   ENOMEM: [15, 'Out of memory'],
 };
 
-/** What ends a query: its status, and the reply if there is one. */
+/** The end of a query: its status, and the reply if there is one. */
 export interface Ended {
   readonly status: CaresStatus;
   readonly reply: ClientReply | null;
 }
 
-/** One question under way, and how to end its repetitions. */
-export interface Pending {
+/** A question under way. */
+export interface PendingQuestion {
   readonly done: Promise<Ended>;
-  /** Whether it was over at once, before the next question was asked. */
+  /** Whether it was answered from the cache, before the next question was asked. */
   readonly cached?: boolean;
-  /** From now on a failure is final. */
+  /** Stops retries: the next failure is final. */
   stopRetrying(): void;
 }
 
-/** How a program sets c-ares up. */
+/** How a program configures c-ares. */
 export interface ChannelSetup {
   readonly edns: boolean;
   readonly caching: boolean;
-  /** SERVFAIL, REFUSED and NOTIMP go to the caller at once (ARES_FLAG_NOCHECKRESP). */
+  /** Whether SERVFAIL, REFUSED and NOTIMP are handed to the caller at once (ARES_FLAG_NOCHECKRESP). */
   readonly finalErrors: boolean;
-  /** Milliseconds between two looks for time-outs; 0 = they are noticed at once. */
+  /** Milliseconds between two checks for time-outs; 0: they are noticed at once. */
   readonly tickMs: number;
-  /** Whether `use-vc` counts: with c-ares' own defaults it is read, then forgotten. */
+  /** Whether `use-vc` has an effect: with c-ares's own defaults it is read and then forgotten. */
   readonly useVc: boolean;
 }
 
-/** What c-ares does by itself. */
+/** c-ares's own defaults. */
 export const plainSetup: ChannelSetup = {
   edns: true,
   caching: true,
@@ -73,14 +73,14 @@ export const plainSetup: ChannelSetup = {
   useVc: false,
 };
 
-/** The part of c-ares that sends. */
+/** The part of c-ares that sends queries. */
 export interface CaresChannel {
-  query(name: string, type: string, why: string): Pending;
-  /** The lookup is over: sockets that nobody needs are closed. */
+  query(name: string, type: string, why: string): PendingQuestion;
+  /** Called when the lookup is over: closes sockets that are no longer needed. */
   rest(): void;
 }
 
-/** A query as c-ares makes it; its id is that of none under way. */
+/** A query as c-ares makes it, with an id that no open query has. */
 export function caresQuery(
   { random }: ModelContext,
   open: Iterable<{ readonly query: QueryToSend }>,
@@ -90,15 +90,15 @@ export function caresQuery(
   return { ...question, id: newId(random, taken), edns: null, ad: false };
 }
 
-/** The end of a lookup with this status, as ares_strerror words it. */
-export function caresError(status: CaresStatus): Found {
+/** A failed lookup with this status, in the words of ares_strerror. */
+export function caresError(status: CaresStatus): LookupOutcome {
   if (status === 'SUCCESS') return found([]);
   if (status === 'SIGSEGV') return failed(status, null, 'Segmentation fault');
   const [number, text] = errors[status];
   return failed(`ARES_${status}`, number, text);
 }
 
-/** The addresses of a reply that count. */
+/** The addresses of a reply that the release accepts. */
 export function usableAddresses(reply: ClientReply, { ordersCnames }: CaresTraits): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
@@ -111,7 +111,7 @@ export function usableAddresses(reply: ClientReply, { ordersCnames }: CaresTrait
   return addresses;
 }
 
-/** What a reply means to a query. */
+/** The status of a query that got this reply. */
 export function statusOf(reply: ClientReply): CaresStatus {
   switch (reply.rcode) {
     case 'NOERROR':

@@ -1,31 +1,32 @@
 /**
- * When a program that uses c-ares notices a time-out: at once, if it sleeps for as long as c-ares tells it, or at the
- * next tick of a timer of its own, which starts with the first query and is set back by whatever is received (Node.js).
+ * When a program that uses c-ares notices a time-out: at once, if it sleeps for as long as c-ares tells it; or at the
+ * next tick of a timer of its own, which starts with the first query and restarts whenever something is received
+ * (Node.js).
  */
 import type { Clock, Timer } from '../base/clock.ts';
 
-/** The timer is set by a clock that was read a moment before the query is sent. */
+/** The timer starts from a clock reading taken shortly before the query is sent. */
 const lagMs = 1;
 
-interface Waiting {
+interface CaresTimerEntry {
   readonly at: number;
   readonly run: () => void;
 }
 
-/** Tells a program of its time-outs when it looks for them. */
+/** Runs the handlers of time-outs when the modelled program checks for them. */
 export class TimeoutTimer {
   readonly #clock: Clock;
   readonly #tickMs: number;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<CaresTimerEntry>();
   #ticking: Timer | null = null;
 
-  /** @param tickMs milliseconds between two looks; 0 = time-outs are noticed at once */
+  /** @param tickMs milliseconds between two checks; 0: time-outs are noticed at once */
   constructor(clock: Clock, tickMs: number) {
     this.#clock = clock;
     this.#tickMs = tickMs;
   }
 
-  /** Runs `run` when that many milliseconds have passed and the program looks. */
+  /** Runs `run` at the first check after that many milliseconds. */
   after(ms: number, run: () => void): Timer {
     if (this.#tickMs === 0) return this.#clock.after(ms, run);
     const waiting = { at: this.#clock.now() + ms, run };
@@ -34,7 +35,7 @@ export class TimeoutTimer {
     return { cancel: () => this.#waiting.delete(waiting) };
   }
 
-  /** Something came in: the timer starts anew. */
+  /** Restarts the timer because something was received. */
   received(): void {
     if (this.#ticking === null) return;
     this.#ticking.cancel();

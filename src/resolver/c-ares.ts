@@ -9,8 +9,8 @@ import {
   countDots,
   found,
   clientLine,
-  type Family,
-  type Found,
+  type AddressFamily,
+  type LookupOutcome,
   type Request,
   type Session,
   type ModelContext,
@@ -57,18 +57,18 @@ class CaresSession implements Session {
       : new OldChannel(context, this.#conf, traits);
   }
 
-  async lookup(request: Request): Promise<Found> {
+  async lookup(request: Request): Promise<LookupOutcome> {
     const result = await this.#lookup(request);
     this.#channel.rest();
     return result;
   }
 
-  async #lookup({ name, families }: Request): Promise<Found> {
+  async #lookup({ name, families }: Request): Promise<LookupOutcome> {
     if (/\.onion\.?$/i.test(name)) return caresError('ENOTFOUND');
     const typed = (this.#traits.asksForLiterals ? null : dottedQuad(name)) ?? name;
     const literal = parseAddress(typed);
     if (literal !== null && families.includes(literal.length === 4 ? 4 : 6)) return found([typed]);
-    // An IPv4 address is given whatever family is asked for.
+    // An IPv4 address is returned whatever family was asked for.
     if (literal?.length === 4) {
       const more = this.#traits.asksForLiterals ? await this.#walk(name, families) : null;
       return found([typed, ...(more?.addresses ?? [])]);
@@ -95,7 +95,7 @@ class CaresSession implements Session {
     return caresError(status);
   }
 
-  /** A name that needs no server; never one with a final dot. */
+  /** Whether the name is answered without a server; a name with a final dot never is. */
   #isLocal(name: string): boolean {
     const { localhost, foldsLocalhost } = this.#traits;
     const folded = foldsLocalhost ? name.toLowerCase() : name;
@@ -103,9 +103,9 @@ class CaresSession implements Session {
     return folded === 'localhost' || (localhost === 'below' && folded.endsWith('.localhost'));
   }
 
-  #files(name: string, families: readonly Family[]): Found | null {
+  #files(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
     const { trace, settings } = this.#context;
-    // Addresses with a zone are not understood, and later releases leave out names that are no host names.
+    // Addresses with an interface (`%eth0`) are not understood, and later releases skip names that are not host names.
     const old = !this.#traits.mergesHosts;
     const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
       .filter((entry) => !entry.address.includes('%'))
@@ -120,7 +120,7 @@ class CaresSession implements Session {
       return found([]);
     }
     const local = this.#isLocal(name) && (listed.length === 0 || !(old || hostsFinal));
-    // Its own address of a family stands in where the file has none.
+    // A family that the file lacks gets its loopback address.
     const missing = families.filter((family) => !listed.some((one) => familyOf(one) === family));
     const loopback = missing.map((family) => (family === 4 ? '127.0.0.1' : '::1'));
     const addresses = local ? [...listed, ...loopback] : listed;
@@ -137,7 +137,7 @@ class CaresSession implements Session {
 
   async #walk(
     typed: string,
-    families: readonly Family[],
+    families: readonly AddressFamily[],
   ): Promise<{ addresses: string[]; status: CaresStatus; final: boolean }> {
     let sawNoData = false;
     let status: CaresStatus = 'ENOTFOUND';
@@ -159,7 +159,7 @@ class CaresSession implements Session {
         query: this.#channel.query(absolute(name), family === 4 ? 'A' : 'AAAA', why),
       }));
       const addresses: string[] = [];
-      // What counts is the query that ends last: it decides whether and how the walk goes on.
+      // The query that ends last decides whether and how the search goes on.
       let last = 'ENOTFOUND' as CaresStatus;
       await Promise.all(
         pending.map(async ({ query }, index) => {
@@ -191,7 +191,7 @@ class CaresSession implements Session {
         );
         continue;
       }
-      // A lone label may be refused by a stub that serves only full names.
+      // A single label may be refused by a stub that resolves only names with dots.
       const single = this.#traits.singleLabelGoesOn && countDots(name) === 0;
       if (single && (lastStatus === 'ESERVFAIL' || lastStatus === 'EREFUSED')) {
         status = sawNoData ? 'ENODATA' : lastStatus;
@@ -234,7 +234,7 @@ class CaresSession implements Session {
     return enough ? [asIs, ...list] : [...list, asIs];
   }
 
-  /** Whether these addresses make further attempts at the other family needless. */
+  /** Whether these addresses make retries for the other family unnecessary. */
   #isEnough(addresses: readonly string[]): boolean {
     const { enough } = this.#traits;
     if (enough === 'ipv4') return addresses.some((address) => familyOf(address) === 4);
@@ -242,7 +242,7 @@ class CaresSession implements Session {
   }
 }
 
-/** Since 1.22 other letters are refused in host names. */
+/** Since 1.22 host names may contain only these characters. */
 function isHostName(name: string): boolean {
   return /^[A-Za-z0-9._/*-]+$/.test(name);
 }

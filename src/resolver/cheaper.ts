@@ -1,10 +1,10 @@
-/** What would make a lookup cheaper: the same lookup planned again with one change each, and what it then costs. */
+/** What would make a lookup cheaper: plans the same lookup again with one change at a time and compares the cost. */
 import { countDots } from './client.ts';
 import { totalsOf, type CheaperDocument } from './report.ts';
 import { withNdots } from './resolv-conf.ts';
 import type { LookupPlan, LookupRun } from './run.ts';
 
-/** The alternatives that need fewer queries and find the same; best first. */
+/** The changes that need fewer queries and find the same addresses; the best first. */
 export async function findCheaper(
   run: LookupRun,
   again: (plan: LookupPlan) => Promise<LookupRun>,
@@ -67,7 +67,7 @@ export async function findCheaper(
     .sort((one, other) => Number(other.same) - Number(one.same) || one.queries - other.queries);
 }
 
-/** The name that had the address. */
+/** The name for which addresses were found. */
 function foundName(run: LookupRun): string | null {
   const hit = run.trace.exchanges.find(
     (exchange) => exchange.reply?.answer.some((record) => record.type === exchange.type) === true,
@@ -80,7 +80,7 @@ function autopath(run: LookupRun): CheaperDocument | null {
   const [first] = run.trace.exchanges;
   if (first === undefined || run.plan.name.endsWith('.')) return null;
   const asked = `${run.plan.name}.`.toLowerCase();
-  // Only `NAMESPACE.svc.ZONE` is completed by the server.
+  // The server completes only names of the form `….NAMESPACE.svc.ZONE`.
   const isSearched = first.name.toLowerCase().startsWith(asked);
   if (!isSearched || !/^[^.]+\.svc\./.test(first.name.toLowerCase().slice(asked.length)))
     return null;
@@ -89,7 +89,7 @@ function autopath(run: LookupRun): CheaperDocument | null {
   const group = sent(first.name);
   const slowest = (name: string): number =>
     Math.max(0, ...sent(name).map((exchange) => (exchange.answeredAtMs ?? 0) - exchange.atMs));
-  // The server's own first look, and what it has to ask for elsewhere.
+  // The first step is the server's own lookup; the second is what it asks its upstream.
   const last = run.trace.exchanges.at(-1)!.name;
   const elapsedMs = slowest(first.name) + (last === first.name ? 0 : slowest(last));
   return {

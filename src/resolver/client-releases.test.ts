@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seededRandom } from '../base/random.ts';
 import { parseAnswers } from './answers-file.ts';
-import type { Family, Settings } from './client.ts';
+import type { AddressFamily, Settings } from './client.ts';
 import { findClient } from './clients.ts';
 import { planLookup, type LookupRun } from './run.ts';
 
@@ -12,7 +12,7 @@ interface Given {
   readonly resolv?: string;
   readonly nsswitch?: string;
   readonly env?: Settings['env'];
-  readonly families?: readonly Family[];
+  readonly families?: readonly AddressFamily[];
   readonly repeat?: number;
   readonly rules?: readonly object[];
 }

@@ -1,6 +1,4 @@
-/**
- * What every resolver model has in common: what it is given and what it gives back.
- */
+/** What all resolver models have in common: their input and their output. */
 import type { Random } from '../base/random.ts';
 import type { ClientNetwork } from './network.ts';
 import type { Releases } from './releases.ts';
@@ -9,18 +7,18 @@ import { presented } from './search-list.ts';
 import type { Trace } from './trace.ts';
 
 /** IPv4 or IPv6. */
-export type Family = 4 | 6;
+export type AddressFamily = 4 | 6;
 
 /** Addresses and names of the machine or pod that asks. */
 export interface Host {
   readonly hostname: string;
   /** Addresses of interfaces other than loopback, with their families. */
   readonly addresses: readonly string[];
-  /** Whether loopback has 127.0.0.1 and ::1; a family without is switched off in the kernel. */
-  readonly loopback: readonly Family[];
+  /** Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled in the kernel. */
+  readonly loopback: readonly AddressFamily[];
 }
 
-/** The files and variables that decide; null = the file does not exist. */
+/** The files and environment variables that determine a lookup; null: the file does not exist. */
 export interface Settings {
   readonly resolvConf: string | null;
   readonly nsswitch: string | null;
@@ -31,7 +29,7 @@ export interface Settings {
   readonly host: Host;
 }
 
-/** What a model works with. */
+/** What a model needs from outside. */
 export interface ModelContext {
   readonly network: ClientNetwork;
   readonly random: Random;
@@ -39,41 +37,41 @@ export interface ModelContext {
   readonly settings: Settings;
 }
 
-/** One call of the application. */
+/** One lookup call of the application. */
 export interface Request {
   readonly name: string;
-  /** Which families are asked for: both = AF_UNSPEC. */
-  readonly families: readonly Family[];
+  /** The address families asked for; both for AF_UNSPEC. */
+  readonly families: readonly AddressFamily[];
   /** AI_ADDRCONFIG: ask only for families that the host has. */
   readonly addrConfig: boolean;
 }
 
-/** Why a lookup failed, in the words of the interface that the application calls. */
-export interface Failure {
-  /** Symbol of the interface: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
+/** Why a lookup failed, in terms of the interface that the application calls. */
+export interface LookupFailure {
+  /** The interface's symbol for the error: `EAI_NONAME`, `ENOTFOUND`, `ARES_ETIMEOUT`, … */
   readonly code: string;
-  /** Its number where the interface has numbers. */
+  /** The error's number; null if the interface has no numbers. */
   readonly number: number | null;
-  /** What the application prints. */
+  /** The message that the application prints. */
   readonly text: string;
 }
 
-/** What a lookup gives to the application. Some clients give addresses beside a failure. */
-export interface Found {
+/** What a lookup returns to the application. Some clients return addresses together with a failure. */
+export interface LookupOutcome {
   readonly addresses: readonly string[];
-  readonly failure: Failure | null;
+  readonly failure: LookupFailure | null;
 }
 
-/** One process: what it remembers lasts from lookup to lookup. */
+/** One process of the client, which may remember things from one lookup to the next. */
 export interface Session {
-  lookup(request: Request): Promise<Found>;
+  lookup(request: Request): Promise<LookupOutcome>;
 }
 
-/** What a model says and does; the rest of a `Client` is its label. */
+/** The model of a client without its name and version. */
 export interface Model {
-  /** One line: which function of which program this is. */
+  /** One line that says which function of which program this is. */
   readonly summary: string;
-  /** Whether the order of A and AAAA is left to chance by the real client. */
+  /** Whether the real client sends A and AAAA in an unpredictable order. */
   readonly anyOrder: boolean;
   /** resolv.conf as this client reads it. */
   conf(settings: Settings): ResolvConf;
@@ -91,13 +89,13 @@ export interface Client extends Model {
 /** A client with all its releases. */
 export interface ClientLine {
   readonly name: string;
-  /** The releases that are known, oldest first; empty where the model has none. */
+  /** The known releases, oldest first; empty if the model has none. */
   readonly versions: readonly string[];
-  /** The release of that version, or the nearest one, whose trace then says so; null = the newest. */
+  /** The release with that version, or the nearest one, whose traces then begin with a note; null: the newest. */
   at(version: string | null): Client;
 }
 
-/** A client whose releases differ by the traits of a table. */
+/** A client whose releases differ in the traits of a table. */
 export function clientLine<Traits extends object>(
   name: string,
   releases: Releases<Traits>,
@@ -113,7 +111,7 @@ export function clientLine<Traits extends object>(
   };
 }
 
-/** A client that is modelled in one version only. */
+/** A client that is modelled in a single version. */
 export function soleClient(name: string, model: Model): ClientLine {
   return {
     name,
@@ -125,7 +123,7 @@ export function soleClient(name: string, model: Model): ClientLine {
   };
 }
 
-/** The same client, which begins its trace with the note. */
+/** The same client; each of its traces begins with the note. */
 function noted(client: Client, note: string | null): Client {
   if (note === null) return client;
   return {
@@ -137,17 +135,17 @@ function noted(client: Client, note: string | null): Client {
   };
 }
 
-/** The end of a lookup that succeeded. */
-export function found(addresses: readonly string[]): Found {
+/** The outcome of a lookup that succeeded. */
+export function found(addresses: readonly string[]): LookupOutcome {
   return { addresses, failure: null };
 }
 
-/** The end of a lookup that failed; the arguments are the fields of `Failure`. */
-export function failed(code: string, number: number | null, text: string): Found {
+/** The outcome of a lookup that failed; the arguments are the fields of `LookupFailure`. */
+export function failed(code: string, number: number | null, text: string): LookupOutcome {
   return { addresses: [], failure: { code, number, text } };
 }
 
-/** A 16-bit id that is none of `taken`. */
+/** A random 16-bit query id that is not in `taken`. */
 export function newId(random: Random, taken: ReadonlySet<number> = new Set()): number {
   for (;;) {
     const id = random.integer(0x10000);
@@ -155,12 +153,12 @@ export function newId(random: Random, taken: ReadonlySet<number> = new Set()): n
   }
 }
 
-/** The name as it is shown: with its final dot, bytes beyond ASCII escaped. */
+/** The name in the form that is displayed: with its final dot, bytes beyond ASCII escaped. */
 export function absolute(name: string): string {
   return presented(name.endsWith('.') ? name : `${name}.`);
 }
 
-/** Dots of a name: what ndots is compared with. */
+/** The number of dots in a name, which is compared with ndots. */
 export function countDots(name: string): number {
   let dots = 0;
   for (const letter of name) if (letter === '.') dots++;

@@ -30,7 +30,7 @@ export const clientLines: readonly ClientLine[] = [
   resolved,
 ];
 
-/** Older releases that differ so much from the newest that a comparison of all clients shows them too. */
+/** Older releases that differ so much from the newest one that a comparison of all clients includes them. */
 const alsoShown: Readonly<Record<string, readonly string[]>> = {
   glibc: ['2.36'],
   musl: ['1.2.3'],
@@ -53,8 +53,8 @@ export function labelOf(client: Client): string {
 }
 
 /**
- * The model of that label; null = there is no such client. A version that is not known is stood in for by the nearest
- * one, and its traces begin with a step that says so.
+ * The client with that label; null if there is none. An unknown version is replaced by the nearest one, and its traces
+ * begin with a step that says so.
  */
 export function findClient(label: string): Client | null {
   const [name, version = null] = label.split('@');

@@ -1,4 +1,7 @@
-/** What people debug with, and why it misleads: BIND's nslookup and busybox's. Neither is a libc client. */
+/**
+ * Tools that people debug with: the nslookup of BIND and that of busybox. Neither resolves like a libc client, which
+ * makes their results misleading.
+ */
 import {
   absolute,
   countDots,
@@ -7,7 +10,7 @@ import {
   newId,
   soleClient,
   type ClientLine,
-  type Found,
+  type LookupOutcome,
   type Request,
   type Session,
   type ModelContext,
@@ -28,11 +31,11 @@ export const nslookup: ClientLine = soleClient('nslookup', {
   open: (context) => new NslookupSession(context),
 });
 
-/** nslookup has times of its own: 5 s, three attempts. */
+/** nslookup's own time-out, for each of three attempts. */
 const nslookupTimeoutMs = 5000;
 const nslookupAttempts = 3;
 
-type Answered = { readonly reply: ClientReply; readonly exchange: SentQuery | null };
+type ToolReply = { readonly reply: ClientReply; readonly exchange: SentQuery | null };
 
 class NslookupSession implements Session {
   readonly #context: ModelContext;
@@ -43,7 +46,7 @@ class NslookupSession implements Session {
     this.#conf = readGlibcConf(context.settings, usualGlibc);
   }
 
-  async lookup({ name, families }: Request): Promise<Found> {
+  async lookup({ name, families }: Request): Promise<LookupOutcome> {
     const dots = countDots(name);
     const { ndots, search } = this.#conf;
     const searching = !name.endsWith('.') && dots < ndots;
@@ -71,8 +74,8 @@ class NslookupSession implements Session {
     return failed('1', null, 'exit 1');
   }
 
-  /** AAAA for the name that answered, or for what its CNAME points to. */
-  async #second(reply: ClientReply): Promise<Found> {
+  /** Asks for AAAA of the name that answered, or of the target of its CNAME. */
+  async #second(reply: ClientReply): Promise<LookupOutcome> {
     const target = reply.answer.findLast((record) => record.type === 'CNAME')?.data;
     const why = 'A is answered: nslookup asks AAAA for the same name, or for its CNAME target.';
     const answered = await this.#ask(target ?? reply.name, 'AAAA', why);
@@ -83,10 +86,10 @@ class NslookupSession implements Session {
     return found([...addresses, ...addressesIn(answered.reply)]);
   }
 
-  /** After one truncated answer nslookup stays with TCP. */
+  /** Whether TCP is used: after one truncated reply nslookup uses nothing else. */
   #stream = false;
 
-  async #ask(name: string, type: string, why: string): Promise<Answered | null> {
+  async #ask(name: string, type: string, why: string): Promise<ToolReply | null> {
     const { network, random } = this.#context;
     const query: QueryToSend = {
       id: newId(random),
@@ -98,7 +101,7 @@ class NslookupSession implements Session {
     };
     const [firstServer] = this.#conf.servers;
     if (this.#stream && firstServer !== undefined) return this.#tcp(firstServer, query);
-    let failedReply: Answered | null = null;
+    let failedReply: ToolReply | null = null;
     for (const server of this.#conf.servers) {
       for (let attempt = 0; attempt < nslookupAttempts; attempt++) {
         const socket = network.udp();
@@ -117,7 +120,7 @@ class NslookupSession implements Session {
     return failedReply;
   }
 
-  async #tcp(server: string, query: QueryToSend): Promise<Answered | null> {
+  async #tcp(server: string, query: QueryToSend): Promise<ToolReply | null> {
     const { network } = this.#context;
     this.#stream = true;
     const until = network.clock.now() + nslookupTimeoutMs;
@@ -148,7 +151,7 @@ class BusyboxSession implements Session {
     this.#conf = readGlibcConf(context.settings, usualGlibc);
   }
 
-  async lookup({ name, families }: Request): Promise<Found> {
+  async lookup({ name, families }: Request): Promise<LookupOutcome> {
     this.#context.trace.step("busybox's nslookup does not read the hosts file or nsswitch.conf");
     const { random, network } = this.#context;
     const { search, servers, timeoutMs, attempts } = this.#conf;

@@ -14,7 +14,7 @@ export interface DnsConfig {
   readonly options: readonly { readonly name: string; readonly value?: string | undefined }[];
 }
 
-/** What a pod says about its DNS. */
+/** The parts of a pod's spec that determine its resolv.conf. */
 export interface PodDns {
   readonly namespace: string;
   readonly policy: DnsPolicy;
@@ -22,7 +22,7 @@ export interface PodDns {
   readonly hostNetwork: boolean;
 }
 
-/** What the kubelet of its node says. */
+/** The settings of the node's kubelet. */
 export interface KubeletDns {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
@@ -30,10 +30,10 @@ export interface KubeletDns {
   readonly nodeResolvConf: string | null;
 }
 
-/** The file that kubelet writes, and what is to be said about it. */
+/** The resolv.conf that kubelet writes, and remarks about it. */
 export interface PodResolvConf {
   readonly text: string;
-  /** What kubelet would warn about, and what surprises people. */
+  /** Warnings that kubelet itself gives, and other surprises. */
   readonly warnings: readonly string[];
 }
 
@@ -42,7 +42,7 @@ const mostServers = 3;
 const mostSearches = 32;
 const longestSearch = 2048;
 
-interface Parts {
+interface ResolvConfParts {
   servers: string[];
   searches: string[];
   options: string[];
@@ -77,7 +77,12 @@ export function podResolvConf(pod: PodDns, kubelet: KubeletDns): PodResolvConf {
   return { text: write(parts), warnings };
 }
 
-function basis(policy: DnsPolicy, pod: PodDns, kubelet: KubeletDns, host: Parts): Parts {
+function basis(
+  policy: DnsPolicy,
+  pod: PodDns,
+  kubelet: KubeletDns,
+  host: ResolvConfParts,
+): ResolvConfParts {
   if (policy === 'None') return { servers: [], searches: [], options: [] };
   if (policy === 'Default') return host;
   const domain = kubelet.clusterDomain.replace(/\.$/, '');
@@ -89,8 +94,8 @@ function basis(policy: DnsPolicy, pod: PodDns, kubelet: KubeletDns, host: Parts)
   };
 }
 
-/** dnsConfig is added: servers and searches behind, an option of the same name replaced. */
-function merge(parts: Parts, config: DnsConfig): void {
+/** Adds dnsConfig: servers and searches are appended, options replace those of the same name. */
+function merge(parts: ResolvConfParts, config: DnsConfig): void {
   parts.servers = unique([...parts.servers, ...config.nameservers]);
   parts.searches = unique([...parts.searches, ...config.searches]);
   const more = config.options.map(({ name, value }) =>
@@ -99,14 +104,14 @@ function merge(parts: Parts, config: DnsConfig): void {
   parts.options = withOptions(parts.options, more);
 }
 
-/** Adds options; the last of the same name stays. */
+/** Adds options; of the same name the last one counts. */
 function withOptions(options: readonly string[], more: readonly string[]): string[] {
   const byName = new Map(options.map((option) => [option.split(':')[0] ?? '', option]));
   for (const option of more) byName.set(option.split(':')[0] ?? '', option);
   return [...byName.values()];
 }
 
-function limit(parts: Parts, warnings: string[]): void {
+function limit(parts: ResolvConfParts, warnings: string[]): void {
   if (parts.servers.length > mostServers) {
     warnings.push(
       `Nameserver limits were exceeded: only ${parts.servers.slice(0, mostServers).join(' ')} are kept`,
@@ -129,16 +134,16 @@ function limit(parts: Parts, warnings: string[]): void {
   }
 }
 
-function readHost(text: string | null): Parts {
+function readHost(text: string | null): ResolvConfParts {
   // A kubelet with an empty resolvConf leaves its pods without DNS.
   if (text === null) return { servers: ['127.0.0.1'], searches: ['.'], options: [] };
-  const parts: Parts = { servers: [], searches: [], options: [] };
+  const parts: ResolvConfParts = { servers: [], searches: [], options: [] };
   for (const line of linesOf(text)) {
     const bare = line.trim();
     if (bare.startsWith('#') || bare.startsWith(';')) continue;
     const [keyword, ...words] = wordsOf(bare);
     if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
-    // A search domain of the node without a final dot is taken as it is; a lone dot is kept.
+    // A search domain of the node's file is used as it is, also without a final dot; a lone dot is kept.
     else if (keyword === 'search')
       parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
     else if (keyword === 'options') parts.options = withOptions(parts.options, words);
@@ -146,7 +151,7 @@ function readHost(text: string | null): Parts {
   return parts;
 }
 
-function write(parts: Parts): string {
+function write(parts: ResolvConfParts): string {
   const lines: string[] = [];
   if (parts.searches.length > 0) lines.push(`search ${parts.searches.join(' ')}`);
   for (const server of parts.servers) lines.push(`nameserver ${server}`);

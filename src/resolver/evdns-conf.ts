@@ -1,10 +1,13 @@
-/** resolv.conf as libevent's evdns reads it: no limit on servers or domains, no caps; `domain` and `search` replace each other. */
+/**
+ * resolv.conf as libevent's evdns reads it: servers, domains and values have no upper limits; `domain` and `search`
+ * lines replace each other.
+ */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
 import { withoutZone } from './myhostname.ts';
 import { domainOf, linesOf, newConf, type ResolvConf } from './resolv-conf.ts';
 
-/** A server may carry a port; only the one of DNS can be shown here. */
+/** A server's address. It may carry a port; the model supports only port 53. */
 function serverIn(word: string): string | null {
   const bare = withoutZone(word.replace(/^\[(.*)\](:53)?$/, '$1').replace(/^([\d.]+):53$/, '$1'));
   return parseAddress(bare) === null ? null : bare;
@@ -16,7 +19,7 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
   conf.attempts = 3;
   let searched = false;
   linesOf(settings.resolvConf).forEach((line, index) => {
-    // A carriage return belongs to the last word.
+    // A carriage return counts as part of the last word.
     const [keyword, ...words] = line.split(/[ \t]+/).filter((word) => word !== '');
     if (keyword === 'nameserver' && words[0] !== undefined) {
       const server = serverIn(words[0]);
@@ -29,7 +32,7 @@ export function readEvdnsConf(settings: Settings): ResolvConf {
       const domains = keyword === 'search' ? words : words.slice(0, 1);
       conf.search = domains.map((domain) => domain.replace(/^\.+/, ''));
       searched = true;
-      // A new search list starts with ndots:1, whatever an earlier line said.
+      // A new search list resets ndots to 1, whatever an earlier line set.
       if (conf.ndots !== 1) {
         conf.remarks.push({ line: index + 1, text: 'sets ndots back to 1' });
       }

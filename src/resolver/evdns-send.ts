@@ -1,6 +1,6 @@
 /**
- * How evdns sends (evdns.c of libevent 2.1): round robin over the servers that are thought to be up, from one long-lived
- * socket a server; letters' case is randomised (0x20); a server that fails is probed until it answers again.
+ * How evdns sends (evdns.c of libevent 2.1): round robin over the servers that are considered up, from one long-lived
+ * socket per server; the case of letters is randomised (0x20); a failed server is probed until it answers again.
  */
 import type { Timer } from '../base/clock.ts';
 import { absolute, newId, type ModelContext } from './client.ts';
@@ -9,7 +9,7 @@ import { addressesIn, type ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { note } from './trace.ts';
 
-/** What a question of evdns can fail with. */
+/** Why a question of evdns failed. */
 export type EvdnsError =
   | 'NXDOMAIN'
   | 'NODATA'
@@ -20,19 +20,21 @@ export type EvdnsError =
   | 'FORMERR'
   | 'TIMEOUT';
 
-/** What becomes of a question: addresses, at least one, or why there are none. */
+/** The outcome of a question: at least one address, or the reason why there are none. */
 export type EvdnsResult = readonly string[] | EvdnsError;
 
-/** What is asked, and why: one sentence for a person. */
+/** What to ask; `why` is one sentence for a person. */
 export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;
-/** A failed server is probed with a fixed name after this time, then three times as long, up to an hour. */
+/**
+ * A failed server is probed with a fixed name after this time; each further wait is three times as long, up to an hour.
+ */
 const probeMs = 10_000;
 const probeName = 'google.com';
 const mostTimeouts = 3;
 
-interface Server {
+interface EvdnsServer {
   readonly address: string;
   socket: Socket | null;
   up: boolean;
@@ -43,7 +45,7 @@ interface Server {
 interface Running {
   readonly query: QueryToSend;
   readonly end: (result: EvdnsResult) => void;
-  server: Server;
+  server: EvdnsServer;
   sent: number;
   reissues: number;
   timer: Timer | null;
@@ -53,14 +55,14 @@ interface Running {
 export class EvdnsServers {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
-  readonly #servers: readonly Server[];
+  readonly #servers: readonly EvdnsServer[];
   readonly #running = new Set<Running>();
   #head = 0;
 
   constructor(context: ModelContext, conf: ResolvConf) {
     this.#context = context;
     this.#conf = conf;
-    // Each new server is put behind the first one of the ring: 1, last, …, 3, 2.
+    // evdns inserts each new server behind the first one of its ring, which gives the order 1, last, …, 3, 2.
     const [first, ...others] = conf.servers;
     const ring = first === undefined ? [] : [first, ...others.reverse()];
     this.#servers = ring.map((address) => ({
@@ -77,9 +79,9 @@ export class EvdnsServers {
   }
 
   /**
-   * Sends a question until it ends.
-   * @param end called once, unless the question is dropped before
-   * @returns drops it: nobody waits for it any more
+   * Sends a question and repeats it until it has an outcome.
+   * @param end called once, unless the question is cancelled before
+   * @returns cancels it
    */
   ask(question: EvdnsQuestion, end: (result: EvdnsResult) => void): () => void {
     const running = this.#start(question, end);
@@ -109,8 +111,8 @@ export class EvdnsServers {
     return running;
   }
 
-  /** Round robin over the servers that are thought to be up, or over all if none is. */
-  #pick(): Server {
+  /** The next server by round robin: of those considered up, or of all if none is. */
+  #pick(): EvdnsServer {
     const count = this.#servers.length;
     if (!this.#servers.some((server) => server.up)) {
       this.#head = (this.#head + 1) % count;
@@ -122,7 +124,7 @@ export class EvdnsServers {
     return picked;
   }
 
-  #at(index: number): Server {
+  #at(index: number): EvdnsServer {
     const server = this.#servers[index];
     if (server === undefined) throw new RangeError('no such server');
     return server;
@@ -159,14 +161,14 @@ export class EvdnsServers {
     }
   }
 
-  #read(server: Server, socket: Socket): void {
+  #read(server: EvdnsServer, socket: Socket): void {
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       const foreign = arrival.server !== server.address;
       if (arrival.kind === 'reply' && !foreign) this.#answer(server, arrival);
     }
   }
 
-  #answer(server: Server, { reply, exchange }: Arrival & { kind: 'reply' }): void {
+  #answer(server: EvdnsServer, { reply, exchange }: Arrival & { kind: 'reply' }): void {
     const running = [...this.#running].find(({ query }) => isReplyTo(reply, query));
     if (running === undefined) return;
     const addresses =
@@ -213,18 +215,18 @@ export class EvdnsServers {
     this.#running.delete(running);
   }
 
-  #failed(server: Server): void {
+  #failed(server: EvdnsServer): void {
     if (!server.up) return;
     server.up = false;
     this.#probeLater(server, probeMs);
     if (!this.#servers.some((other) => other.up)) return;
-    // What waits to be sent to it is moved to another server.
+    // Questions waiting for this server are moved to another one.
     for (const running of this.#running) {
       if (running.sent === 0 && running.server === server) running.server = this.#pick();
     }
   }
 
-  #probeLater(server: Server, delayMs: number): void {
+  #probeLater(server: EvdnsServer, delayMs: number): void {
     server.probe?.cancel();
     server.probe = this.#context.network.clock.after(delayMs, () => {
       const why = 'evdns probes a server that had failed, always with this name.';
@@ -234,7 +236,7 @@ export class EvdnsServers {
     });
   }
 
-  #recovered(server: Server): void {
+  #recovered(server: EvdnsServer): void {
     server.probe?.cancel();
     server.probe = null;
     server.up = true;

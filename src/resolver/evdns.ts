@@ -1,6 +1,6 @@
 /**
- * evdns_getaddrinfo of libevent 2.1: the two families walk the search list each for itself; when one family is done the
- * other has 3 s; truncation is an error, and a final dot means nothing.
+ * evdns_getaddrinfo of libevent 2.1: each address family walks the search list independently; once one family is done
+ * the other has 3 s; truncation is an error; a final dot has no meaning.
  */
 import type { Timer } from '../base/clock.ts';
 import { parseAddress } from '../base/ip.ts';
@@ -10,7 +10,7 @@ import {
   found,
   soleClient,
   type ClientLine,
-  type Found,
+  type LookupOutcome,
   type Request,
   type Session,
   type ModelContext,
@@ -32,16 +32,16 @@ export const evdns: ClientLine = soleClient('evdns', {
   open: (context) => new EvdnsSession(context),
 });
 
-/** How long the second family may take after the first. */
+/** How long the second family may take after the first has ended. */
 const skewMs = 3000;
 
-interface Walk {
+interface EvdnsWalk {
   readonly typed: string;
   readonly type: string;
-  /** -1 = as typed first. */
+  /** Index of the search domain; -1: the name as typed comes first. */
   index: number;
   readonly end: (result: EvdnsResult) => void;
-  /** Has the question under way be forgotten. */
+  /** Cancels the question under way. */
   drop: () => void;
 }
 
@@ -56,7 +56,7 @@ class EvdnsSession implements Session {
     this.#servers = new EvdnsServers(context, this.#conf);
   }
 
-  async lookup({ name, families }: Request): Promise<Found> {
+  async lookup({ name, families }: Request): Promise<LookupOutcome> {
     if (this.#servers.count === 0) {
       this.#context.trace.step('no name server in resolv.conf: evdns cannot be set up');
       return failure('TIMEOUT');
@@ -85,18 +85,18 @@ class EvdnsSession implements Session {
     );
   }
 
-  #both(name: string, types: readonly string[], resolve: (found: Found) => void): void {
+  #both(name: string, types: readonly string[], resolve: (found: LookupOutcome) => void): void {
     const results = new Map<string, EvdnsResult>();
-    const walks: Walk[] = [];
+    const walks: EvdnsWalk[] = [];
     let skew: Timer | null = null;
     let over = false;
-    const finish = (result: Found): void => {
+    const finish = (result: LookupOutcome): void => {
       over = true;
       skew?.cancel();
       for (const walk of walks) walk.drop();
       resolve(result);
     };
-    const merged = (): Found => {
+    const merged = (): LookupOutcome => {
       const addresses = types.flatMap((type) => {
         const result = results.get(type);
         return Array.isArray(result) ? (result as readonly string[]) : [];
@@ -121,14 +121,14 @@ class EvdnsSession implements Session {
         });
       };
       const enough = countDots(name) >= this.#conf.ndots || this.#conf.search.length === 0;
-      const walk: Walk = { typed: name, type, index: enough ? -1 : 0, end, drop: () => {} };
+      const walk: EvdnsWalk = { typed: name, type, index: enough ? -1 : 0, end, drop: () => {} };
       walks.push(walk);
     }
     for (const walk of walks) this.#ask(walk);
   }
 
-  /** Sends the walk's present name; `error` is what the name before it came to. */
-  #ask(walk: Walk, error: EvdnsError = 'TIMEOUT'): void {
+  /** Asks for the current name of the walk; `error` is the outcome of the previous name. */
+  #ask(walk: EvdnsWalk, error: EvdnsError = 'TIMEOUT'): void {
     const { search, ndots } = this.#conf;
     const dots = countDots(walk.typed);
     const searching = walk.index >= 0 && walk.index < search.length;
@@ -152,18 +152,18 @@ class EvdnsSession implements Session {
     });
   }
 
-  /** The next name of the walk, or its end. */
-  #next(walk: Walk, error: EvdnsError): void {
+  /** Goes on to the next name of the walk, or ends it. */
+  #next(walk: EvdnsWalk, error: EvdnsError): void {
     const { search, ndots } = this.#conf;
     if (search.length === 0 || walk.index >= search.length) return walk.end(error);
     walk.index++;
-    // Behind the last domain the name comes as typed, unless it was first.
+    // After the last domain the name is tried as typed, unless it was tried first.
     if (walk.index === search.length && countDots(walk.typed) >= ndots) return walk.end(error);
     this.#ask(walk, error);
   }
 }
 
-function failure(error: EvdnsError): Found {
+function failure(error: EvdnsError): LookupOutcome {
   if (error === 'NXDOMAIN')
     return failed('EVUTIL_EAI_NONAME', -2, 'nodename nor servname provided, or not known');
   return failed('EVUTIL_EAI_FAIL', -4, 'non-recoverable failure in name resolution');

@@ -19,7 +19,7 @@ const mostDots = 15;
 const longestTimeout = 30;
 const mostAttempts = 5;
 
-/** Options that are on or off. A word only has to begin with the option. */
+/** Options without a value. A word matches an option if it begins with it. */
 const switches: readonly (readonly [string, keyof MutableConf | null])[] = [
   ['rotate', 'rotate'],
   ['edns0', 'edns0'],
@@ -39,7 +39,7 @@ export function readGlibcConf(settings: Settings, traits: GlibcTraits): ResolvCo
   const conf = newConf();
   const localDomain = settings.env['LOCALDOMAIN'];
   if (localDomain !== undefined) {
-    // A leading blank makes an empty first domain, which stands for the root.
+    // A leading blank yields an empty first domain, which stands for the root.
     const [first = '', ...others] = (localDomain.split('\n')[0] ?? '').split(/[ \t]+/);
     conf.search = [first, ...others.filter((word) => word !== '')];
     conf.remarks.push({ line: 0, text: 'LOCALDOMAIN replaces the search list of the file' });
@@ -107,12 +107,12 @@ function readServer(conf: MutableConf, word: string, number: number): void {
   } else conf.remarks.push({ line: number, text: `ignored: "${word}" is no IP address` });
 }
 
-/** Only such addresses keep the interface behind `%`. */
+/** Whether an address is link-local: only such addresses keep the interface behind `%`. */
 export function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/i.test(address);
 }
 
-/** The classic notations that inet_aton takes besides a.b.c.d: `127.1`, `0x7f000001`. */
+/** Parses the short notations that inet_aton accepts besides a.b.c.d: `127.1`, `0x7f000001`. */
 export function shortIPv4(text: string): string | null {
   const parts = text.split('.');
   if (parts.length > 4 || !parts.every((part) => /^(0x[0-9a-f]+|\d+)$/i.test(part))) return null;
@@ -132,7 +132,7 @@ export function shortIPv4(text: string): string | null {
   return [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.');
 }
 
-/** An IPv4 address of four numbers; leading zeros do no harm. */
+/** Parses an IPv4 address of four numbers; leading zeros are accepted. */
 export function dottedQuad(text: string): string | null {
   const parts = text.split('.');
   const plain = parts.length === 4 && parts.every((part) => /^\d{1,9}$/.test(part));
@@ -142,7 +142,7 @@ export function dottedQuad(text: string): string | null {
 function readOptions(conf: MutableConf, text: string, number: number, traits: GlibcTraits): void {
   for (const match of text.matchAll(/[^ \t\r\f\v\n]+/g)) {
     const [word] = match;
-    // The number is read from the text, not from the word: in `ndots: 3` it is found behind the blank.
+    // The number is parsed from the text behind the option, not from the word: `ndots: 3` works.
     const value = leadingInteger(text.slice(match.index + word.indexOf(':') + 1));
     if (word.startsWith('ndots:')) {
       conf.ndots = value < 0 ? mostDots : Math.min(value, mostDots);

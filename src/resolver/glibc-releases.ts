@@ -1,27 +1,30 @@
 /**
- * What glibc's releases do differently, as distributions ship them: with the fixes of the release's own branch, which
- * is why the rewritten parser of answers counts from 2.34 on.
+ * What glibc's releases do differently, as distributions ship them, with the fixes of each release's branch: that is
+ * why the rewritten parser of answers counts from 2.34 on.
  */
 import { Releases } from './releases.ts';
 
 /** What one release of glibc does differently from others. */
 export interface GlibcTraits {
-  /** The services of a nsswitch.conf without a `hosts:` line. */
+  /** The services used if nsswitch.conf has no `hosts:` line. */
   readonly defaultServices: string;
-  /** nsswitch.conf as before the new reader of 2.33: comments are left out, and an error ends a line, not the file. */
+  /**
+   * Whether nsswitch.conf is read as before 2.33: comments are removed, and a syntax error ends its line instead of
+   * invalidating the file.
+   */
   readonly oldNsswitch: boolean;
-  /** `[SUCCESS=continue]` and `[SUCCESS=merge]` add up what the services have. */
+  /** Whether `[SUCCESS=continue]` and `[SUCCESS=merge]` combine the results of services. */
   readonly addsServices: boolean;
   /**
-   * Answers and errors as since the rewrite of nss_dns: in a pair an address counts only behind the CNAMEs that lead to
-   * its owner, and for IPv4 alone a CNAME without an address is "no data".
+   * Whether replies are interpreted as since the rewrite of nss_dns: in a pair of replies an address counts only if the
+   * CNAMEs before it lead to its owner, and for IPv4 alone a CNAME without an address is "no data".
    */
   readonly newAnswers: boolean;
-  /** After an error in serial mode the reply to a question is waited for that was never sent. */
+  /** Whether, after an error in serial mode, glibc waits for the reply to a question that it never sent. */
   readonly waitsForUnsent: boolean;
-  /** Knows the option `no-aaaa`. */
+  /** Whether it knows the option `no-aaaa`. */
   readonly noAaaa: boolean;
-  /** Knows the option `strict-error`, and `-` before an option clears it. */
+  /** Whether it knows the option `strict-error`, and clears options with a `-` before them. */
   readonly strictError: boolean;
 }
 
@@ -62,5 +65,8 @@ export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
   ],
 );
 
-/** The release under programs that are modelled on glibc without a version of it: that of the measured ones. */
+/**
+ * The release assumed for programs that run on glibc and are modelled without a version of it: the one that they were
+ * measured with.
+ */
 export const usualGlibc: GlibcTraits = glibcReleases.traitsOf('2.36');

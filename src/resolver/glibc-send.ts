@@ -1,7 +1,7 @@
 /**
- * How glibc gets a name's answers from the servers (resolv/res_send.c): A and AAAA in one system call from one
- * connected socket; a second attempt at every server; after half an answer the slower, serial modes, which the
- * process then keeps; TCP, for both, as soon as one reply is truncated.
+ * How glibc queries the servers for one name (resolv/res_send.c): A and AAAA in one system call from one connected
+ * socket; a second attempt at every server; if only one of the two replies comes, slower serial modes, which the
+ * process then keeps; TCP for both as soon as one reply is truncated.
  */
 import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
@@ -11,8 +11,8 @@ import type { ModelContext } from './client.ts';
 import type { GlibcTraits } from './glibc-releases.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
-/** Replies in the order in which they came; errno of the failure. */
-export type Sent =
+/** The replies in the order of arrival, or the errno of the failure. */
+export type GlibcReplies =
   | {
       readonly ok: true;
       readonly first: ClientReply | null;
@@ -23,12 +23,12 @@ export type Sent =
       readonly ok: false;
       readonly errno: 'ECONNREFUSED' | 'ETIMEDOUT' | 'EHOSTUNREACH';
       readonly firstRcode: string;
-      /** Whether any reply to the question came in time. */
+      /** Whether any reply to the question arrived in time. */
       readonly heard: boolean;
     };
 
-/** What one server gave in one attempt. */
-type Attempt =
+/** The outcome of one attempt at one server. */
+type GlibcAttempt =
   | {
       readonly kind: 'answers';
       readonly first: ClientReply | null;
@@ -38,19 +38,19 @@ type Attempt =
   | { readonly kind: 'truncated' }
   | { readonly kind: 'next'; readonly fault: Fault | null };
 
-const nothing: Attempt = { kind: 'next', fault: null };
+const nothing: GlibcAttempt = { kind: 'next', fault: null };
 
-/** One process of glibc as it sends: the modes it has fallen into last from lookup to lookup. */
+/** The sending part of one glibc process: the modes it switches to persist from lookup to lookup. */
 export class GlibcTransport {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
   readonly #traits: GlibcTraits;
-  /** Set once half an answer was lost: later lookups of the process stay in that mode. */
+  /** Set once only one of two replies came: later lookups of the process stay in serial mode. */
   #serial: boolean;
   #reopen: boolean;
   #turn: number;
   #sockets = new Map<number, Socket>();
-  /** Whether any server let itself be heard, if only by silence: else the failure is "refused". */
+  /** Whether any server was reached at all, even if it stayed silent; if none was, the failure is "refused". */
   #gotSomewhere = false;
   #firstRcode = 'NOERROR';
   #heard = false;
@@ -66,7 +66,7 @@ export class GlibcTransport {
   }
 
   /** Asks the servers in order until one has answered; `queries` is A, AAAA or both. */
-  async send(queries: readonly QueryToSend[]): Promise<Sent> {
+  async send(queries: readonly QueryToSend[]): Promise<GlibcReplies> {
     const { servers, attempts, useVc, rotate } = this.#conf;
     const offset = rotate && servers.length > 1 ? this.#turn++ % servers.length : 0;
     let tcp = useVc;
@@ -96,7 +96,10 @@ export class GlibcTransport {
     return { ok: false, errno, firstRcode: this.#firstRcode, heard: this.#heard };
   }
 
-  /** Seconds for one attempt: the first server has the whole timeout, later ones twice it over their number. */
+  /**
+   * Milliseconds for one attempt: the whole timeout for the first server, twice the timeout divided by their number for
+   * later ones.
+   */
   #attemptMs(index: number): number {
     const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
     const share =
@@ -104,7 +107,7 @@ export class GlibcTransport {
     return Math.max(1, share) * 1000;
   }
 
-  async #udp(queries: readonly QueryToSend[], index: number): Promise<Attempt> {
+  async #udp(queries: readonly QueryToSend[], index: number): Promise<GlibcAttempt> {
     const { clock } = this.#context.network;
     const server = this.#conf.servers[index] ?? '';
     const pair = queries.length === 2;
@@ -115,7 +118,8 @@ export class GlibcTransport {
       const deadline = clock.now() + this.#attemptMs(index);
       if (!round.sendNext(socket, server)) return this.#abandon('refused');
       if (pair && !this.#serial && !round.sendNext(socket, server)) {
-        // A pending ICMP error ate the second packet; the kernel has forgotten it now, so glibc sends it again.
+        // A pending ICMP error made the second send fail. The kernel has cleared it now, so glibc sends the packet
+        // again.
         if (!round.sendNext(socket, server)) return this.#abandon('refused');
       }
       const result = await this.#collect(round, socket, index, deadline);
@@ -144,13 +148,13 @@ export class GlibcTransport {
     }
   }
 
-  /** Takes replies until the round is over; 'half' = one answer came and the other did not in time. */
+  /** Takes replies until the round is over; 'half': one reply came and the other did not come in time. */
   async #collect(
     round: Round,
     firstSocket: Socket,
     index: number,
     deadline: number,
-  ): Promise<Attempt | 'half'> {
+  ): Promise<GlibcAttempt | 'half'> {
     const server = this.#conf.servers[index] ?? '';
     let socket = firstSocket;
     for (;;) {
@@ -170,7 +174,8 @@ export class GlibcTransport {
         note(exchange, isLame(reply) ? lameText : errorText(reply));
         if (!this.#conf.strictError) {
           if (round.closed > 0) {
-            // The other half is in: it is used alone, or, if it was an error too, the next attempt follows.
+            // The other question is answered by now: its reply is used alone or, if it was an error too, the next
+            // attempt follows.
             if (round.first === null) return nothing;
             return { kind: 'answers', first: round.first, second: null, late: false };
           }
@@ -202,7 +207,7 @@ export class GlibcTransport {
     }
   }
 
-  async #tcp(queries: readonly QueryToSend[], index: number, again = false): Promise<Attempt> {
+  async #tcp(queries: readonly QueryToSend[], index: number, again = false): Promise<GlibcAttempt> {
     const server = this.#conf.servers[index] ?? '';
     const connection = await this.#context.network.tcp(server, Infinity);
     if (typeof connection === 'string') return { kind: 'next', fault: connection };
@@ -216,7 +221,7 @@ export class GlibcTransport {
         const arrival = await connection.wait(Infinity);
         if (arrival === null) return nothing;
         if (arrival.kind === 'fault') {
-          // A server that was started anew may have reset the connection: once it is asked again.
+          // A restarted server may have reset the connection: it is asked once more.
           if (arrival.fault === 'reset' && !again) return await this.#tcp(queries, index, true);
           return { kind: 'next', fault: arrival.fault };
         }
@@ -251,21 +256,21 @@ export class GlibcTransport {
     this.#sockets.clear();
   }
 
-  /** An error of the socket: all are closed and the next server is tried. */
-  #abandon(fault: Fault): Attempt {
+  /** Handles a socket error: all sockets are closed and the next server is tried. */
+  #abandon(fault: Fault): GlibcAttempt {
     this.#closeAll();
     return { kind: 'next', fault };
   }
 }
 
-/** One round of questions: which are out, which are settled. */
+/** One round of questions: which have been sent and which are settled. */
 class Round {
   readonly #queries: readonly QueryToSend[];
   readonly #settled = new Set<QueryToSend>();
   #sent = 0;
-  /** The reply that settled the first question, null while none or if it was an error. */
+  /** The reply that settled the first question; null if there is none yet or it was an error. */
   first: ClientReply | null = null;
-  /** The same of the second. */
+  /** The same for the second question. */
   second: ClientReply | null = null;
   firstFrom: SentQuery | null = null;
 
@@ -277,12 +282,12 @@ class Round {
     return this.#queries.length;
   }
 
-  /** How many questions are settled, by an answer or an error. */
+  /** How many questions are settled, by a reply or an error. */
   get closed(): number {
     return this.#settled.size;
   }
 
-  /** Sends the next question that is not out yet; false = the kernel reported an error instead. */
+  /** Sends the next question that was not sent yet; false: the kernel reported an error instead. */
   sendNext(socket: Socket, server: string): boolean {
     const query = this.#queries[this.#sent];
     if (query === undefined) return true;
@@ -312,7 +317,10 @@ class Round {
   }
 }
 
-/** NOERROR without any record, neither authoritative nor from a recursive server: taken for a lame referral. */
+/**
+ * Whether a reply is treated as a lame referral: NOERROR without any record, neither authoritative nor from a recursive
+ * server.
+ */
 function isLame(reply: ClientReply): boolean {
   return (
     reply.rcode === 'NOERROR' &&

@@ -1,7 +1,10 @@
-/** What glibc makes of replies, and getaddrinfo of what its services say: verdicts, errors, and the room that addresses take. */
+/**
+ * How glibc judges replies, and how getaddrinfo judges what the services of nsswitch.conf return: results, errors, and
+ * the buffer space that addresses take.
+ */
 import { parseAddress } from '../base/ip.ts';
-import { failed, type Found } from './client.ts';
-import type { Sent } from './glibc-send.ts';
+import { failed, type LookupOutcome } from './client.ts';
+import type { GlibcReplies } from './glibc-send.ts';
 import type { Status } from './nsswitch.ts';
 import { addressesIn, hasCname, sameName, type ClientReply } from './reply.ts';
 import { cite } from './rules.ts';
@@ -10,21 +13,21 @@ import { isSendable } from './search-list.ts';
 /** INTERNAL = NETDB_INTERNAL: not DNS, the service itself failed. */
 export type HErrno = 'HOST_NOT_FOUND' | 'NO_DATA' | 'TRY_AGAIN' | 'NO_RECOVERY' | 'INTERNAL';
 
-/** What a service of nsswitch.conf says. */
-export interface Verdict {
+/** The result of one service of nsswitch.conf. */
+export interface NssVerdict {
   readonly status: Status;
   readonly herrno: HErrno;
   readonly addresses: readonly string[];
 }
 
-/** What the queries for one name came to. */
+/** The outcome of the queries for one name. */
 export type Walked =
   | { readonly ok: true; readonly replies: readonly ClientReply[]; readonly late: boolean }
   | { readonly ok: false; readonly herrno: HErrno; readonly errno: string };
 
-/** How getaddrinfo says it, and gai_strerror words it. */
+/** The errors as getaddrinfo returns them, with the texts of gai_strerror. */
 export const errors: Readonly<
-  Record<'NONAME' | 'AGAIN' | 'NODATA' | 'SYSTEM' | 'ADDRFAMILY', Found>
+  Record<'NONAME' | 'AGAIN' | 'NODATA' | 'SYSTEM' | 'ADDRFAMILY', LookupOutcome>
 > = {
   NONAME: failed('EAI_NONAME', -2, 'Name or service not known'),
   AGAIN: failed('EAI_AGAIN', -3, 'Temporary failure in name resolution'),
@@ -33,8 +36,8 @@ export const errors: Readonly<
   ADDRFAMILY: failed('EAI_ADDRFAMILY', -9, 'Address family for hostname not supported'),
 };
 
-/** What the replies for one name say to the walk. */
-export function judge(sent: Sent & { ok: true }): Walked {
+/** What the replies for one name mean for the search. */
+export function judge(sent: GlibcReplies & { ok: true }): Walked {
   const replies = [sent.first, sent.second].filter((reply) => reply !== null);
   if (replies.some((reply) => reply.rcode === 'NOERROR' && reply.answer.length > 0)) {
     return { ok: true, replies, late: sent.late };
@@ -46,7 +49,7 @@ export function judge(sent: Sent & { ok: true }): Walked {
   return { ok: false, herrno: rcode === 'NOERROR' ? 'NO_DATA' : 'NO_RECOVERY', errno: '' };
 }
 
-/** What the outcome of one name means for the walk, with the rule. */
+/** Explains what the outcome of one name means for the search, with the rule. */
 export function explain(result: Walked, rcode: string): string {
   if (result.ok) {
     return result.replies.some((reply) => usableAddresses(reply).length > 0)
@@ -65,13 +68,13 @@ export function explain(result: Walked, rcode: string): string {
   return `No usable answer: the rest of the search list is left out. ${cite('glibc-jump')}`;
 }
 
-/** The service could not even be asked. */
-export const unavailable: Verdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };
-/** No such name. */
-export const notFound: Verdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
+/** The service could not be used at all. */
+export const unavailable: NssVerdict = { status: 'unavail', herrno: 'INTERNAL', addresses: [] };
+/** The name does not exist. */
+export const notFound: NssVerdict = { status: 'notfound', herrno: 'HOST_NOT_FOUND', addresses: [] };
 
-/** What IPv6 and then IPv4 gave, where IPv4 is wanted in mapped form: one success is enough. */
-export function joined(six: Verdict, four: Verdict): Verdict {
+/** Combines the results for IPv6 and for IPv4 in mapped form: one success is enough. */
+export function joined(six: NssVerdict, four: NssVerdict): NssVerdict {
   if (six.status === 'success' || four.status === 'success') return success(six.addresses);
   const status =
     six.status === 'tryagain'
@@ -79,7 +82,7 @@ export function joined(six: Verdict, four: Verdict): Verdict {
       : four.status === 'unavail' && six.status !== 'unavail'
         ? six.status
         : four.status;
-  const known = (verdict: Verdict): boolean =>
+  const known = (verdict: NssVerdict): boolean =>
     verdict.herrno === 'TRY_AGAIN' || verdict.herrno === 'NO_DATA';
   const again = six.herrno === 'TRY_AGAIN' && four.herrno === 'TRY_AGAIN';
   const nothing: HErrno = known(six) && known(four) ? 'NO_DATA' : 'HOST_NOT_FOUND';
@@ -87,47 +90,50 @@ export function joined(six: Verdict, four: Verdict): Verdict {
   return { status, herrno, addresses: [] };
 }
 
-/** These addresses. */
-export function success(addresses: readonly string[]): Verdict {
+/** A success with these addresses. */
+export function success(addresses: readonly string[]): NssVerdict {
   return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
 }
 
-/** Addresses of one reply: each must belong to the name that the CNAMEs so far have led to. */
+/** The addresses of one reply that count: each must belong to the name that the CNAMEs before it lead to. */
 function usableAddresses(reply: ClientReply): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
   for (const record of reply.answer) {
     if (record.type === 'CNAME') expected = record.data;
     else if (record.type !== reply.type || !sameName(record.name, expected)) continue;
-    // A search domain beyond ASCII is sent, but what is found under it is no valid host name.
+    // A search domain beyond ASCII is sent, but names found under it are not valid host names.
     else if (isHostName(record.name)) addresses.push(record.data);
   }
   return addresses;
 }
 
-/** What both families of a name come to. @param newAnswers as `GlibcTraits` has it */
-export function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): Verdict {
+/** The result for both families of a name. @param newAnswers see `GlibcTraits` */
+export function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
   if (addresses.length > 0) return success(addresses);
-  // The missing half counts as an unreadable message: the lookup is "unavailable" rather than "not found".
+  // A missing reply counts as an unreadable message: the service is "unavailable" rather than the name "not found".
   return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
 }
 
-/** What one family of a name comes to. */
-export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean): Verdict {
+/** The result for one family of a name. */
+export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(usableAddresses);
   if (addresses.length > 0) return success(addresses);
   if (!newAnswers) return { status: 'notfound', herrno: 'NO_RECOVERY', addresses: [] };
   return { status: 'tryagain', herrno: 'NO_RECOVERY', addresses: [] };
 }
 
-/** Bytes of the list that getaddrinfo builds for both families: 40 each, and the canonical name once. */
+/**
+ * Buffer bytes of the result that getaddrinfo builds for both families: 40 for each address, and the canonical name
+ * once.
+ */
 export function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
   const name = canonicalName(typed, walked).length + 1;
   return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
 }
 
-/** Bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
+/** Buffer bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
 export function singleBytes(
   addresses: readonly string[],
   typed: string,
@@ -146,22 +152,22 @@ function canonicalName(typed: string, walked: Walked & { ok: true }): string {
   return (target ?? reply?.name ?? typed).replace(/\.$/, '');
 }
 
-/** What getaddrinfo makes of the last service's verdict, for both families and for IPv6 alone. */
-export function verdictError(verdict: Verdict): Found {
+/** The error of getaddrinfo for the last service's result, for both families and for IPv6 alone. */
+export function verdictError(verdict: NssVerdict): LookupOutcome {
   if (verdict.herrno === 'INTERNAL') return errors.SYSTEM;
   if (verdict.herrno === 'TRY_AGAIN') return errors.AGAIN;
   return verdict.herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/** IPv4 alone goes through gethostbyname2, which sorts its errors differently. */
-export function simpleError({ status, herrno }: Verdict, newAnswers: boolean): Found {
+/** The same for IPv4 alone, which goes through gethostbyname2 and maps errors differently. */
+export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean): LookupOutcome {
   if (status === 'tryagain') return herrno === 'TRY_AGAIN' ? errors.AGAIN : errors.NODATA;
   if (status === 'unavail' && herrno === 'TRY_AGAIN') return errors.AGAIN;
   if (status === 'unavail' && herrno === 'HOST_NOT_FOUND' && !newAnswers) return errors.NODATA;
   return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/** Letters, digits, `-` and `_` in labels of 1 to 63; else glibc refuses without a query. */
+/** Whether every label has 1 to 63 letters, digits, `-` and `_`; if not, glibc refuses the name without a query. */
 export function isHostName(name: string): boolean {
   if (name === '.') return true;
   return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);

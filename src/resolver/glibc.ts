@@ -2,15 +2,15 @@
  * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name. Facts:
  * docs/resolvers.md; what each step does on the wire is in `glibc-send.ts`.
  */
+import type { Random } from '../base/random.ts';
 import { parseAddress } from '../base/ip.ts';
 import {
   absolute,
   countDots,
   found,
-  newId,
   clientLine,
-  type Family,
-  type Found,
+  type AddressFamily,
+  type LookupOutcome,
   type Request,
   type Session,
   type ModelContext,
@@ -34,13 +34,13 @@ import {
   success,
   unavailable,
   verdictError,
-  type Verdict,
+  type NssVerdict,
   type Walked,
 } from './glibc-verdict.ts';
 import { entriesFor, hostAlias, readHosts, type HostsEntry } from './hosts.ts';
 import { familyOf, myHostname, withoutZone } from './myhostname.ts';
 import type { QueryToSend } from './network.ts';
-import { readHostsLine, type Service } from './nsswitch.ts';
+import { readHostsLine, type NsswitchService } from './nsswitch.ts';
 import type { ClientReply } from './reply.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
@@ -55,11 +55,11 @@ export const glibc: ClientLine = clientLine('glibc', glibcReleases, (version, tr
   open: (context) => new GlibcSession(context, traits),
 }));
 
-/** One process on glibc. Other models that leave their lookups to libc use it, too. */
+/** One process that uses glibc; also the base of models of programs that leave lookups to libc. */
 export class GlibcSession implements Session {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
-  readonly #services: readonly Service[];
+  readonly #services: readonly NsswitchService[];
   /** Why nsswitch.conf cannot be used; null = it can. */
   readonly #unreadable: string | null;
   readonly #hosts: readonly HostsEntry[];
@@ -78,16 +78,18 @@ export class GlibcSession implements Session {
     this.#transport = new GlibcTransport(context, this.#conf, traits);
   }
 
-  lookup(request: Request): Promise<Found> {
+  lookup(request: Request): Promise<LookupOutcome> {
     return this.#lookup(request, false);
   }
 
-  /** As Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are left out of the result. */
-  lookupMapped(request: Request): Promise<Found> {
+  /**
+   * The lookup as Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are left out of the result.
+   */
+  lookupMapped(request: Request): Promise<LookupOutcome> {
     return this.#lookup(request, true);
   }
 
-  async #lookup(request: Request, mapped: boolean): Promise<Found> {
+  async #lookup(request: Request, mapped: boolean): Promise<LookupOutcome> {
     const { name } = request;
     let { families } = request;
     if (request.addrConfig) {
@@ -137,13 +139,13 @@ export class GlibcSession implements Session {
     return simple ? simpleError(verdict, this.#traits.newAnswers) : verdictError(verdict);
   }
 
-  /** gethostbyname2: one family by the same nsswitch walk, as `getent hosts` calls it. */
-  lookupOne(name: string, family: Family): Promise<Found> {
+  /** gethostbyname2: one family through the same nsswitch services, as `getent hosts` calls it. */
+  lookupOne(name: string, family: AddressFamily): Promise<LookupOutcome> {
     return this.lookup({ name, families: [family], addrConfig: false });
   }
 
   /** AI_ADDRCONFIG: an address on an interface other than loopback counts, link-local ones too. */
-  #configured(families: readonly Family[]): readonly Family[] | null {
+  #configured(families: readonly AddressFamily[]): readonly AddressFamily[] | null {
     const { addresses } = this.#context.settings.host;
     const seen = families.filter((family) => addresses.some((own) => familyOf(own) === family));
     if (families.length === 2) return seen.length === 0 ? families : seen;
@@ -151,11 +153,11 @@ export class GlibcSession implements Session {
   }
 
   async #ask(
-    service: Service,
+    service: NsswitchService,
     name: string,
-    families: readonly Family[],
+    families: readonly AddressFamily[],
     mapped: boolean,
-  ): Promise<Verdict> {
+  ): Promise<NssVerdict> {
     const { trace, settings } = this.#context;
     switch (service.name) {
       case 'files':
@@ -177,12 +179,12 @@ export class GlibcSession implements Session {
     }
   }
 
-  #files(name: string, families: readonly Family[]): Verdict {
+  #files(name: string, families: readonly AddressFamily[]): NssVerdict {
     const entries = entriesFor(this.#hosts, name);
     const addresses: string[] = [];
     for (const entry of entries) {
       if (families.includes(entry.family)) addresses.push(entry.address);
-      // For IPv4 alone, ::1 in the hosts file is given as 127.0.0.1.
+      // For IPv4 alone, ::1 in the hosts file is returned as 127.0.0.1.
       else if (entry.family === 6 && entry.address === '::1') addresses.push('127.0.0.1');
     }
     this.#context.trace.step(
@@ -193,8 +195,12 @@ export class GlibcSession implements Session {
     return addresses.length === 0 ? notFound : success(addresses);
   }
 
-  async #dns(typed: string, families: readonly Family[], mapped: boolean): Promise<Verdict> {
-    // The function with which one family is asked for with its canonical name does not look at the letters.
+  async #dns(
+    typed: string,
+    families: readonly AddressFamily[],
+    mapped: boolean,
+  ): Promise<NssVerdict> {
+    // The function that looks up one family with its canonical name does not check the characters of the name.
     const unchecked = mapped && families.length === 1;
     if (!unchecked && !isHostName(typed)) {
       this.#context.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
@@ -234,7 +240,7 @@ export class GlibcSession implements Session {
     }
   }
 
-  /** res_search: which names are tried, and what each outcome does to the rest. */
+  /** res_search: which names are tried, and what each outcome means for the rest of the search. */
   async #search(typed: string, types: readonly string[]): Promise<Walked> {
     const alias = hostAlias(this.#context.settings.hostAliases, typed);
     if (alias !== null) return this.#query(alias, types, 'HOSTALIASES names it');
@@ -292,17 +298,16 @@ export class GlibcSession implements Session {
 
   #lastRcode = 'NOERROR';
 
-  /** res_query: one name. A reply with NOERROR and any record is a success, even a CNAME that leads nowhere. */
+  /** res_query: one name. NOERROR with any record is a success, even a CNAME that leads nowhere. */
   async #query(name: string, types: readonly string[], why: string): Promise<Walked> {
     this.#lastRcode = 'NOERROR';
     if (!isSendable(name)) {
       this.#context.trace.step(`"${absolute(name)}" is too long for DNS: not sent`);
       return { ok: false, herrno: 'NO_RECOVERY', errno: '' };
     }
-    const taken = new Set<number>();
-    const queries: QueryToSend[] = types.map((type) => {
-      const id = newId(this.#context.random, taken);
-      taken.add(id);
+    const ids = clockIds(this.#context.random, types.length);
+    const queries: QueryToSend[] = types.map((type, at) => {
+      const id = ids[at]!;
       const stand = this.#conf.noAaaa && type === 'AAAA';
       const edns = this.#conf.edns0 && !stand ? { size: 1200, cookie: false } : null;
       const asked = stand ? 'A' : type;
@@ -313,7 +318,7 @@ export class GlibcSession implements Session {
     const sent = await this.#transport.send(queries);
     if (!sent.ok) {
       this.#lastRcode = sent.firstRcode;
-      // With no-aaaa, silence in place of the A is mistaken for an empty answer.
+      // With no-aaaa, no reply to the A that replaces AAAA is taken for an empty answer.
       const silent = this.#conf.noAaaa && types[0] === 'AAAA' && !sent.heard;
       const herrno = silent ? 'NO_DATA' : 'TRY_AGAIN';
       const result: Walked = { ok: false, herrno, errno: sent.errno };
@@ -322,21 +327,47 @@ export class GlibcSession implements Session {
     }
     const standIn = this.#conf.noAaaa && types[0] === 'AAAA';
     const result = judge(standIn ? { ...sent, first: withoutAnswer(sent.first) } : sent);
-    // Over TCP an error is taken as the answer.
+    // Over TCP an error reply is accepted as the answer.
     this.#lastRcode = sent.first?.rcode ?? 'NOERROR';
     trace.conclude(since, explain(result, this.#lastRcode));
     return result;
   }
 }
 
-/** With no-aaaa a reply to the A that stands for AAAA counts without its records. */
+/** With no-aaaa, the reply to the A query sent in place of AAAA counts without its records. */
 function withoutAnswer(reply: ClientReply | null): ClientReply | null {
   return reply === null ? null : { ...reply, answer: [] };
 }
 
-/** An IP address in the notations that getaddrinfo takes. */
+/** Parses an IP address in the notations that getaddrinfo accepts. */
 function literalAddress(name: string): string | null {
   const address = /^[\da-fx.]+$/i.test(name) ? shortIPv4(name) : null;
   if (address !== null) return address;
   return name.includes(':') && parseAddress(name.replace(/%.*/s, '')) !== null ? name : null;
+}
+
+/** Between two queries that are made one after the other, nanoseconds. */
+const MADE_NS = { least: 150, more: 1300 };
+
+/**
+ * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, and written with the lower byte first. Those of one call
+ * have nearly the same time.
+ */
+function clockIds(random: Random, count: number): readonly number[] {
+  const ids: number[] = [];
+  let ns = 0;
+  for (let at = 0; at < count; at++) {
+    const drawn = random.integer(0x10000);
+    ns = at === 0 ? drawn : ns + MADE_NS.least + (drawn % MADE_NS.more);
+    let id = folded(ns);
+    // It makes sure of this.
+    while (ids.includes(id)) id = folded(++ns);
+    ids.push(id);
+  }
+  return ids;
+}
+
+function folded(ns: number): number {
+  const bits = ns ^ (ns >>> 8);
+  return ((bits & 0xff) << 8) | ((bits >>> 8) & 0xff);
 }

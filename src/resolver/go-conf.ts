@@ -1,6 +1,7 @@
 /**
  * resolv.conf as Go's own resolver reads it (net/dnsconfig_unix.go): three name servers, the last `search` or `domain`
- * line, no caps on attempts; a keyword or option it does not know makes a cgo build leave the lookup to libc.
+ * line, no upper limit on attempts; an unknown keyword or option makes a program built with cgo leave the lookup to
+ * libc.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
@@ -81,7 +82,7 @@ function readOption(conf: MutableConf, word: string, number: number, traits: GoT
   }
 }
 
-/** Leading digits; 0 without any. Go gives up at 16777215. */
+/** The leading digits as a number; 0 if there are none. Go's parser stops at 16777215. */
 function digits(text: string): number {
   return Math.min(0xffffff, Number(/^\d{1,9}/.exec(text)?.[0] ?? 0));
 }

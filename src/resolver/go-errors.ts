@@ -1,5 +1,5 @@
 /** What Go's net package says when a lookup fails. */
-import { failed, type Found } from './client.ts';
+import { failed, type LookupOutcome } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
 import type { Fault } from './network.ts';
 
@@ -11,7 +11,7 @@ export interface GoError {
   readonly temporary: boolean;
 }
 
-/** The name, or all of what was asked for of it, is not there. */
+/** The name does not exist, or has no records of the asked types. */
 export const noSuchHost: GoError = {
   text: 'no such host',
   notFound: true,
@@ -41,7 +41,7 @@ export function socketError(what: string, where: string, fault: Fault, protocol:
   };
 }
 
-/** A server that said nothing in time. */
+/** The error of a server that did not answer in time. */
 export function timeoutError(where: string, protocol: string): GoError {
   return {
     text: `read ${protocol} ${where}: i/o timeout`,
@@ -51,19 +51,19 @@ export function timeoutError(where: string, protocol: string): GoError {
   };
 }
 
-/** There are addresses, or a hosts file alone, but none of the asked family: an error of another kind. */
-export function unsuitable(name: string): Found {
+/** There are addresses, or only a hosts file was searched, but nothing of the asked family: another kind of error. */
+export function unsuitable(name: string): LookupOutcome {
   return failed('AddrError', null, `address ${name}: no suitable address found`);
 }
 
-/** How a program is shown the error. */
-export function failure(error: GoError): Found {
+/** The error as the program sees it. */
+export function failure(error: GoError): LookupOutcome {
   const flags = `notfound=${error.notFound} timeout=${error.timeout} temporary=${error.temporary}`;
   return failed('DNSError', null, `${error.text} (${flags})`);
 }
 
-/** How Go shows what getaddrinfo said. */
-export function fromLibc(result: Found, traits: GoTraits): Found {
+/** An outcome of libc's getaddrinfo as Go reports it. */
+export function fromLibc(result: LookupOutcome, traits: GoTraits): LookupOutcome {
   const code = result.failure?.code;
   if (code === undefined) return result;
   if (code === 'EAI_NONAME') return failure(noSuchHost);
@@ -77,7 +77,7 @@ export function fromLibc(result: Found, traits: GoTraits): Found {
     });
   }
   return failure({
-    // EAI_SYSTEM shows errno, which a missing nsswitch module leaves at EBUSY.
+    // EAI_SYSTEM is reported by its errno; a missing nsswitch module leaves EBUSY there.
     text: code === 'EAI_SYSTEM' ? 'device or resource busy' : (result.failure?.text ?? ''),
     notFound: false,
     timeout: false,

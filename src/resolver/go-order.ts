@@ -8,7 +8,7 @@ import type { GoTraits } from './go-releases.ts';
 import { isLocalhostName } from './myhostname.ts';
 import { linesOf, type ResolvConf } from './resolv-conf.ts';
 
-/** Where Go looks, and in which order; `cgo`: libc's getaddrinfo decides. */
+/** The sources that Go asks, in order; `cgo`: libc's getaddrinfo decides. */
 export type GoOrder = 'cgo' | 'files,dns' | 'dns,files' | 'files' | 'dns';
 
 /** Which resolver Go takes for a name, and why. */
@@ -16,7 +16,7 @@ export interface GoChoice {
   readonly order: GoOrder;
   /** One sentence. */
   readonly reason: string;
-  /** What GODEBUG=netdns=1 (or 2) prints, in order. */
+  /** The lines that GODEBUG=netdns=1 (or 2) prints, in order. */
   readonly debug: readonly string[];
 }
 
@@ -37,7 +37,7 @@ function readGoDebug(value: string | undefined): GoDebug {
   return { mode, level };
 }
 
-/** Whether the program was built with cgo: the environment of a trace says so, off by default. */
+/** Whether the program was built with cgo: the trace's environment can say so; the default is no. */
 export function builtWithCgo(settings: Settings): boolean {
   return settings.env['CGO_ENABLED'] === '1';
 }
@@ -61,7 +61,7 @@ export function chooseGoResolver(
     debug.push(...announce({ cgo, traits, mode, preference }));
   }
   if (level > 1) {
-    // Up to 1.20 the name is shown as it was when the choice fell, and a final dot goes away on the way.
+    // Up to 1.20 the line shows the name as it was at the time of the decision, and removes a final dot before.
     const early =
       preference !== null || mode === 'cgo' || conf.unknown !== null || /[\\%]/.test(name);
     const shown = traits.wording === 1 && !early ? name.replace(/\.$/, '') : name;
@@ -74,7 +74,7 @@ interface Facts {
   readonly cgo: boolean;
   readonly traits: GoTraits;
   readonly mode: string;
-  /** Why the environment asks for libc; null = it does not. */
+  /** Why the environment makes Go use libc; null if it does not. */
   readonly preference: string | null;
 }
 
@@ -106,7 +106,7 @@ function announce({ cgo, traits, mode, preference }: Facts): string[] {
   return lines;
 }
 
-/** Variables that libc obeys and Go does not. LOCALDOMAIN counts even when empty. */
+/** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even when it is empty. */
 function environmentPreference(settings: Settings): string | null {
   if (settings.env['LOCALDOMAIN'] !== undefined) return 'LOCALDOMAIN is set (even empty it counts)';
   for (const key of ['RES_OPTIONS', 'HOSTALIASES']) {
@@ -124,7 +124,7 @@ function decide(name: string, settings: Settings, conf: ResolvConf, facts: Facts
   const forced = cgo ? 'GODEBUG=netdns=go' : 'the program is built without cgo';
   if (!forcedGo && mode === 'cgo') return ['cgo', 'GODEBUG=netdns=cgo'];
   if (!forcedGo && preference !== null) return ['cgo', preference];
-  // It then looks at nothing else, even where it cannot take libc.
+  // It then considers nothing else, even if the program was built without cgo.
   if (old && preference !== null) return ['files,dns', `${forced} (else libc: ${preference})`];
   const fallback: GoOrder = forcedGo ? 'files,dns' : 'cgo';
   const give = (why: string): Decision => [
@@ -160,7 +160,7 @@ const plainReason = 'nsswitch.conf names nothing that Go cannot do itself';
 
 function decideOld(
   bare: string,
-  sources: readonly Source[],
+  sources: readonly GoSource[],
   settings: Settings,
   traits: GoTraits,
   give: (why: string) => Decision,
@@ -185,7 +185,7 @@ function decideOld(
 
 function decideNew(
   bare: string,
-  sources: readonly Source[],
+  sources: readonly GoSource[],
   settings: Settings,
   traits: GoTraits,
   forcedGo: boolean,
@@ -198,7 +198,7 @@ function decideNew(
         return give(`nsswitch has unusual [actions] after ${source.name}`);
       seen.push(source.name);
     } else if (forcedGo) {
-      // What it does not know stands for DNS, if DNS is not named.
+      // An unknown service stands for DNS if `dns` itself is not listed.
       if (!sources.some((other) => other.name === 'dns')) seen.push('dns');
     } else if (bare !== '' && source.name === 'myhostname') {
       if (isLocalhostName(bare) || traits.ownNames.includes(bare)) {
@@ -215,15 +215,15 @@ function decideNew(
   return result === null ? give('nsswitch has neither files nor dns') : [result, plainReason];
 }
 
-interface Source {
+interface GoSource {
   readonly name: string;
-  /** Whether the [actions] say no more than what holds without them. */
+  /** Whether the [actions] behind the service are only the defaults. */
   readonly standard: boolean;
 }
 
-/** Go's own reading of nsswitch.conf: every `hosts:` line adds to the list. */
-function readSources(text: string | null): readonly Source[] | 'bad' {
-  const sources: Source[] = [];
+/** nsswitch.conf as Go reads it: every `hosts:` line adds to the list. */
+function readSources(text: string | null): readonly GoSource[] | 'bad' {
+  const sources: GoSource[] = [];
   for (const line of linesOf(text)) {
     const bare = line.replace(/#.*/s, '').trim();
     if (bare === '') continue;
@@ -232,7 +232,7 @@ function readSources(text: string | null): readonly Source[] | 'bad' {
     let rest = bare.slice(colon + 1).trim();
     const hosts = bare.slice(0, colon).trim() === 'hosts';
     while (rest !== '') {
-      // Only a blank ends a name: `files<tab>dns` is one, and unknown.
+      // Only a blank ends a service's name: `files<tab>dns` is one unknown service.
       const name = /^[^ ]+/.exec(rest)?.[0] ?? '';
       rest = rest.slice(name.length).trimStart();
       let standard = true;

@@ -3,31 +3,34 @@ import { Releases } from './releases.ts';
 
 /** What one release of Go's resolver does differently from others. */
 export interface GoTraits {
-  /** Candidates of 254 bytes: refused with a final dot typed, or without one. */
+  /** Which names of 254 bytes are refused: if true those typed without a final dot, else those typed with one. */
   readonly longNeedsDot: boolean;
-  /** `search .` is no search domain. */
+  /** Whether `search .` is ignored. */
   readonly skipsRootDomain: boolean;
-  /** Knows the options `trust-ad`, `edns0` and `no-reload`. */
+  /** Whether it knows the options `trust-ad`, `edns0` and `no-reload`. */
   readonly newOptions: boolean;
-  /** The names that nss-myhostname owns besides localhost. */
+  /** Names besides localhost that it leaves to nss-myhostname. */
   readonly ownNames: readonly string[];
-  /** Without cgo, nothing that asks for libc is looked at, and unknown services of nsswitch.conf stand for DNS. */
+  /**
+   * Whether, without cgo, everything that would ask for libc is ignored and unknown services of nsswitch.conf stand for
+   * DNS.
+   */
   readonly ownOrder: boolean;
-  /** Names in `.local` go to libc: all of them, those of a cgo build, or only beside an mdns service. */
+  /** When names in `.local` are left to libc: always, in cgo builds, or only if nsswitch.conf lists mdns. */
   readonly local: 'always' | 'cgo' | 'mdns';
-  /** Which wording of the lines that GODEBUG=netdns=1 prints. */
+  /** Which wording GODEBUG=netdns=1 uses. */
   readonly wording: 1 | 2 | 3;
-  /** GODEBUG=netedns0=0 turns EDNS off. */
+  /** Whether GODEBUG=netedns0=0 turns EDNS off. */
   readonly ednsSetting: boolean;
-  /** A hosts file alone that lacks the name means "no such host". */
+  /** Whether a name that is missing in the hosts file, the only source, gives "no such host". */
   readonly filesNotFound: boolean;
-  /** libc's "no data" means "no such host". */
+  /** Whether libc's "no data" is reported as "no such host". */
   readonly nodataNotFound: boolean;
-  /** `.onion` is looked for in every candidate, not in the typed name. */
+  /** Whether `.onion` is checked in every candidate instead of in the typed name. */
   readonly onionByCandidate: boolean;
-  /** An additional record in an empty reply shows that the server means it. */
+  /** Whether an additional record shows that an empty reply is meant as an answer. */
   readonly additionalCounts: boolean;
-  /** A truncated reply over TCP is used. */
+  /** Whether a reply that is truncated even over TCP is used. */
   readonly truncatedTcp: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, each from a socket of its own, a new one for
- * every attempt; it walks the whole list of names whatever happens, and one family with addresses is enough.
+ * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, every attempt from a new socket; each family
+ * walks the whole list of names whatever happens to the other, and addresses of one family are enough.
  */
 import { parseAddress, printHostPort } from '../base/ip.ts';
 import {
@@ -9,8 +9,8 @@ import {
   found,
   newId,
   clientLine,
-  type Family,
-  type Found,
+  type AddressFamily,
+  type LookupOutcome,
   type Request,
   type Session,
   type ModelContext,
@@ -40,7 +40,7 @@ import { isSendable } from './search-list.ts';
 import { afterAsIs, enoughDots, fewDots, lastAsIs, rootedReason } from './search-reasons.ts';
 import { note } from './trace.ts';
 
-/** Go's receive buffer, and what it offers by EDNS. */
+/** Go's receive buffer, also the UDP size that it offers by EDNS. */
 const maxPacket = 1232;
 
 type Tried =
@@ -70,7 +70,7 @@ class GoSession implements Session {
     this.#conf = readGoConf(context.settings, traits);
   }
 
-  async lookup(request: Request): Promise<Found> {
+  async lookup(request: Request): Promise<LookupOutcome> {
     const { name, families } = request;
     const { trace, settings } = this.#context;
     const literal = unmapped(name);
@@ -92,7 +92,11 @@ class GoSession implements Session {
     return result.addresses.length === 0 ? unsuitable(name) : found(result.addresses.map(unmapped));
   }
 
-  async #own(name: string, families: readonly Family[], order: GoOrder): Promise<Found> {
+  async #own(
+    name: string,
+    families: readonly AddressFamily[],
+    order: GoOrder,
+  ): Promise<LookupOutcome> {
     if (order === 'files,dns' || order === 'files') {
       const listed = this.#files(name, families);
       if (listed !== null) return listed;
@@ -109,8 +113,8 @@ class GoSession implements Session {
     return result;
   }
 
-  #files(name: string, families: readonly Family[]): Found | null {
-    // Only names with a dot are made absolute: `localhost.` is not `localhost`.
+  #files(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
+    // Only names with a dot are made absolute: `localhost.` does not match `localhost`.
     const key = (text: string): string =>
       (text.includes('.') ? absolute(text) : text).toLowerCase();
     const entries = readHosts(this.#context.settings.hosts)
@@ -128,7 +132,7 @@ class GoSession implements Session {
     return unsuitable(name);
   }
 
-  async #walk(typed: string, families: readonly Family[]): Promise<Found> {
+  async #walk(typed: string, families: readonly AddressFamily[]): Promise<LookupOutcome> {
     const types = families.map((family) => (family === 4 ? 'A' : 'AAAA'));
     const names = this.#names(typed);
     if (names.length === 0) return unsuitable(typed);
@@ -142,7 +146,7 @@ class GoSession implements Session {
         : await together(types, (type) => this.#one(name, type, why));
       for (const result of results) {
         if ('error' in result) {
-          // The error of the name as typed is preferred.
+          // The error for the name as typed takes precedence.
           if (lastError === null || name === `${typed}.`) lastError = result.error;
           continue;
         }
@@ -160,13 +164,13 @@ class GoSession implements Session {
   }
 
   #names(typed: string): { readonly name: string; readonly why: string }[] {
-    // Either a typed .onion name is given up on, or the candidates that end so are left out.
+    // By release, a typed .onion name is refused as a whole, or only the candidates that end in .onion are skipped.
     const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
     const { onionByCandidate } = this.#traits;
     if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
     const { ndots, search } = this.#conf;
     if (typed.endsWith('.')) {
-      // A full name of 254 letters: 1.19 takes it for too long.
+      // Go 1.19 takes an absolute name of 254 letters for too long.
       if (typed.length === 254 && !this.#traits.longNeedsDot) return [];
       return [{ name: typed, why: rootedReason }];
     }
@@ -204,7 +208,7 @@ class GoSession implements Session {
         ];
   }
 
-  /** tryOneName: attempts × servers, the next at once after an error reply. */
+  /** tryOneName: attempts × servers; after an error reply the next server is asked at once. */
   async #one(name: string, type: string, why: string): Promise<Tried> {
     const { servers, attempts, rotate } = this.#conf;
     const offset = rotate ? this.#turn++ : 0;
@@ -260,7 +264,7 @@ class GoSession implements Session {
     };
   }
 
-  /** One question to one server: UDP, and TCP if the answer was truncated. */
+  /** Sends one question to one server: by UDP, then by TCP if the reply is truncated. */
   async #exchange(server: string, name: string, type: string, why: string): Promise<Tried> {
     const { network, random, settings } = this.#context;
     const where = printHostPort(server, network.serverPort);
@@ -319,7 +323,7 @@ class GoSession implements Session {
   }
 }
 
-/** The next arrival that is no reply to another question. */
+/** The next arrival, skipping replies to other questions. */
 async function waitFor(socket: Socket, query: QueryToSend, until: number): Promise<Arrival | null> {
   for (;;) {
     const arrival = await socket.wait(until);
@@ -327,7 +331,7 @@ async function waitFor(socket: Socket, query: QueryToSend, until: number): Promi
   }
 }
 
-/** What a buffer of 1232 bytes holds of a longer datagram: the records that are whole. */
+/** The part of a longer datagram that fits into a buffer of 1232 bytes: its whole records. */
 function received(reply: ClientReply): ClientReply {
   if (reply.size <= maxPacket) return reply;
   let at = questionBytes(reply.name);
@@ -344,7 +348,10 @@ async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): 
   return results;
 }
 
-/** At the same time; results in the order in which they come. The goroutine started last mostly runs first. */
+/**
+ * Runs all items at the same time; results are in the order of completion. The goroutine started last mostly runs
+ * first.
+ */
 async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   await Promise.all(
@@ -355,7 +362,7 @@ async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>)
   return results;
 }
 
-/** As Go prints it: without zone, and an IPv4 address in IPv6 form as what it is. */
+/** An address as Go prints it: without interface, and an IPv4-mapped IPv6 address as IPv4. */
 function unmapped(address: string): string {
   const plain = withoutZone(address);
   const bytes = parseAddress(plain);

@@ -1,6 +1,6 @@
 /** /etc/hosts: an address, then its names; `#` begins a comment. */
 import { parseAddress } from '../base/ip.ts';
-import type { Family } from './client.ts';
+import type { AddressFamily } from './client.ts';
 import { shortIPv4 } from './glibc-conf.ts';
 import { withoutZone } from './myhostname.ts';
 import { linesOf, wordsOf } from './resolv-conf.ts';
@@ -9,11 +9,11 @@ import { linesOf, wordsOf } from './resolv-conf.ts';
 export interface HostsEntry {
   readonly line: number;
   readonly address: string;
-  readonly family: Family;
+  readonly family: AddressFamily;
   readonly names: readonly string[];
 }
 
-/** @param comment what is no part of a line */
+/** The entries of a hosts file. @param comment matches the part of a line that is ignored */
 export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsEntry[] {
   const entries: HostsEntry[] = [];
   linesOf(text).forEach((line, index) => {
@@ -26,8 +26,8 @@ export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsE
 }
 
 /**
- * The file as musl reads it: the address begins the line and may be a short one (`127.1`), and the last name of a file
- * without a final line end is not seen.
+ * The entries as musl reads them: the address must begin the line and may be in a short form (`127.1`); the last name
+ * of a file without a final line end is lost.
  */
 export function readMuslHosts(text: string | null): HostsEntry[] {
   const lines = linesOf(text);
@@ -44,15 +44,16 @@ export function readMuslHosts(text: string | null): HostsEntry[] {
   });
 }
 
-/** The entries that list exactly this name; case is ignored, a final dot is not. */
+/** The entries that list exactly this name; case is ignored, a final dot is significant. */
 export function entriesFor(entries: readonly HostsEntry[], name: string): HostsEntry[] {
   const wanted = name.toLowerCase();
   return entries.filter((entry) => entry.names.some((other) => other.toLowerCase() === wanted));
 }
 
 /**
- * What c-ares 1.34 has for a name: it keeps one entry for each address it meets, adds a line's names to the entry that
- * has the address, or its address to the entry that has one of the names; a name leads to the entry it was first in.
+ * The addresses that c-ares 1.34 finds for a name. It has one entry per address: a line's names are added to the entry
+ * that has its address, or the line's address to the entry that has one of its names. A name leads to the entry it was
+ * first part of.
  */
 export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
   const byAddress = new Map<string, string[]>();
@@ -68,7 +69,7 @@ export function mergedAddresses(entries: readonly HostsEntry[], name: string): s
   return byName.get(name.toLowerCase()) ?? [];
 }
 
-/** HOSTALIASES: `alias canonical` a line, for names without a dot; null = no alias. */
+/** The alias of a name in HOSTALIASES: lines of `alias canonical`, for names without a dot; null if there is none. */
 export function hostAlias(text: string | null, name: string): string | null {
   if (text === null || name.includes('.')) return null;
   for (const line of linesOf(text)) {

@@ -1,22 +1,22 @@
 /**
- * Names beyond ASCII before they become queries. DNS carries their `xn--` form (RFC 5890), and who writes it differs:
- * some programs do, by one of two standards, some leave it to libc if the locale says UTF-8, the others send the bytes
- * as they are or nothing at all.
+ * Names beyond ASCII before they become queries. DNS carries their `xn--` form (RFC 5890), and programs differ in who
+ * converts them: some do it themselves, by one of two standards; some leave it to libc if the locale is UTF-8; others
+ * send the raw bytes or refuse.
  */
 import { asciiHost } from '../base/ascii-host.ts';
 
-/** The name in ASCII by UTS 46; null if it cannot be written. ASCII names stay as they are. */
+/** The name in ASCII by UTS 46; null if it cannot be converted. ASCII names are unchanged. */
 export function asciiName(name: string): string | null {
   return isAscii(name) ? name : asciiHost(name);
 }
 
-/** The name as Node.js hands it on, to libc and to c-ares: in ASCII and in lower case. */
+/** The name as Node.js passes it to libc and c-ares: in ASCII and lower case. */
 export function nodeName(name: string): string | null {
   return asciiName(name)?.toLowerCase() ?? null;
 }
 
 /**
- * The same as libidn2 does it: a label that comes out too long is refused.
+ * The name as libidn2 converts it: a label that becomes too long is refused.
  * @param lettersOnly by IDNA 2008 alone (AI_IDN), which has no symbols; curl falls back to an older standard
  */
 export function libidnName(name: string, lettersOnly: boolean): string | null {
@@ -27,7 +27,7 @@ export function libidnName(name: string, lettersOnly: boolean): string | null {
   return ascii?.split('.').every((label) => label.length <= longestLabel) ? ascii : null;
 }
 
-/** Why Python's codec refuses a label, and where it stands in the name (in characters). */
+/** Why Python's codec refuses a label, and where the label stands in the name (in characters). */
 export interface LabelProblem {
   readonly kind: 'empty' | 'long' | 'prefix';
   readonly from: number;
@@ -38,8 +38,8 @@ const aceLabel = /^xn--/i;
 const longestLabel = 63;
 
 /**
- * The name as Python's `idna` codec writes it (IDNA 2003, RFC 3490): label by label, so that labels in ASCII stay as
- * they are but for their length, which is checked.
+ * The name as Python's `idna` codec converts it (IDNA 2003, RFC 3490), label by label: ASCII labels stay unchanged and
+ * only their length is checked.
  */
 export function pythonName(name: string): string | LabelProblem {
   const labels: string[] = [];
@@ -58,7 +58,7 @@ export function pythonName(name: string): string | LabelProblem {
   return labels.join('.');
 }
 
-/** What IDNA 2003 maps, and later standards keep. */
+/** A label with the characters that IDNA 2003 maps and later standards keep. */
 function transitional(label: string): string {
   return label
     .replace(/[ßẞ]/g, 'ss')
@@ -66,13 +66,13 @@ function transitional(label: string): string {
     .replace(/[\u200c\u200d]/g, '');
 }
 
-/** Whether libc reads a name as UTF-8: without a locale in the environment it does not. */
+/** Whether libc reads names as UTF-8; it does not if the environment sets no locale. */
 export function isUtf8Locale(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '';
   return /utf-?8/i.test(locale);
 }
 
-/** Whether a name holds nothing beyond ASCII. */
+/** Whether a name consists of ASCII only. */
 export function isAscii(name: string): boolean {
   // eslint-disable-next-line no-control-regex -- every ASCII character counts
   return /^[\u0000-\u007f]*$/.test(name);

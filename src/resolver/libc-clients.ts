@@ -1,11 +1,11 @@
-/** Programs that leave the lookup to glibc and only change its hints, its errors or remember its answers. */
+/** Programs that leave lookups to glibc and only change its hints or its errors, or cache its answers. */
 import {
   clientLine,
   failed,
   found,
   soleClient,
   type ClientLine,
-  type Found,
+  type LookupOutcome,
   type Model,
   type Request,
   type Session,
@@ -28,10 +28,14 @@ import { isLocalhostName } from './myhostname.ts';
 import { nodeReleases } from './node-releases.ts';
 import { Releases } from './releases.ts';
 
-type Look = (session: GlibcSession, request: Request, context: ModelContext) => Promise<Found>;
+type LibcLookup = (
+  session: GlibcSession,
+  request: Request,
+  context: ModelContext,
+) => Promise<LookupOutcome>;
 
-/** A program on glibc: `look` is what it makes of a lookup. */
-function onGlibc(summary: string, look: Look): Model {
+/** The model of a program on glibc. @param look performs one lookup with the glibc process */
+function onGlibc(summary: string, look: LibcLookup): Model {
   return {
     summary,
     anyOrder: false,
@@ -43,11 +47,11 @@ function onGlibc(summary: string, look: Look): Model {
   };
 }
 
-/** Changes how an error looks. */
+/** Changes the wording of an error. */
 function shown(
-  result: Found,
-  show: (code: string, text: string, number: number | null) => Found,
-): Found {
+  result: LookupOutcome,
+  show: (code: string, text: string, number: number | null) => LookupOutcome,
+): LookupOutcome {
   const { failure } = result;
   return failure === null ? result : show(failure.code, failure.text, failure.number);
 }
@@ -60,7 +64,7 @@ export const cgo: ClientLine = clientLine('cgo', goReleases, (version, traits) =
   ),
 );
 
-/** Releases that look names up alike: the version is a label. */
+/** Releases without differences: the version is only a label. */
 function alike(name: string, versions: readonly string[]): Releases<object> {
   return new Releases(
     name,
@@ -70,7 +74,7 @@ function alike(name: string, versions: readonly string[]): Releases<object> {
 }
 
 interface PythonTraits {
-  /** The UnicodeError of a label that the idna codec refuses. */
+  /** The text of the UnicodeError for a label that the idna codec refuses. */
   refusal(problem: LabelProblem): string;
 }
 
@@ -130,7 +134,7 @@ export const python: ClientLine = clientLine('python', pythonReleases, (version,
   }),
 );
 
-/** A lookup that keeps one of Node's four threads this long is worth a word. */
+/** A lookup that occupies one of Node's four threads for longer than this is remarked on. */
 const slowMs = 1000;
 
 /** The model of dns.lookup. */
@@ -158,7 +162,7 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
 
 const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
 
-/** The name in ASCII as libidn2 writes it, which reads it in the locale's encoding; null if it cannot. */
+/** The name in ASCII as libidn2 converts it, reading it in the locale's encoding; null if it cannot. */
 function localeName(
   name: string,
   { settings, trace }: ModelContext,
@@ -233,7 +237,7 @@ export const getentHosts: ClientLine = soleClient(
   ),
 );
 
-/** What the JVM keeps, without a security manager. */
+/** How long the JVM caches lookups when there is no security manager. */
 const keepGoodMs = 30_000;
 const keepBadMs = 10_000;
 
@@ -244,7 +248,7 @@ export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
   conf: (settings) => readGlibcConf(settings, usualGlibc),
   open(context): Session {
     const session = new GlibcSession(context, usualGlibc);
-    const cache = new Map<string, { readonly result: Found; readonly until: number }>();
+    const cache = new Map<string, { readonly result: LookupOutcome; readonly until: number }>();
     return {
       async lookup(request) {
         const { clock } = context.network;
@@ -255,12 +259,12 @@ export const java: ClientLine = clientLine('java', javaReleases, (version) => ({
           );
           return kept.result;
         }
-        // IPv4 alone is asked for only if IPv6 is switched off in the whole kernel.
+        // Only IPv4 is asked for if IPv6 is disabled in the whole kernel.
         const families = context.settings.host.loopback.includes(6)
           ? request.families
           : request.families.filter((family) => family === 4);
         const asked = await session.lookup({ ...request, families });
-        // Java itself has an address for one name, if nobody else has.
+        // For one name Java has an address of its own, which it uses if the lookup fails.
         const own = asked.failure !== null && request.name.toLowerCase() === 'localhost';
         const result = shown(own ? found(['127.0.0.1']) : asked, (code, text) =>
           failed(code, null, `${request.name}: ${text}`),

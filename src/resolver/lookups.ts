@@ -1,4 +1,4 @@
-/** A run of a model as lookups and their exchanges, the form that dnstap and captures have, too. */
+/** A run of a model as lookups and exchanges: the form that dnstap and captures use, too. */
 import type { Exchange, Lookup } from '../wire/exchange.ts';
 import { queryBytes } from './query-bytes.ts';
 import { replyBytes } from './reply-bytes.ts';
@@ -6,13 +6,13 @@ import type { LookupRun } from './run.ts';
 import type { SentQuery } from './network.ts';
 import { leftTogether } from './trace.ts';
 
-/** An exchange, and what the model knows of it besides. Its times count from the first query of the run. */
+/** An exchange with what only the model knows about it. Its times count from the first query of the run. */
 export interface TracedExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   readonly sent: SentQuery;
   /** Equal numbers: sent together. Counts up from 1. */
   readonly batch: number;
-  /** How long the client waited for a reply that it never got, until it went on; null if it got one. */
+  /** How long the client waited for a reply that never came, until it went on; null if it got one. */
   readonly waitedMs: number | null;
 }
 
@@ -36,8 +36,8 @@ export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
 }
 
 /**
- * When the times of a run begin: real ones with the first query, as what this program did before is not the client's doing;
- * those of a plan with the lookup, which is the client's alone.
+ * Time zero of a run. For real runs it is the first query, because what this program does before is not the client's
+ * doing; for planned runs it is the beginning of the lookup, which consists of the client's steps only.
  */
 export function originOf({ live, trace }: LookupRun): number {
   return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
@@ -63,7 +63,7 @@ function traced(
   };
 }
 
-/** What was really sent in one go is one batch, and what a plan sends at one time. */
+/** The batches of queries: what was sent in one system call or event-loop turn, or, in a plan, at the same time. */
 function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
   const batches = new Map<SentQuery, number>();
   let first: SentQuery | null = null;
@@ -78,11 +78,11 @@ function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
   return batches;
 }
 
-/** When the client gave up on a query: at the next try of the same question, else at what it sent next, else in the end. */
+/** When the client gave up on a query: at its next try of the same question, else at its next query, else at the end. */
 function goneOnAt(lost: SentQuery, all: readonly SentQuery[], endMs: number): number {
   const later = all.slice(all.indexOf(lost) + 1);
   const again = later.find(({ name, type }) => name === lost.name && type === lost.type);
-  // What left with it is no consequence of its loss.
+  // Queries of the same batch are no consequence of the loss.
   const next = again ?? later.find((other) => !leftTogether(other, lost));
   return next?.atMs ?? endMs;
 }

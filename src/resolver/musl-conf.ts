@@ -76,7 +76,7 @@ function readLine(conf: MutableConf, line: string, number: number): void {
   }
 }
 
-/** The first place of the option in the line that is followed by a digit; `most` caps it. */
+/** The value of the first occurrence of the option in the line that a digit follows, at most `most`. */
 function option(line: string, key: string, most: number): number | null {
   const at = line.indexOf(key);
   if (at < 0) return null;

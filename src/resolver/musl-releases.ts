@@ -3,17 +3,23 @@ import { Releases } from './releases.ts';
 
 /** What one release of musl does differently from others. */
 export interface MuslTraits {
-  /** One family with an address is enough, whatever became of the other; the first reply's error is the lookup's. */
+  /**
+   * Whether one family with an address is enough, whatever the other came to; without an address the first reply's
+   * error is the result.
+   */
   readonly halfIsEnough: boolean;
-  /** Truncated answers are fetched over TCP; without, what came is used. */
+  /** Whether truncated replies are fetched again over TCP; otherwise the truncated reply is used. */
   readonly tcp: boolean;
   /** Bytes of the receive buffer. */
   readonly buffer: number;
-  /** A reply with more records, the question included, is not read at all. */
+  /** A reply with more records than this, the question included, is not parsed at all. */
   readonly mostRecords: number;
-  /** Addresses of either family are taken from any reply; later only those asked for, IPv6 first. */
+  /**
+   * Whether addresses of both families are taken from any reply; later releases take only the asked family from each,
+   * IPv6 first.
+   */
   readonly anyType: boolean;
-  /** A name without an address has an error of its own, and names that cannot be sent are skipped. */
+  /** Whether a name without an address has an error code of its own, and names that cannot be sent are skipped. */
   readonly nodata: boolean;
 }
 

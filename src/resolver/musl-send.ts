@@ -1,7 +1,7 @@
 /**
- * One name's questions on musl's way out (src/network/res_msend.c): all servers at once, what is unanswered again
- * after timeout / attempts, SERVFAIL again at once a few times, every other error as if nothing had come. Since 1.2.4
- * a truncated answer is fetched over TCP.
+ * How musl queries for one name (src/network/res_msend.c): all servers at once; unanswered questions again after
+ * timeout / attempts; SERVFAIL again at once, a few times; other errors are ignored as if nothing had come. Since 1.2.4
+ * a truncated reply is fetched over TCP.
  */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { recordBytes, questionBytes, type ClientReply } from './reply.ts';
@@ -12,7 +12,7 @@ import type { ResolvConf } from './resolv-conf.ts';
 import { cite } from './rules.ts';
 import { note } from './trace.ts';
 
-/** The answer that counts for one question. */
+/** The reply that counts for one question. */
 export interface MuslAnswer {
   readonly reply: ClientReply;
   readonly exchange: SentQuery | null;
@@ -25,7 +25,7 @@ export class MuslExchange {
   readonly #queries: readonly QueryToSend[];
   readonly #traits: MuslTraits;
   readonly #answers: (MuslAnswer | null)[];
-  /** Connections of truncated answers, by question. */
+  /** TCP connections opened after truncated replies, by question. */
   readonly #streams = new Map<number, Socket>();
   #udpDone = false;
   #failed = false;
@@ -44,12 +44,12 @@ export class MuslExchange {
     this.#answers = queries.map(() => null);
   }
 
-  /** The answer of each question, null where none came. */
+  /** Runs the exchange. @returns the answer to each question, null where none came */
   async run(): Promise<readonly (MuslAnswer | null)[]> {
     const { clock } = this.#context.network;
     const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
-    // The kernel lets poll() end up to a thousandth late, which decides whether a last send still falls into the time.
+    // poll() may return up to a thousandth late, which decides whether a last send is still within the time limit.
     const wakeMs = intervalMs * 1.001 + 0.1;
     const socket = this.#context.network.udp();
     const start = clock.now();
@@ -66,7 +66,7 @@ export class MuslExchange {
           [...(this.#udpDone ? [] : [socket]), ...this.#streams.values()],
           sentAt + wakeMs,
         );
-        // What comes in the same moment is read together.
+        // Replies that arrive at the same moment are read together.
         await new Promise<void>((resolve) => clock.after(0, resolve));
         await this.#readUdp(socket);
         this.#readStreams();
@@ -90,13 +90,13 @@ export class MuslExchange {
   }
 
   async #readUdp(socket: Socket): Promise<void> {
-    // The program does not wait for a connection while other replies are there.
+    // musl does not wait for a connection while there are other replies to read.
     const truncated = new Map<number, { readonly query: QueryToSend; readonly server: string }>();
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
-      // ICMP errors are not noticed: the socket is not connected.
+      // The socket is not connected, so it gets no ICMP errors.
       if (arrival.kind === 'fault') continue;
       const { reply, exchange, server } = arrival;
-      // Any server of the file may answer, and only the id is looked at, not the question.
+      // Any configured server may answer, and only the id of the reply is checked, not its question.
       if (!this.#conf.servers.includes(server)) continue;
       const index = this.#queries.findIndex((query) => query.id === reply.id);
       const query = this.#queries[index];
@@ -168,24 +168,24 @@ export class MuslExchange {
     }
   }
 
-  /** What is read of a reply: the records that lie in the buffer, if there are not too many. */
+  /** What musl reads of a reply: the records that lie in the buffer, unless there are too many. */
   #received(reply: ClientReply, index: number): ClientReply {
     const { buffer, mostRecords, tcp } = this.#traits;
-    // Its way over the question stops at the first byte beyond ASCII, and so the records are not found.
+    // musl's loop over the question stops at the first byte beyond ASCII, so it does not find the records.
     if (/\\(1[3-9]|12[89]|2)/.test(reply.name)) return { ...reply, answer: [] };
     if (reply.answer.length + 1 > mostRecords) return { ...reply, answer: [] };
     if (reply.size <= buffer) return reply;
     return tcp ? whole(reply, buffer) : cut(reply, buffer, this.#neighbour(index));
   }
 
-  /** The bytes that follow the receive buffer: behind the first one the id and the flags of the other answer. */
+  /** The bytes in memory behind the receive buffer: behind the first buffer, the id and flags of the other reply. */
   #neighbour(index: number): readonly number[] {
     const other = index === 0 ? this.#queries[1] : undefined;
     return other === undefined ? [] : [other.id >> 8, other.id & 0xff, 0x85, 0x80];
   }
 }
 
-/** The records that lie wholly in the buffer. */
+/** The reply with only the records that lie wholly in the buffer. */
 function whole(reply: ClientReply, buffer: number): ClientReply {
   let at = questionBytes(reply.name);
   const answer = reply.answer.filter((record) => {
@@ -196,8 +196,8 @@ function whole(reply: ClientReply, buffer: number): ClientReply {
 }
 
 /**
- * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin inside it. It looks
- * at the length of a record too loosely, so the last address may end with bytes that are not its own.
+ * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin inside the buffer.
+ * Its check of record lengths is too loose, so the last address may end with bytes from behind the buffer.
  */
 function cut(reply: ClientReply, buffer: number, neighbour: readonly number[]): ClientReply {
   let at = questionBytes(reply.name);

@@ -1,7 +1,7 @@
 /**
- * musl's getaddrinfo (Alpine): every server gets every query at once from one socket, the first good answer counts;
- * NXDOMAIN in one family makes the name missing, NODATA in both ends the search, SERVFAIL and silence fail the whole
- * lookup. Facts: docs/resolvers.md; source: src/network/{lookup_name,res_msend}.c.
+ * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the first good answer
+ * counts; NXDOMAIN for one family means that the name does not exist, NODATA for both ends the search, SERVFAIL or
+ * silence fails the whole lookup. Facts: docs/resolvers.md; source: src/network/{lookup_name,res_msend}.c.
  */
 import { parseAddress } from '../base/ip.ts';
 import {
@@ -11,8 +11,8 @@ import {
   found,
   newId,
   clientLine,
-  type Family,
-  type Found,
+  type AddressFamily,
+  type LookupOutcome,
   type Request,
   type Session,
   type ModelContext,
@@ -42,16 +42,20 @@ export const musl: ClientLine = clientLine('musl', muslReleases, (version, trait
   open: (context) => new MuslSession(context, traits),
 }));
 
-/** The end of the whole process. */
+/** A crash of the whole process. */
 const died = failed('SIGFPE', null, 'Floating point exception');
 
-/** One name's outcome: addresses, a failure, or `null` = missing, try the next name. */
-type Outcome = Found | null;
+/** The outcome for one name: addresses, a failure, or `null`: it does not exist, try the next name. */
+type NameOutcome = LookupOutcome | null;
 
 class MuslSession implements Session {
   readonly #context: ModelContext;
   readonly #traits: MuslTraits;
-  readonly #errors: { readonly NONAME: Found; readonly AGAIN: Found; readonly NODATA: Found };
+  readonly #errors: {
+    readonly NONAME: LookupOutcome;
+    readonly AGAIN: LookupOutcome;
+    readonly NODATA: LookupOutcome;
+  };
 
   constructor(context: ModelContext, traits: MuslTraits) {
     this.#context = context;
@@ -65,13 +69,13 @@ class MuslSession implements Session {
     };
   }
 
-  async lookup(request: Request): Promise<Found> {
+  async lookup(request: Request): Promise<LookupOutcome> {
     const { name } = request;
     const { loopback } = this.#context.settings.host;
     let { families } = request;
     let noFamily = false;
     if (request.addrConfig) {
-      // musl only tests whether loopback has the family.
+      // musl only checks which families the loopback interface has.
       const usable = families.filter((family) => loopback.includes(family));
       if (usable.length === 0) noFamily = true;
       else families = usable;
@@ -89,7 +93,7 @@ class MuslSession implements Session {
     return noFamily ? this.#errors.NODATA : result;
   }
 
-  #hosts(name: string, families: readonly Family[]): Found | null {
+  #hosts(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
     const entries = readMuslHosts(this.#context.settings.hosts).filter((entry) =>
       entry.names.includes(name),
     );
@@ -105,7 +109,7 @@ class MuslSession implements Session {
     return entries.length > 0 ? this.#errors.NODATA : null;
   }
 
-  async #search(typed: string, families: readonly Family[]): Promise<Found> {
+  async #search(typed: string, families: readonly AddressFamily[]): Promise<LookupOutcome> {
     const conf = readMuslConf(this.#context.settings);
     const dots = countDots(typed);
     const rooted = typed.endsWith('.');
@@ -131,12 +135,12 @@ class MuslSession implements Session {
 
   async #name(
     name: string,
-    families: readonly Family[],
+    families: readonly AddressFamily[],
     conf: ResolvConf,
     why: string,
-  ): Promise<Outcome> {
+  ): Promise<NameOutcome> {
     if (name.endsWith('..') && !this.#traits.nodata) {
-      // `search .` makes "name..", which this version turns into a malformed message that no server answers.
+      // `search .` makes "name..", which this release turns into a malformed message that no server answers.
       this.#context.trace.step(
         `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
       );
@@ -166,7 +170,7 @@ class MuslSession implements Session {
         return found(half);
       }
     }
-    // Before 1.2.1 only the first reply says why there is no address.
+    // Before 1.2.1 the first reply alone determines why there is no address.
     const judged = this.#traits.halfIsEnough ? queries.slice(0, 1) : queries;
     for (const [index, query] of judged.entries()) {
       const answer = answers[index];
@@ -200,10 +204,10 @@ class MuslSession implements Session {
     return this.#errors.NODATA;
   }
 
-  #queries(name: string, families: readonly Family[], why: string): QueryToSend[] {
+  #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {
     const first = newId(this.#context.random);
     return families.map((family, index) => ({
-      // Ids come from the clock: the second is the first plus the nanoseconds in between.
+      // Ids come from the clock: the second is the first plus the nanoseconds that passed in between.
       id: (first + 160 * index) & 0xffff,
       name: absolute(name),
       type: family === 4 ? 'A' : 'AAAA',

@@ -1,12 +1,12 @@
 /**
- * nss-myhostname (systemd): names that need no server. `localhost`, everything below it and the machine's own name;
- * `_gateway` and `_outbound`, which take the routing table, are left out. Listed before `dns` it answers first, listed
- * after it only when DNS failed.
+ * nss-myhostname (systemd) resolves names without a server: `localhost`, everything below it, and the machine's own
+ * name. `_gateway` and `_outbound`, which need the routing table, are not modelled. Listed before `dns` it answers
+ * first; listed after it, only when DNS failed.
  */
 import { parseAddress } from '../base/ip.ts';
-import type { Family, Host } from './client.ts';
+import type { AddressFamily, Host } from './client.ts';
 
-/** Names that are the machine itself, whatever it is called (RFC 6761 section 6.3 and systemd's additions). */
+/** Names that always mean the machine itself (RFC 6761 section 6.3 and systemd's additions). */
 export function isLocalhostName(name: string): boolean {
   const bare = name.toLowerCase().replace(/\.$/, '');
   return (
@@ -17,8 +17,12 @@ export function isLocalhostName(name: string): boolean {
   );
 }
 
-/** The addresses that nss-myhostname has for the name; null = not its business. */
-export function myHostname(name: string, host: Host, families: readonly Family[]): string[] | null {
+/** The addresses that nss-myhostname has for the name; null if it does not handle the name. */
+export function myHostname(
+  name: string,
+  host: Host,
+  families: readonly AddressFamily[],
+): string[] | null {
   if (isLocalhostName(name)) {
     return host.loopback
       .filter((family) => families.includes(family))
@@ -28,7 +32,7 @@ export function myHostname(name: string, host: Host, families: readonly Family[]
   if (bare !== host.hostname.toLowerCase()) return null;
   const own = host.addresses.filter((address) => families.includes(familyOf(address)));
   if (own.length > 0) return own;
-  // A machine without addresses still knows itself: systemd answers 127.0.0.2 and ::1.
+  // For its own name on a machine without addresses systemd answers 127.0.0.2 and ::1.
   return host.loopback
     .filter((family) => families.includes(family))
     .map((family) => (family === 4 ? '127.0.0.2' : '::1'));
@@ -39,7 +43,7 @@ export function withoutZone(address: string): string {
   return address.replace(/%.*/s, '');
 }
 
-/** The family of an address, which may have a zone. */
-export function familyOf(address: string): Family {
+/** The family of an address, which may carry an interface. */
+export function familyOf(address: string): AddressFamily {
   return parseAddress(withoutZone(address))?.length === 4 ? 4 : 6;
 }

@@ -1,30 +1,33 @@
-/** What a lower `ndots`, or a final dot, saves a client for the names that it asks, and which names it breaks. */
+/**
+ * Computes what a lower `ndots`, or a final dot, would save a client for the names it looks up, and which names would
+ * break.
+ */
 import { seededRandom } from '../base/random.ts';
 import type { Script } from './answers-file.ts';
-import { countDots, type Client, type Family, type Settings } from './client.ts';
+import { countDots, type Client, type AddressFamily, type Settings } from './client.ts';
 import { totalsOf } from './report.ts';
 import { withNdots } from './resolv-conf.ts';
 import { planLookup } from './run.ts';
 
-/** A name as an application spells it, and the network in which it was looked up. */
+/** A name as an application spells it, and a model of the network in which it was looked up. */
 export interface AskedName {
   readonly name: string;
-  /** How often. */
+  /** How often it was looked up. */
   readonly lookups: number;
-  readonly families: readonly Family[];
-  /** What the candidates of its search path are answered with. */
+  readonly families: readonly AddressFamily[];
+  /** The answers to the candidates of its search path. */
   readonly script: Script;
 }
 
-/** What one lookup of a name comes to. */
+/** The cost and the result of one lookup of a name. */
 export interface NameCost {
   readonly queries: number;
   readonly ok: boolean;
-  /** What was found, in order of text; of a failure, its code. */
+  /** The addresses in sorted order, or the code of the failure. */
   readonly found: string;
 }
 
-/** A name whose lookups would end otherwise. */
+/** A name whose lookups would have another result. */
 export interface BrokenName {
   readonly name: string;
   readonly lookups: number;
@@ -32,15 +35,15 @@ export interface BrokenName {
   readonly becomes: string;
 }
 
-/** One value of `ndots`. */
+/** A value of `ndots` and its effect. */
 export interface NdotsChoice {
   readonly ndots: number;
-  /** Of all lookups. */
+  /** The number of queries for all lookups. */
   readonly queries: number;
   readonly broken: readonly BrokenName[];
 }
 
-/** A name that is cheaper with a final dot, and is found just the same. */
+/** A name that is cheaper with a final dot and resolves to the same. */
 export interface DottedName {
   readonly name: string;
   readonly lookups: number;
@@ -53,17 +56,20 @@ export interface DottedName {
 export interface ClientPlan {
   /** `glibc`, `musl` … */
   readonly client: string;
-  /** As it is: the first of the choices. */
+  /** The current value: that of the first choice. */
   readonly ndots: number;
   readonly choices: readonly NdotsChoice[];
-  /** Most saved first. */
+  /** Ordered by savings, largest first. */
   readonly dotted: readonly DottedName[];
 }
 
-/** Virtual time that a lookup may take, milliseconds. */
+/** The most virtual time that a lookup may take, in milliseconds. */
 const LIMIT_MS = 600_000;
 
-/** Plans every name three times at most: as it is, below its number of dots, and with a final dot. Nothing is sent. */
+/**
+ * Plans every name at most three times: with the current ndots, with one below its number of dots, and with a final
+ * dot. Nothing is sent.
+ */
 export async function planNdots(
   client: Client,
   settings: Settings,
@@ -79,7 +85,7 @@ export async function planNdots(
     const now = await costOf(client, settings, asked, name);
     const dots = countDots(name);
     const searched = !name.endsWith('.');
-    // Whether a name is first asked for as it is depends on whether it has as many dots as `ndots`, and on nothing else.
+    // Only whether a name has at least `ndots` dots decides whether it is tried as it is first.
     const lower =
       searched && dots > 0 && dots < ndots
         ? await costOf(
@@ -140,8 +146,8 @@ async function costOf(
 }
 
 /**
- * The `ndots` that saves most and breaks nothing for any of the clients; null: none saves anything. Of two that save the same the higher
- * one, which changes less.
+ * The value of `ndots` that saves most and breaks nothing for any client; null if none saves anything. Of two equal
+ * ones the higher, because it changes less.
  */
 export function bestNdots(plans: readonly ClientPlan[]): number | null {
   const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>

@@ -1,70 +1,72 @@
 /**
- * What a resolver model may do to the world: open sockets, send, wait. Two implementations: `scripted.ts` (answers
- * from a script, in virtual time) and the live one in cli/, with real sockets. Nothing here knows a resolver.
+ * What a resolver model may do to the outside world: open sockets, send, wait. There are two implementations:
+ * `scripted.ts` (answers from a script, in virtual time) and the live one in cli/, with real sockets. Nothing here
+ * depends on a particular resolver.
  */
 import type { Clock } from '../base/clock.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import { sameName, type ClientReply } from './reply.ts';
 
-/** What a query travels by. */
-export type Protocol = 'udp' | 'tcp';
-
 /** RFC 6891: the size a client offers; `cookie` = with a COOKIE option (RFC 7873). */
-export interface Edns {
+export interface ClientEdns {
   readonly size: number;
   readonly cookie: boolean;
 }
 
-/** One query as a model wants it sent. */
+/** A query as a model wants it sent. */
 export interface QueryToSend {
   readonly id: number;
   /** Absolute, in the client's own spelling. */
   readonly name: string;
   readonly type: string;
-  readonly edns: Edns | null;
-  /** Sets the AD bit: the client would like to know about DNSSEC (`trust-ad`). */
+  readonly edns: ClientEdns | null;
+  /** Sets the AD bit, by which the client asks whether the answer was validated (`trust-ad`). */
   readonly ad: boolean;
   /** Why it is sent: one sentence for a person. */
   readonly why: string;
-  /** Sent on the client's behalf by something between it and the server. */
+  /** Set if something between the client and the server sends it on the client's behalf. */
   readonly relayed?: boolean;
 }
 
-/** Whether a reply is to this query: its id, its type, its name in whatever case. */
+/** Whether a reply belongs to this query: same id, type and name (ignoring case). */
 export function isReplyTo(reply: ClientReply, query: QueryToSend): boolean {
   return query.id === reply.id && query.type === reply.type && sameName(query.name, reply.name);
 }
 
-/** One query as a model sent it, and what became of it there; `lookups.ts` makes an exchange of it. */
+/** A query as a model sent it, and its outcome there; `lookups.ts` makes an exchange of it. */
 export interface SentQuery {
   /** Milliseconds since the trace began. */
   readonly atMs: number;
   readonly server: string;
   readonly serverPort: number;
-  readonly protocol: Protocol;
-  /** Source port, numbered in order of first use. */
+  readonly protocol: SocketKind;
+  /** Number of the source port, in order of first use. */
   readonly port: number;
-  /** The source port itself; null where nothing was sent. */
+  /** The source port; null if nothing was really sent. */
   readonly sourcePort: number | null;
-  /** The same for all that was really sent in one go; null where nothing was sent. */
+  /**
+   * The same number for all queries that were really sent in one turn of the event loop; null if nothing was really
+   * sent.
+   */
   readonly turn: number | null;
-  /** Query id as sent. */
+  /** The query id on the wire. */
   readonly wireId: number;
-  /** The same id gets the same number; numbered in order of first use. */
+  /** Number of the query id, in order of first use; equal ids have equal numbers. */
   readonly id: number;
   readonly name: string;
   readonly type: string;
-  readonly edns: Edns | null;
+  readonly edns: ClientEdns | null;
   readonly ad: boolean;
   readonly why: string;
-  /** `DROP` = no answer ever came, `CLOSED` = nobody listens on the port. */
+  /** A label of the answer; `DROP`: none ever came, `CLOSED`: nobody listens on the port. */
   answer: string;
   answeredAtMs: number | null;
   reply: ClientReply | null;
-  /** What the client did with the answer: sentences. */
+  /** What the client did with the answer, in sentences. */
   outcome: string;
-  /** Which lookup of the run it belongs to, from 0. */
+  /** Index of the lookup it belongs to, from 0. */
   readonly lookup: number;
-  /** Sent by something between client and server: what the client concludes is not said of it. */
+  /** Set if something between client and server sent it; then `outcome` does not describe the client's conclusions. */
   readonly relayed: boolean;
 }
 
@@ -75,7 +77,7 @@ export interface SentQuery {
  */
 export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
-/** What reaches a socket: a reply, or a fault that the kernel reports. */
+/** What arrives at a socket: a reply, or a fault reported by the kernel. */
 export type Arrival =
   | {
       readonly kind: 'reply';
@@ -87,18 +89,18 @@ export type Arrival =
 
 /** A UDP socket (bound to one source port) or an open TCP connection. */
 export interface Socket {
-  readonly protocol: Protocol;
-  /** Source ports are numbered in order of first use, from 1; 0 = nothing sent yet. */
+  readonly protocol: SocketKind;
+  /** Number of the source port, in order of first use from 1; 0: nothing was sent yet. */
   readonly port: number;
   /**
-   * Ties a UDP socket to one server: from now on the kernel reports errors of that path (the next `send` or `wait`
-   * gets them) and drops what comes from elsewhere. Returns the fault if there is no route. `allErrors`: report an
+   * Connects a UDP socket to one server: from now on the kernel reports errors of that path (at the next `send` or
+   * `wait`) and drops packets from elsewhere. Returns the fault if there is no route. `allErrors`: report an
    * unreachable host too, not only a closed port (Linux: IP_RECVERR, which glibc sets and others do not).
    */
   connect(server: string, allErrors?: boolean): Fault | null;
-  /** Sends; a string is a fault that the kernel had pending or found at once, and then nothing has left. */
+  /** Sends a query. A string is a fault that was pending in the kernel or found at once; then nothing was sent. */
   send(query: QueryToSend, server: string): SentQuery | Fault;
-  /** What has arrived already, oldest first; null = nothing. */
+  /** The oldest arrival that was not read yet; null if there is none. */
   take(): Arrival | null;
   /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end). */
   wait(until: number): Promise<Arrival | null>;
@@ -113,11 +115,11 @@ export interface ClientNetwork {
   /** The port of all servers. */
   readonly serverPort: number;
   udp(): Socket;
-  /** Opens a connection, at the latest at the time `until`. */
+  /** Opens a TCP connection, by the time `until` at the latest. */
   tcp(server: string, until: number): Promise<Socket | Fault>;
 }
 
-/** Waits until one of the sockets has something or the time is `until`; false = time is up. */
+/** Waits until one of the sockets has an arrival; false if the time `until` comes first. */
 export async function waitForAny(
   clock: Clock,
   sockets: readonly Socket[],

@@ -1,7 +1,7 @@
 /**
- * dns.resolve4 and dns.resolve6 of Node.js at once: c-ares with settings of its own. Never the search list, the hosts
- * file or nsswitch; any error reply is final; lost packets are tried four times, and a timer that ticks once a second
- * notices them.
+ * dns.resolve4 and dns.resolve6 of Node.js called together: c-ares with settings of Node's own. The search list, the
+ * hosts file and nsswitch are never used; any error reply is final; lost packets are sent up to four times, and a timer
+ * that ticks once a second notices them.
  */
 import {
   absolute,
@@ -9,7 +9,7 @@ import {
   failed,
   found,
   type ClientLine,
-  type Found,
+  type LookupOutcome,
   type Request,
   type Session,
   type Settings,
@@ -24,9 +24,9 @@ import { nodeName } from './idn.ts';
 import { nodeReleases } from './node-releases.ts';
 import { isSendable } from './search-list.ts';
 
-/** What Node sets, whatever resolv.conf says. */
+/** Attempts that Node sets, whatever resolv.conf says. */
 const attempts = 4;
-/** How often Node looks for time-outs. */
+/** How often Node checks for time-outs. */
 const tickMs = 1000;
 
 /** The model of dns.resolve4 and dns.resolve6. */
@@ -60,7 +60,7 @@ class NodeResolveSession implements Session {
       : new OldChannel(context, conf, traits, setup);
   }
 
-  async lookup({ name: typed, families }: Request): Promise<Found> {
+  async lookup({ name: typed, families }: Request): Promise<LookupOutcome> {
     const name = nodeName(typed);
     if (name === null || !isSendable(name, this.#traits.longestName))
       return failed('EBADNAME', null, 'EBADNAME');
@@ -84,7 +84,7 @@ class NodeResolveSession implements Session {
   }
 }
 
-/** A CNAME that leads nowhere is no error to Node. */
+/** Whether a reply is a success without addresses: Node does not treat a CNAME that leads nowhere as an error. */
 function isEmptySuccess(ended: Ended): boolean {
   return ended.status === 'SUCCESS';
 }

@@ -1,43 +1,43 @@
 /**
- * The `hosts:` line of nsswitch.conf: which services answer a host lookup, in which order, and what each outcome
- * leads to.
+ * The `hosts:` line of nsswitch.conf: which services resolve host names, in which order, and what follows from each
+ * result.
  */
 import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
 
-/** How a service of nsswitch.conf can end. */
+/** The results that a service of nsswitch.conf can have. */
 export type Status = 'success' | 'notfound' | 'unavail' | 'tryagain';
-/** What an outcome leads to. */
-export type Action = 'return' | 'continue' | 'merge';
+/** What follows from a result. */
+export type NsswitchAction = 'return' | 'continue' | 'merge';
 
 /** One service of the `hosts:` line. */
-export interface Service {
+export interface NsswitchService {
   readonly name: string;
-  readonly actions: Readonly<Record<Status, Action>>;
-  /** What stood in brackets after the service; empty if nothing. */
+  readonly actions: Readonly<Record<Status, NsswitchAction>>;
+  /** The text in brackets behind the service; empty if there is none. */
   readonly criteria: string;
 }
 
-const defaultActions: Readonly<Record<Status, Action>> = {
+const defaultActions: Readonly<Record<Status, NsswitchAction>> = {
   success: 'return',
   notfound: 'continue',
   unavail: 'continue',
   tryagain: 'continue',
 };
 
-/** The `hosts:` line as it was understood. */
+/** The parsed `hosts:` line. */
 export interface HostsLine {
-  readonly services: readonly Service[];
-  /** 0 = not in the file: the default. */
+  readonly services: readonly NsswitchService[];
+  /** Line number; 0: the file has no such line, these are the defaults. */
   readonly line: number;
-  /** Why the file could not be used; null = it could. */
+  /** Why the file cannot be used; null if it can. */
   readonly problem: string | null;
 }
 
 /**
- * Reads the services as glibc does: the last `hosts:` line wins, and what follows a `#` in it is taken for services.
- * A line that cannot be read spoils the whole file: no service is left. Before 2.33 a comment was one, an error ended
- * the line, and a line without services left the default.
+ * Reads the services as glibc does: the last `hosts:` line wins, and text behind a `#` in it is taken for services. A
+ * line with a syntax error invalidates the whole file: no service is left. Before 2.33 comments were removed, an error
+ * ended only its line, and a line without services left the default.
  */
 export function readHostsLine(
   text: string | null,
@@ -63,9 +63,12 @@ export function readHostsLine(
   return result;
 }
 
-/** The services up to the first error. */
-function readServices(text: string): { readonly services: Service[]; readonly broken: boolean } {
-  const services: Service[] = [];
+/** The services up to the first syntax error. */
+function readServices(text: string): {
+  readonly services: NsswitchService[];
+  readonly broken: boolean;
+} {
+  const services: NsswitchService[] = [];
   let rest = text.trim();
   while (rest !== '') {
     const name = /^[^\s[]+/.exec(rest)?.[0];
@@ -87,13 +90,13 @@ function readServices(text: string): { readonly services: Service[]; readonly br
   return { services, broken: false };
 }
 
-function readCriteria(text: string): Readonly<Record<Status, Action>> | null {
+function readCriteria(text: string): Readonly<Record<Status, NsswitchAction>> | null {
   const actions = { ...defaultActions };
   for (const word of text.split(/\s+/).filter((part) => part !== '')) {
     const match = /^(!?)(success|notfound|unavail|tryagain)=(return|continue|merge)$/i.exec(word);
     if (match === null) return null;
     const status = (match[2] ?? '').toLowerCase() as Status;
-    const action = (match[3] ?? '').toLowerCase() as Action;
+    const action = (match[3] ?? '').toLowerCase() as NsswitchAction;
     for (const other of Object.keys(actions) as Status[]) {
       if ((other === status) === (match[1] === '')) actions[other] = action;
     }

@@ -1,11 +1,11 @@
-/** A resolver model's query as bytes, and a server's bytes as the reply that models understand. */
+/** Converts a model's query to bytes, and a server's bytes to the reply that models work with. */
 import type { QueryToSend } from './network.ts';
 import type { Rcode, ClientReply, ReplyRecord } from './reply.ts';
 import { FLAG, OPTION, rcodeName, typeName, typeNumber } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 
-/** Any eight bytes will do as a client cookie: it is not checked here. */
+/** A fixed client cookie: what the server returns is not checked here. */
 const clientCookie = Uint8Array.of(110, 100, 111, 116, 115, 0, 0, 1);
 
 /** The message that the client would send: RD set, one question. */
@@ -31,7 +31,7 @@ export function queryBytes(query: QueryToSend): Uint8Array {
   });
 }
 
-/** Throws if the bytes are no reply with a question. */
+/** Reads a reply. Throws if the bytes are not a reply with a question. */
 export function readReply(bytes: Uint8Array): ClientReply {
   const message = readMessage(bytes);
   const [question] = message.question;

@@ -4,24 +4,24 @@
  * versions.
  */
 
-/** One row: a release, and what it does otherwise than the one before. */
-export type Row<Traits> = readonly [version: string, changes?: Partial<Traits>];
+/** One row: a release, and the traits that changed since the one before. */
+export type ReleaseRow<Traits> = readonly [version: string, changes?: Partial<Traits>];
 
-/** A release as it was picked for what a person asked for. */
+/** The release that was picked for a requested version. */
 export interface Picked<Traits> {
   readonly version: string;
   readonly traits: Traits;
-  /** One sentence if another release stands in for the one that was asked for; null = it is that one. */
+  /** One sentence if another release stands in for the requested one; null if it is that one. */
   readonly note: string | null;
 }
 
-/** The releases of one client, and which of them is meant by a version. */
+/** The releases of one client; picks the one that a version means. */
 export class Releases<Traits extends object> {
   readonly #name: string;
   readonly #traits = new Map<string, Traits>();
 
   /** @param rows oldest first; the first row's traits are `oldest` */
-  constructor(name: string, oldest: Traits, rows: readonly Row<Traits>[]) {
+  constructor(name: string, oldest: Traits, rows: readonly ReleaseRow<Traits>[]) {
     this.#name = name;
     let traits = oldest;
     for (const [version, changes] of rows) {
@@ -30,7 +30,7 @@ export class Releases<Traits extends object> {
     }
   }
 
-  /** All of them, oldest first. */
+  /** All versions, oldest first. */
   get versions(): readonly string[] {
     return [...this.#traits.keys()];
   }
@@ -43,8 +43,8 @@ export class Releases<Traits extends object> {
   }
 
   /**
-   * The release that is meant: the newest without a wish; of `1.34` the newest 1.34.x; of `1.24.4` the row 1.24. A
-   * release that the table lacks is stood in for by the last one before it, or by the oldest.
+   * The release that a version means: the newest for null; for `1.34` the newest 1.34.x; for `1.24.4` the row 1.24. For
+   * a release that the table lacks, the last one before it, or else the oldest.
    */
   pick(asked: string | null): Picked<Traits> {
     const { versions } = this;
@@ -61,12 +61,12 @@ export class Releases<Traits extends object> {
   }
 }
 
-/** Whether all parts of `short` begin `long`: `1.34` and `1.34.8`. */
+/** Whether the parts of `short` are the first parts of `long`: `1.34` and `1.34.8`. */
 function isPart(short: string, long: string): boolean {
   return long === short || long.startsWith(`${short}.`);
 }
 
-/** Below 0 if the first is older; parts are compared as numbers. */
+/** Negative if the first version is older; parts are compared as numbers. */
 export function compareVersions(one: string, other: string): number {
   const left = one.split('.').map((part) => Number.parseInt(part, 10) || 0);
   const right = other.split('.').map((part) => Number.parseInt(part, 10) || 0);

@@ -1,9 +1,9 @@
-/** A scripted reply as bytes. */
+/** Converts a scripted reply to bytes. */
 import type { ClientReply } from './reply.ts';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../wire/iana.ts';
 import { writeMessage } from '../wire/message.ts';
 
-/** The message of a reply that came from a script: what the script leaves open is made up. */
+/** The message of a scripted reply; fields that the script leaves open get arbitrary values. */
 export function replyBytes(reply: ClientReply): Uint8Array {
   const flags =
     FLAG.QR |

@@ -25,7 +25,7 @@ export interface ReplyRecord {
   readonly data: string;
 }
 
-/** A reply, as far as clients look at it. */
+/** A reply, reduced to what clients look at. */
 export interface ClientReply {
   readonly id: number;
   readonly name: string;
@@ -41,9 +41,9 @@ export interface ClientReply {
   readonly opt: boolean;
   /** Bytes of the whole message. */
   readonly size: number;
-  /** The message, if it came as one. */
+  /** The message itself, if the reply was read from one. */
   readonly bytes?: Uint8Array;
-  /** What a reader of the trace is told, when it differs from what the fields say (`TC(size)`). */
+  /** The label shown in a trace, if it differs from what the fields say (`TC(size)`). */
   readonly label?: string;
 }
 
@@ -52,12 +52,12 @@ export function addressesIn(reply: ClientReply): string[] {
   return reply.answer.filter((record) => record.type === reply.type).map((record) => record.data);
 }
 
-/** Whether the answer holds an alias. */
+/** Whether the answer section holds a CNAME. */
 export function hasCname(reply: ClientReply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
-/** Whether the server says that it cannot answer, whoever asks: for most clients the next server's turn. */
+/** Whether the result code says that this server cannot answer; most clients then ask the next one. */
 export function isServerError({ rcode }: ClientReply): boolean {
   return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
 }
@@ -73,7 +73,7 @@ export function labelOf(reply: ClientReply): string {
   return reply.truncated ? `TC ${alias}` : alias;
 }
 
-/** Whether two names are the same to DNS: ASCII case is ignored, a missing final dot too. */
+/** Whether two names are equal in DNS: ASCII case and a missing final dot are ignored. */
 export function sameName(one: string, other: string): boolean {
   return fold(one) === fold(other);
 }
@@ -83,7 +83,7 @@ function fold(name: string): string {
   return lower.endsWith('.') ? lower : `${lower}.`;
 }
 
-/** Bytes of a name in presentation form on the wire, uncompressed (RFC 1035 section 3.1). */
+/** Bytes of a name on the wire, uncompressed (RFC 1035 section 3.1). */
 export function nameBytes(name: string): number {
   if (name === '.' || name === '') return 1;
   const { length } = name.replace(/\\(\d{3}|.)/g, 'x');
@@ -92,16 +92,16 @@ export function nameBytes(name: string): number {
 
 const dataBytes: Readonly<Record<string, number>> = { A: 4, AAAA: 16 };
 
-/** Bytes of one record; `pointer` = its owner is written as a two-byte pointer. */
+/** Bytes of one record; `pointer`: its owner is written as a two-byte pointer. */
 export function recordBytes(record: ReplyRecord, pointer: boolean): number {
   const owner = pointer ? 2 : nameBytes(record.name);
   return owner + 10 + (dataBytes[record.type] ?? nameBytes(record.data));
 }
 
-/** Header and question. */
+/** Bytes of header and question. */
 export function questionBytes(name: string): number {
   return 12 + nameBytes(name) + 4;
 }
 
-/** An empty OPT record (RFC 6891). */
+/** Bytes of an empty OPT record (RFC 6891). */
 export const optBytes = 11;

@@ -6,41 +6,41 @@ import type { LookupRun } from './run.ts';
 import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
 import { messageDocument, type MessageDocument } from '../wire/exchange.ts';
 
-/** What a lookup gave to the application. */
+/** What a lookup returned to the application. */
 export interface ResultDocument {
   readonly ok: boolean;
-  /** What the application prints; null on success. */
+  /** The message that the application prints; null on success. */
   readonly error: string | null;
-  /** Symbol of the error in the client's interface: `EAI_NONAME`, `ENOTFOUND`, … */
+  /** The error's symbol in the client's interface: `EAI_NONAME`, `ENOTFOUND`, … */
   readonly code: string | null;
   readonly number: number | null;
   readonly addresses: readonly string[];
   readonly elapsedMs: number;
 }
 
-/** One query: when, where to, why, and what became of it. Times are milliseconds. */
+/** One query: when and where it was sent, why, and its outcome. Times are milliseconds. */
 export interface QueryDocument {
-  /** Of a live trace: since the first query; of a plan: since the lookup began. */
+  /** Since the first query of a live trace, or since the lookup began in a plan. */
   readonly atMs: number;
   /** Equal numbers: sent together. Counts up from 1. */
   readonly batch: number;
   readonly server: string;
   readonly serverPort: number;
   readonly protocol: 'udp' | 'tcp';
-  /** Source ports, numbered in order of first use. */
+  /** Number of the source port, in order of first use. */
   readonly port: number;
-  /** The source port itself; null where nothing was sent. */
+  /** The source port; null if nothing was really sent. */
   readonly sourcePort: number | null;
-  /** Query ids, numbered in order of first use. */
+  /** Number of the query id, in order of first use. */
   readonly id: number;
-  /** The id itself. */
+  /** The query id on the wire. */
   readonly wireId: number;
   readonly name: string;
   readonly type: string;
   /** `edns 1232`, with ` opt10` if it carries a cookie; empty without an OPT record. */
   readonly edns: string;
   readonly ad: boolean;
-  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP` = nothing came back, `CLOSED` = the port is closed. */
+  /** `1 rr`, `NODATA`, `NXDOMAIN`, …; `DROP`: nothing came back, `CLOSED`: the port is closed. */
   readonly answer: string;
   /** Addresses and CNAME targets of the answer. */
   readonly data: readonly string[];
@@ -48,29 +48,29 @@ export interface QueryDocument {
   readonly tookMs: number | null;
   /** Milliseconds that the client waited in vain before it went on; null if an answer reached it. */
   readonly waitedMs: number | null;
-  /** The reply as it came, or would come; null if none reached the client. */
+  /** The reply as received or planned; null if none reached the client. */
   readonly reply: MessageDocument | null;
   /** Why the client sent it. */
   readonly why: string;
   /** What the client did with the answer. */
   readonly outcome: string;
-  /** Which lookup it belongs to, from 1. */
+  /** Number of the lookup it belongs to, from 1. */
   readonly lookup: number;
 }
 
-/** What all lookups of a trace cost. */
+/** The cost of all lookups of a trace. */
 export interface TotalsDocument {
   readonly queries: number;
-  /** Different source ports. */
+  /** The number of different source ports. */
   readonly ports: number;
-  /** Different names asked. */
+  /** The number of different names asked for. */
   readonly names: number;
   readonly elapsedMs: number;
 }
 
 /** The same lookup with one change. */
 export interface CheaperDocument {
-  /** What to do. */
+  /** What to change. */
   readonly change: string;
   readonly name: string;
   readonly queries: number;
@@ -78,7 +78,7 @@ export interface CheaperDocument {
   readonly ok: boolean;
   /** Whether the same addresses are found. */
   readonly same: boolean;
-  /** What it costs or breaks; empty if nothing. */
+  /** What the change costs or breaks; empty if nothing. */
   readonly caution: string;
 }
 
@@ -92,7 +92,7 @@ export interface TraceDocument {
   readonly live: boolean;
   /** When a live trace began (ISO 8601); null for a plan. */
   readonly startedAt: string | null;
-  /** Whose settings these are, where they are not this machine's: `pod shop/web-0 (context prod)`; null = nobody is named. */
+  /** Whose settings these are, if not this machine's: `pod shop/web-0 (context prod)`; null: this machine's. */
   readonly from: string | null;
   readonly conf: {
     readonly servers: readonly string[];
@@ -101,7 +101,7 @@ export interface TraceDocument {
     readonly timeoutMs: number;
     readonly attempts: number;
   };
-  /** Lines of resolv.conf that this client ignores or takes otherwise than written. */
+  /** Lines of resolv.conf that this client ignores or reads differently from what they say. */
   readonly remarks: readonly { readonly line: number; readonly text: string }[];
   /** The first lookup's result. */
   readonly result: ResultDocument;
@@ -115,9 +115,9 @@ export interface TraceDocument {
   }[];
   readonly totals: TotalsDocument;
   readonly cheaper: readonly CheaperDocument[];
-  /** Lines that the program would print by itself (GODEBUG=netdns=2). */
+  /** Lines that the program itself would print (GODEBUG=netdns=2). */
   readonly debug: readonly string[];
-  /** True where the real client leaves the order of A and AAAA to chance. */
+  /** Whether the real client sends A and AAAA in an unpredictable order. */
   readonly anyOrder: boolean;
 }
 

@@ -1,11 +1,11 @@
 /**
- * What a resolver takes from resolv.conf. Each libc reads the file by rules of its own (`glibc-conf.ts`,
- * `musl-conf.ts`, …); this is the shape they all fill, and what they have in common.
+ * What a resolver takes from resolv.conf. Each libc has rules of its own for reading the file (`glibc-conf.ts`,
+ * `musl-conf.ts`, …); here is the form that all of them fill, and what they have in common.
  */
 
-/** A line, or a part of it, that this resolver ignores or takes in an unexpected way. */
+/** A line, or part of one, that this resolver ignores or reads in an unexpected way. */
 export interface ConfRemark {
-  /** From 1; 0 = the file as a whole or the environment. */
+  /** Line number from 1; 0: the whole file, or the environment. */
   readonly line: number;
   readonly text: string;
 }
@@ -15,7 +15,7 @@ export interface ResolvConf {
   readonly servers: readonly string[];
   readonly search: readonly string[];
   readonly ndots: number;
-  /** Milliseconds; what it limits differs (one attempt, or the whole name in musl). */
+  /** Milliseconds for one attempt, or for the whole name in musl. */
   readonly timeoutMs: number;
   readonly attempts: number;
   readonly rotate: boolean;
@@ -27,19 +27,19 @@ export interface ResolvConf {
   readonly noAaaa: boolean;
   readonly strictError: boolean;
   readonly noTldQuery: boolean;
-  /** The first option or keyword that the reader does not know (Go then leaves the lookup to libc). */
+  /** The first unknown option or keyword, which makes Go leave the lookup to libc. */
   readonly unknown: string | null;
   readonly remarks: readonly ConfRemark[];
 }
 
-/** The same while it is being read. */
+/** The settings while they are being read. */
 export type MutableConf = {
   -readonly [Key in keyof ResolvConf]: ResolvConf[Key] extends readonly (infer Item)[]
     ? Item[]
     : ResolvConf[Key];
 };
 
-/** The state before the first line. */
+/** The settings before the first line is read. */
 export function newConf(): MutableConf {
   return {
     servers: [],
@@ -80,7 +80,7 @@ export function leadingInteger(text: string): number {
   return match === null ? 0 : Number(match[1]);
 }
 
-/** The domain part of the host name, which the libcs search if the file names none; null without a dot. */
+/** The domain part of the host name, which libc searches if the file names no domain; null for a name without a dot. */
 export function domainOf(hostname: string): string | null {
   const dot = hostname.indexOf('.');
   return dot < 0 || dot === hostname.length - 1 ? null : hostname.slice(dot + 1);

@@ -1,18 +1,18 @@
 /**
- * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers: the program asks the stub by its own
- * rules, the stub asks one upstream server at a time, from a new socket for each question, keeps what it learns, and
- * answers localhost, the machine's name and single labels itself. From systemd's documentation and source (252), not
- * measured; its step down to plain DNS after failures is left out.
+ * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers: the program queries the stub by glibc's
+ * rules; the stub asks one upstream server at a time, from a new socket for each question, caches replies, and answers
+ * localhost, the machine's name and single labels itself. From systemd's documentation and source (252), not measured;
+ * its fallback to plain DNS after failures is not modelled.
  */
 import type { Clock } from '../base/clock.ts';
-import { ArrivalQueue } from './arrival-queue.ts';
+import { ReceivingSocket } from './receiving-socket.ts';
 import { newId, soleClient, type ClientLine, type Session, type ModelContext } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { glibcReleases } from './glibc-releases.ts';
 import { entriesFor, readHosts } from './hosts.ts';
 import { familyOf, myHostname } from './myhostname.ts';
-import type { Arrival, Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
+import type { Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
 import {
   optBytes,
   questionBytes,
@@ -25,7 +25,7 @@ const newestGlibc = glibcReleases.pick(null).traits;
 const stubAddress = '127.0.0.53';
 const upstreamTimeoutMs = 5000;
 const upstreamAttempts = 4;
-/** Seconds that negative and positive answers are kept at most. */
+/** The most seconds that positive and negative answers are cached. */
 const longestTtl = 7200;
 
 /** The model of a glibc program behind the stub of systemd-resolved. */
@@ -70,7 +70,7 @@ class StubNetwork implements ClientNetwork {
     return Promise.resolve(new StubSocket(this.#context, (query) => this.#answer(query), 'tcp'));
   }
 
-  /** null = the client gets no answer, as the stub got none. */
+  /** The stub's reply; null: the client gets none, because the stub got none. */
   async #answer(query: QueryToSend): Promise<ClientReply | null> {
     const local = this.#local(query);
     if (local !== null) return local;
@@ -131,7 +131,7 @@ class StubNetwork implements ClientNetwork {
         arrival.reply.rcode !== 'REFUSED'
       )
         return arrival.reply;
-      // The next attempt goes to the next server, which stays the current one.
+      // The next attempt uses the next server, which then stays the current one.
       this.#current++;
       if (arrival?.kind === 'reply' && attempt + 1 >= this.#servers.length) return arrival.reply;
     }
@@ -169,13 +169,12 @@ function made(
   };
 }
 
-/** The program's side of the stub. */
-class StubSocket implements Socket {
+/** The socket through which the program talks to the stub. */
+class StubSocket extends ReceivingSocket {
   readonly protocol;
   port = 0;
   readonly #context: ModelContext;
   readonly #ask: (query: QueryToSend) => Promise<ClientReply | null>;
-  readonly #arrivals: ArrivalQueue;
   #closed = false;
 
   constructor(
@@ -183,10 +182,10 @@ class StubSocket implements Socket {
     ask: (query: QueryToSend) => Promise<ClientReply | null>,
     protocol: 'udp' | 'tcp' = 'udp',
   ) {
+    super(context.network.clock);
     this.protocol = protocol;
     this.#context = context;
     this.#ask = ask;
-    this.#arrivals = new ArrivalQueue(context.network.clock);
   }
 
   connect(): Fault | null {
@@ -197,30 +196,18 @@ class StubSocket implements Socket {
     const { trace } = this.#context;
     if (this.port === 0) this.port = trace.nextPort();
     const exchange = trace.begin(query, server, this.protocol, this.port);
-    // The program's other question leaves before the stub does anything.
+    // The program sends its second question before the stub starts working on the first.
     const later = Promise.resolve().then(() => this.#ask(query));
     void later.then((reply) => {
       if (reply === null || this.#closed) return;
       trace.answered(exchange, reply);
-      this.#arrivals.push({ kind: 'reply', reply, server, exchange });
+      this.arrivals.push({ kind: 'reply', reply, server, exchange });
     });
     return exchange;
   }
 
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
-  }
-
   close(): void {
     this.#closed = true;
-    this.#arrivals.clear();
+    this.arrivals.clear();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`), docs/resolvers.md
- * lists them with the scenarios in which each was measured; a test holds the three together.
+ * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`); docs/resolvers.md
+ * lists them with the scenarios in which each was measured; a test keeps these three consistent.
  */
 export const rules = {
   'as-is': 'A name with a final dot, or with at least ndots dots, is asked as it is first.',
@@ -42,9 +42,9 @@ export const rules = {
 } as const;
 
 /** The name of a rule. */
-export type Rule = keyof typeof rules;
+export type ResolverRule = keyof typeof rules;
 
-/** The form in which a sentence cites a rule. */
-export function cite(rule: Rule): string {
+/** The form in which a sentence of a trace cites a rule. */
+export function cite(rule: ResolverRule): string {
   return `[${rule}]`;
 }

@@ -1,49 +1,49 @@
 /**
- * One traced lookup from beginning to end: opens the model on the given network, lets it look up, and ends it when the
- * overall time is up. The result is what `report.ts` turns into a document.
+ * One traced lookup from beginning to end: starts the model on the given network, lets it look up the name, and stops
+ * it when the overall time limit is reached. `report.ts` turns the result into a document.
  */
 import { printSpan } from '../base/elapsed.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import type { Script } from './answers-file.ts';
-import type { Client, Family, Found, Settings } from './client.ts';
+import type { Client, AddressFamily, LookupOutcome, Settings } from './client.ts';
 import type { ClientNetwork } from './network.ts';
 import { ScriptedNetwork, type Answering } from './scripted.ts';
 import { Trace } from './trace.ts';
 
-/** What is looked up, by whom and with which settings. */
+/** What is looked up, by which client and with which settings. */
 export interface LookupPlan {
   readonly client: Client;
   readonly name: string;
-  readonly families: readonly Family[];
+  readonly families: readonly AddressFamily[];
   readonly addrConfig: boolean;
   readonly settings: Settings;
-  /** Lookups of the same name, one after the other, in one process. */
+  /** How often the name is looked up, one after the other, in one process. */
   readonly repeat: number;
-  /** Milliseconds after which the whole run is ended, and the lookup counts as failed. */
+  /** Milliseconds after which the whole run is stopped and the current lookup counts as failed. */
   readonly limitMs: number;
 }
 
-/** What one lookup came to. Times are milliseconds since the run began. */
+/** The outcome of one lookup. Times are milliseconds since the run began. */
 export interface LookupResult {
-  readonly found: Found;
+  readonly found: LookupOutcome;
   readonly startMs: number;
   readonly elapsedMs: number;
 }
 
-/** A run with everything that it left: what `report.ts` and `lookups.ts` read. */
+/** A finished run with everything that `report.ts` and `lookups.ts` need. */
 export interface LookupRun {
   readonly plan: LookupPlan;
   readonly trace: Trace;
   readonly results: readonly LookupResult[];
-  /** Whether the overall limit ended it. */
+  /** Whether the time limit stopped it. */
   readonly cut: boolean;
-  /** How the answers came: from a script or from real servers. */
+  /** Whether the answers came from real servers instead of a script. */
   readonly live: boolean;
 }
 
-/** Runs on any network; `clock` is the network's. */
+/** Runs the lookup on any network; `clock` is that network's clock. */
 export async function runLookup(
   plan: LookupPlan,
   network: (trace: Trace) => ClientNetwork,
@@ -65,7 +65,7 @@ export async function runLookup(
     const { name, families, addrConfig } = plan;
     const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
     cut = found === null;
-    // Real time begins with the first query: what this program does before it sends one is not the client's doing.
+    // A live run is timed from its first query: what this program does before that is not the client's doing.
     const first = live ? trace.exchanges.find((exchange) => exchange.lookup === count) : undefined;
     const fromMs = first?.atMs ?? startMs;
     results.push({
@@ -77,7 +77,7 @@ export async function runLookup(
   return { plan, trace, results, cut, live };
 }
 
-function gaveUp(limitMs: number): Found {
+function gaveUp(limitMs: number): LookupOutcome {
   return {
     addresses: [],
     failure: {
@@ -88,15 +88,15 @@ function gaveUp(limitMs: number): Found {
   };
 }
 
-/** What answers in place of a script, until it is stopped. */
+/** A server that answers in place of a script, until it is stopped. */
 export interface StartedServer extends Answering {
   stop(): Promise<void>;
 }
 
-/** Starts what answers in place of the script, on the lookup's clock. */
+/** Starts a server in place of the script, on the lookup's clock. */
 export type StartServer = (clock: VirtualClock) => Promise<StartedServer>;
 
-/** Plans a lookup in virtual time, against a script or against a server that is started for it. */
+/** Plans a lookup in virtual time, against a script or against a server started for it. */
 export async function planLookup(
   plan: LookupPlan,
   script: Script,

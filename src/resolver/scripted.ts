@@ -5,31 +5,24 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
-import { ArrivalQueue } from './arrival-queue.ts';
-import type {
-  Arrival,
-  Fault,
-  ClientNetwork,
-  Protocol,
-  QueryToSend,
-  Socket,
-  SentQuery,
-} from './network.ts';
+import { ReceivingSocket } from './receiving-socket.ts';
+import type { Arrival, Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 import type { Trace } from './trace.ts';
 
-/** How long Linux looks for a neighbour before it gives up (three probes, one second apart). */
+/** How long Linux tries to find a neighbour before it gives up (three ARP or ND probes, one second apart). */
 const neighbourMs = 3000;
-/** The way to a server in the same cluster and back. */
+/** Round-trip time to a server in the same cluster. */
 const relayMs = 0.5;
-/** Until a TCP connection stands, or is refused. */
+/** Time until a TCP connection is established or refused. */
 const handshakeMs = 0.1;
-/** RACE: another question from the same port within this time loses. */
+/** RACE: a second question from the same port within this time is lost. */
 const raceMs = 10;
 
-/** Something that answers in place of the script; null = it stays silent. */
+/** Something that answers in place of the script; null: it stays silent. */
 export interface Answering {
-  answer(query: QueryToSend, protocol: Protocol): Promise<ClientReply | null>;
+  answer(query: QueryToSend, protocol: SocketKind): Promise<ClientReply | null>;
 }
 
 /** The network of a planned trace. */
@@ -42,7 +35,7 @@ export class ScriptedNetwork implements ClientNetwork {
   readonly #server: Answering | null;
   readonly #lookingUntil = new Map<string, number>();
 
-  /** @param server answers what reaches a server; without it the script does */
+  /** @param server answers in place of the script, if given */
   constructor(clock: Clock, script: Script, trace: Trace, server: Answering | null = null) {
     this.clock = clock;
     this.#script = script;
@@ -69,12 +62,15 @@ export class ScriptedNetwork implements ClientNetwork {
     });
   }
 
-  /** The fault that the kernel finds before anything leaves. */
+  /** The fault that the kernel finds before anything is sent. */
   route(server: string): Fault | null {
     return this.#script.noRoute.has(server) ? 'no-route' : null;
   }
 
-  /** How long the kernel goes on looking for a server: all that is sent meanwhile fails with the first packet. */
+  /**
+   * How much longer the kernel tries to find a server's neighbour entry; everything sent meanwhile fails together with
+   * the first packet.
+   */
   #neighbourMs(server: string): number {
     const now = this.clock.now();
     const known = this.#lookingUntil.get(server) ?? -Infinity;
@@ -87,7 +83,7 @@ export class ScriptedNetwork implements ClientNetwork {
     return this.#trace.nextPort();
   }
 
-  /** Puts a query on the wire and arranges for what comes back. */
+  /** Sends a query and schedules what comes back. */
   deliver(socket: ScriptedSocket, query: QueryToSend, server: string): SentQuery {
     const exchange = this.#trace.begin(query, server, socket.protocol, socket.port);
     if (socket.protocol === 'udp' && this.#script.closed.has(server)) {
@@ -115,7 +111,7 @@ export class ScriptedNetwork implements ClientNetwork {
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
     if (reply !== null) {
-      // Said at once: a reply that comes after the client has closed its socket was still sent.
+      // Recorded at once: the reply was sent even if the client closes its socket before it arrives.
       exchange.answer = labelOf(reply);
       socket.later(delayMs, () => {
         this.#trace.answered(exchange, reply);
@@ -142,22 +138,21 @@ export class ScriptedNetwork implements ClientNetwork {
   }
 }
 
-class ScriptedSocket implements Socket {
-  readonly protocol: Protocol;
+class ScriptedSocket extends ReceivingSocket {
+  readonly protocol: SocketKind;
   port = 0;
   readonly #network: ScriptedNetwork;
   #peer: string | null;
-  readonly #arrivals: ArrivalQueue;
   #closed = false;
   #allErrors = false;
   readonly #timers = new Set<Timer>();
   readonly #asked: { readonly key: string; readonly at: number }[] = [];
 
-  constructor(protocol: Protocol, peer: string | null, network: ScriptedNetwork) {
+  constructor(protocol: SocketKind, peer: string | null, network: ScriptedNetwork) {
+    super(network.clock);
     this.protocol = protocol;
     this.#peer = peer;
     this.#network = network;
-    this.#arrivals = new ArrivalQueue(network.clock);
   }
 
   connect(server: string, allErrors = false): Fault | null {
@@ -168,7 +163,7 @@ class ScriptedSocket implements Socket {
   }
 
   send(query: QueryToSend, server: string): SentQuery | Fault {
-    const fault = this.#arrivals.takeFault() ?? this.#network.route(server);
+    const fault = this.arrivals.takeFault() ?? this.#network.route(server);
     if (fault !== null) return fault;
     if (this.port === 0) this.port = this.#network.nextPort();
     const exchange = this.#network.deliver(this, query, server);
@@ -176,45 +171,33 @@ class ScriptedSocket implements Socket {
     return exchange;
   }
 
-  /** Whether this port asked something else lately. */
+  /** Whether this port has asked something else within the last `raceMs`. */
   asked(query: QueryToSend, now: number): boolean {
     const key = `${query.name} ${query.type}`;
     return this.#asked.some((other) => other.key !== key && now - other.at <= raceMs);
   }
 
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
-  }
-
   close(): void {
     this.#closed = true;
-    this.#arrivals.clear();
+    this.arrivals.clear();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
   }
 
-  /** Runs something of this socket's path later, unless it is closed by then. */
+  /** Runs a step of this socket's path later, unless the socket is closed by then. */
   later(delayMs: number, run: () => void): void {
     this.#timers.add(this.#network.clock.after(delayMs, run));
   }
 
   arrive(arrival: Arrival): void {
-    // A connected socket drops what comes from elsewhere.
+    // A connected socket drops packets from other addresses.
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.#arrivals.push(arrival);
+    this.arrivals.push(arrival);
   }
 
   /**
-   * Only a connected socket hears of errors on its path; of an unreachable host only if it asked for all errors
-   * (Linux: IP_RECVERR).
+   * Delivers a fault. Only a connected socket gets errors of its path, and an unreachable host only if it asked for all
+   * errors (Linux: IP_RECVERR).
    */
   fault(arrival: Arrival & { kind: 'fault' }): void {
     if (this.protocol === 'udp' && this.#peer !== arrival.server) return;

@@ -1,4 +1,4 @@
-/** Names as a search makes them. */
+/** Names formed with the search list. */
 import { nameBytes } from './reply.ts';
 
 /** Whether the name fits into a DNS message: labels of 1 to 63 bytes, 255 in all (RFC 1035 section 2.3.4). */
@@ -10,8 +10,8 @@ export function isSendable(name: string, longest = 255): boolean {
 }
 
 /**
- * The name as a message shows it (RFC 1035 section 5.1): bytes that are no printable ASCII letters as `\\DDD`. A backslash
- * stays, so that what is escaped already is left alone.
+ * The name as a message shows it (RFC 1035 section 5.1): bytes that are not printable ASCII as `\\DDD`. A backslash is
+ * kept, so that escapes in the name are left alone.
  */
 export function presented(name: string): string {
   return name.replace(/[^!#-&*-:<-?A-~]/gu, (letter) =>
@@ -25,7 +25,7 @@ export function presented(name: string): string {
   );
 }
 
-/** UTF-8 bytes. */
+/** Length of a text in UTF-8 bytes. */
 export function byteLength(text: string): number {
   let bytes = 0;
   for (const letter of text) {

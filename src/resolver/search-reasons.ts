@@ -1,11 +1,11 @@
 /**
- * Why a model asks for a name of the search list: the words that all models have in common. A model puts behind them what is
- * its own, and the rule that it follows.
+ * Why a model asks for a name of the search list: the phrases that all models share. Each model appends its own details
+ * and the rule that it follows.
  */
 import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
 
-/** A name with a final dot is the only one that is asked for. */
+/** A name with a final dot is asked for as it is, and nothing else is. */
 export const rootedReason: string =
   'The name ends in a dot: it is asked as it is, and nothing else.';
 
@@ -18,17 +18,17 @@ export function fewDots(
   return `${dotsOf(typed)}, fewer than ndots (${ndots}): ${domainOf(search, index)}`;
 }
 
-/** A name with dots enough: `2 dots, ndots is 2`. */
+/** The name has enough dots: `2 dots, ndots is 2`. */
 export function enoughDots(typed: string, { ndots }: Pick<ResolvConf, 'ndots'>): string {
   return `${dotsOf(typed)}, ndots is ${ndots}`;
 }
 
-/** A search domain behind the name as it is. */
+/** A search domain tried after the name as it is. */
 export function afterAsIs({ search }: Pick<ResolvConf, 'search'>, index: number): string {
   return `As it is it was not found: ${domainOf(search, index)}.`;
 }
 
-/** The name as it is, after the search list. */
+/** The name as it is, tried after the search list. */
 export function lastAsIs({ search }: Pick<ResolvConf, 'search'>): string {
   return search.length === 0
     ? 'No search list: the name as it is.'

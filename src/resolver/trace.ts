@@ -3,11 +3,12 @@
  * and the steps that sent nothing (hosts file, nsswitch, caches).
  */
 import type { Clock } from '../base/clock.ts';
-import type { Protocol, QueryToSend, SentQuery } from './network.ts';
+import type { QueryToSend, SentQuery } from './network.ts';
+import type { SocketKind } from '../wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 
-/** A step of the client that put nothing on the wire. */
-export interface Step {
+/** A step of the client that sent nothing. */
+export interface SilentStep {
   readonly atMs: number;
   readonly text: string;
   /** How many queries had been sent before it. */
@@ -15,10 +16,13 @@ export interface Step {
   readonly lookup: number;
 }
 
-/** Queries of a plan within this time were sent together. */
+/** Planned queries within this time count as sent together. */
 const togetherMs = 1;
 
-/** Whether the one query left with the other: at one time of a plan, or really in one go. What left after a reply waited for it. */
+/**
+ * Whether two queries were sent together: at the same time of a plan, or really in one turn of the event loop. A query
+ * sent after a reply had come waited for that reply.
+ */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
   const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
   const waited =
@@ -31,10 +35,10 @@ export function leftTogether(one: SentQuery, other: SentQuery): boolean {
 
 const planned = { serverPort: 53, sourcePort: null, turn: null } as const;
 
-/** One trace while it is being written; models tell it what they do. */
+/** A trace while it is being recorded; models report their steps to it. */
 export class Trace {
   readonly exchanges: SentQuery[] = [];
-  readonly steps: Step[] = [];
+  readonly steps: SilentStep[] = [];
   readonly debugLines: string[] = [];
   lookup = 0;
   readonly #clock: Clock;
@@ -56,11 +60,11 @@ export class Trace {
     return ++this.#ports;
   }
 
-  /** @param real ports and turn, where something is really sent */
+  /** Records a query. @param real port and turn, if it was really sent */
   begin(
     query: QueryToSend,
     server: string,
-    protocol: Protocol,
+    protocol: SocketKind,
     port: number,
     real: Pick<SentQuery, 'serverPort' | 'sourcePort' | 'turn'> = planned,
   ): SentQuery {
@@ -100,8 +104,8 @@ export class Trace {
   }
 
   /**
-   * Says what the client makes of a name as a whole: said at the queries of that name that left last, together.
-   * `since` is how many queries there were before the name.
+   * Records what the client concludes about a name as a whole, at the last batch of queries for that name. `since` is
+   * the number of queries sent before the first one for the name.
    */
   conclude(since: number, text: string): void {
     const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);
@@ -110,12 +114,12 @@ export class Trace {
     for (const exchange of own) if (leftTogether(exchange, last)) note(exchange, text);
   }
 
-  /** A line that the program itself would print (GODEBUG). */
+  /** Records a line that the program itself would print (GODEBUG). */
   debug(line: string): void {
     this.debugLines.push(line);
   }
 
-  /** A step that sends nothing. */
+  /** Records a step that sends nothing. */
   step(text: string): void {
     this.steps.push({
       atMs: this.nowMs,
@@ -126,7 +130,7 @@ export class Trace {
   }
 }
 
-/** Says what the client does with the answer; a second sentence is appended. */
+/** Records what the client does with the answer; a second sentence is appended. */
 export function note(exchange: SentQuery | null, text: string): void {
   if (exchange === null) return;
   exchange.outcome = exchange.outcome === '' ? text : `${exchange.outcome} ${text}`;

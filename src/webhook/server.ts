@@ -1,7 +1,7 @@
 /** The webhook's HTTPS server: reviews, readiness, metrics. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { Identity } from '../base/certificates.ts';
+import type { PemIdentity } from '../base/certificates.ts';
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
@@ -72,7 +72,7 @@ export class WebhookServer {
     return listenHttp(this.#server, host, port);
   }
 
-  use({ cert, key }: Identity): void {
+  use({ cert, key }: PemIdentity): void {
     this.#server.setSecureContext({ cert, key });
     this.#ready = true;
   }

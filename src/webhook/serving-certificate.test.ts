@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
-import { Authority, type Identity } from '../base/certificates.ts';
+import { Authority, type PemIdentity } from '../base/certificates.ts';
 import { makeLog } from '../base/log.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import type { ApiClient, ApiRequest } from '../kube/api/client.ts';
@@ -54,7 +54,7 @@ interface World {
   readonly objects: Objects;
   readonly lines: string[];
   /** What is served with, the newest last. */
-  readonly identities: Identity[];
+  readonly identities: PemIdentity[];
 }
 
 /** One replica that looks after its certificate; another one at the same Secret, if `objects` are given. */
@@ -64,7 +64,7 @@ function replica(
   objects = new Objects(),
 ): World {
   const lines: string[] = [];
-  const identities: Identity[] = [];
+  const identities: PemIdentity[] = [];
   if (!objects.of.has(configurationPath)) {
     const service = { name: 'hook', namespace: 'kube-system' };
     objects.of.set(configurationPath, {

@@ -4,7 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { sleep, type Clock } from '../base/clock.ts';
-import { Authority, type Identity } from '../base/certificates.ts';
+import { Authority, type PemIdentity } from '../base/certificates.ts';
 import { FailureReport } from '../base/failure-report.ts';
 import { asObject, child, list, text, textMap, type JsonObject } from '../base/json-object.ts';
 import { bugText, type Log } from '../base/log.ts';
@@ -25,7 +25,7 @@ export interface ServingCertificateParts {
   readonly clock: Clock;
   readonly log: Log;
   /** Told each time there is another certificate. */
-  readonly onIdentity: (identity: Identity) => void;
+  readonly onIdentity: (identity: PemIdentity) => void;
 }
 
 const DAY_MS = 24 * 3600_000;
@@ -187,7 +187,7 @@ export class ServingCertificate {
 interface Pair {
   /** PEM. */
   readonly authority: string;
-  readonly server: Identity;
+  readonly server: PemIdentity;
 }
 
 function pemOf(secret: JsonObject, key: string): string {

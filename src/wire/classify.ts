@@ -29,7 +29,7 @@ export type ReplyKind =
   | 'failure'
   | 'other';
 
-/** What `reply` says about the question it carries, had it asked for `qtype`. */
+/** What `reply` says about its question, judged as if that question had the type `qtype`. */
 export function classify(reply: Reply, qtype: number): ReplyKind {
   const flags = reply.flags;
   if (reply.bare || (flags & FLAG.TC) !== 0) return 'other';
@@ -72,9 +72,9 @@ function authorityHas(reply: Reply, type: number): boolean {
 const CHAIN_MAX = 64;
 
 /**
- * Follows CNAMEs from the question, in whatever order they stand, to the name that has none, and says what is there: a record
- * of the asked type, or nothing of it. A name with a CNAME has no other data (RFC 1034 section 3.6.2): such records are not
- * looked at.
+ * Follows the CNAMEs that begin at the question's name, in whatever order they stand in the answer section, and says
+ * what the last name of the chain has: a record of the asked type, nothing of that type, or CNAMEs that contradict each
+ * other. Other records of a name that has a CNAME are ignored (RFC 1034 section 3.6.2).
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;

@@ -1,14 +1,15 @@
 /**
- * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when. One list of field numbers for who
- * writes them and who reads them.
+ * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when. Writer and reader share
+ * one list of field numbers.
  */
 import { MessageReader, WIRE } from '../base/protobuf.ts';
+import { MESSAGE_MAX } from './iana.ts';
 import type { Query } from './query.ts';
 
 /** What Frame Streams call these messages. */
 export const DNSTAP_CONTENT_TYPE = 'protobuf:dnstap.Dnstap';
 
-/** Who saw which message (`Message.Type`). */
+/** Types of messages (`Message.Type`): which program at which place saw the query or reply. */
 export const TAP: {
   readonly AUTH_QUERY: 1;
   readonly AUTH_RESPONSE: 2;
@@ -100,13 +101,12 @@ export interface TapPeer {
   readonly peerPort: number;
 }
 
-const MESSAGE_MAX = 65535;
-/** More than all fields but addresses, texts and messages take. */
+/** An upper bound for all fields except addresses, texts and messages, in bytes. */
 const ROOM = 256;
 
 /**
- * Writes one dnstap message at a time into memory of its own: begin, then the fields in the order of their methods, then `end`.
- * Nothing is allocated on the way.
+ * Writes one dnstap message at a time into its own buffer: call `begin`, then the fields in the order of their methods,
+ * then `end`. Writing allocates nothing.
  */
 export class DnstapWriter {
   /** The message is `bytes[start, end)` after `end`, until the next `begin`. */
@@ -139,7 +139,9 @@ export class DnstapWriter {
     this.#varint(type);
   }
 
-  /** Address family and transport of the socket; then who asks (`query`), or who was asked, or both. */
+  /**
+   * Address family and transport of the socket, then the address of the client (`query`), of the server, or of both.
+   */
   socket(family: 4 | 6, proto: Query['proto'], from: TapPeer | null, to: TapPeer | null): void {
     this.#field(FIELD.family, WIRE.varint);
     this.#varint(family === 4 ? FAMILY.v4 : FAMILY.v6);
@@ -174,11 +176,12 @@ export class DnstapWriter {
   }
 
   /**
-   * The reply's bytes as `write` puts them at a place of this memory.
-   * @param write gives the length
+   * The reply's bytes, written by `write` into this message's buffer.
+   * @param write writes at `at` of `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
-    // The length comes before the bytes: three of its bytes hold any, and more than needed are legal.
+    // The length stands before the bytes, which are not written yet: three bytes hold any length, and a varint may be
+    // longer than needed.
     const head = this.at;
     const length = write(this.bytes, head + 4);
     this.bytes[head] = tag(FIELD.responseMessage, WIRE.bytes);
@@ -250,6 +253,7 @@ export class DnstapWriter {
 }
 
 const nothing = new Uint8Array(0);
+/** Bytes of `extra` that go with each message: a template of a Corefile, filled in. */
 const EXTRA_MAX = 4096;
 
 function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {
@@ -273,7 +277,7 @@ function putVarint(bytes: Uint8Array, at: number, value: number): number {
   return at;
 }
 
-/** A dnstap message as an object. What it does not say is null. */
+/** A dnstap message as an object. Fields that the message leaves out are null. */
 export interface Dnstap {
   readonly identity: string | null;
   readonly version: string | null;
@@ -296,11 +300,7 @@ export interface Dnstap {
   readonly queryZone: Uint8Array | null;
 }
 
-/**
- * Reads one dnstap message. Fields that are not known are passed over.
- * @throws MessageError
- * @public
- */
+/** Reads one dnstap message. Unknown fields are skipped. @throws MessageError @public */
 export function readDnstap(bytes: Uint8Array): Dnstap {
   const reader = new MessageReader();
   const texts: (string | null)[] = [null, null, null, null];

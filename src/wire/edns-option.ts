@@ -3,7 +3,7 @@ import type { EdnsOption } from './edns.ts';
 import { OPTION } from './iana.ts';
 import { u16At, u16Bytes, u16sIn } from './numbers.ts';
 
-/** What an option's bytes say. Options that break their own format, and unknown ones, are `other`. */
+/** The decoded content of an EDNS option. Unknown options, and those that break their own format, are `other`. */
 export type OptionContent =
   /** A name server's id (RFC 5001); empty in queries. */
   | { readonly kind: 'nsid'; readonly id: Uint8Array }
@@ -30,13 +30,13 @@ export type OptionContent =
   | { readonly kind: 'key-tag'; readonly tags: readonly number[] }
   | { readonly kind: 'other'; readonly code: number; readonly data: Uint8Array };
 
-/** What an option says. */
+/** Decodes an option. */
 export function readOption(option: EdnsOption): OptionContent {
   const { code, data } = option;
   return readKnown(code, data) ?? { kind: 'other', code, data };
 }
 
-/** The option that says this. */
+/** The option with this content. */
 export function writeOption(content: OptionContent): EdnsOption {
   switch (content.kind) {
     case 'nsid':

@@ -3,13 +3,16 @@ import { TYPE } from './iana.ts';
 import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
-/** What a message's OPT record says (RFC 6891), but for the upper result code bits, which are the message's. */
+/**
+ * What a message's OPT record says (RFC 6891), except the upper eight bits of the result code, which are part of the
+ * message's `rcode`.
+ */
 export interface Edns {
   /** The largest datagram its sender takes. */
   readonly udpSize: number;
   readonly version: number;
   readonly dnssecOk: boolean;
-  /** The 15 flag bits after DO, where any is set. */
+  /** The 15 flag bits after DO; absent if all are zero. */
   readonly z?: number;
   readonly options: readonly EdnsOption[];
 }
@@ -49,7 +52,10 @@ function readOptions(from: Reader): EdnsOption[] {
   return options;
 }
 
-/** The options in `bytes[at, end)`, which are whole (a query's, or a reply's): copies of their data. */
+/**
+ * The options in `bytes[at, end)`, with copies of their data. The bytes must hold whole options, as those of a parsed
+ * query or reply do.
+ */
 export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOption[] {
   const options: EdnsOption[] = [];
   while (at + 4 <= end) {

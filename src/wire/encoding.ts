@@ -1,4 +1,4 @@
-/** Bytes as text, the ways that zone files write them. */
+/** Bytes as text, in the encodings that zone files use. */
 
 const hexDigits = '0123456789abcdef';
 const base64Digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -11,7 +11,7 @@ export function printHex(bytes: Uint8Array): string {
   return text;
 }
 
-/** Null if the text is no hex. */
+/** The bytes; null if the text is not hex. */
 export function parseHex(text: string): Uint8Array | null {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) return null;
   return Uint8Array.from({ length: text.length / 2 }, (_, i) =>
@@ -25,7 +25,7 @@ export function printBase64(bytes: Uint8Array): string {
   return text.padEnd(Math.ceil(bytes.length / 3) * 4, '=');
 }
 
-/** Null if the text is no padded base64. */
+/** The bytes; null if the text is not padded base64. */
 export function parseBase64(text: string): Uint8Array | null {
   if (text.length % 4 !== 0) return null;
   return parseBits(text.replace(/={1,2}$/, ''), 6, base64Digits);
@@ -36,7 +36,7 @@ export function printBase32Hex(bytes: Uint8Array): string {
   return printBits(bytes, 5, base32HexDigits);
 }
 
-/** Null if the text is none. */
+/** The bytes; null if the text is not base32 with the extended hex alphabet. */
 export function parseBase32Hex(text: string): Uint8Array | null {
   return parseBits(text.toUpperCase(), 5, base32HexDigits);
 }
@@ -57,7 +57,7 @@ function printBits(bytes: Uint8Array, width: number, digits: string): string {
 
 function parseBits(text: string, width: number, digits: string): Uint8Array | null {
   const out = new Uint8Array(Math.floor((text.length * width) / 8));
-  // What is left over must be less than a digit, and zero: there is one text for each value.
+  // Leftover bits must be fewer than one digit holds, and zero, so that each value has exactly one text.
   if (text.length * width - out.length * 8 >= width) return null;
   let held = 0;
   let count = 0;
@@ -91,7 +91,7 @@ const stringText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x20 || byte >= 0x7f ? `\\${String(byte).padStart(3, '0')}` : char;
 });
 
-/** The bytes of such a text; other characters count as their UTF-8 bytes. Null: a bad escape. */
+/** The bytes of such a text; characters beyond ASCII count as their UTF-8 bytes. Null if an escape is malformed. */
 export function parseString(text: string): Uint8Array | null {
   const from = utf8.encode(text);
   const out = new Uint8Array(from.length);

@@ -1,6 +1,6 @@
 /**
- * One query and the reply to it, and the lookup that it belongs to: what a trace makes, and what dnstap and captures show.
- * Bytes and times are the facts; whatever can be read from them is read where it is needed.
+ * One query with its reply, and the lookup it belongs to: the form shared by traces, dnstap and captures. Only bytes
+ * and times are stored; everything else is decoded from them where it is needed.
  */
 import { printBase64 } from './encoding.ts';
 import { printOption } from './edns-print.ts';

@@ -1,6 +1,6 @@
 /**
- * Frame Streams (fstrm): a stream of frames, each behind its length, between a start and a stop; on sockets with a handshake in
- * both directions. A length of zero begins a control frame.
+ * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a START and a STOP
+ * control frame; on sockets both sides first agree by a handshake. A frame length of zero announces a control frame.
  */
 import { ReadError } from './reader.ts';
 
@@ -33,7 +33,9 @@ export function writeControl(type: number, contentTypes: readonly string[] = [])
   return Buffer.concat([u32(0), u32(body.length), body]);
 }
 
-/** Whether who offers these takes frames of `contentType`. Who names none takes all. */
+/**
+ * Whether the sender of this control frame accepts frames of `contentType`. A frame without content types accepts all.
+ */
 export function accepts({ contentTypes }: ControlFrame, contentType: string): boolean {
   return contentTypes.length === 0 || contentTypes.includes(contentType);
 }
@@ -44,10 +46,13 @@ function u32(value: number): Buffer {
   return bytes;
 }
 
-/** Takes a stream apart: `push` what came, then `next` until it gives null. */
+/** Splits a byte stream into frames: `push` what was received, then call `next` until it returns null. */
 export class FrameReader {
   readonly #most: number;
-  /** What came and was not taken is `[#start, #end)`; behind it there is room, so that small pieces are copied once. */
+  /**
+   * Received and not yet taken: `[#start, #end)`. The buffer has spare room behind it, so that small pieces are copied
+   * only once.
+   */
   #buffer: Buffer = Buffer.alloc(0);
   #start = 0;
   #end = 0;
@@ -60,7 +65,7 @@ export class FrameReader {
   push(bytes: Uint8Array): void {
     const held = this.#end - this.#start;
     if (this.#end + bytes.length > this.#buffer.length) {
-      // Frames that were given out stay as they are: what is left moves to memory of its own.
+      // Frames that were handed out point into the old buffer, which must not change: the rest moves to a new one.
       const bigger = Buffer.allocUnsafeSlow(Math.max(held + bytes.length, 2 * held));
       this.#buffer.copy(bigger, 0, this.#start, this.#end);
       this.#buffer = bigger;
@@ -71,7 +76,7 @@ export class FrameReader {
     this.#end += bytes.length;
   }
 
-  /** The next whole frame; null: more has to come. @throws ReadError */
+  /** The next whole frame; null if more bytes are needed. @throws ReadError */
   next(): ControlFrame | Uint8Array | null {
     const bytes = this.#buffer.subarray(this.#start, this.#end);
     if (bytes.length < 4) return null;

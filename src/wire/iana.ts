@@ -24,7 +24,10 @@ export const RCODE = {
   BADCOOKIE: 23,
 } as const;
 
-/** Types of records and questions; those of the first decades too, whose names people and logs still know. */
+/**
+ * Types of records and questions, obsolete ones of the first RFCs included, since tools and logs still show their
+ * names.
+ */
 export const TYPE = {
   A: 1,
   NS: 2,
@@ -118,7 +121,7 @@ export const TYPE = {
 /** Classes of records and questions. */
 export const CLASS = { IN: 1, CH: 3, HS: 4, NONE: 254, ANY: 255 } as const;
 
-/** What a message is about: four bits in the header. */
+/** Opcodes: four bits in the header. */
 export const OPCODE = { QUERY: 0, IQUERY: 1, STATUS: 2, NOTIFY: 4, UPDATE: 5, DSO: 6 } as const;
 
 /** EDNS option codes. */
@@ -203,12 +206,12 @@ const errorNames = [
   'Invalid Query Type',
 ] as const;
 
-/** `Blocked` for 15; null: not known. */
+/** The name of an Extended DNS Error: `Blocked` for 15; null if the code is unknown. */
 export function errorName(code: number): string | null {
   return errorNames[code] ?? null;
 }
 
-/** As dig names EDNS options. */
+/** EDNS options by the names that dig prints. */
 const optionNames: Readonly<Record<number, string>> = {
   1: 'LLQ',
   2: 'UPDATE-LEASE',
@@ -228,7 +231,7 @@ const optionNames: Readonly<Record<number, string>> = {
   17: 'SERVER-TAG',
 };
 
-/** `COOKIE`; options without a name as `OPT=65001`. */
+/** The name of an EDNS option: `COOKIE`; `OPT=65001` for a code without a name. */
 export function optionName(code: number): string {
   return optionNames[code] ?? `OPT=${code}`;
 }
@@ -270,12 +273,12 @@ const classNames = reversed(CLASS);
 const rcodeNames = reversed(RCODE);
 const opcodeNames = reversed(OPCODE);
 
-/** `A`, `HTTPS` …; types without a name as `TYPE65280` (RFC 3597). */
+/** The name of a type: `A`, `HTTPS` …; `TYPE65280` for a number without a name (RFC 3597). */
 export function typeName(type: number): string {
   return typeNames.get(type) ?? `TYPE${type}`;
 }
 
-/** The number of `AAAA`, `aaaa`, `TYPE28`; null if it is none. */
+/** The number of `AAAA`, `aaaa`, `TYPE28`; null if the text is not a type. */
 export function typeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (TYPE as Readonly<Record<string, number>>)[upper];
@@ -284,12 +287,12 @@ export function typeNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
 }
 
-/** `IN`, `CH` …; others as `CLASS42` (RFC 3597). */
+/** The name of a class: `IN`, `CH` …; `CLASS42` for others (RFC 3597). */
 export function className(number: number): string {
   return classNames.get(number) ?? `CLASS${number}`;
 }
 
-/** The number of `IN`, `in`, `CLASS1`; null if it is none. */
+/** The number of `IN`, `in`, `CLASS1`; null if the text is not a class. */
 export function classNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (CLASS as Readonly<Record<string, number>>)[upper];
@@ -298,12 +301,12 @@ export function classNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xffff ? Number(match[1]) : null;
 }
 
-/** `NXDOMAIN` …; others as `RCODE3841`. */
+/** The name of a result code: `NXDOMAIN` …; `RCODE3841` for a number without a name. */
 export function rcodeName(rcode: number): string {
   return rcodeNames.get(rcode) ?? `RCODE${rcode}`;
 }
 
-/** The number of `NXDOMAIN`, `RCODE3`, `3`; null if it is none. */
+/** The number of `NXDOMAIN`, `RCODE3`, `3`; null if the text is not a result code. */
 export function rcodeNumber(name: string): number | null {
   const upper = name.toUpperCase();
   const known = (RCODE as Readonly<Record<string, number>>)[upper];
@@ -312,7 +315,7 @@ export function rcodeNumber(name: string): number | null {
   return match !== null && Number(match[1]) <= 0xfff ? Number(match[1]) : null;
 }
 
-/** `QUERY` …; others as `OPCODE7`. */
+/** The name of an opcode: `QUERY` …; `OPCODE7` for a number without a name. */
 export function opcodeName(opcode: number): string {
   return opcodeNames.get(opcode) ?? `OPCODE${opcode}`;
 }

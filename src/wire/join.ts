@@ -1,4 +1,4 @@
-/** Two replies put together where an alias leads from one to the other. */
+/** Joins two replies: the first ends in an alias, the second answers for the alias's target. */
 import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from './iana.ts';
 import { mover } from './mover.ts';
 import { Records } from './records.ts';
@@ -9,9 +9,10 @@ import { SECTION, type Section } from './writer.ts';
 const records = new Records();
 
 /**
- * `first`, whose answers end in an alias, and behind them what `rest` answers to the alias's target; the authority section of
- * `first`, and that of `rest` in place of name servers if it denies something. Result code and TC are those of `rest`, everything else is that of `first`
- * (RFC 6604 section 3). What does not fit is left out, with TC.
+ * The answers of `first`, which end in an alias, followed by the answers of `rest` for the alias's target. The
+ * authority section is that of `first`; if `rest` denies the name or type, its authority section replaces the NS
+ * records there. Result code and TC come from `rest`, everything else from `first` (RFC 6604 section 3). Records that
+ * do not fit are left out, and TC is set.
  */
 export function joinAnswers(first: Reply, rest: Reply): Reply {
   if (rest.bare) return withCode(first, rest);
@@ -22,7 +23,7 @@ export function joinAnswers(first: Reply, rest: Reply): Reply {
     for (records.of(first); records.next() && records.section === SECTION.answer;)
       answersEnd = records.dataAt + records.dataLength;
   }
-  // What stays at its place keeps its pointers.
+  // The records of `first` keep their offsets, so their compression pointers stay valid.
   mover.begin(first.bytes, first.start);
   mover.raw(first.bytes, first.start + HEADER.SIZE, answersEnd);
   mover.over(rest.bytes, rest.start);
@@ -46,7 +47,7 @@ export function joinAnswers(first: Reply, rest: Reply): Reply {
   return first.with({ bytes: replySlab.bytes, start, end, rcode, errors });
 }
 
-/** Moves the records of one section as far as they fit. @returns how many */
+/** Copies the records of one section until the message is full. @returns how many were copied */
 function move(reply: Reply, section: Section, withoutServers = false): number {
   let moved = 0;
   for (records.of(reply); records.next();) {
@@ -63,14 +64,14 @@ function move(reply: Reply, section: Section, withoutServers = false): number {
   return moved;
 }
 
-/** Whether the present record is NS, or a signature of such. */
+/** Whether the current record is an NS record or a signature over NS records. */
 function isOfServers(): boolean {
   const { bytes, dataAt, type } = records;
   if (type === TYPE.NS) return true;
   return type === TYPE.RRSIG && ((bytes[dataAt]! << 8) | bytes[dataAt + 1]!) === TYPE.NS;
 }
 
-/** The same answers with another's result code. */
+/** The reply `first` with the result code and extended errors of another one. */
 function withCode(first: Reply, { rcode, errors }: Reply): Reply {
   return first.with({ rcode, errors });
 }

@@ -2,8 +2,9 @@ import { TYPE } from './iana.ts';
 import { checkName, ReadError, type NamePlaces } from './reader.ts';
 
 /**
- * Where names stand in the data of a record: who moves records within messages must follow their pointers. Types that
- * are not here hold no names, or hold names that never are compressed (RFC 3597 section 4), and are copied as they are.
+ * Where names stand in a record's data. Moving a record between messages changes compression pointers, so every name in
+ * it must be known. Types that are not listed hold no names, or only names that are never compressed (RFC 3597 section
+ * 4); their data is copied unchanged.
  */
 export interface Layout {
   /** Fixed bytes before the first name. */
@@ -52,10 +53,10 @@ byType[TYPE.SVCB] = layout(2, 0, 1, -1);
 byType[TYPE.HTTPS] = layout(2, 0, 1, -1);
 byType[TYPE.TSIG] = layout(0, 0, 1, -1);
 byType[TYPE.TKEY] = layout(0, 0, 1, -1);
-// No holes: a dense table is one load.
+// Every index is filled: V8 keeps the table dense, and a lookup is a single load.
 for (let type = 0; type < 256; type++) byType[type] ??= undefined;
 
-/** The layout of a type's data; undefined: no names to follow. */
+/** The layout of a type's data; undefined if it holds no names that can be compressed. */
 export function layoutOf(type: number): Layout | undefined {
   return type < 256 ? byType[type] : undefined;
 }
@@ -77,8 +78,8 @@ export function firstName(
 }
 
 /**
- * Checks fixed parts and names of the data `bytes[at, end)`. Empty data is fine for any type.
- * @param places told of its names
+ * Checks the fixed parts and the names of the data `bytes[at, end)`. Empty data is accepted for any type (RFC 2136).
+ * @param places records where the names stand
  * @throws ReadError
  */
 export function checkData(

@@ -6,7 +6,7 @@ import { Opaque, type RecordKind } from './record/kind.ts';
 import { kindOf } from './record/table.ts';
 import { MessageWriter, SECTION, type Section } from './writer.ts';
 
-/** What a message asks. */
+/** The question of a message. */
 export interface Question {
   /** Absolute text. */
   readonly name: string;
@@ -14,7 +14,7 @@ export interface Question {
   readonly class: number;
 }
 
-/** One record. What `data` is depends on the type: `dataOf(record, a)?.address`. */
+/** One record. The form of `data` depends on the type: `dataOf(record, a)?.address`. */
 export interface DnsRecord {
   /** The owner: absolute text. */
   readonly name: string;
@@ -117,12 +117,15 @@ export function readData(from: Reader, type: number, length: number): object {
   return data;
 }
 
-/** For messages that nobody has a writer for: making one takes longer than writing a hundred messages with it. */
+/**
+ * The writer of `writeMessage`, made on first use and kept: making one takes longer than writing a hundred messages
+ * with it.
+ */
 let shared: MessageWriter | null = null;
 
 /**
  * The bytes of a message; names are compressed where that is allowed.
- * @throws MessageFull, NameError, RangeError for what has no wire form
+ * @throws MessageFull, NameError, or RangeError for a value that has no wire form
  */
 export function writeMessage(
   message: Message,
@@ -136,7 +139,7 @@ export function writeMessage(
     to.question(parseName(name), type, qclass);
   for (const record of message.answer) writeRecord(to, SECTION.answer, record);
   for (const record of message.authority) writeRecord(to, SECTION.authority, record);
-  // A signature over the message comes last (RFC 8945 section 5.1).
+  // TSIG must stay the last record, even after OPT (RFC 8945 section 5.1).
   const signed = message.additional.at(-1)?.type === TYPE.TSIG;
   const before = signed ? message.additional.slice(0, -1) : message.additional;
   for (const record of before) writeRecord(to, SECTION.additional, record);

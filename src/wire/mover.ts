@@ -1,17 +1,20 @@
-/** Records moved between messages without being taken apart. */
+/** Copies records from one message into another without decoding them. */
 import { HEADER, MESSAGE_MAX } from './iana.ts';
 import { firstName, layoutOf } from './layout.ts';
 import { endOfName } from './skip.ts';
 
 /** The farthest offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
-/** A record may exceed a full message before that is noticed: its data and three names written out. */
+/**
+ * Scratch space: a record may pass the 65 535 bytes of a full message, by its data and three uncompressed names, before
+ * that is noticed.
+ */
 const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
 
 /**
- * Moves records from one message to another, byte for byte, while pointers change: knows for each label it has written
- * where it stood before. A pointer to something that moved along becomes a pointer to its new place; a pointer to
- * something left behind is replaced by the name itself, once, and later ones point to that.
+ * Copies records from one message to another byte for byte and adjusts their compression pointers. For each label it
+ * has copied it knows the old offset: a pointer to a copied name becomes a pointer to the copy; a pointer to a name
+ * that was left behind is replaced by the name itself, once, and later pointers lead there.
  *
  * One per thread; `out[0, length)` is the new message until the next `begin`.
  */
@@ -20,19 +23,19 @@ class RecordMover {
   length = 0;
   #from: Uint8Array = this.out;
   #start = 0;
-  /** Old offset → new offset, where `#round` says that it was set for this message. */
+  /** New offset by old offset; valid only where `#round` holds the number of the current message. */
   readonly #moved = new Uint16Array(POINTER_MAX + 1);
   readonly #rounds = new Uint32Array(POINTER_MAX + 1);
   #round = 0;
 
-  /** Begins with the header (counts included) of the message at `from[start]`. */
+  /** Begins a new message with a copy of the header (counts included) at `from[start]`. */
   begin(from: Uint8Array, start: number): void {
     this.over(from, start);
     this.length = 0;
     this.raw(from, start, start + HEADER.SIZE);
   }
 
-  /** Goes on with records of another message: those that were moved from the one before are left behind. */
+  /** Continues with records of another message; pointers to names of the previous one are no longer known. */
   over(from: Uint8Array, start: number): void {
     this.#from = from;
     this.#start = start;
@@ -77,13 +80,13 @@ class RecordMover {
     this.#rounds[from] = this.#round;
   }
 
-  /** A pointer to the new question. */
+  /** Writes a pointer to the name of the new message's question. */
   questionName(): void {
     this.out[this.length++] = 0xc0;
     this.out[this.length++] = HEADER.SIZE;
   }
 
-  /** Writes the (checked) name at `at` once more: a pointer, where it has been moved already. */
+  /** Writes the (checked) name at `at` again: as a pointer if it has been copied before. */
   again(at: number): void {
     const from = at - this.#start;
     if (from <= POINTER_MAX && this.#rounds[from] === this.#round)
@@ -91,7 +94,7 @@ class RecordMover {
     else this.name(at);
   }
 
-  /** Moves the (checked) name at `at`. */
+  /** Copies the (checked) name at `at`. */
   name(at: number): void {
     const from = this.#from;
     const { out } = this;
@@ -116,8 +119,8 @@ class RecordMover {
   }
 
   /**
-   * Moves the rest of a record after its owner: the fields at `at` (type, class, TTL, length) and the data.
-   * @param ttl seconds instead of the TTL as written; -1 keeps that
+   * Copies a record from behind its owner on: the fields at `at` (type, class, TTL, length) and the data.
+   * @param ttl seconds that replace the TTL; -1 keeps it
    */
   body(at: number, ttl: number): void {
     const from = this.#from;

@@ -12,7 +12,7 @@ const LABEL_MAX = 63;
 /** The root: no labels. */
 export const ROOT: WireName = Uint8Array.of(0);
 
-/** Why a text is no domain name, for the person who wrote it. */
+/** Why a text is not a domain name, worded for the person who wrote it. */
 export class NameError extends Error {
   override readonly name = 'NameError';
 }
@@ -22,7 +22,7 @@ export const LOWER: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte,
 );
 
-/** The wire form of a name's text, case kept; a missing last dot is taken as meant. @throws NameError */
+/** The wire form of a name's text, case kept; a missing final dot is assumed. @throws NameError */
 export function parseName(text: string): WireName {
   if (text === '.' || text === '') return ROOT;
   return parsePlain(text) ?? parseAny(text);
@@ -30,7 +30,9 @@ export function parseName(text: string): WireName {
 
 const plainOut = new Uint8Array(NAME_MAX + 1);
 
-/** The same for what names nearly always are: ASCII without escapes, of a fitting size. null: look closer. */
+/**
+ * Fast path for nearly all names: ASCII without escapes, within the length limits. Null if the text is anything else.
+ */
 function parsePlain(text: string): WireName | null {
   if (text.length > NAME_MAX - 2) return null;
   let length = 0;
@@ -113,7 +115,7 @@ export function isAbsoluteName(text: string): boolean {
 /** The text of an uncompressed wire name at `at`. */
 export function printName(wire: Uint8Array, at = 0): string {
   if (wire[at] === 0) return '.';
-  // Nearly all names are printed as they stand, with dots for lengths: one copy, and one string.
+  // Nearly all names need no escapes: replacing lengths by dots in one copy gives the text.
   let end = at;
   let out = 0;
   for (let length = wire[end]!; length > 0 && length <= LABEL_MAX; length = wire[end]!) {
@@ -129,7 +131,7 @@ export function printName(wire: Uint8Array, at = 0): string {
 }
 
 const DOT = 0x2e;
-/** A thread needs one: a name is read at once. */
+/** Scratch space, one per thread: `printName` uses it up before it returns. */
 const scratch = Buffer.alloc(2 * NAME_MAX);
 
 function printEscaped(wire: Uint8Array, at: number): string {
@@ -203,5 +205,5 @@ const labelText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   if (byte <= 0x20 || byte >= 0x7f) return `\\${String(byte).padStart(3, '0')}`;
   return char;
 });
-/** By byte: 1 if it is printed as it stands. */
+/** By byte: 1 if it is printed unescaped. */
 const plain = Uint8Array.from(labelText, (text) => (text.length === 1 ? 1 : 0));

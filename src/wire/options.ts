@@ -1,7 +1,7 @@
-/** EDNS options as they stand in OPT (RFC 6891 section 6.1.2), one after the other, without objects. */
+/** EDNS options as bytes, one after the other, as OPT holds them (RFC 6891 section 6.1.2). No objects are made. */
 import { OPTION } from './iana.ts';
 
-/** Whether `bytes[at, end)` are options from the first byte to the last. */
+/** Whether `bytes[at, end)` consists of whole options. */
 export function areOptions(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end) {
     if (at + 4 > end) return false;
@@ -27,8 +27,9 @@ export function findOption(
 }
 
 /**
- * Options of a query that come back in the reply unless a plugin wrote its own (CoreDNS's habit). Those whose data cannot have
- * the `length` they claim stay away, for the reply would be malformed, too (RFC 7314, 7828, 7873).
+ * Whether an option of a query comes back in the reply when no plugin wrote options of its own (as CoreDNS does). An
+ * option whose data cannot have the given `length` is not echoed, because the reply would then be malformed as well
+ * (RFC 7314, 7828, 7873).
  */
 export function isEchoed(code: number, length: number): boolean {
   switch (code) {
@@ -40,7 +41,7 @@ export function isEchoed(code: number, length: number): boolean {
     case OPTION.KEEPALIVE:
       return length === 0 || length === 2;
     case OPTION.COOKIE:
-      // The client's part alone, or with the server's of 8 to 32 bytes.
+      // A cookie: the client's 8 bytes, alone or followed by the server's 8 to 32 bytes.
       return length === 8 || (length >= 16 && length <= 40);
     default:
       return false;

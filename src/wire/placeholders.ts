@@ -1,20 +1,20 @@
-/** Formats of log lines, and of dnstap's extra field. */
+/** The placeholders of log formats and of dnstap's extra field. */
 import { printAddress, bracketed } from '../base/ip.ts';
 import { CLASS, className, FLAG, rcodeName, typeName } from './iana.ts';
 import type { Query } from './query.ts';
 import { silence, type Reply } from './reply.ts';
 
-/** A reply as the log sees it, and how long it took. */
+/** Prints one line about a query, its reply as logged, and how long the reply took. */
 type Print = (query: Query, reply: Reply, elapsedMs: number) => string;
 
-/** How a line looks where nothing else is said: CoreDNS's `{common}`. */
+/** The default format of a log line: CoreDNS's `{common}`. */
 export const commonFormat =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
 const combinedFormat = `${commonFormat} "{>opcode}"`;
 
 /**
- * Compiles a format: placeholders in braces, everything else as it stands. What is in braces but no placeholder stays as
- * it is; metadata that nobody set is `-`.
+ * Compiles a format: placeholders in braces are replaced, all other text is copied, braces with an unknown word
+ * included. Metadata that was not set prints as `-`.
  */
 export function compileFormat(format: string): Print {
   const text = format.replaceAll('{common}', commonFormat).replaceAll('{combined}', combinedFormat);
@@ -64,7 +64,7 @@ const placeholders: Readonly<Record<string, Print>> = {
   '>opcode': (query) => String(query.opcode),
 };
 
-/** Class 255 is printed as a number: to CoreDNS, `ANY` is the name of a type. */
+/** Class 255 is printed as a number, as CoreDNS does: its library knows `ANY` only as a type. */
 function printClass(number: number): string {
   return number === CLASS.ANY ? `CLASS${number}` : className(number);
 }
@@ -99,7 +99,7 @@ const flagNames: readonly (readonly [number, string])[] = [
 const OF_QUERY = FLAG.RD | FLAG.CD;
 const known = new Map<number, string>();
 
-/** As the client sees them: RD and CD are its own, AD is for those who asked for it. */
+/** The flags as the client sees them: RD and CD are the query's own; AD only if the client asked for it. */
 function printFlags(query: Query, reply: Reply): string {
   const wanted =
     query.dnssecOk || (query.flags & FLAG.AD) !== 0 ? reply.flags : reply.flags & ~FLAG.AD;

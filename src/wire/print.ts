@@ -1,4 +1,4 @@
-/** Messages and records as text, as dig and zone files have them. */
+/** Messages and records as text, in the formats of dig and of zone files. */
 import { className, FLAG, opcodeName, rcodeName, typeName } from './iana.ts';
 import { printEdns } from './edns-print.ts';
 import type { DnsRecord, Message, Question } from './message.ts';
@@ -26,9 +26,9 @@ export function printMessage(message: Message): string {
   return text;
 }
 
-/** A record on one line, as zone files and `dig` have it, its columns by tabs. No line end. */
+/** A record on one line, as in zone files and `dig`, with tabs between the columns. No line end. */
 export function printRecord(record: DnsRecord, split = 0): string {
-  const line = new Line();
+  const line = new PrintedLine();
   line.at(0, record.name);
   line.at(24, String(record.ttl));
   line.at(32, className(record.class));
@@ -51,7 +51,7 @@ function printSection(title: string, records: readonly DnsRecord[]): string {
 }
 
 function printQuestion(question: Question): string {
-  const line = new Line();
+  const line = new PrintedLine();
   line.at(0, question.name);
   line.at(32, className(question.class));
   line.at(40, typeName(question.type));
@@ -63,15 +63,15 @@ function printFlags(flags: number): string {
   return set.join('') + ((flags & FLAG.Z) === 0 ? '' : '; MBZ: 0x4');
 }
 
-/** The header's flags that are set, in the order of their bits: `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
+/** The names of the header flags that are set, in the order of their bits: `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
 export function flagNames(flags: number): string[] {
   return (['QR', 'AA', 'TC', 'RD', 'RA', 'AD', 'CD'] as const)
     .filter((name) => (flags & FLAG[name]) !== 0)
     .map((name) => name.toLowerCase());
 }
 
-/** A line whose words begin at tab columns, or after one blank where the word before is too long. */
-class Line {
+/** A line of text whose words begin at tab columns; a word that is too long is followed by one blank. */
+class PrintedLine {
   text = '';
   #column = 0;
 

@@ -9,25 +9,28 @@ import { querySlab } from './slab.ts';
 import type { Protocol } from './transports.ts';
 import { QuerySignature } from './tsig.ts';
 
-/** By what a query came; `internal`: it was made here. */
+/** The transport a query came by; `internal` if ndots made it itself. */
 export type Proto = Protocol | 'internal';
 
-/** Follows one query through the links of the chain. */
+/** Records how one query passes through the links of the chain (for tracing). */
 export interface LinkRecorder {
-  /** The query comes to a link; the links that are entered before it is left are within it. @returns what `left` and `done` take */
+  /**
+   * The query enters a link; links entered before it leaves this one are nested in it.
+   * @returns the handle for `left` and `done`
+   */
   entered(link: string): number;
-  /** The link has returned: with its reply, or with one to come. */
+  /** The link has returned, with its reply or with a promise of one. */
   left(span: number): void;
   /** The link's reply is there. */
   done(span: number): void;
 }
 
-/** What is to become of a datagram, judged before any plugin sees it (CoreDNS: header filters of its DNS library). */
+/** What to do with a message, decided before any plugin sees it (in CoreDNS: the header filter of its DNS library). */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
 
 /** Which listener, server block and zone a query belongs to: the label values of most metrics. One object per combination. */
 export interface Route {
-  /** Small and dense, for tables. */
+  /** A small number, counted from 0 without gaps: an index for tables. */
   readonly index: number;
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
@@ -37,49 +40,49 @@ export interface Route {
   readonly view: string;
 }
 
-/** In the place of a query's `screen`: the name was rewritten on the way to a part of a reply. */
+/** Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a reply. */
 export const renamed: object = {};
 
 /**
- * One query: a view over the bytes it came in. A listener reuses one object for many queries; who needs a query after
- * the chain has returned (because a promise is pending) works on the copy that `keep()` gives.
+ * One query: a view over the bytes it came in. A listener reuses one object for many queries, so code that still needs
+ * the query after the chain has returned (because a promise is pending) must work on the copy that `keep()` returns.
  */
 export class Query {
-  /** Holds the message; foreign memory until `keep()`. */
+  /** The buffer that holds the message; it belongs to the listener until `keep()` copies it. */
   bytes: Uint8Array = empty;
   /** The message is `bytes[start, end)`. */
   start = 0;
   end = 0;
   id = 0;
-  /** Second header word as it came. */
+  /** The second header word (QR, opcode, flags) as received. */
   flags = 0;
-  /** Flags that it gets besides when it is sent upstream. */
+  /** Flags that are set in addition when the query is sent upstream. */
   upstreamFlags = 0;
   /** Question type and class. */
   type = 0;
   class = 0;
-  /** The code of the error that it gets, since it is no query that plugins may see (NOTIMP, FORMERR); 0: it is one. */
+  /** The result code of a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query. */
   rejection = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
-  /** 30-bit hash of the folded name: a small integer, never boxed. */
+  /** A 30-bit hash of the lower-case name: small enough that V8 never boxes it. */
   hash = 0;
   /** Whether the query has an OPT record, and what it says (RFC 6891). */
   edns = false;
   ednsVersion = 0;
-  /** The UDP size the client wrote, as it came. */
+  /** The UDP size in the client's OPT record, unchanged. */
   udpSize = 0;
-  /** The size plugins may lower (`bufsize`); starts as `udpSize`. */
+  /** The UDP size that limits the reply: `udpSize`, unless a plugin (`bufsize`) lowers it. */
   udpLimit = 0;
   dnssecOk = false;
   /** EDNS options lie in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
   optionsEnd = 0;
-  /** Its TSIG record, which says nothing before it is proved (RFC 8945); null: there is none. */
+  /** The TSIG record; it proves nothing until it has been verified (RFC 8945). Null if there is none. */
   signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
-  /** 4 or 6. */
+  /** Address family of the client. */
   family: 4 | 6 = 4;
   /** The client's address in network order: `peer[peerAt, peerAt + 4 or 16)`. */
   peer: Uint8Array = loopback;
@@ -88,29 +91,32 @@ export class Query {
   /** The address and port the query was sent to, as text; set by the listener. */
   local = '';
   localPort = 0;
-  /** Monotonic ms when the query arrived. */
+  /** When the query arrived: milliseconds of the monotonic clock. */
   arrived = 0;
   route: Route = noRoute;
-  /** Of a query that is asked on the way to another one's reply (`depth` > 0): that one's route. */
+  /** The route of the client's query, if this query was made on the way to that one's reply (`depth` > 0). */
   via: Route = noRoute;
   /** What `metadata` collected, by label; null without the plugin. */
   notes: Map<string, string> | null = null;
-  /** Who is told of each link of the chain that this query comes to; null: nobody, as for nearly all queries. */
+  /** Records each link of the chain that this query enters; null for nearly all queries, which are not traced. */
   recorder: LinkRecorder | null = null;
-  /** Whether there is room for one more query that waits; a link that would have to wait gives `overloaded` otherwise. */
+  /** Whether one more query may wait for its reply; if not, a link that would have to wait returns `overloaded`. */
   mayWait = true;
   /**
-   * Whoever in front looks at the whole reply before the client gets it, and so need not look at parts of it that are asked for on the
-   * way; null: nobody does; `renamed`: somebody does, but the name that is looked up does not stand in the reply.
+   * Set if a plugin in front will inspect the whole reply before the client gets it, so that lookups that only
+   * contribute parts of it need no inspection of their own. Null: no plugin does. `renamed`: a plugin does, but the
+   * name that is looked up here will not appear in the reply.
    */
   screen: object | null = null;
-  /** How many internal look-ups led here (CNAME targets): bounds loops. */
+  /** How many internal lookups led to this query (CNAME targets); bounds loops. */
   depth = 0;
-  /** What all internal look-ups on behalf of one client's query count together: bounds those that branch. Null: there was none yet. */
+  /**
+   * Counts all internal lookups made for one client query, which bounds those that branch. Null: there were none yet.
+   */
   lookups: { count: number } | null = null;
 
   #name: string | null = null;
-  /** null: it stands in `bytes`, from `#foldedAt` on. */
+  /** The name in lower case; null for a kept copy, where it stands in `bytes` from `#foldedAt` on. */
   #folded: Uint8Array | null = empty;
   #foldedAt = 0;
   #owned = false;
@@ -195,7 +201,7 @@ export class Query {
     return records === 0 ? 'serve' : this.#readRecords(at + 4, records, additional);
   }
 
-  /** Looks at what follows the question: nothing but OPT as a rule. */
+  /** Reads the records that follow the question: as a rule nothing, or OPT alone. */
   #readRecords(at: number, records: number, additional: number): Triage {
     const { bytes, end } = this;
     if (records !== 1 || additional !== 1 || at + 11 > end || bytes[at] !== 0)
@@ -205,7 +211,7 @@ export class Query {
     return this.#readOpt(at);
   }
 
-  /** Takes over the OPT record at `at`. */
+  /** Reads the OPT record at `at`. */
   #readOpt(at: number): Triage {
     const { bytes, end } = this;
     const options = at + 11;
@@ -222,8 +228,9 @@ export class Query {
   }
 
   /**
-   * Looks at records besides OPT, which are rare (TSIG, the SOA of a NOTIFY): each has to lie within the message, with legal names
-   * where its type has any. What else is in them is left alone: to read it could take a client's few bytes very long.
+   * Checks records other than OPT, which are rare (TSIG, the SOA of a NOTIFY): each must lie within the message and
+   * have legal names where its type has names. Their data is not decoded: that could cost far more than the few bytes
+   * cost the client.
    */
   #readAll(at: number, records: number, additional: number): Triage {
     const { bytes, start, end } = this;
@@ -241,12 +248,12 @@ export class Query {
         if (type !== TYPE.OPT) {
           checkData(bytes, start, data, at, type);
           if (type !== TYPE.TSIG) continue;
-          // It is the last of all records (RFC 8945 section 5.1).
+          // TSIG must be the last of all records (RFC 8945 section 5.1).
           if (left !== 1 || additional === 0) return 'formerr';
           tsig = owner - start;
           continue;
         }
-        // There is one at most, at the root, in the additional section.
+        // OPT may occur once, owned by the root, in the additional section.
         if (bytes[owner] !== 0 || left > additional || opt !== 0) return 'formerr';
         opt = owner;
       }
@@ -260,7 +267,7 @@ export class Query {
 
   /** The question's name in lower case, wire form; only the first `nameLength` bytes are of this query. */
   get folded(): Uint8Array {
-    // Of a copy it is a view, which few need: for one that is only forwarded it is never made.
+    // In a kept copy the lower-case name is a view made on first use: a query that is only forwarded never needs it.
     const at = this.#foldedAt;
     return (this.#folded ??= this.bytes.subarray(at, at + this.nameLength));
   }
@@ -282,7 +289,8 @@ export class Query {
     const after = at + nameLength;
     if (after + 4 > end) return false;
     const shift = this.start + HEADER.SIZE - at;
-    // Length bytes are below 64, so folding leaves them alone; a compressed name differs in its first byte.
+    // Length bytes are below 64, so folding case does not touch them; a compressed name already differs in its first
+    // byte.
     for (let i = at; i < after; i++) {
       const byte = bytes[i]!;
       const asked = own[i + shift]!;
@@ -304,8 +312,8 @@ export class Query {
   }
 
   /**
-   * A standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, which is all that clients send as a rule. Whoever
-   * remembers replies by name and type remembers those of standard queries only.
+   * Whether this is a standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, as nearly all are. What is
+   * remembered by name and type alone may be remembered for standard queries only.
    */
   get isStandard(): boolean {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
@@ -319,12 +327,15 @@ export class Query {
     return (this.flags & FLAG.CD) !== 0;
   }
 
-  /** Whether it came over a stream: all that logs and metrics tell of a transport (CoreDNS calls them udp and tcp). */
+  /**
+   * Whether the query came over a stream. Logs and metrics tell transports apart only by this; CoreDNS calls them udp
+   * and tcp.
+   */
   get overStream(): boolean {
     return this.proto !== 'udp' && this.proto !== 'internal';
   }
 
-  /** The most bytes a reply may have: what the client wrote over UDP (at least 512), any number over streams. */
+  /** The maximum size of a reply: over UDP what the client offered, at least 512; over streams 65 535. */
   get limit(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;
@@ -335,21 +346,24 @@ export class Query {
     return this.#owned;
   }
 
-  /** This query if it already owns its bytes, else a copy that does: the same one for all who keep it as it is now. */
+  /**
+   * This query if it owns its bytes, else a copy that does. Repeated calls return the same copy as long as the query is
+   * unchanged.
+   */
   keep(): Query {
     if (this.#owned) return this;
     const kept = this.#kept;
     return kept !== null && this.#isAsKept(kept) ? kept : (this.#kept = this.copy());
   }
 
-  /** A copy that owns its bytes and is nobody else's. */
+  /** A new copy that owns its bytes and is shared with nobody. */
   copy(): Query {
     const copy = new Query();
     copy.#copyFrom(this);
     return copy;
   }
 
-  /** Whether nothing that plugins may change has changed since. */
+  /** Whether the fields that plugins may change are still as they were when `kept` was made. */
   #isAsKept(kept: Query): boolean {
     return (
       kept.flags === this.flags &&
@@ -362,7 +376,7 @@ export class Query {
     );
   }
 
-  /** Message, folded name and address, one after the other in the slab of kept queries. */
+  /** Copies message, lower-case name and client address, one after the other, into the slab of kept queries. */
   #copyFrom(from: Query): void {
     const size = from.end - from.start;
     const start = querySlab.take(size + from.nameLength + PEER_SIZE);
@@ -392,7 +406,7 @@ export class Query {
     this.#owned = true;
   }
 
-  /** Puts the address at `at` of the slab that holds this query's message. */
+  /** Copies the client's address to `at` of the slab that holds this query's message. */
   #copyPeer(from: Query, at: number): void {
     copyBytes(from.peer, from.peerAt, this.bytes, at, from.family === 4 ? 4 : PEER_SIZE);
     this.askFor(from);
@@ -401,8 +415,8 @@ export class Query {
   }
 
   /**
-   * Takes over who asks, and all that has been found out about that: for a query that is made to be asked in place of
-   * `from`. The address stays where it lies; what the client says of sizes does not come along.
+   * Takes over the client of `from` and everything known about it, for a query that is made to be asked in its place.
+   * The address is not copied; the client's size limits do not apply to the new query.
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
@@ -430,7 +444,7 @@ export class Query {
    * Flags and EDNS (size, DO, options) are carried along.
    */
   asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
-    // Whoever asks twice has both counted in one place.
+    // Both this query and its follow-up count in the same object, also if this one asks several follow-ups.
     this.lookups ??= { count: 0 };
     const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
     const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
@@ -470,7 +484,7 @@ export class Query {
 }
 
 const PEER_SIZE = 16;
-/** Room for the longest name, and one length byte too many that is found out only after it was written. */
+/** The longest name, plus one length byte that is written before the name turns out to be too long. */
 const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);

@@ -2,7 +2,7 @@ import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER } from './iana.ts';
 import { NAME_MAX, printLabel, type WireName } from './name.ts';
 
-/** Why bytes are no DNS message, and where. The only thing that reading ever throws. */
+/** Why bytes are not a DNS message, and at which offset. Reading throws nothing else. */
 export class ReadError extends Error {
   override readonly name = 'ReadError';
   /** What is wrong, in words. */
@@ -17,12 +17,12 @@ export class ReadError extends Error {
   }
 }
 
-/** Pointers that one name may pass: every label could have its own (255 bytes hold 127 labels). */
+/** The most pointers that one name may follow: every label could have its own (255 bytes hold 127 labels). */
 export const HOPS_MAX = 126;
 
 /**
- * Reads fields one after the other, never beyond `end`. Names may be compressed: a pointer has to lead backwards, past
- * the header, to before all that was read of the same name, so that reading always ends (RFC 1035 section 4.1.4).
+ * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards, behind the header
+ * and before everything that was read of the same name, so that reading always ends (RFC 1035 section 4.1.4).
  */
 export class Reader {
   readonly message: Uint8Array;
@@ -72,14 +72,14 @@ export class Reader {
     return high * 0x1_0000_0000 + this.u32();
   }
 
-  /** The next `count` bytes, as an own copy. */
+  /** The next `count` bytes as a copy. */
   bytes(count: number): Uint8Array {
     this.#need(count, `${count} bytes`);
     this.at += count;
     return copyOf(this.message, this.at - count, this.at);
   }
 
-  /** All bytes up to `end`, as an own copy. */
+  /** All bytes up to `end` as a copy. */
   rest(): Uint8Array {
     return this.bytes(this.left);
   }
@@ -99,8 +99,8 @@ export class Reader {
   }
 
   /**
-   * The same where a type does not allow compression (RFC 3597 section 4). Data that may hold any number of names is read by
-   * this: with pointers each two bytes of it could stand for 255.
+   * The next name, which must not be compressed because its type forbids it (RFC 3597 section 4). Data that may hold
+   * any number of names is read this way: with pointers, every two bytes of it could expand to 255.
    */
   fullName(): string {
     for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
@@ -148,17 +148,19 @@ export class Reader {
 const REACH = 0x4000;
 
 /**
- * Where the names of one message stand that were checked with it, label by label. A pointer that leads elsewhere reads a name, too, but one that
- * changes with the numbers that it is made of. Reused from message to message.
+ * Where labels of checked names begin in a message. A pointer to any other place may still happen to read as a name,
+ * but one that changes when the fields there change (a TTL, for example). Reused from message to message.
  */
 export class NamePlaces {
-  /** By offset in the message: the number of the last message in which a label, a pointer or the end of a name stands there. */
+  /**
+   * By offset in the message: the number of the last message that has a label, a pointer or the end of a name there.
+   */
   readonly #marks = new Uint16Array(REACH);
   #message = 0;
-  /** Whether a pointer led to what is no part of a name that was checked before it. */
+  /** Whether a pointer led to a place that is not part of a name checked before. */
   strayed = false;
 
-  /** The names that follow are those of another message. */
+  /** Begins a new message: names checked before are forgotten. */
   begin(): void {
     this.strayed = false;
     this.#message = (this.#message + 1) & 0xffff;
@@ -167,21 +169,21 @@ export class NamePlaces {
     this.#message = 1;
   }
 
-  /** A label, a pointer or the end of a name stands at this offset. */
+  /** Notes that a label, a pointer or the end of a name stands at this offset. */
   mark(offset: number): void {
     if (offset < REACH) this.#marks[offset] = this.#message;
   }
 
-  /** A pointer leads to this offset. */
+  /** Notes that a pointer leads to this offset. */
   follow(offset: number): void {
     if (this.#marks[offset] !== this.#message) this.strayed = true;
   }
 }
 
 /**
- * Checks the possibly compressed name at `at`: labels, pointers, 255 bytes in all.
+ * Checks the possibly compressed name at `at`: its labels, its pointers and the limit of 255 bytes.
  * @param start where the message begins; pointers count from here
- * @param places told where the name stands and leads
+ * @param places records where the name stands and where its pointers lead
  * @returns where the name ends in place
  * @throws ReadError
  */
@@ -195,7 +197,8 @@ export function checkName(
   let length = 1;
   let hops = 0;
   let after = -1;
-  // All of the name read so far lies at or after this; a pointer must lead before it, and what it leads to must end there.
+  // Where the part of the name that is being read begins. A pointer must lead to a part before it, which must end
+  // before it, too.
   let segment = at;
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);

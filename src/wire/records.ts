@@ -8,8 +8,8 @@ import { skipName } from './skip.ts';
 import { SECTION, type Section } from './writer.ts';
 
 /**
- * Goes over the records of a message without building objects. Reusable: `over` or `of` begins, `next` steps, the fields
- * tell about the present record. All positions are indexes into `bytes` (not from the message's start).
+ * A cursor over the records of a message; it builds no objects. Reusable: `over` or `of` begins, `next` steps, the
+ * fields describe the current record. All positions are indexes into `bytes`, not offsets from the message's start.
  *
  * ```ts
  * for (records.of(reply); records.next(); ) if (records.type === TYPE.A) …
@@ -32,7 +32,7 @@ export class Records {
   #at = 0;
   #left = 0;
   #reply: Reply | null = null;
-  /** How far `reply.ttlAt` was followed; it is in ascending order. */
+  /** The index in `reply.ttlAt` of the next TTL that is replaced; the offsets there ascend. */
   #ttlIndex = 0;
 
   /** Begins at the first record of a whole message. */
@@ -59,7 +59,7 @@ export class Records {
     return this;
   }
 
-  /** Begins at the first record of a reply; a bare one has none. */
+  /** Begins at the first record of a reply; a bare reply has none. */
   of(reply: Reply): this {
     this.over(reply.bytes, reply.start, reply.end);
     this.#reply = reply;
@@ -87,7 +87,7 @@ export class Records {
     return this.#at <= end || this.#stop();
   }
 
-  /** Seconds this record's TTL goes out with: the reply's own TTL where it replaces the written one. */
+  /** Seconds that this record's TTL is sent with: `Reply.ttl` where it replaces the written one. */
   get ttl(): number {
     const replaced = this.replacedTtl;
     return replaced >= 0 ? replaced : this.writtenTtl;
@@ -108,12 +108,12 @@ export class Records {
     return readTtl(this.bytes, this.ttlAt);
   }
 
-  /** Whether this record belongs to the question's name (of a message with one question). */
+  /** Whether the owner is the question's name (in a message with one question). */
   get ownedByQuestion(): boolean {
     return sameInMessage(this.bytes, this.start, this.ownerAt, this.start + HEADER.SIZE);
   }
 
-  /** The owner's name in wire form, decompressed: an own copy. */
+  /** The owner's name in wire form, decompressed, as a copy. */
   get owner(): WireName {
     return expandName(this.bytes, this.start, this.ownerAt);
   }
@@ -127,7 +127,7 @@ export class Records {
     return (this.bytes[this.start + at]! << 8) | this.bytes[this.start + at + 1]!;
   }
 
-  /** A record that runs over the end is the last thing to be seen of a message. */
+  /** Ends the iteration at a record that runs over the end of the message. */
   #stop(): false {
     this.section = SECTION.additional;
     this.#left = 0;
@@ -140,7 +140,7 @@ export function readTtl(bytes: Uint8Array, at: number): number {
   return bytes[at]! >= 0x80 ? 0 : readUint32(bytes, at);
 }
 
-/** The name at `at` of a message in wire form, decompressed: an own copy. @throws ReadError */
+/** The name at `at` of a message in wire form, decompressed, as a copy. @throws ReadError */
 export function expandName(bytes: Uint8Array, start: number, at: number): WireName {
   const reader = new Reader(bytes, start, bytes.length);
   reader.at = at;

@@ -1,21 +1,21 @@
 import { EDE, FLAG, HEADER, RCODE } from './iana.ts';
 
-/** An Extended DNS Error (RFC 8914) that tells a client why. */
+/** An Extended DNS Error (RFC 8914): tells the client why it got this result code. */
 export interface ExtendedError {
   readonly code: number;
   readonly text: string;
 }
 
-/** Makes the message that follows; null: not in this turn. */
+/** Makes the next message of an answer that takes several; null: not ready in this turn of the event loop. */
 export type Rest = () => Reply | null;
 
-/** All that a reply is made of. */
+/** The fields of a reply. */
 export interface ReplyFields {
-  /** The message lies in `bytes` from `start` up to `end` (exclusive); equal: a bare reply. */
+  /** The message lies in `bytes[start, end)`; `start` equal to `end` means a bare reply, which has no message. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
-  /** All 12 bits, the EDNS part included. */
+  /** All 12 bits, EDNS's upper eight included. */
   readonly rcode: number;
   /** Name of the plugin that made it. */
   readonly plugin: string;
@@ -23,27 +23,29 @@ export interface ReplyFields {
   readonly ttlAt: Uint16Array | null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
   readonly ttl: number;
-  /** EDNS options for clients that speak EDNS, wire form, perhaps empty; null: the usual echo. */
+  /**
+   * EDNS options for clients that speak EDNS, in wire form, may be empty; null: those of the query are echoed as usual.
+   */
   readonly options: Uint8Array | null;
   /** Extended errors for clients that speak EDNS. */
   readonly errors: readonly ExtendedError[] | null;
-  /** Why, when it is a failure: for `errors`, the log, the tracer. */
+  /** The cause of a failure, for `errors`, the log and traces. */
   readonly cause: Error | null;
   /**
-   * The message that follows this one, for answers that take several (transfers); null: none does. It is asked for once the one
-   * before has been written, in another turn, so that nothing else waits; where it gives null it is asked again, in another turn.
-   * Streams only: over other transports nothing follows.
+   * Makes the message that follows this one, for answers that take several (zone transfers); null: this is the last. It
+   * is called after the message before has been written, in a later turn of the event loop, so that other queries are
+   * served in between; if it returns null it is called again in a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;
 }
 
 /**
- * One reply, client-independent: header, question and records, but no OPT and nothing of the asking client. All that is
- * the client's own (id, RD and CD, spelling of the question, EDNS, size limit) is written by `stamp`. Owner names that
- * equal the question point at it, so the client's spelling (0x20) reaches them too.
+ * One reply, the same for every client: header, question and records, but no OPT and nothing that belongs to the asking
+ * client. Id, RD and CD, the spelling of the question, EDNS and the size limit are filled in by `stamp`. Owner names
+ * that equal the question are pointers to it, so that they take on the client's spelling (0x20) as well.
  *
- * It never changes, and neither do its bytes: who needs another one asks `with`. A reply without bytes (`bare`) is a result
- * code that nobody wrote a message for: `stamp` writes header and question.
+ * A reply and its bytes never change; `with` makes a changed one. A reply without bytes (`bare`) is only a result code:
+ * `stamp` writes its header and question.
  */
 export class Reply implements ReplyFields {
   readonly bytes: Uint8Array;
@@ -85,8 +87,8 @@ export class Reply implements ReplyFields {
   }
 
   /**
-   * The same reply with some fields changed. Offsets in `ttlAt` belong to the layout of the message: who changes the
-   * layout names `ttlAt` too.
+   * The same reply with some fields changed. The offsets in `ttlAt` belong to the layout of the message: a change of
+   * `bytes` needs a new `ttlAt`, too.
    */
   with(change: Partial<ReplyFields>): Reply {
     return new Reply(
@@ -104,7 +106,7 @@ export class Reply implements ReplyFields {
     );
   }
 
-  /** Only a result code, no message. */
+  /** Whether this is only a result code, without a message. */
   get bare(): boolean {
     return this.start === this.end;
   }
@@ -141,12 +143,15 @@ export class Reply implements ReplyFields {
     return (this.bytes[this.start + at]! << 8) | this.bytes[this.start + at + 1]!;
   }
 
-  /** Length of the message, without what `stamp` adds. */
+  /** Length of the message before `stamp` adds anything. */
   get size(): number {
     return this.end - this.start;
   }
 
-  /** The same reply on bytes of its own, for who stores it: does not hold on to the slab that it was written in. */
+  /**
+   * The same reply with bytes of its own, for long storage: it no longer keeps the whole slab in memory that it was
+   * written in.
+   */
   own(): Reply {
     return this.with({
       bytes: this.bytes.slice(this.start, this.end),
@@ -159,10 +164,10 @@ export class Reply implements ReplyFields {
 
 const nothing = new Uint8Array(0);
 
-/** Nothing is sent: the client hears silence. */
+/** Nothing is sent at all; the client will time out. */
 export const silence: Reply = new Reply(nothing, 0, 0, RCODE.NOERROR, '');
 
-/** A result code without a message (CoreDNS: a returned rcode with nothing written). Never cached. */
+/** A result code without a message (in CoreDNS: an rcode that a plugin returns without writing). Never cached. */
 export function failure(
   rcode: number,
   plugin: string,
@@ -172,7 +177,10 @@ export function failure(
   return new Reply(nothing, 0, 0, rcode, plugin, null, -1, null, errors, cause);
 }
 
-/** The query would have to wait while too many others do (`Query.mayWait`): the client may ask elsewhere, or later. */
+/**
+ * REFUSED, because the query would have to wait while too many others already do (`Query.mayWait`): the client may ask
+ * another server, or later.
+ */
 export const overloaded: Reply = failure(RCODE.REFUSED, '', null, [
   { code: EDE.OTHER, text: 'too many queries wait for their replies' },
 ]);

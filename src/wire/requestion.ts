@@ -9,18 +9,21 @@ import { replySlab } from './slab.ts';
 import { answersQuery } from './upstream.ts';
 import { SECTION } from './writer.ts';
 
-/** What becomes of records whose owner is the old question's name: it follows to the new question, or stays as it was. */
+/**
+ * What happens to records owned by the old question's name: they take the new question's name (`follow`) or keep the
+ * old one (`stay`).
+ */
 export type Owners = 'follow' | 'stay';
 
 const records = new Records();
 
 /**
- * `reply`, which answers another question, as a reply to `query`: a copy under the query's question, all names kept
- * whole although the old question that they pointed to is gone. TTLs are written as they would have gone out.
+ * A copy of `reply`, which answers another question, as a reply to `query`. All names keep their meaning although the
+ * old question that compression pointers led to is gone. TTLs are written as they would have been sent.
  *
  * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for search paths
- * @param aliasTtl 0 or more: `QUESTION CNAME OLD-QUESTION` with this TTL comes first in the answer section; owners stay
- * @returns a bare reply as it is; a reply that no longer fits into a message is cut, with TC
+ * @param aliasTtl 0 or more: the answer section begins with `QUESTION CNAME OLD-QUESTION` with this TTL; owners stay
+ * @returns a bare reply unchanged; a reply that no longer fits into a message is cut, with TC
  */
 export function withQuestion(
   reply: Reply,
@@ -60,7 +63,7 @@ export function withQuestion(
   return finish(reply);
 }
 
-/** The old question's name goes into the alias's data; all pointers to it lead there. */
+/** Writes the alias; the old question's name stands in its data, and all pointers to the old question lead there. */
 function writeAlias(question: number, ttl: number): void {
   mover.questionName();
   mover.u16(TYPE.CNAME);
@@ -72,7 +75,7 @@ function writeAlias(question: number, ttl: number): void {
   mover.setU16(data - 2, mover.length - data);
 }
 
-/** Pointers to a suffix that both questions share lead to the new question. */
+/** Makes pointers to a suffix that both questions share lead to the new question. */
 function mapSharedSuffix(bytes: Uint8Array, question: number, query: Query): void {
   const { folded, nameLength } = query;
   let oldLength = 1;

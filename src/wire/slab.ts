@@ -1,19 +1,19 @@
-/** Memory for messages, handed out in parts. */
+/** Memory for messages, allocated in large pieces and handed out in parts. */
 import { copyBytes } from '../base/copy-bytes.ts';
 
 /**
- * Memory that is handed out from front to back and never used again: memory of its own for each message would cost more than all
- * the rest of keeping it. A slab lives as long as anybody has a part of it.
+ * Memory that is handed out from front to back and never reused: a buffer of its own for each message would cost more
+ * than everything else that storing it takes. A slab is freed when no part of it is referenced any more.
  */
 class Slab {
-  /** The memory that was taken last. */
+  /** The buffer that the last `take` or `put` handed out a part of. */
   bytes: Uint8Array;
   readonly #size: number;
   readonly #sharedMax: number;
   #shared: Uint8Array;
   #used = 0;
 
-  /** @param sharedMax what is longer has memory of its own */
+  /** @param sharedMax a part longer than this gets a buffer of its own */
   constructor(size: number, sharedMax: number = size) {
     this.#size = size;
     this.#sharedMax = sharedMax;
@@ -45,11 +45,12 @@ class Slab {
   }
 }
 
-/** This thread's slab for replies that are copied rather than built. Who stores a reply for long takes `reply.own()`. */
+/** This thread's slab for copied replies. For long storage use `reply.own()`. */
 export const replySlab: Slab = new Slab(65_536);
 
 /**
- * This thread's slab for queries that are kept, which is for seconds. Few are longer than a name and some options: they have
- * memory of their own, so that a short query that waits never keeps long ones that are answered.
+ * This thread's slab for queries that are kept, usually for seconds. Most are little longer than a name and some
+ * options; a longer one gets its own buffer, so that a short query that waits does not hold memory of long ones that
+ * are answered.
  */
 export const querySlab: Slab = new Slab(16_384, 512);

@@ -1,28 +1,28 @@
-/** The last step of a reply: what depends on the client is written into a copy of it. */
+/** The last step of a reply: copies it for one client and fills in what is that client's own. */
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed } from './options.ts';
 import type { Query } from './query.ts';
 import type { Reply } from './reply.ts';
 import { skipRecord } from './skip.ts';
 
-/** What OPT, and the question of a reply without bytes, may take. */
+/** The most bytes for OPT, and for the question of a reply without a message. */
 const OPT_ROOM = 600;
-/** What a signature may take: two long names, a MAC, a time. */
+/** The most bytes for a TSIG record: two long names, a MAC, a time. */
 const SEAL_ROOM = 620;
 
-/** What `stamp` may add to a reply's size: the buffer must have as much more room. */
+/** How many bytes `stamp` may add to a reply's size: the output buffer must have that much more room. */
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
 
-/** OPT without options. */
+/** Bytes of an OPT record without options. */
 const OPT_SIZE = 11;
 
 /**
- * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with everything that is the
- * client's own patched in. `out` must have room for the reply's size + STAMP_ROOM.
+ * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with everything patched in
+ * that belongs to the client. `out` must have room for the reply's size plus STAMP_ROOM.
  *
- * @returns the length written; at most `query.limit`. What does not fit is cut at a record boundary, from the end, and
- *   TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were lost). EDNS options that leave no
- *   room for the question, or not enough in what OPT may take, are left out.
+ * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the end, and TC is set
+ * (RFC 2181 section 9; like CoreDNS also when only additional records were dropped). EDNS options that would leave no
+ * room for the question, or exceed the room for OPT, are left out.
  */
 export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
@@ -44,7 +44,7 @@ export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): 
   return seal === null ? length : seal.write(out, at, length);
 }
 
-/** Adds OPT, for which other records may have to go. @returns the length with it */
+/** Adds OPT; other records are dropped if there is no room for it. @returns the new length */
 function stampOpt(
   reply: Reply,
   query: Query,
@@ -82,13 +82,17 @@ function copyBody(reply: Reply, out: Uint8Array, at: number, questionEnd: number
   return size;
 }
 
-/** Id, opcode, RD and CD are the query's; AD goes only to clients that asked for it (RFC 6840 section 5.8). */
+/**
+ * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that asked for it (RFC 6840
+ * section 5.8).
+ */
 function stampHeader(reply: Reply, query: Query, out: Uint8Array, at: number): void {
   out[at] = query.id >> 8;
   out[at + 1] = query.id & 0xff;
   const high = out[at + 2]! & ~((FLAG.OPCODE | FLAG.RD) >> 8);
   out[at + 2] = high | ((query.flags & (FLAG.OPCODE | FLAG.RD)) >> 8);
-  // Without EDNS only four bits of the result code can be said; the lower ones of a larger code would say another.
+  // Without EDNS only four bits of the result code fit; a larger code becomes SERVFAIL, since its lower bits alone
+  // would mean another code.
   const rcode = reply.rcode > FLAG.RCODE && !query.edns ? RCODE.SERVFAIL : reply.rcode & FLAG.RCODE;
   let low = (out[at + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (query.flags & FLAG.CD) | rcode;
   if (!query.dnssecOk && (query.flags & FLAG.AD) === 0) low &= ~FLAG.AD;
@@ -137,7 +141,7 @@ function truncate(
   return kept - at;
 }
 
-/** Length of the options that are written into at most `room` bytes. */
+/** Length of the options that fit into `room` bytes. */
 function optionsLength(reply: Reply, query: Query, room: number): number {
   if (reply.rcode === RCODE.BADVERS) return 0;
   const own = reply.options !== null ? reply.options.length : echo(query, null, 0);
@@ -152,7 +156,8 @@ function optionsLength(reply: Reply, query: Query, room: number): number {
 }
 
 /**
- * OPT as CoreDNS writes it: version 0, DO and UDP size as the client sent them; for a version that nobody speaks, empty.
+ * Writes OPT as CoreDNS does: version 0, DO and UDP size as the client sent them; empty if the client asked for an
+ * unknown version.
  */
 function writeOpt(
   reply: Reply,
@@ -185,7 +190,10 @@ function writeOpt(
   return at - begin;
 }
 
-/** Writes the reply's own options, or else the echo of the client's, and its errors; what exceeds `room` is left out. */
+/**
+ * Writes the reply's own options, or else the echo of the client's, and the extended errors; what exceeds `room` is
+ * left out.
+ */
 function writeOptions(
   reply: Reply,
   query: Query,
@@ -217,7 +225,7 @@ function writeOptions(
   return size;
 }
 
-/** Copies the client's options that come back unchanged; only counts them if `out` is null. */
+/** Writes the client's options that come back unchanged; with `out` null it only counts their bytes. */
 function echo(query: Query, out: Uint8Array | null, at: number): number {
   const { bytes, optionsEnd } = query;
   let size = 0;
@@ -236,8 +244,8 @@ function echo(query: Query, out: Uint8Array | null, at: number): number {
 const utf8 = new TextEncoder();
 
 /**
- * The reply to a message that no plugin gets to see: FORMERR with whatever question could be read, or NOTIMP with the
- * bare header.
+ * The reply to a message that no plugin sees: FORMERR with the question as far as it could be read, or NOTIMP with only
+ * a header.
  * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set.
  */
 export function stampRejection(

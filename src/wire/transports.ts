@@ -3,24 +3,26 @@
  * and whether it is encrypted. `net/transports.ts` says which of them are served, and by what.
  */
 export interface Transport {
-  /** Unless an address names another. */
+  /** The default port. */
   readonly port: number;
   /** What is bound at the port. */
   readonly sockets: readonly SocketKind[];
-  /** Whether a certificate is part of it; `optional`: without one it is plain, for a proxy that ends TLS. */
+  /**
+   * Whether it is encrypted; `optional`: it is plain without a certificate, for use behind a proxy that terminates TLS.
+   */
   readonly tls: 'never' | 'optional' | 'always';
 }
 
-/** What can be bound at a port. */
+/** Kinds of sockets that can be bound to a port. */
 export type SocketKind = 'udp' | 'tcp';
 
-/** By what one message travels, between whomever; dnstap calls it so, too. */
+/** What carries one message; the values are also those of dnstap. */
 export type Protocol = SocketKind | 'tls' | 'https' | 'grpc';
 
-/** What stands before `://`. */
+/** The word before `://` in a server block's key or an upstream's address. */
 export type Scheme = 'dns' | 'tls' | 'https' | 'grpc' | 'quic' | 'https3';
 
-/** All of them, those included that are not served. */
+/** All transports, also those that ndots knows of but does not serve. */
 export const transports: Readonly<Record<Scheme, Transport>> = {
   /** RFC 1035, RFC 7766. */
   dns: { port: 53, sockets: ['udp', 'tcp'], tls: 'never' },

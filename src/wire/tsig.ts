@@ -1,10 +1,12 @@
-/** Transaction signatures (RFC 8945) as bytes: what is read of a record, what its MAC is made over, how it is written. Pure. */
+/**
+ * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, the data that its MAC covers, writing it. Pure.
+ */
 import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER, TYPE } from './iana.ts';
 import { foldName, parseName, type WireName } from './name.ts';
 import { Reader } from './reader.ts';
 
-/** An algorithm that both sides may use: its name on the wire, the hash, and how long a MAC is. */
+/** A MAC algorithm: its name on the wire, its hash, and the size of a MAC. */
 export interface TsigAlgorithm {
   /** As text, without the final dot: `hmac-sha256`. */
   readonly name: string;
@@ -20,7 +22,7 @@ function algorithm(hash: string, size: number): TsigAlgorithm {
   return { name, wire: parseName(`${name}.`), hash, size };
 }
 
-/** Those of RFC 8945 section 6 that may be used; HMAC-MD5 must not be. */
+/** The algorithms of RFC 8945 section 6 that may be used; HMAC-MD5 must not be. */
 export const tsigAlgorithms: readonly TsigAlgorithm[] = [
   algorithm('sha256', 32),
   algorithm('sha512', 64),
@@ -29,14 +31,14 @@ export const tsigAlgorithms: readonly TsigAlgorithm[] = [
   algorithm('sha1', 20),
 ];
 
-/** A secret that two sides share. */
+/** A secret shared by two parties. */
 export interface TsigKey {
   /** Lower case. */
   readonly name: WireName;
   readonly secret: Uint8Array;
 }
 
-/** What a TSIG record says. */
+/** The fields of a TSIG record. */
 export interface TsigFields {
   /** The key's name and that of the algorithm, lower case. */
   readonly key: WireName;
@@ -51,7 +53,7 @@ export interface TsigFields {
   readonly other: Uint8Array;
 }
 
-/** Reads the record that begins at `at`; all of it are own copies. @throws ReadError */
+/** Reads the record that begins at `at`; all byte fields are copies. @throws ReadError */
 export function readTsig(message: Uint8Array, at: number): TsigFields {
   const from = new Reader(message);
   from.at = at;
@@ -67,7 +69,7 @@ export function readTsig(message: Uint8Array, at: number): TsigFields {
   return { key, algorithm: name, signedAt, fudge, mac, originalId, error, other };
 }
 
-/** Where the TSIG record of a message begins, which has to be its last one; -1: there is none. @throws ReadError */
+/** Where the TSIG record of a message begins; it must be the last record. -1: there is none. @throws ReadError */
 export function tsigAt(message: Uint8Array): number {
   const from = new Reader(message);
   from.at = HEADER.QDCOUNT;
@@ -89,7 +91,7 @@ export function tsigAt(message: Uint8Array): number {
   return -1;
 }
 
-/** The message as it was before it was signed: without its TSIG record, under its original id. */
+/** The message before it was signed: without its TSIG record and with its original id. */
 export function unsignedMessage(message: Uint8Array, at: number, originalId: number): Uint8Array {
   const bytes = copyOf(message, 0, at);
   bytes[0] = originalId >> 8;
@@ -100,7 +102,7 @@ export function unsignedMessage(message: Uint8Array, at: number, originalId: num
   return bytes;
 }
 
-/** The MAC of the message before, as one of the parts: with its length. */
+/** The MAC of the previous message, preceded by its length, as part of what the next MAC covers. */
 export function priorMac(mac: Uint8Array): Uint8Array {
   return Uint8Array.of(mac.length >> 8, mac.length & 0xff, ...mac);
 }
@@ -119,7 +121,7 @@ export function tsigVariables(fields: Omit<TsigFields, 'mac' | 'originalId'>): U
   );
 }
 
-/** What the MAC of a later message of a stream covers instead. */
+/** What the MAC of a second or later message of a stream covers in place of the variables. */
 export function tsigTimers({
   signedAt,
   fudge,
@@ -139,7 +141,7 @@ export function tsigRoom(key: WireName, name: WireName, macSize: number): number
   return key.length + 10 + name.length + 16 + macSize + OTHER_MAX;
 }
 
-/** The longest other data: a time. */
+/** Bytes of the longest "other data": a time. */
 const OTHER_MAX = 6;
 
 /** Adds a TSIG record to the message `out[at, at + length)`. @returns its length with the record */
@@ -167,7 +169,7 @@ function word(value: number): readonly number[] {
   return [value >> 8, value & 0xff];
 }
 
-/** Signs a message that is whole otherwise. */
+/** Signs a message whose content is complete. */
 export interface Seal {
   /** The most bytes that it adds. */
   readonly room: number;
@@ -176,11 +178,11 @@ export interface Seal {
 }
 
 /**
- * The signature of a query that has one, shared by the query and all that are asked in its place. What proves it says with `seal` how
- * the reply to the client is signed.
+ * The signature of a query, shared by the query and all queries that are asked in its place. The plugin that verifies
+ * it sets `seal`, by which the reply to the client is signed.
  */
 export class QuerySignature {
-  /** The whole message as it came: an own copy. */
+  /** A copy of the whole message as received. */
   readonly message: Uint8Array;
   /** Where its TSIG record begins. */
   readonly at: number;

@@ -10,17 +10,17 @@ import { Reply } from './reply.ts';
 import { replySlab } from './slab.ts';
 
 /**
- * Takes over what an upstream sent: `bytes[start, end)` becomes a Reply as the chain wants it.
+ * Makes a Reply of the message `bytes[start, end)` that an upstream sent.
  *
  * The whole message is checked: every record lies within it, every name is legal, and so is the data of types that hold
- * names or addresses. OPT goes: its extended result code is in `rcode`, its options (but those between two neighbours:
- * COOKIE, KEEPALIVE, PADDING) in `options`, which is null only if there was no OPT. Owner names equal to the question
- * become pointers to it, so that they follow the client's spelling. Bytes after the last record are cut off. The bytes are
- * copied.
+ * names or addresses. OPT is removed: its extended result code goes to `rcode`, its options to `options` (without those
+ * that only concern the connection to the upstream: COOKIE, KEEPALIVE, PADDING); `options` is null only if there was no
+ * OPT. Owner names equal to the question become pointers to it, so that they take on the client's spelling. Bytes after
+ * the last record are cut off. The bytes are copied.
  *
  * A bare header (no question, no records), as servers send it with FORMERR or NOTIMP, becomes a bare reply.
  *
- * @returns ReadError (not thrown) for what is no reply with one question
+ * @returns ReadError (not thrown) if the message is not a reply with one question
  */
 export function fromUpstream(
   bytes: Uint8Array,
@@ -41,7 +41,7 @@ export function answersQuery(reply: Reply, query: Query): boolean {
   return !reply.bare && query.isAskedAt(reply.bytes, reply.start + HEADER.SIZE, reply.end);
 }
 
-/** What the walk over the records found out; one per thread. */
+/** Findings of `checkRecords`; one object per thread. */
 const seen = { opt: 0, optEnd: 0, lastEnd: 0, moves: false };
 /** Where the names of the message stand; one per thread. */
 const places = new NamePlaces();
@@ -77,7 +77,7 @@ function readReply(
     : reply;
 }
 
-/** Checks all records; says where OPT is and whether anything has to move. */
+/** Checks all records, finds OPT, and finds out whether the message must be rewritten. */
 function checkRecords(
   bytes: Uint8Array,
   start: number,
@@ -109,7 +109,7 @@ function checkRecords(
         throw new ReadError('an EDNS option runs over the end of OPT', data - start);
       seen.opt = owner;
       seen.optEnd = at;
-      // As the last record it is cut off; before others it leaves a gap.
+      // OPT is cut off if it is the last record; elsewhere it would leave a gap.
       if (index < records - 1) seen.moves = true;
       continue;
     }
@@ -124,12 +124,12 @@ function checkRecords(
       seen.moves = true;
     }
   }
-  // A name that is read from other fields would change with them (TTLs are patched): it is written anew.
+  // A name that is read from other fields would change when TTLs are patched: it has to be written anew.
   if (places.strayed) seen.moves = true;
   seen.lastEnd = at;
 }
 
-/** The message as it came, but for OPT at its end. */
+/** Copies the message unchanged, except for OPT at its end. */
 function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string): Reply {
   const { opt, lastEnd } = seen;
   const end = opt === 0 ? lastEnd : opt;
@@ -143,7 +143,7 @@ function copied(bytes: Uint8Array, start: number, rcode: number, plugin: string)
   return new Reply(replySlab.bytes, begin, begin + end - start, rcode, plugin);
 }
 
-/** The message with owners turned into pointers and without OPT. */
+/** Writes the message anew, with owners as pointers to the question and without OPT. */
 function rewritten(
   bytes: Uint8Array,
   start: number,
@@ -165,7 +165,7 @@ function rewritten(
     } else {
       if (sameInMessage(bytes, start, owner, question)) {
         mover.questionName();
-        // Pointers to this spelling of the question's name lead to the question, too.
+        // Pointers to this copy of the question's name shall lead to the question as well.
         let label = owner;
         for (
           let to: number = HEADER.SIZE;
@@ -188,7 +188,7 @@ function rewritten(
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
 }
 
-/** The options that are not only between the upstream and us. */
+/** The options that are meant for the client, not only for the connection between the upstream and ndots. */
 function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;

@@ -8,7 +8,7 @@ import {
   type WireName,
 } from './name.ts';
 
-/** Why the text of a record is wrong, and at which of its words. */
+/** Why a record's text is wrong, and which of its words is. */
 export class TextError extends Error {
   override readonly name = 'TextError';
   readonly reason: string;
@@ -23,13 +23,13 @@ export class TextError extends Error {
 }
 
 /**
- * The words of a record's data, read one after the other. Quotes around words are gone, escapes within them are not.
- * All that goes wrong is a TextError.
+ * The words of a record's data, read one after the other. Quotes around words are removed, escapes within them are not.
+ * All errors are TextErrors.
  */
 export class Words {
   index = 0;
   readonly #words: readonly string[];
-  /** What names without a last dot are below of. */
+  /** The origin: names without a final dot are relative to it. */
   readonly #origin: WireName;
 
   constructor(words: readonly string[], origin: WireName) {
@@ -41,14 +41,14 @@ export class Words {
     return this.#words.length - this.index;
   }
 
-  /** The next word as it is. @param what for the message when there is none */
+  /** The next word. @param what names the missing field in the error message */
   next(what: string): string {
     const word = this.#words[this.index++];
     if (word === undefined) this.fail(`${what} is missing`, this.index - 1);
     return word;
   }
 
-  /** All words that are left, put together. */
+  /** All remaining words, joined without blanks. */
   joined(): string {
     const text = this.#words.slice(this.index).join('');
     this.index = this.#words.length;
@@ -72,7 +72,7 @@ export class Words {
     return absoluteName(this.next(what), this.#origin, (reason) => this.fail(reason));
   }
 
-  /** A character string, its escapes in the one form that printing has. */
+  /** A character string, its escapes in the form that printing uses. */
   string(what: string, most = 255): string {
     const word = this.next(what);
     const bytes = parseString(word);
@@ -89,7 +89,7 @@ export class Words {
   }
 }
 
-/** The wire form of a name in a zone file: `@` is the origin, and names without a last dot are below it. */
+/** The wire form of a name in a zone file: `@` is the origin, and names without a final dot are relative to it. */
 export function absoluteName(
   word: string,
   origin: WireName,

@@ -1,17 +1,17 @@
-/** Building messages. */
+/** Writes DNS messages. */
 import { FLAG, HEADER, MESSAGE_MAX } from './iana.ts';
 import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
-/** Names remembered as targets for compression; beyond that a message only grows a little larger. */
+/** How many names are remembered as compression targets; more would make a message only a little smaller. */
 const TARGETS_MAX = 128;
-/** Chains of targets by their first labels; a power of two. */
+/** Hash chains of targets by their first label; a power of two. */
 const CHAINS = 256;
-/** Ends a chain. */
+/** Marks the end of a hash chain. */
 const NONE = 0xff;
 
-/** What has been written does not fit into one message. */
+/** Thrown when what is written does not fit into one message. */
 export class MessageFull extends Error {
   override readonly name = 'MessageFull';
   constructor() {
@@ -29,17 +29,20 @@ export const SECTION: {
   authority: HEADER.NSCOUNT,
   additional: HEADER.ARCOUNT,
 } as const;
-/** One of the sections that hold records: where its count stands in the header. */
+/** A section that holds records, as the header offset of its count. */
 export type Section = (typeof SECTION)[keyof typeof SECTION];
 
 /** What a reply takes over from its query: the opcode and the question. */
-export interface Asked {
+export interface QueryHead {
   readonly flags: number;
   /** The message is `bytes` from `start` on; its question's name takes `nameLength` bytes, 0: it has none. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly nameLength: number;
 }
+
+/** Writes one record into the message that is being written. */
+export type WriteRecord = (to: MessageWriter) => void;
 
 /**
  * Writes messages one after the other into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one
@@ -51,7 +54,10 @@ export class MessageWriter {
   #at = 0;
   #data = 0; // where the open record's RDLENGTH stands
   #section: Section = SECTION.answer;
-  /** Offsets of names in this message, and by the label that each begins with, the last one and the one before each. */
+  /**
+   * Compression targets: offsets of names in this message, hash chains by first label (the last target of each chain),
+   * and for each target the one before it in its chain.
+   */
   readonly #targets = new Uint16Array(TARGETS_MAX);
   readonly #chains = new Uint8Array(CHAINS).fill(NONE);
   readonly #before = new Uint8Array(TARGETS_MAX);
@@ -76,7 +82,7 @@ export class MessageWriter {
   }
 
   /** Begins a reply to `query`: QR, the query's opcode, `flags` (AA, RA …), its question. */
-  reply(query: Asked, flags: number): void {
+  reply(query: QueryHead, flags: number): void {
     this.begin(0, FLAG.QR | (query.flags & FLAG.OPCODE) | flags);
     if (query.nameLength === 0) return;
     this.bytes(query.bytes, query.start + HEADER.SIZE, query.nameLength + 4);
@@ -114,7 +120,7 @@ export class MessageWriter {
     this.u16(0);
   }
 
-  /** As `open`; the owner is the name that stands at `offset` of the message, at most 16383. */
+  /** Like `open`, but the owner is the name at `offset` of the message, at most 16383. */
   openAt(section: Section, offset: number, type: number, ttl: number): void {
     this.#section = section;
     this.#room(12);
@@ -126,7 +132,7 @@ export class MessageWriter {
     this.u16(0);
   }
 
-  /** Ends the record: its data is what was written since `open`. */
+  /** Ends the record: its data is everything written since `open`. */
   close(): void {
     const length = this.#at - this.#data - 2;
     this.#slab[this.#data] = length >> 8;
@@ -134,7 +140,7 @@ export class MessageWriter {
     this.#increment(this.#section);
   }
 
-  /** A record whose data is `length` ready bytes, e.g. an address. */
+  /** Writes a record with the given data of `length` bytes, e.g. an address. */
   record(
     section: Section,
     owner: WireName | null,
@@ -179,7 +185,7 @@ export class MessageWriter {
   }
 
   /**
-   * A name, its longest suffix that the message already holds replaced by a pointer.
+   * Writes a name; its longest suffix that already stands in the message becomes a pointer.
    * @param compress false for types whose data must not hold pointers (RFC 3597 section 4)
    * @param from where it begins in `name`
    */
@@ -261,14 +267,14 @@ export class MessageWriter {
     return reply;
   }
 
-  /** Ends any message and gives its bytes, as an own copy. */
+  /** Ends any message and returns a copy of its bytes. */
   take(): Uint8Array {
     const message = this.#slab.slice(this.#start, this.#at);
     this.#at = this.#start;
     return message;
   }
 
-  /** Gives up the message begun; its bytes are used again. */
+  /** Discards the current message; its bytes are used again. */
   abandon(): void {
     this.#at = this.#start;
   }
@@ -282,7 +288,7 @@ export class MessageWriter {
     slab[at + 1] = count & 0xff;
   }
 
-  /** Makes sure that `size` more bytes fit; a message that meets the end of its slab moves to a new one. */
+  /** Makes room for `size` more bytes; a message that reaches the end of its slab moves to a new one. */
   #room(size: number): void {
     const length = this.#at - this.#start;
     if (length + size > MESSAGE_MAX) {
@@ -299,7 +305,7 @@ export class MessageWriter {
   }
 }
 
-/** The chain of names that begin with the label at `at`, whatever its case. */
+/** The hash chain of names that begin with the label at `at`, ignoring case. */
 function chainOf(name: Uint8Array, at: number): number {
   const length = name[at]!;
   let hash = length;

@@ -1,7 +1,7 @@
 import { Problem, type Place } from '../base/problem.ts';
 
-/** One word of a zone file. Quotes around it are gone, escapes are kept. */
-export interface Word {
+/** One word of a zone file. Quotes around it are removed, escapes are kept. */
+export interface ZoneWord {
   readonly text: string;
   /** It began with a quote, so it is no keyword. */
   readonly quoted: boolean;
@@ -9,12 +9,12 @@ export interface Word {
   readonly column: number;
 }
 
-/** One logical line: parentheses join lines. */
-export interface Entry {
-  /** Begins with a blank: the owner is that of the entry before. */
+/** One logical line of a zone file: parentheses join physical lines. */
+export interface ZoneEntry {
+  /** Whether the line begins with a blank, so that the owner is that of the record before. */
   readonly indented: boolean;
-  readonly words: readonly Word[];
-  /** Where the entry ends, for what is missing. */
+  readonly words: readonly ZoneWord[];
+  /** Where the entry ends: the place to report when something is missing. */
   readonly line: number;
   readonly column: number;
 }
@@ -25,19 +25,22 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
   return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });
 }
 
-/** Characters of a word: a record's data, at most 65 535 bytes, has up to four for each (`\DDD`). */
+/** The most characters of a word: a record's data has at most 65 535 bytes, each written as up to four (`\DDD`). */
 const WORD_MAX = 4 * 65_535;
-/** Words of an entry: one for each byte of data would be a text of empty strings, and what stands before it. */
+/**
+ * The most words of an entry: one for each byte of data (as in a text of empty strings), plus those that stand before
+ * the data.
+ */
 const WORDS_MAX = 65_540;
 
-/** Cuts a zone file into its entries, one after the other; empty ones are left out (RFC 1035 section 5.1). @throws Problem */
+/** Splits a zone file into its entries; empty ones are left out (RFC 1035 section 5.1). @throws Problem */
 export class ZoneLexer {
   readonly #text: string;
   readonly #file: string;
   #at = 0;
   #line = 1;
   #lineStart = 0;
-  /** An entry is being read. */
+  /** Whether an entry is being read. */
   #within = false;
 
   constructor(text: string, file: string) {
@@ -46,7 +49,7 @@ export class ZoneLexer {
   }
 
   /** The next entry, or null at the end. */
-  next(): Entry | null {
+  next(): ZoneEntry | null {
     while (this.#at < this.#text.length) {
       const indented = isBlank(this.#text[this.#at]!);
       this.#within = true;
@@ -59,7 +62,7 @@ export class ZoneLexer {
     return null;
   }
 
-  /** After a mistake: goes on with the line behind it. */
+  /** Skips the rest of a line with a mistake and goes on with the next one. */
   recover(): void {
     if (!this.#within) return;
     while (this.#at < this.#text.length && this.#text[this.#at] !== '\n') this.#at++;
@@ -70,9 +73,9 @@ export class ZoneLexer {
     return this.#at - this.#lineStart + 1;
   }
 
-  /** The words up to the end of the line, or of the parentheses that it opened. */
-  #words(): Word[] {
-    const words: Word[] = [];
+  /** The words up to the end of the line, or to the end of the parentheses opened in it. */
+  #words(): ZoneWord[] {
+    const words: ZoneWord[] = [];
     let opened: Place | null = null;
     for (;;) {
       const char = this.#text[this.#at];
@@ -101,7 +104,7 @@ export class ZoneLexer {
     }
   }
 
-  #word(): Word {
+  #word(): ZoneWord {
     const begin = this.#place();
     const { line, column } = begin;
     const quoted = this.#text[this.#at] === '"';
@@ -125,7 +128,7 @@ export class ZoneLexer {
     return { text, quoted, line, column };
   }
 
-  /** What stands between quotes; a value's closing quote ends the word (`alpn="h2,h3"`). */
+  /** The text between quotes; inside a word, the closing quote ends the word (`alpn="h2,h3"`). */
   #quoted(): string {
     const begin = this.#place();
     let text = '';
@@ -146,7 +149,7 @@ export class ZoneLexer {
     }
   }
 
-  /** The backslash and what it escapes; leaves off at its last character. */
+  /** The backslash and what it escapes; the position is left at the last of these characters. */
   #escape(): string {
     const next = this.#text[this.#at + 1];
     if (next === undefined || next === '\n')
@@ -171,9 +174,9 @@ function tooLong(place: Place): Problem {
   return zoneProblem('the word is longer than any record', place, 'Is a quote missing?');
 }
 
-/** Characters of a word that mean themselves, as many as there are. */
+/** Characters of a word without a special meaning, as many as there are. */
 const plain = /[^ \t\r\n;()"\\]+/y;
-/** The same between quotes, or none. */
+/** The same between quotes; may match nothing. */
 const within = /[^"\n\\]*/y;
 
 function isBlank(char: string): boolean {

@@ -10,25 +10,25 @@ import { soa } from './record/soa.ts';
 import { kindOf } from './record/table.ts';
 import { parseTtl } from './ttl.ts';
 import { absoluteName, TextError, Words } from './words.ts';
-import { ZoneLexer, zoneProblem, type Entry, type Word } from './zone-lexer.ts';
+import { ZoneLexer, zoneProblem, type ZoneEntry, type ZoneWord } from './zone-lexer.ts';
 
-/** What has to be known to read a zone file. */
+/** Options for reading a zone file. */
 export interface ZoneTextParts {
-  /** Name of the file, for messages. */
+  /** Name of the file, for error messages. */
   readonly file: string;
-  /** What relative names are below of until `$ORIGIN` says otherwise; default the root. */
+  /** The initial origin, until `$ORIGIN` sets another; default the root. */
   readonly origin?: string;
-  /** Seconds for records without a TTL where neither `$TTL` nor an earlier record nor the SOA says more. */
+  /** TTL in seconds for records without one, if neither `$TTL` nor an earlier record nor the SOA gives one. */
   readonly ttl?: number;
   /**
-   * Reads a file for `$INCLUDE`; `name` is what stands there, `from` where the line begins. What it throws is passed on.
-   * Without it `$INCLUDE` is a problem.
+   * Reads a file for `$INCLUDE`; `name` is the name as written, `from` where the line begins. Its exceptions are passed
+   * on. Without it `$INCLUDE` is a problem.
    */
   readonly include?: (
     name: string,
     from: Place,
   ) => { readonly file: string; readonly text: string };
-  /** Is told of each mistake, and reading goes on behind it; without it the first mistake is thrown. */
+  /** Called for each mistake, after which reading goes on; without it the first mistake is thrown. */
   readonly problem?: (problem: Problem) => void;
 }
 
@@ -37,19 +37,19 @@ export interface ZoneRecord extends DnsRecord {
   readonly place: Place;
 }
 
-/** The same with its owner in wire form, as it is spelled there. */
+/** The same with its owner in wire form, spelled as in the file. */
 export interface OwnedRecord extends Omit<DnsRecord, 'name'> {
   readonly owner: WireName;
   readonly place: Place;
 }
 
-/** Files within files; more is most likely a loop. */
+/** The most nested `$INCLUDE` files; more are most likely a loop. */
 const INCLUDE_DEPTH_MAX = 16;
-/** Files in all that one zone may include. */
+/** The most files that one zone may include. */
 const INCLUDE_COUNT_MAX = 1000;
-/** Records that all `$GENERATE` of one zone may make. */
+/** The most records that all `$GENERATE` lines of one zone may make. */
 const GENERATE_MAX = 4_000_000;
-/** RFC 2181 section 8. */
+/** The highest TTL (RFC 2181 section 8). */
 const TTL_MAX = 0x7fff_ffff;
 
 /**
@@ -62,7 +62,10 @@ export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRe
     yield { name: printName(owner), type, class: rclass, ttl, data, place };
 }
 
-/** The same for who keeps names in wire form: nothing is printed. @throws Problem as `parseZone` */
+/**
+ * Like `parseZone`, with owners in wire form: for callers that store wire names, which saves printing them.
+ * @throws Problem as `parseZone`
+ */
 export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedRecord> {
   return new ZoneParser(parts).parse(text, parts.file, 0);
 }
@@ -91,7 +94,7 @@ export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generato
   }
 }
 
-/** Only a suffix in the origin's own spelling is left out, so that spelling survives. */
+/** The name relative to the origin. Only a suffix spelled like the origin is removed, so that the spelling survives. */
 function relativeName(name: WireName, origin: WireName): string {
   const from = suffixAt(name, origin);
   if (from < 0 || (from > 0 && origin.length === 1)) return printName(name);
@@ -104,7 +107,7 @@ class ZoneParser {
   #origin: WireName;
   #owner: WireName | null = null;
   #class: number = CLASS.IN;
-  /** `$TTL`. */
+  /** The value of `$TTL`. */
   #defaultTtl: number | null = null;
   #lastTtl: number | null = null;
   #includes = 0;
@@ -121,7 +124,7 @@ class ZoneParser {
       try {
         const entry = lexer.next();
         if (entry === null) return;
-        const line = new Line(entry, file);
+        const line = new EntryWords(entry, file);
         const first = entry.words[0]!;
         if (entry.indented || first.quoted || !first.text.startsWith('$')) yield this.#record(line);
         else if (first.text.toUpperCase() === '$INCLUDE') yield* this.#include(line, depth);
@@ -136,8 +139,8 @@ class ZoneParser {
     }
   }
 
-  /** `$GENERATE 1-9/2 host-$ A 10.0.0.$`: a record for each number, which stands where `$` does. */
-  *#generate(line: Line): Generator<OwnedRecord> {
+  /** `$GENERATE 1-9/2 host-$ A 10.0.0.$`: makes a record for each number, which replaces `$`. */
+  *#generate(line: EntryWords): Generator<OwnedRecord> {
     line.next('$GENERATE');
     const range = /^(\d{1,9})-(\d{1,9})(?:\/(\d{1,9}))?$/.exec(line.next('the range').text);
     const [from, to, step] = [Number(range?.[1]), Number(range?.[2]), Number(range?.[3] ?? 1)];
@@ -149,7 +152,7 @@ class ZoneParser {
     for (let number = from; number <= to; number += step) yield this.#record(line.numbered(number));
   }
 
-  #control(line: Line): void {
+  #control(line: EntryWords): void {
     const word = line.next('a directive');
     switch (word.text.toUpperCase()) {
       case '$ORIGIN':
@@ -166,7 +169,7 @@ class ZoneParser {
     line.end();
   }
 
-  *#include(line: Line, depth: number): Generator<OwnedRecord> {
+  *#include(line: EntryWords, depth: number): Generator<OwnedRecord> {
     line.next('$INCLUDE');
     const { include } = this.#parts;
     const name = line.next('the name of a file');
@@ -182,12 +185,12 @@ class ZoneParser {
     const { file, text } = include(name.text, line.place(0));
     this.#origin = inner;
     yield* this.parse(text, file, depth + 1);
-    // What the included file set ends with it (RFC 1035 section 5.1).
+    // An origin set in the included file ends with that file (RFC 1035 section 5.1).
     this.#origin = origin;
     this.#owner = owner;
   }
 
-  #record(line: Line): OwnedRecord {
+  #record(line: EntryWords): OwnedRecord {
     const place = line.place(0);
     if (!line.indented) this.#owner = this.#name(line, 'the owner');
     const owner = this.#owner;
@@ -205,8 +208,8 @@ class ZoneParser {
     };
   }
 
-  /** TTL and class, each at most once, in either order. */
-  #ttlAndClass(line: Line): number | null {
+  /** Reads TTL and class, each at most once, in either order. */
+  #ttlAndClass(line: EntryWords): number | null {
     let ttl: number | null = null;
     let classSeen = false;
     for (;;) {
@@ -225,7 +228,7 @@ class ZoneParser {
     }
   }
 
-  #ttl(line: Line): number {
+  #ttl(line: EntryWords): number {
     const { text } = line.next('the TTL');
     const ttl = parseTtl(text);
     if (ttl === null || ttl > TTL_MAX) {
@@ -236,8 +239,11 @@ class ZoneParser {
     return ttl;
   }
 
-  /** The TTL of a record: its own, `$TTL`, that of the record before, the SOA's minimum, the default. */
-  #ttlFor(type: number, data: object, own: number | null, line: Line): number {
+  /**
+   * The TTL of a record: its own, else `$TTL`, else that of the record before, else the SOA's minimum, else the
+   * default.
+   */
+  #ttlFor(type: number, data: object, own: number | null, line: EntryWords): number {
     if (own !== null) this.#lastTtl = own;
     else if (type === TYPE.SOA && this.#lastTtl === null)
       this.#lastTtl = dataOf({ name: '', class: 0, ttl: 0, type, data }, soa)?.minimum ?? null;
@@ -245,7 +251,7 @@ class ZoneParser {
     return ttl ?? line.fail('there is no TTL: write $TTL before the first record', 0);
   }
 
-  #type(line: Line): number {
+  #type(line: EntryWords): number {
     const word = line.next('the type');
     const type = word.quoted ? null : typeNumber(word.text);
     if (type === null)
@@ -256,7 +262,7 @@ class ZoneParser {
     return type;
   }
 
-  #data(line: Line, type: number): object {
+  #data(line: EntryWords, type: number): object {
     const first = line.peek();
     const generic = first !== null && !first.quoted && first.text === '\\#';
     const kind = kindOf(type);
@@ -275,12 +281,12 @@ class ZoneParser {
     }
   }
 
-  #name(line: Line, what: string): WireName {
+  #name(line: EntryWords, what: string): WireName {
     return absoluteName(line.next(what).text, this.#origin, (reason) => line.fail(reason));
   }
 }
 
-/** `\# LENGTH HEX` (RFC 3597 section 5); types with a kind are read from the bytes. */
+/** Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5); for known types the data is decoded from the bytes. */
 function readGeneric(words: Words, type: number): object {
   words.next('\\#');
   const length = words.number('the length of the data', 0xffff);
@@ -297,12 +303,12 @@ function readGeneric(words: Words, type: number): object {
 }
 
 /** The words of an entry, one after the other. */
-class Line {
+class EntryWords {
   readonly file: string;
   index = 0;
-  readonly #entry: Entry;
+  readonly #entry: ZoneEntry;
 
-  constructor(entry: Entry, file: string) {
+  constructor(entry: ZoneEntry, file: string) {
     this.#entry = entry;
     this.file = file;
   }
@@ -315,19 +321,19 @@ class Line {
     return this.#entry.words.length - this.index;
   }
 
-  peek(): Word | null {
+  peek(): ZoneWord | null {
     return this.#entry.words[this.index] ?? null;
   }
 
-  next(what: string): Word {
+  next(what: string): ZoneWord {
     const word = this.peek();
     if (word === null) return this.fail(`${what} is missing`, this.index);
     this.index++;
     return word;
   }
 
-  /** What is left of the line, with `number` where `$` stands. */
-  numbered(number: number): Line {
+  /** The rest of the line, with `number` in place of `$`. */
+  numbered(number: number): EntryWords {
     const words = this.#entry.words.slice(this.index).map((word, index) => {
       const text = word.text.replaceAll(
         /\\.|\$\$|\$(?:\{([^}]*)\})?/g,
@@ -342,7 +348,7 @@ class Line {
       );
       return { ...word, text };
     });
-    return new Line({ ...this.#entry, indented: false, words }, this.file);
+    return new EntryWords({ ...this.#entry, indented: false, words }, this.file);
   }
 
   rest(): string[] {
@@ -367,7 +373,7 @@ class Line {
   }
 }
 
-/** A number in the form `OFFSET[,WIDTH[,BASE]]` of `$GENERATE`; null: there is no such form. */
+/** A number in the form `OFFSET[,WIDTH[,BASE]]` of `$GENERATE`; null if `form` is malformed. */
 function numberText(number: number, form: string): string | null {
   const parts = /^(-?\d{1,9})(?:,(\d{1,2})(?:,([doxXnN]))?)?$/.exec(form);
   if (parts === null) return null;
@@ -380,7 +386,7 @@ function numberText(number: number, form: string): string | null {
   const hex = value.toString(16);
   const digits = base === 'X' || base === 'N' ? hex.toUpperCase() : hex;
   if (base !== 'n' && base !== 'N') return digits.padStart(width, '0');
-  // Nibbles, the last one first, as names below ip6.arpa have them; the width counts the dots.
+  // Nibbles, the last one first, as in names below ip6.arpa; the width counts the dots, too.
   const least = Math.max(digits.length, Math.floor((width + 1) / 2));
   return digits.padStart(least, '0').split('').toReversed().join('.');
 }

@@ -1,5 +1,5 @@
 /** Numbers of 32 bits, one after the other, as many as there are. */
-export class Growing {
+export class GrowingNumbers {
   #items = new Uint32Array(256);
   length = 0;
 

@@ -42,13 +42,14 @@ describe('a large zone file', () => {
 
   test('brings its mistakes along, and nothing if its serial is known', async (t) => {
     const path = file(t, text('x A y\n'));
-    const { packed, problems } = await loadZone(path, origin, systemClock, null);
+    const { packed, problems, digest } = await loadZone(path, origin, systemClock, null);
     assert.equal(packed, null);
     assert.match(problems[0]!.message, /db:30004:5: A address must be an IPv4 address/);
     assert.deepEqual(await loadZone(path, origin, systemClock, 7), {
       packed: null,
       problems: [],
       warnings: [],
+      digest,
     });
   });
 
@@ -57,7 +58,7 @@ describe('a large zone file', () => {
     writeFileSync(join(dirname(path), 'more'), 'x A 192.0.2.1\n'.repeat(20));
     const size = statSync(path).size;
     const within = (bytes: number): ReturnType<typeof loadZone> =>
-      loadZone(path, origin, systemClock, null, undefined, () => bytes);
+      loadZone(path, origin, systemClock, null, undefined, undefined, () => bytes);
     assert.equal((await within(size + 1000)).packed!.records, names + 22);
     for (const bytes of [size - 1, size + 1]) {
       const { packed, problems } = await within(bytes);
@@ -108,6 +109,29 @@ describe('mistakes of a zone file', () => {
       assert.equal(packed, null);
       assert.equal(problems.length, 20);
     }
+  });
+
+  test('more records than memory is to be had for are one, where they are too many: a $GENERATE is not carried out to its end', async (t) => {
+    const share = 1_000_000;
+    const read = async (lines: string): Promise<readonly string[]> => {
+      const path = file(t, head + lines);
+      const result = await loadZone(path, origin, systemClock, null, undefined, share);
+      assert.equal(result.packed, null);
+      return result.problems.map(({ message }) => message);
+    };
+    const began = process.cpuUsage();
+    const [generated, ...others] = await read(
+      'a A 10.0.0.1\n$GENERATE 1-4 a$ A 10.0.0.$\n$GENERATE 1-3999990 h$ A 10.0.0.1\n',
+    );
+    assert.deepEqual(others, []);
+    assert.match(
+      generated!,
+      /db:6:\d+: here the records of the zone come to more than 1000000 bytes/,
+    );
+    assert.ok(process.cpuUsage(began).user < 3_000_000);
+    const written = Array.from({ length: 40_000 }, (_, i) => `h${i} A 10.0.0.1\n`).join('');
+    const [line] = await read(written);
+    assert.match(line!, /db:2\d{4}:1: here the records/);
   });
 
   test('data that no message has room for is one, with its place', async (t) => {

@@ -9,6 +9,7 @@ import { trimMemory } from '../linux/memory.ts';
 import type { WireName } from '../wire/name.ts';
 import type { PackedZone } from './packed-zone.ts';
 import type { ZoneFileResult } from './zone-file.ts';
+import { zoneShare } from './zone-share.ts';
 
 /** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
 const THREAD_FROM = 512 * 1024;
@@ -40,6 +41,8 @@ export interface ZoneJob {
   readonly path: string;
   readonly origin: WireName;
   readonly unless: number | null;
+  /** Bytes that its records may take. */
+  readonly share: number;
   /** The most that it and what it includes may have; more is `EFBIG`. */
   readonly bytes: number;
 }
@@ -50,6 +53,7 @@ export type ZoneThreadResult =
       readonly packed: PackedZone | null;
       readonly problems: readonly ProblemParts[];
       readonly warnings: readonly ProblemParts[];
+      readonly digest: string;
     }
   | { readonly code: string; readonly message: string };
 
@@ -57,6 +61,7 @@ export type ZoneThreadResult =
  * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is read in a thread of its own, so that neither the time nor the memory which
  * that takes is anybody else's.
  * @param inTurn runs the reading by a thread, and may let it wait for others
+ * @param share bytes that the records may take
  * @param room bytes that a thread may read: a file that has more is a problem
  * @throws Error with the system's code if the file cannot be read
  */
@@ -66,16 +71,18 @@ export async function loadZone(
   clock: Clock,
   unless: number | null,
   inTurn: <T>(run: () => Promise<T>) => Promise<T> = (run) => run(),
+  share: number = zoneShare(),
   room: () => number = readingRoom,
 ): Promise<ZoneFileResult> {
   const byThread = (): Promise<ZoneFileResult> =>
-    inTurn(() => inThread({ path, origin, unless, bytes: room() }, clock));
+    inTurn(() => inThread({ path, origin, unless, share, bytes: room() }, clock));
   if (statSync(path).size >= THREAD_FROM) return byThread();
   const { readZoneFile, ZoneTooLarge } = await import('./zone-file.ts');
   try {
     return await readZoneFile(path, origin, clock, unless, {
       bytes: THREAD_FROM,
       records: THREAD_FROM_RECORDS,
+      share,
     });
   } catch (error) {
     if (error instanceof ZoneTooLarge) return byThread();
@@ -106,7 +113,12 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   trimMemory();
   settleMemory(clock, trimMemory, POOLED_MS);
   if ('message' in result && result.code === 'EFBIG')
-    return { packed: null, problems: [tooLarge(job.path, result.message)], warnings: [] };
+    return {
+      packed: null,
+      problems: [tooLarge(job.path, result.message)],
+      warnings: [],
+      digest: '',
+    };
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code });
   const problems = (list: readonly ProblemParts[]): Problem[] =>
     list.map((parts) => new Problem(parts));
@@ -114,6 +126,7 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
     packed: result.packed,
     problems: problems(result.problems),
     warnings: problems(result.warnings),
+    digest: result.digest,
   };
 }
 

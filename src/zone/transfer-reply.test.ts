@@ -7,7 +7,7 @@ import { makeQuery } from '../wire/query.ts';
 import type { Reply } from '../wire/reply.ts';
 import { MessageFull, MessageWriter } from '../wire/writer.ts';
 import { transferReply } from './transfer-reply.ts';
-import type { RecordStream, Step } from './transfer-source.ts';
+import type { RecordStream, StreamStep } from './transfer-source.ts';
 
 const owner = parseName('example.org.');
 
@@ -15,7 +15,7 @@ const owner = parseName('example.org.');
 function streamOf(sizes: readonly (number | null)[]): RecordStream {
   let at = -1;
   return {
-    next(): Step {
+    next(): StreamStep {
       if (++at === sizes.length) return 'end';
       return sizes[at] === null ? 'pause' : 'record';
     },

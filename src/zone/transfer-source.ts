@@ -1,14 +1,14 @@
-import { definePort, type Port } from '../server/contract/plugin.ts';
+import { definePort, type PluginPort } from '../server/contract/plugin.ts';
 import type { MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 
 /** What a stream of records comes to: a record, nothing yet (it has worked long enough for one turn), or its end. */
-export type Step = 'record' | 'pause' | 'end';
+export type StreamStep = 'record' | 'pause' | 'end';
 
 /** Gives records one after the other, to be written as answers. The first record comes without a pause. */
 export interface RecordStream {
   /** Goes on to the next record, at first to the first one. */
-  next(): Step;
+  next(): StreamStep;
   /** The most bytes that the record takes. */
   readonly size: number;
   /** Writes the record. */
@@ -35,4 +35,5 @@ export interface TransferSource {
 }
 
 /** Where plugins offer their zones, and `transfer` finds them. */
-export const transferSources: Port<TransferSource> = definePort<TransferSource>('transfer sources');
+export const transferSources: PluginPort<TransferSource> =
+  definePort<TransferSource>('transfer sources');

@@ -56,13 +56,13 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 /**
  * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
  * @param file as the Corefile has it
- * @param plugin who reads it, for messages
+ * @param by who reads it, in front of messages: `plugin/tsig: `
  * @param broken as of `makeKey`; it is told of algorithms that are not known, too
  * @throws Problem with the line
  */
 export function readKeyFile(
   file: string,
-  plugin: string,
+  by: string,
   files: NamedFiles,
   broken: ((why: string) => void) | null = null,
 ): readonly FileKey[] {
@@ -73,7 +73,7 @@ export function readKeyFile(
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',
-      text: `plugin/${plugin}: key file ${path} cannot be read: ${whyFailed(error)}`,
+      text: `${by}key file ${path} cannot be read: ${whyFailed(error)}`,
       remedy: `Check the path, and who may read it: ls -l ${path}`,
       cause: error,
     });
@@ -82,7 +82,7 @@ export function readKeyFile(
     const place: Place = { file: path, line, column: 0 };
     return new Problem({
       code: 'tsig-key',
-      text: `plugin/${plugin}: ${path}:${line}: ${why}`,
+      text: `${by}${path}:${line}: ${why}`,
       place,
       remedy:
         'Write keys as tsig-keygen does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };',
@@ -93,7 +93,7 @@ export function readKeyFile(
   return parseKeys(text, fail, tell);
 }
 
-interface Word {
+interface KeyWord {
   readonly text: string;
   readonly line: number;
 }
@@ -105,9 +105,9 @@ function parseKeys(
   broken: ((line: number, why: string) => void) | null,
 ): readonly FileKey[] {
   const words = wordsOf(text);
-  const end: Word = { text: '', line: words.at(-1)?.line ?? 1 };
+  const end: KeyWord = { text: '', line: words.at(-1)?.line ?? 1 };
   let at = 0;
-  const take = (): Word => words[at++] ?? end;
+  const take = (): KeyWord => words[at++] ?? end;
   const expect = (what: string): void => {
     const { text: found, line } = take();
     if (found !== what) throw fail(line, `expected "${what}" but found "${found}"`);
@@ -123,7 +123,7 @@ function parseKeys(
     names.add(name.text);
     expect('{');
     let algorithm: TsigAlgorithm | null = null;
-    let secret: Word | null = null;
+    let secret: KeyWord | null = null;
     for (let word = take(); word.text !== '}'; word = take()) {
       const value = word.text === '' ? end : take();
       if (word.text === 'secret') secret = value;
@@ -148,8 +148,8 @@ function parseKeys(
 }
 
 /** Words, what stands between quotes, braces and semicolons; without comments. */
-function wordsOf(text: string): readonly Word[] {
-  const words: Word[] = [];
+function wordsOf(text: string): readonly KeyWord[] {
+  const words: KeyWord[] = [];
   let line = 1;
   const parts = /\n|\/\*(?:[^*]|\*(?!\/))*\*\/|(?:#|\/\/)[^\n]*|"([^"\n]*)"|[{};]|[^\s{};"]+/g;
   for (const [found, quoted] of text.matchAll(parts)) {

@@ -1,24 +1,26 @@
-/** Which names have their answers from a wildcard (RFC 4592): any number of others get the same. */
-import { definePort, type Port } from '../server/contract/plugin.ts';
+/** Which names have their answers from a wildcard (RFC 4592) or a DNAME (RFC 6672): any number of others get the same. */
+import { definePort, type PluginPort } from '../server/contract/plugin.ts';
 import type { Query } from '../wire/query.ts';
 import { NODE } from './packed-zone.ts';
 import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser); -1: none does. Offered by plugins
- * that answer from zones, asked by `rrl`.
+ * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser), or whose DNAME; -1: none does. Offered by
+ * plugins that answer from zones, asked by `rrl`.
  */
 export type WildcardOf = (query: Query) => number;
 
 /** Where `rrl` finds the wildcards of the zones that are served beside it. */
-export const wildcardNames: Port<WildcardOf> = definePort<WildcardOf>('wildcard names');
+export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');
 
 /** Looks it up in these zones; allocates nothing. */
 export function wildcardsOf(zones: ZoneDirectory<ServedZone>): WildcardOf {
   return ({ folded, nameLength }) => {
     const zone = zones.find(folded, nameLength)?.data ?? null;
-    if (zone === null || zone.walk(folded, nameLength) !== 'nothing') return -1;
+    const found = zone?.walk(folded, nameLength);
+    if (zone === null || (found !== 'nothing' && found !== 'dname')) return -1;
+    if (found === 'dname') return zone.nodeAt;
     return (zone.flags(zone.node) & NODE.WILD) === 0 ? -1 : zone.nodeAt;
   };
 }

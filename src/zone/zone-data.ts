@@ -5,7 +5,7 @@ import { LOWER, type WireName } from '../wire/name.ts';
 import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
 
 /** How a walk down the tree ended. */
-export type Found = 'exact' | 'cut' | 'dname' | 'nothing';
+export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
 
 /**
  * Looks names up in a packed zone and steps through what they own. The fields tell about the last `walk`, `first` and `next`;
@@ -61,7 +61,7 @@ export class ZoneData {
    * Goes from the apex down towards a name of the zone (lower case), until the name is found, the tree ends, or the zone does: at a
    * cut, or above a name that a DNAME stands for.
    */
-  walk(name: Uint8Array, length: number): Found {
+  walk(name: Uint8Array, length: number): WalkEnd {
     let starts = 0;
     const end = length - this.origin.length;
     for (let at = 0; at < end; at += name[at]! + 1) labelStarts[starts++] = at;
@@ -122,7 +122,7 @@ export class ZoneData {
     return true;
   }
 
-  #ends(node: number, nodeAt: number, nextAt: number, how: Found): Found {
+  #ends(node: number, nodeAt: number, nextAt: number, how: WalkEnd): WalkEnd {
     this.node = node;
     this.nodeAt = nodeAt;
     this.nextAt = nextAt;

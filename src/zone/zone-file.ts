@@ -3,10 +3,12 @@ import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { builtins } from '../base/builtins.ts';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { readFileBytes } from '../base/read-file.ts';
+import { inSlices } from '../base/slices.ts';
 import { CLASS, className, TYPE, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
@@ -16,25 +18,28 @@ import { ITERATIONS_MAX, readHashParts } from './nsec3-hash.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
-import { NAME_RECORDS_MAX, ZoneBuilder, type Refusal } from './zone-builder.ts';
+import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
 
 /** The most bytes that a zone file may have, and each that it includes: no text has room for many more. */
 const FILE_MAX = 500 * 1024 * 1024;
 /** Mistakes that are told of one file; more of them are most likely one mistake. */
 const PROBLEMS_MAX = 20;
+/** Type, class, TTL and length of a record. */
+const RECORD_AROUND = 10;
 /** How long the thread reads a file before it does something else, milliseconds. */
 const SLICE_MS = 8;
 
 /** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
 export class ZoneTooLarge extends Error {}
 
-/** How much may be read, bytes of all files and records; more is `ZoneTooLarge`. */
+/** How much may be read. */
 export interface ZoneFileTerms {
-  readonly bytes: number;
-  readonly records: number;
+  /** Bytes of all files, and records; more is `ZoneTooLarge`. */
+  readonly bytes?: number;
+  readonly records?: number;
+  /** Bytes that all records may take; more is a mistake. */
+  readonly share?: number;
 }
-
-const anySize: ZoneFileTerms = { bytes: Infinity, records: Infinity };
 
 /** What came of reading a zone file. */
 export interface ZoneFileResult {
@@ -43,6 +48,8 @@ export interface ZoneFileResult {
   readonly problems: readonly Problem[];
   /** What is passed over, and how it is understood. */
   readonly warnings: readonly Problem[];
+  /** Equal for equal bytes of the file, whatever it includes; empty: it could not be read. */
+  readonly digest: string;
 }
 
 /**
@@ -57,18 +64,20 @@ export async function readZoneFile(
   origin: WireName,
   clock: Clock,
   unless: number | null = null,
-  most: ZoneFileTerms = anySize,
+  { bytes: most = Infinity, records: mostRecords = Infinity, share = Infinity }: ZoneFileTerms = {},
   beforePacking: () => void = () => undefined,
 ): Promise<ZoneFileResult> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
   const targets = new TargetCheck(foldName(origin));
-  let left = most.bytes;
+  let left = most;
+  let digest = '';
   const read = (file: string): string => {
     if (statSync(file).size > left) throw new ZoneTooLarge();
     const bytes = readFileBytes(file, FILE_MAX);
     left -= bytes.length;
+    if (file === path) digest = builtins.crypto().hash('sha256', bytes);
     return textOf(bytes, file);
   };
   const records = parseOwned(read(path), {
@@ -87,8 +96,9 @@ export async function readZoneFile(
   let told = false;
   const strays: Stray[] = [];
   let count = 0;
+  let size = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
-    if (count === most.records) throw new ZoneTooLarge();
+    if (count === mostRecords) throw new ZoneTooLarge();
     if ((++count & 63) === 0 && clock.now() > sliceEnd) {
       await setImmediate();
       sliceEnd = clock.now() + SLICE_MS;
@@ -102,6 +112,11 @@ export async function readZoneFile(
     if (wire === null) {
       problems.push(mistake(place, `the data of ${typeName(type)} has more than 65535 bytes`));
       continue;
+    }
+    size += owner.length + RECORD_AROUND + wire.length;
+    if (size > share) {
+      problems.push(tooLarge(place, share));
+      break;
     }
     const refusal = builder.add(owner, type, ttl, wire);
     if (type === TYPE.SOA && (refusal === 'outside' || refusal === 'soa-below-apex')) {
@@ -122,10 +137,10 @@ export async function readZoneFile(
     }
     if (!told && builder.hasSoa) {
       told = true;
-      if (builder.serial === unless) return { packed: null, problems: [], warnings: [] };
+      if (builder.serial === unless) return { packed: null, problems: [], warnings: [], digest };
     }
   }
-  if (problems.length > 0) return { packed: null, problems, warnings };
+  if (problems.length > 0) return { packed: null, problems, warnings, digest };
   // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its own nor anything else nothing would be left.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
   for (const stray of strays) {
@@ -145,14 +160,14 @@ export async function readZoneFile(
         remedy: `Check the file: named-checkzone ${printName(origin)} ${path}`,
       }),
     );
-    return { packed: null, problems, warnings };
+    return { packed: null, problems, warnings, digest };
   }
   if (!builder.hasNs)
     warnings.push(
       mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
     );
   beforePacking();
-  const packed = builder.pack();
+  const packed = await inSlices(builder.packing(), clock);
   const { iterations } = readHashParts(new ZoneData(packed));
   if (iterations > ITERATIONS_MAX)
     warnings.push(
@@ -166,7 +181,7 @@ export async function readZoneFile(
     if (warnings.length >= PROBLEMS_MAX) break;
     warnings.push(mistake(place, text, hint));
   }
-  return { packed, problems, warnings };
+  return { packed, problems, warnings, digest };
 }
 
 /** The text of a file: UTF-8, else bytes that mean themselves, as other servers take them. @throws Problem */
@@ -223,6 +238,14 @@ function mistake(place: Place, text: string, hint?: string): Problem {
   return new Problem({ code: 'bad-zone', text: `${where}: ${text}`, place, hint });
 }
 
+function tooLarge(place: Place, share: number): Problem {
+  return mistake(
+    place,
+    `here the records of the zone come to more than ${share} bytes, which is all that one zone may take of the memory of this server`,
+    'It is a quarter of what the container may take above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?',
+  );
+}
+
 function readIncluded(read: (file: string) => string, file: string, from: Place): string {
   try {
     return read(file);
@@ -234,7 +257,7 @@ function readIncluded(read: (file: string) => string, file: string, from: Place)
 
 const refusals: Readonly<
   Record<
-    Refusal,
+    RecordRefusal,
     {
       readonly text: (origin: string) => string;
       readonly hint?: string;

@@ -4,7 +4,7 @@ import type { Difference } from './difference.ts';
 import type { PackedZone } from './packed-zone.ts';
 import { writeData } from './record-data.ts';
 import { RecordCursor } from './record-cursor.ts';
-import type { RecordStream, Step, Transferable, TransferSource } from './transfer-source.ts';
+import type { RecordStream, StreamStep, Transferable, TransferSource } from './transfer-source.ts';
 import { ZoneData } from './zone-data.ts';
 import type { ServedZone, ZoneReplica } from './zone-replica.ts';
 
@@ -49,7 +49,7 @@ class ZoneStream implements RecordStream {
     this.#cursor = new RecordCursor(this.#zone);
   }
 
-  next(): Step {
+  next(): StreamStep {
     return this.#cursor.next() ? 'record' : 'end';
   }
 

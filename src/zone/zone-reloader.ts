@@ -5,6 +5,7 @@ import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
 import { parseName } from '../wire/name.ts';
+import { isNewer } from './serial.ts';
 import { fileStamp, loadZone } from './load-zone.ts';
 import type { ZonePublisher } from './zone-publisher.ts';
 
@@ -33,6 +34,8 @@ export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
   /** By zone: what the file looked like when it was read last. */
   readonly #stamps = new Map<string, string>();
+  /** By zone: the digest of the file that is served. */
+  readonly #digests = new Map<string, string>();
   readonly #metrics: ZoneMetrics;
   /** The end of what is read in slices by this thread, and of what threads of their own read: one file at a time of each kind. */
   #busy: Promise<void> = Promise.resolve();
@@ -89,6 +92,7 @@ export class ZoneReloader {
   /** The zone is no longer looked after. */
   forget(zone: string): void {
     this.#stamps.delete(zone);
+    this.#digests.delete(zone);
     this.#reading.delete(zone);
     this.#parts.publisher.remove(zone);
     this.#metrics.records.with(zone).set(0);
@@ -109,6 +113,10 @@ export class ZoneReloader {
     if (problems.length > 0) this.#metrics.failures.with(zone).add(1);
     if (taken === null || !known) return;
     this.#metrics.reloads.with(zone).add(1);
+    if (serial !== null && taken !== serial && !isNewer(taken, serial))
+      log.warning(
+        `zone "${zone}": the serial in "${path}" went back from ${serial} to ${taken}: secondaries keep the version that they have until the serial is newer than theirs (RFC 1982)`,
+      );
     log.info(`Successfully reloaded zone "${zone}" in "${path}" with ${taken} SOA serial`);
   }
 
@@ -125,19 +133,27 @@ export class ZoneReloader {
     const { clock, log, publisher } = this.#parts;
     const stamp = fileStamp(path);
     try {
-      const { packed, problems, warnings } = await loadZone(
+      const { packed, problems, warnings, digest } = await loadZone(
         path,
         parseName(zone),
         clock,
         unless,
         inTurn,
       );
+      const differences = packed === null ? null : await publisher.differences(zone, packed);
       const isForgotten = inTurn !== undefined && !this.#reading.has(zone);
       if (isForgotten) return { problems: [], missing: null, taken: null };
       if (stamp !== null) this.#stamps.set(zone, stamp);
       for (const warning of warnings) log.warning(warning.print());
-      if (packed === null) return { problems, missing: null, taken: null };
-      publisher.put(zone, packed);
+      if (packed === null) {
+        if (problems.length === 0 && digest !== this.#digests.get(zone))
+          log.warning(
+            `zone "${zone}": "${path}" has changed, and its serial has not (${unless}): what it says now is not served, and secondaries would not ask for it; raise the serial`,
+          );
+        return { problems, missing: null, taken: null };
+      }
+      this.#digests.set(zone, digest);
+      publisher.put(zone, packed, differences);
       this.#metrics.records.with(zone).set(packed.records);
       this.#metrics.serial.with(zone).set(packed.serial);
       return { problems, missing: null, taken: packed.serial };

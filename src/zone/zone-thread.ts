@@ -7,20 +7,26 @@ import { Problem } from '../base/problem.ts';
 import { readZoneFile, ZoneTooLarge } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
 
-const { path, origin, unless, bytes } = workerData as ZoneJob;
+const { path, origin, unless, share, bytes } = workerData as ZoneJob;
 try {
-  const { packed, problems, warnings } = await readZoneFile(
+  const { packed, problems, warnings, digest } = await readZoneFile(
     path,
     origin,
     systemClock,
     unless,
-    { bytes, records: Infinity },
+    { share, bytes },
     collectMemory,
   );
   const plain = (list: readonly Problem[]): object[] => list.map(({ parts }) => parts);
-  tell({ packed, problems: plain(problems), warnings: plain(warnings) } as ZoneThreadResult);
+  tell({
+    packed,
+    problems: plain(problems),
+    warnings: plain(warnings),
+    digest,
+  } as ZoneThreadResult);
 } catch (error) {
-  if (error instanceof Problem) tell({ packed: null, problems: [error.parts], warnings: [] });
+  if (error instanceof Problem)
+    tell({ packed: null, problems: [error.parts], warnings: [], digest: '' });
   else if (error instanceof ZoneTooLarge) {
     const message = `reading it takes more memory than there is, which is enough for ${printBytes(bytes)} with what it includes`;
     tell({ code: 'EFBIG', message });

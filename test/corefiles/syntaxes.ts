@@ -24,7 +24,7 @@ import {
   list,
   setting,
   zoneList,
-  type Property,
+  type PropertySchema,
 } from '../../src/corefile/properties.ts';
 import { bindDirective, directive } from '../../src/corefile/syntax.ts';
 import type { BoundDirective, Options, Syntax } from '../../src/corefile/syntax.ts';
@@ -80,26 +80,26 @@ export const cache: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    success: Property<
+    success: PropertySchema<
       BoundPositions<{
         capacity: Position<number>;
         ttlSeconds: Position<number>;
         minTtlSeconds: Position<number>;
       }>
     >;
-    prefetch: Property<BoundPositions<{
+    prefetch: PropertySchema<BoundPositions<{
       amount: Position<number>;
       durationMs: Position<number>;
       percentage: Position<number>;
     }> | null>;
-    servfailMs: Property<number>;
-    disable: Property<
+    servfailMs: PropertySchema<number>;
+    disable: PropertySchema<
       readonly BoundPositions<{
         type: Position<'success' | 'denial'>;
         zones: Position<readonly string[]>;
       }>[]
     >;
-    keepTtl: Property<boolean>;
+    keepTtl: PropertySchema<boolean>;
   },
   'once'
 > = directive({
@@ -148,18 +148,18 @@ export const forward: Syntax<
     to: Position<readonly string[]>;
   },
   {
-    except: Property<readonly string[] | null>;
-    forceTcp: Property<boolean>;
-    preferUdp: Property<boolean>;
-    policy: Property<'random' | 'round_robin' | 'sequential'>;
-    healthCheck: Property<BoundPositions<{
+    except: PropertySchema<readonly string[] | null>;
+    forceTcp: PropertySchema<boolean>;
+    preferUdp: PropertySchema<boolean>;
+    policy: PropertySchema<'random' | 'round_robin' | 'sequential'>;
+    healthCheck: PropertySchema<BoundPositions<{
       intervalMs: Position<number>;
       noRecursion: Position<boolean>;
       domain: Position<string>;
     }> | null>;
-    tls: Property<string[] | null>;
-    expireMs: Property<number>;
-    maxAgeMs: Property<number | null>;
+    tls: PropertySchema<string[] | null>;
+    expireMs: PropertySchema<number>;
+    maxAgeMs: PropertySchema<number | null>;
   },
   'each'
 > = directive({
@@ -201,9 +201,9 @@ export const hosts: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    inline: Property<readonly string[][]>;
-    ttlSeconds: Property<number>;
-    fallthrough: Property<readonly string[] | null>;
+    inline: PropertySchema<readonly string[][]>;
+    ttlSeconds: PropertySchema<number>;
+    fallthrough: PropertySchema<readonly string[] | null>;
   },
   'once'
 > = directive({
@@ -230,7 +230,7 @@ export const acl: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    rules: Property<
+    rules: PropertySchema<
       readonly {
         action: string;
         words: string[];
@@ -263,10 +263,10 @@ export const kubernetes: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    namespaces: Property<readonly string[]>;
-    pods: Property<'disabled' | 'insecure' | 'verified'>;
-    ttlSeconds: Property<number>;
-    fallthrough: Property<readonly string[] | null>;
+    namespaces: PropertySchema<readonly string[]>;
+    pods: PropertySchema<'disabled' | 'insecure' | 'verified'>;
+    ttlSeconds: PropertySchema<number>;
+    fallthrough: PropertySchema<readonly string[] | null>;
   },
   'once'
 > = directive({

@@ -11,9 +11,9 @@ import { makeLog } from '../../src/base/log.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { apiServerSource } from '../../src/kube/api/api-server.ts';
-import type { Access, Connection } from '../../src/kube/api/connection.ts';
+import type { Access, ApiConnection } from '../../src/kube/api/connection.ts';
 import { wantedResources, type Resource } from '../../src/kube/api/resources.ts';
-import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
+import type { KubernetesAnswerer } from '../../src/plugins/kubernetes/answer.ts';
 import type { Fault, Verb } from '../kit/apiserver/faults.ts';
 import { everything, quiet } from '../kit/apiserver/rig.ts';
 import { ApiServer, namespace, type ApiServerOptions } from '../kit/apiserver/server.ts';
@@ -89,7 +89,7 @@ class Storm {
   #server: ApiServer;
   #token = tokens[0]!;
   #stop: () => Promise<void>;
-  #answerer: Answerer;
+  #answerer: KubernetesAnswerer;
   #backup: Backup | null = null;
   /** Versions have gone back, and it is not known yet whether that was noticed. */
   #wentBack = false;
@@ -111,7 +111,7 @@ class Storm {
     this.#port = server.port;
     this.#without = without;
     const bearer = (): string => `Bearer ${this.#token}`;
-    const connection: Connection = {
+    const connection: ApiConnection = {
       url: new URL(server.url),
       access: (): Access => ({
         headers: { authorization: bearer() },

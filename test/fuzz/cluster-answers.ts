@@ -5,7 +5,7 @@ import type { KubeObject } from '../../src/kube/store/objects.ts';
 import type { Resource } from '../../src/kube/api/resources.ts';
 import type { Source } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
-import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
+import type { KubernetesAnswerer } from '../../src/plugins/kubernetes/answer.ts';
 import { ClusterPublisher } from '../../src/plugins/kubernetes/publisher.ts';
 import { ClusterReplica } from '../../src/plugins/kubernetes/replica.ts';
 import { rcodeName, typeNumber } from '../../src/wire/iana.ts';
@@ -39,7 +39,7 @@ const types = ['A', 'AAAA', 'SRV', 'PTR'];
 const out = new Uint8Array(70_000);
 
 /** One answer, told such that order, TTL and serial do not matter. */
-export function tell(answerer: Answerer, name: string, type: string): string {
+export function tell(answerer: KubernetesAnswerer, name: string, type: string): string {
   const query = makeQuery(parseName(name), typeNumber(type)!);
   query.proto = 'tcp';
   const reply = answerer.answer(query, () => failure(5, 'next')) as Reply;
@@ -53,7 +53,7 @@ export function tell(answerer: Answerer, name: string, type: string): string {
 }
 
 /** All answers, by question. */
-export function tellAll(answerer: Answerer): Map<string, string> {
+export function tellAll(answerer: KubernetesAnswerer): Map<string, string> {
   const answers = new Map<string, string>();
   for (const name of asked) {
     for (const type of types) answers.set(`${name} ${type}`, tell(answerer, name, type));
@@ -82,7 +82,10 @@ export function* objectsIn(
 }
 
 /** A worker's answers to what a source says, through feed and messages as in production, on this thread. */
-export function answersOf(source: Source, clock: VirtualClock = new VirtualClock()): Answerer {
+export function answersOf(
+  source: Source,
+  clock: VirtualClock = new VirtualClock(),
+): KubernetesAnswerer {
   const replica = new ClusterReplica();
   const { open, join } = replicateHere(replica, clock);
   const publisher = new ClusterPublisher({

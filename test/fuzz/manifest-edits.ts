@@ -21,7 +21,7 @@ import { makeLog } from '../../src/base/log.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { manifestSource } from '../../src/kube/manifests/manifest-folder.ts';
-import type { Answerer } from '../../src/plugins/kubernetes/answer.ts';
+import type { KubernetesAnswerer } from '../../src/plugins/kubernetes/answer.ts';
 import { everything } from '../kit/apiserver/rig.ts';
 import { answersOf, tell } from './cluster-answers.ts';
 import { pick } from './odd-objects.ts';
@@ -96,7 +96,7 @@ class Edits {
     await source.stop();
   }
 
-  async #edit(answerer: Answerer): Promise<string> {
+  async #edit(answerer: KubernetesAnswerer): Promise<string> {
     const random = this.#random;
     const file = pick(random, files);
     const path = join(this.#folder, file);
@@ -190,7 +190,7 @@ class Edits {
     return { text, services };
   }
 
-  #compare(answerer: Answerer, when: string): void {
+  #compare(answerer: KubernetesAnswerer, when: string): void {
     for (const file of [...files, 'mounted.yaml']) {
       const own = file.replace(/\W/g, '');
       for (let n = 0; n < 5; n++) {

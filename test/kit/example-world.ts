@@ -1,11 +1,11 @@
 /** The world of the examples of live rules: what is wrong with which address, and which names are there. */
 import { seededRandom } from '../../src/base/random.ts';
 import type { LiveWorld } from '../../src/live/rules/live-rule.ts';
-import type { Asked, ProbeQuestion } from '../../src/probe/network.ts';
+import type { ProbeResult, ProbeQuestion } from '../../src/probe/network.ts';
 import { FLAG, RCODE, TYPE } from '../../src/wire/iana.ts';
 import type { DnsRecord } from '../../src/wire/message.ts';
 
-const silence: Asked = {
+const silence: ProbeResult = {
   reply: null,
   size: 0,
   tookMs: null,
@@ -14,7 +14,11 @@ const silence: Asked = {
   failure: 'no reply to 2 tries of 2000 ms',
 };
 
-function answered(asked: ProbeQuestion, rcode: number, answer: readonly DnsRecord[] = []): Asked {
+function answered(
+  asked: ProbeQuestion,
+  rcode: number,
+  answer: readonly DnsRecord[] = [],
+): ProbeResult {
   const reply = {
     id: 1,
     flags: FLAG.QR,
@@ -28,7 +32,7 @@ function answered(asked: ProbeQuestion, rcode: number, answer: readonly DnsRecor
   return { reply, size: 100, tookMs: 1, sent: 1, lost: 0, failure: null };
 }
 
-function answer(host: string, protocol: 'udp' | 'tcp', asked: ProbeQuestion): Asked {
+function answer(host: string, protocol: 'udp' | 'tcp', asked: ProbeQuestion): ProbeResult {
   if (host === '192.0.2.1') return silence;
   if (host === '192.0.2.2' && protocol === 'tcp') return silence;
   if (host === '192.0.2.3' && asked.edns !== null) return silence;

@@ -1,7 +1,7 @@
 /** `ndots lab` as a person starts it, for tests. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { lacksOfMachine, lacksOfStory } from '../../src/lab/machine.ts';
-import type { Outcome, Story } from '../../src/lab/story.ts';
+import type { StoryOutcome, Story } from '../../src/lab/story.ts';
 
 const path = process.env['PATH'] ?? '';
 const missing = lacksOfMachine(path);
@@ -56,15 +56,15 @@ export async function runLabIn(
 }
 
 /** Plays a story and gives what was seen. */
-export async function play(story: string, ...words: string[]): Promise<Outcome> {
+export async function play(story: string, ...words: string[]): Promise<StoryOutcome> {
   const { code, stdout, stderr } = await runLab('run', story, '-o', 'json', ...words);
   if (code !== 0 && code !== 1) throw new Error(`${story} ended with ${code}: ${stderr}`);
-  const [outcome] = JSON.parse(stdout) as Outcome[];
+  const [outcome] = JSON.parse(stdout) as StoryOutcome[];
   return outcome!;
 }
 
 /** The facts of an outcome that do not hold, in words. */
-export function broken({ acts }: Outcome): string[] {
+export function broken({ acts }: StoryOutcome): string[] {
   return acts.flatMap(({ kind, title, facts }) =>
     facts
       .filter(({ holds }) => !holds)

@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net';
 import { replyBytes } from '../../src/resolver/reply-bytes.ts';
 import { answerBySpec } from '../../src/resolver/answer-spec.ts';
 import { nextAnswer, parseAnswers, type RuleCounts } from '../../src/resolver/answers-file.ts';
-import type { Protocol } from '../../src/resolver/network.ts';
+import type { SocketKind } from '../../src/wire/transports.ts';
 import { typeName } from '../../src/wire/iana.ts';
 import { readMessage } from '../../src/wire/message.ts';
 import { freePorts } from './free-ports.ts';
@@ -23,7 +23,7 @@ export async function serveAnswers(file: object): Promise<LocalAnswers> {
   const script = parseAnswers(file, 'test');
   const counts: RuleCounts = new Map();
   const asked: string[] = [];
-  const answer = (bytes: Uint8Array, protocol: Protocol): Buffer | null => {
+  const answer = (bytes: Uint8Array, protocol: SocketKind): Buffer | null => {
     const { id, question, edns } = readMessage(bytes);
     const [first] = question;
     if (first === undefined) return null;

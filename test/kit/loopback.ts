@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { makeLog } from '../../src/base/log.ts';
 import { limits as allLimits, usualLimits, type ListenerLimits } from '../../src/net/limits.ts';
 import { listenerCounters, type ListenerCounters } from '../../src/net/listener-counters.ts';
-import type { Endpoint, ListenerParts, ListenerTls, Serve } from '../../src/net/listener.ts';
+import type { ListenAddress, ListenerParts, ListenerTls, Serve } from '../../src/net/listener.ts';
 import { FLAG, HEADER, TYPE } from '../../src/wire/iana.ts';
 import { parseName } from '../../src/wire/name.ts';
 import { makeQuery, type Query } from '../../src/wire/query.ts';
@@ -56,7 +56,7 @@ export interface TestParts extends ListenerParts {
 /** What a listener on 127.0.0.1, port chosen by the system, needs. */
 export function listenerParts(
   serve: Serve,
-  endpoint: Partial<Endpoint> = {},
+  endpoint: Partial<ListenAddress> = {},
   limits: Partial<ListenerLimits> = {},
   tls: ListenerTls | null = null,
 ): TestParts {

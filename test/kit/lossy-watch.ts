@@ -5,8 +5,8 @@ import type { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { noObjects } from '../../src/probe/cluster-objects.ts';
 import { planChecks } from '../../src/probe/check-file.ts';
 import type { ProbeContext } from '../../src/probe/check.ts';
-import type { Asked, ProbeNetwork, ProbeServer } from '../../src/probe/network.ts';
-import { Watch } from '../../src/probe/watch.ts';
+import type { ProbeResult, ProbeNetwork, ProbeServer } from '../../src/probe/network.ts';
+import { CheckSchedule } from '../../src/probe/watch.ts';
 import { RCODE, TYPE } from '../../src/wire/iana.ts';
 import type { Message } from '../../src/wire/message.ts';
 
@@ -50,7 +50,7 @@ export function lossyNetwork(
   };
 }
 
-function answered(name: string, sent: number): Asked {
+function answered(name: string, sent: number): ProbeResult {
   const data = { address: new Uint8Array([10, 96, 0, 1]) };
   const reply: Message = {
     id: 1,
@@ -70,7 +70,7 @@ export function watchOf(
   clock: VirtualClock,
   dead: ReadonlySet<string>,
   loss: number,
-): { watch: Watch; lines: string[] } {
+): { watch: CheckSchedule; lines: string[] } {
   const plan = planChecks({ every: 10_000, timeout: 1000 }, [
     { kind: 'replica-answers', values: {} },
   ]);
@@ -84,7 +84,7 @@ export function watchOf(
     replicas,
   };
   const lines: string[] = [];
-  const watch = new Watch({
+  const watch = new CheckSchedule({
     checks: plan.checks,
     context: () => context,
     clock,

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { parseAnswers, type Script } from '../../src/resolver/answers-file.ts';
-import type { Client, Family, Found, Settings } from '../../src/resolver/client.ts';
+import type { Client, AddressFamily, LookupOutcome, Settings } from '../../src/resolver/client.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
 import type { SentQuery } from '../../src/resolver/network.ts';
@@ -80,7 +80,7 @@ export function readMeasured(): Measured[] {
 /** How a label of the measurement is called here, and with which hints it runs. */
 export interface Labelled {
   readonly client: Client;
-  readonly families: readonly Family[];
+  readonly families: readonly AddressFamily[];
   readonly addrConfig: boolean;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -88,7 +88,12 @@ export interface Labelled {
 const labels: Readonly<
   Record<
     string,
-    { client: string; families?: Family[]; addrConfig?: boolean; env?: Record<string, string> }
+    {
+      client: string;
+      families?: AddressFamily[];
+      addrConfig?: boolean;
+      env?: Record<string, string>;
+    }
   >
 > = {
   glibc: { client: 'glibc@2.36' },
@@ -208,7 +213,7 @@ const oneShot = new Set(['getent-ahosts', 'getent-hosts', 'curl', 'nslookup', 'b
 export interface ModelRun {
   /** How many lookups were asked for. */
   readonly planned: number;
-  readonly results: readonly { readonly found: Found; readonly ms: number }[];
+  readonly results: readonly { readonly found: LookupOutcome; readonly ms: number }[];
   readonly exchanges: readonly SentQuery[];
   readonly steps: readonly string[];
 }
@@ -227,7 +232,7 @@ export async function runModel(
   const network = new ScriptedNetwork(clock, scriptOf(scenario), trace);
   const context = { network, trace, random, settings: settingsOf(scenario, by.env) };
   const session = by.client.open(context);
-  const results: { found: Found; ms: number }[] = [];
+  const results: { found: LookupOutcome; ms: number }[] = [];
   const all = async (): Promise<void> => {
     for (let count = 0; count < repeat; count++) {
       const start = clock.now();

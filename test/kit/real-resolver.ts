@@ -6,7 +6,7 @@ import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_pr
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Family } from '../../src/resolver/client.ts';
+import type { AddressFamily } from '../../src/resolver/client.ts';
 import {
   rulesOf,
   type MeasuredQuery,
@@ -50,7 +50,7 @@ export function buildFolder(): { readonly path: string; remove(): void } {
 /** The pod in which a program is run, the servers it sees and what it is asked. */
 export interface Surroundings {
   readonly name: string;
-  readonly families: readonly Family[];
+  readonly families: readonly AddressFamily[];
   readonly repeat: number;
   readonly resolv: string;
   readonly nsswitch: string;

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { seededRandom, type Random } from '../../src/base/random.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
 import { parseAnswers } from '../../src/resolver/answers-file.ts';
-import type { Client, Family, Found } from '../../src/resolver/client.ts';
+import type { Client, AddressFamily, LookupOutcome } from '../../src/resolver/client.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import { ScriptedNetwork } from '../../src/resolver/scripted.ts';
 import { Trace } from '../../src/resolver/trace.ts';
@@ -43,7 +43,7 @@ export interface Recorded {
   readonly hosts: string;
   readonly hostAliases: string | null;
   readonly env: Readonly<Record<string, string>>;
-  readonly families: readonly Family[];
+  readonly families: readonly AddressFamily[];
   readonly repeat: number;
   /** The servers that kept a log: what goes elsewhere is not in the queries. */
   readonly listen: readonly string[];
@@ -103,7 +103,7 @@ async function runModel(recorded: Recorded, client: Client, random: Random): Pro
     },
   });
   const { name, families, repeat, listen } = recorded;
-  const results: { found: Found; ms: number }[] = [];
+  const results: { found: LookupOutcome; ms: number }[] = [];
   const lookups = async (): Promise<void> => {
     for (let count = 0; count < repeat; count++) {
       const start = clock.now();

@@ -1,10 +1,13 @@
 /** What a worker knows of a cluster, from objects without an API server. */
 import type { Clock } from '../../src/base/clock.ts';
 import { VirtualClock } from '../../src/base/virtual-clock.ts';
-import { namespaceOf, type Change, type KubeObject } from '../../src/kube/store/objects.ts';
+import { namespaceOf, type ObjectChange, type KubeObject } from '../../src/kube/store/objects.ts';
 import type { Source, SourceEvents } from '../../src/kube/store/source.ts';
 import { SharedRegistry } from '../../src/metrics/shared-registry.ts';
-import { Answerer, type AnswererParts } from '../../src/plugins/kubernetes/answer.ts';
+import {
+  KubernetesAnswerer,
+  type KubernetesAnswererParts,
+} from '../../src/plugins/kubernetes/answer.ts';
 import type { Cluster } from '../../src/plugins/kubernetes/cluster.ts';
 import { ClusterPublisher } from '../../src/plugins/kubernetes/publisher.ts';
 import { ClusterReplica } from '../../src/plugins/kubernetes/replica.ts';
@@ -28,7 +31,10 @@ export class StaticSource implements Source {
 
   start(events: SourceEvents): void {
     this.#events = events;
-    const batch = [...this.#objects.values()].map((object): Change => ({ verb: 'put', object }));
+    const batch = [...this.#objects.values()].map((object): ObjectChange => ({
+      verb: 'put',
+      object,
+    }));
     if (batch.length > 0) events.changes(batch);
   }
 
@@ -130,8 +136,11 @@ export function replicatedCluster(
 }
 
 /** The plugin's answering part with the options of `kubernetes cluster.local in-addr.arpa ip6.arpa`. */
-export function answererOf(cluster: Cluster, parts: Partial<AnswererParts> = {}): Answerer {
-  return new Answerer({
+export function answererOf(
+  cluster: Cluster,
+  parts: Partial<KubernetesAnswererParts> = {},
+): KubernetesAnswerer {
+  return new KubernetesAnswerer({
     cluster,
     zones: ['cluster.local.', 'in-addr.arpa.', 'ip6.arpa.'].map((text) => ({
       text,

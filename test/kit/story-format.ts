@@ -1,5 +1,5 @@
 /** The format of story files as docs/lab-stories.md shows it: tables that are made from what reads the files. */
-import type { Fields } from '../../src/kube/manifests/yaml-shape.ts';
+import type { YamlFields } from '../../src/kube/manifests/yaml-shape.ts';
 import { clusterFields, podFields } from '../../src/lab/story-file/cluster-shape.ts';
 import { judges } from '../../src/lab/story-file/judges.ts';
 import { actFields, stepKinds, storyFields } from '../../src/lab/story-file/story-file.ts';
@@ -19,7 +19,7 @@ function printed(fallback: unknown): string {
 }
 
 /** Keys of a mapping as rows. */
-function rows(fields: Fields): string {
+function rows(fields: YamlFields): string {
   return Object.entries(fields)
     .map(
       ([key, { shape, help, fallback }]) =>

@@ -9,7 +9,7 @@ import { parseCorefileText } from '../../src/cli/parse-corefile.ts';
 import { Problems } from '../../src/base/problem.ts';
 import { compare, type Comparison } from '../../src/diff/compare.ts';
 import { prepare } from '../../src/diff/prepare.ts';
-import type { Question } from '../../src/diff/question.ts';
+import type { DiffQuestion } from '../../src/diff/question.ts';
 import { ApiServer } from '../kit/apiserver/server.ts';
 import { changes } from '../kit/diff/changes.ts';
 import { clusterObjects } from '../kit/diff/objects.ts';
@@ -173,7 +173,7 @@ describe(
 const moments = { againMs: 3000, later: false } as const;
 
 /** Not from IPv6, which the upstreams here do not speak; and not what is cut, since what of it is left is chance. */
-function isSteady({ client, name, udpSize }: Question): boolean {
+function isSteady({ client, name, udpSize }: DiffQuestion): boolean {
   return !client.includes(':') && (!name.startsWith('large-') || udpSize >= 1232);
 }
 
@@ -181,7 +181,7 @@ function isSteady({ client, name, udpSize }: Question): boolean {
 interface Judged {
   readonly before: string;
   readonly later: string;
-  readonly questions: readonly Question[];
+  readonly questions: readonly DiffQuestion[];
   readonly ours: Comparison;
 }
 

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Outcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/lab/story.ts';
 import { broken, noLab, runLab } from '../kit/lab.ts';
 
 const skip =
@@ -16,7 +16,7 @@ for (const mode of ['iptables', 'nftables'])
     const file = 'examples/lab/story.yaml';
     const { stdout, code, stderr } = await runLab('run', '-f', file, '-o', 'json', '-m', mode);
     assert.equal(code, 0, stdout || stderr);
-    const [outcome] = JSON.parse(stdout) as Outcome[];
+    const [outcome] = JSON.parse(stdout) as StoryOutcome[];
     assert.deepEqual(broken(outcome!), []);
   });
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Outcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/lab/story.ts';
 import { broken, noLab, runLab } from '../kit/lab.ts';
 import { formatSections } from '../kit/story-format.ts';
 
@@ -47,7 +47,7 @@ test(
     writeFileSync(file, yaml.replace('atMost: 2.4', 'atMost: 0'));
     const { stdout, code, stderr } = await runLab('run', '-f', file, '-o', 'json');
     assert.equal(code, 1, stderr);
-    const [outcome] = JSON.parse(stdout) as Outcome[];
+    const [outcome] = JSON.parse(stdout) as StoryOutcome[];
     const [only, ...others] = broken(outcome!);
     assert.match(only ?? '', /go\.seconds is [\d.]+, not at most 0/);
     assert.deepEqual(others, []);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
-import type { Outcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/lab/story.ts';
 import { missing } from '../kit/dig.ts';
 import { noLab, runLab, runLabIn, startLab, traces } from '../kit/lab.ts';
 
@@ -50,7 +50,7 @@ describe('a lab', { skip: noLab ?? false }, () => {
       assert.match(again.stdout, /A\? www\.google\.com\./);
       const [outcome] = JSON.parse(
         (await runLab('report', saved, '-o', 'json')).stdout,
-      ) as Outcome[];
+      ) as StoryOutcome[];
       assert.equal(outcome!.story.name, 'twelve-queries');
     },
   );

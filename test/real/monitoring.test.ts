@@ -81,6 +81,21 @@ describe('the alerts', { skip }, () => {
     assert.equal(status, 0, text);
   });
 
+  test('tell of a certificate a week before it ends, and not earlier', () => {
+    const ends = (seconds: number): object => ({
+      series: 'ndots_tls_certificate_expiration_timestamp_seconds{certificate="a.crt"}',
+      values: `${seconds}x120`,
+    });
+    for (const [days, isTold] of [
+      [8, false],
+      [6, true],
+      [0, true],
+    ] as const) {
+      const { text } = promtoolTest([...steady, ends(days * 86_400)], silent('100m'));
+      assert.equal(text.includes('alertname="DNSCertificateEnds"'), isTold, text);
+    }
+  });
+
   for (const [what, servfail, windows] of [
     ['while two of a hundred replies are SERVFAIL', '0+1200x120', ['1h', '6h', '1d', '3d']],
     [

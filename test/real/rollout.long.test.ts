@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import type { Outcome } from '../../src/lab/story.ts';
+import type { StoryOutcome } from '../../src/lab/story.ts';
 import { broken, noLab } from '../kit/lab.ts';
 
 const skip =
@@ -12,7 +12,7 @@ for (const words of [[], ['-m', 'nftables'], ['--ports', '20', '--entries-stay']
   test(`rollout rehearse ${words.join(' ')}`, { skip }, () => {
     const main = ['src/cli/main.ts', 'rollout', 'rehearse', '-o', 'json', ...words];
     const { stdout, stderr } = spawnSync(process.execPath, main, { encoding: 'utf8' });
-    const [outcome] = JSON.parse(stdout || '[]') as Outcome[];
+    const [outcome] = JSON.parse(stdout || '[]') as StoryOutcome[];
     assert.ok(outcome !== undefined, stderr);
     assert.equal(outcome.how, 'real');
     assert.deepEqual(broken(outcome), []);

@@ -47,6 +47,14 @@ const otherAlerts: readonly Rule[] = [
     'The one before still serves; a pod that starts anew will not. The log says where the mistake is.',
   ),
   alert(
+    'DNSCertificateEnds',
+    'warning',
+    'ndots_tls_certificate_expiration_timestamp_seconds - time() < 7 * 86400',
+    '1h',
+    'The certificate {{ $labels.certificate }} of the DNS server at {{ $labels.instance }} ends within a week, or has ended',
+    'Clients over TLS and HTTPS go away when it has. A renewed one in its place is served after a reload.',
+  ),
+  alert(
     'DNSUpstreamsDown',
     'critical',
     'increase(coredns_forward_healthcheck_broken_total[5m]) > 0',

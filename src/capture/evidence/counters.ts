@@ -1,7 +1,7 @@
 /** What is known besides packets: counters of connection tracking, messages of the kernel, metrics of CoreDNS. */
 
 /** What lines of texts are about, by what they are known by; each with what is counted. Patterns are linear. */
-const patterns: readonly (readonly [Counter, RegExp])[] = [
+const patterns: readonly (readonly [CountedEvent, RegExp])[] = [
   ['tableFull', /nf_conntrack: (?:nf_conntrack: )?table full, dropping packet/],
   ['neighbourOverflow', /neighbou?r(?:: \S+| table:?| ) ?(?:neighbor )?table overflow/i],
   ['badChecksum', /UDP: bad checksum/],
@@ -11,7 +11,7 @@ const patterns: readonly (readonly [Counter, RegExp])[] = [
 ];
 
 /** Counters of `conntrack -S`, `sysctl` and metrics, whose values are numbers in the line. */
-const values: readonly (readonly [Counter, RegExp])[] = [
+const values: readonly (readonly [CountedEvent, RegExp])[] = [
   ['insertFailed', /\binsert_failed=(\d{1,15})/],
   ['clashResolve', /\bclash_resolve=(\d{1,15})/],
   ['conntrackDrop', /\bdrop=(\d{1,15})/],
@@ -29,7 +29,7 @@ const values: readonly (readonly [Counter, RegExp])[] = [
 ];
 
 /** What is counted. */
-export type Counter =
+export type CountedEvent =
   | 'tableFull'
   | 'neighbourOverflow'
   | 'badChecksum'
@@ -50,7 +50,7 @@ export type Counter =
 
 /** Reads lines of any such text. */
 export class Counters {
-  readonly #found = new Map<Counter, number>();
+  readonly #found = new Map<CountedEvent, number>();
   /** Lines that said something. */
   lines: number = 0;
 
@@ -68,11 +68,11 @@ export class Counters {
   }
 
   /** Null: nobody said. (0 was said.) */
-  get(counter: Counter): number | null {
+  get(counter: CountedEvent): number | null {
     return this.#found.get(counter) ?? null;
   }
 
-  #add(counter: Counter, value: number): true {
+  #add(counter: CountedEvent, value: number): true {
     this.#found.set(counter, (this.#found.get(counter) ?? 0) + value);
     return true;
   }

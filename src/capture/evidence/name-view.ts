@@ -25,14 +25,14 @@ export interface NegativeTtl {
 }
 
 /** Errors in a row: NXDOMAIN, SERVFAIL, REFUSED. */
-export interface Denial {
+export interface ErrorRun {
   readonly fromMs: number;
   readonly toMs: number;
   readonly count: number;
 }
 
 /** Negative answers in a row, after the name had been found. */
-export interface Absence extends Denial {
+export interface Absence extends ErrorRun {
   /** The last time before it that the name was found. */
   readonly foundMs: number;
 }
@@ -207,7 +207,7 @@ export class NameView {
   }
 
   /** The longest row of errors; null: there was none. */
-  get denial(): Denial | null {
+  get denial(): ErrorRun | null {
     const { names } = this.#rows;
     const count = names.count(this.#row, DENIED);
     if (count === 0) return null;

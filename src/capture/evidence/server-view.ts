@@ -51,7 +51,7 @@ export interface Pause {
 export type History = readonly (readonly [second: number, Second])[];
 
 /** Queries of one kind. */
-export interface Kind {
+export interface QueryCounts {
   asked: number;
   lost: number;
   /** Answered with FORMERR or NOTIMP: the server does not know what it was sent (RFC 6891 section 7). */
@@ -63,8 +63,8 @@ export class ServerView {
   readonly address: string;
   readonly outcomes: Outcomes = noOutcomes();
   /** Of these, those with EDNS and those without. */
-  readonly edns: Kind = { asked: 0, lost: 0, misread: 0 };
-  readonly plain: Kind = { asked: 0, lost: 0, misread: 0 };
+  readonly edns: QueryCounts = { asked: 0, lost: 0, misread: 0 };
+  readonly plain: QueryCounts = { asked: 0, lost: 0, misread: 0 };
   readonly clients: Set<string> = new Set();
   readonly seconds: BoundedMap<number, Second> = new BoundedMap(SECONDS_MAX);
   /** Replies, but for SERVFAIL, that took `FELT_MS` or longer. */

@@ -220,6 +220,25 @@ describe('exchanges', () => {
     );
   });
 
+  test('who is told of a failure late asks again at once, and replies to what was asked before come meanwhile: none is lost', () => {
+    // As musl does: again after 2.5 s, and after each failure.
+    const { exchanges } = read([
+      { ms: 0 },
+      { ms: 2000, reply: true, rcode: 2 },
+      { ms: 2000.1, ipId: 6 },
+      { ms: 2500, ipId: 7 },
+      { ms: 4000.1, reply: true, rcode: 2 },
+      { ms: 4000.2, ipId: 8 },
+      { ms: 4500, reply: true, rcode: 2 },
+      { ms: 6000.2, reply: true, rcode: 2 },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges.slice(0, 4).map(({ ending }) => ending),
+      ['answered', 'answered', 'answered', 'answered'],
+    );
+  });
+
   test('a query that was repeated and got one reply was lost, unless the capture ends before another one could come', () => {
     for (const [endMs, ending] of [
       [30_000, 'retried'],
@@ -520,6 +539,14 @@ describe('lookups', () => {
       lookups.map(({ name }) => name),
       ['one.example.com.', 'two.example.org.'],
     );
+  });
+
+  test('`redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is no search domain', () => {
+    const { lookups } = read([
+      ...pair(0, 'redis.cache.svc.', 1, 3),
+      ...pair(2, 'redis.cache.', 3, 3),
+    ]);
+    assert.equal(lookups.length, 2);
   });
 
   test('the same name twice is two lookups when the first was answered', () => {

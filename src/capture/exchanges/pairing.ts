@@ -4,7 +4,7 @@
  */
 import { limit, type Limit } from '../../base/limits.ts';
 import { printAddress } from '../../base/ip.ts';
-import { FLAG } from '../../wire/iana.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
@@ -181,7 +181,8 @@ export class Pairing {
     let earlier: PairedExchange[] | null = null;
     let undecided: PairedExchange[] | null = null;
     const half = this.#halfAnswered.get(key);
-    if (half !== undefined) {
+    // Who gets an error asks again at once (musl does), while other replies to what it has asked are on their way.
+    if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
       this.#halfAnswered.delete(key);
       this.#giveUp(half);
     }
@@ -324,12 +325,18 @@ export class Pairing {
       for (const each of waiting.earlier) each.answer(message, head, this.#copies);
     exchange.answer(message, head, this.#copies);
     const { repeated } = waiting;
+    const half = this.#halfAnswered.get(key);
+    if (half !== undefined) half.untilMs += timeMs - half.replies.at(-1)!;
     if (repeated !== null) {
       waiting.repeated = null;
       const apartMs = exchange.sentMs - repeated[0]!.sentMs;
-      const untilMs = timeMs + APART.times * apartMs + APART.ms;
-      const isLate = timeMs - exchange.sentMs > LATE_MS;
-      this.#halfAnswered.set(key, { exchanges: repeated, isLate, untilMs, replies: [timeMs] });
+      this.#halfAnswered.set(key, {
+        exchanges: [...(half?.exchanges ?? []), ...repeated],
+        isLate: timeMs - exchange.sentMs > LATE_MS,
+        isError: exchange.rcode === RCODE.SERVFAIL,
+        untilMs: timeMs + APART.times * apartMs + APART.ms,
+        replies: [...(half?.replies ?? []), timeMs],
+      });
     }
     this.#finishAll(waiting, 'answered');
   }
@@ -520,8 +527,10 @@ interface HalfAnswered {
   readonly exchanges: PairedExchange[];
   /** Whether the reply came so long after the last repeat that it may well be that to an earlier one. */
   readonly isLate: boolean;
+  /** Whether the reply was an error. */
+  readonly isError: boolean;
   /** Another reply would have come by then, milliseconds. */
-  readonly untilMs: number;
+  untilMs: number;
   /** When replies came that were not yet given to one of these. */
   readonly replies: number[];
 }

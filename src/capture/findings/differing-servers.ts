@@ -7,7 +7,7 @@ import { excluded, listed, unknown, type Claims, type Finding, type Rule } from 
 /** So many times NXDOMAIN are no chance, however often the server had the name before. */
 const MANY = 5;
 
-interface Difference {
+interface ServerDifference {
   readonly view: NameView;
   readonly having: readonly string[];
   readonly lacking: readonly string[];
@@ -23,10 +23,7 @@ export const replicasDiffer: Rule = {
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
-    // That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two pods were asked for.
-    const zones = new Set(found.map(({ view }) => parentOf(view.name)));
-    for (const { name } of observed.names.list)
-      if (zones.has(parentOf(name))) claims.names.add(name);
+    explainZones(observed, claims, found);
     return {
       code: this.code,
       title: this.title,
@@ -53,6 +50,7 @@ export const viewsDiffer: Rule = {
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('servers agree about names of outside');
+    explainZones(observed, claims, found);
     return {
       code: this.code,
       title: this.title,
@@ -68,9 +66,19 @@ export const viewsDiffer: Rule = {
   },
 };
 
+/** That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two servers were asked for. */
+function explainZones(
+  { names }: Observations,
+  claims: Claims,
+  found: readonly ServerDifference[],
+): void {
+  const zones = new Set(found.map(({ view }) => parentOf(view.name)));
+  for (const { name } of names.list) if (zones.has(parentOf(name))) claims.names.add(name);
+}
+
 function parts(
   observed: Observations,
-  found: readonly Difference[],
+  found: readonly ServerDifference[],
 ): Pick<Finding, 'severity' | 'confidence' | 'seen' | 'exchanges'> {
   const { having, lacking } = found[0]!;
   const keys = new Set(found.map(({ view }) => view.name));
@@ -87,9 +95,9 @@ function parts(
 }
 
 /** Names that some servers have and others do not, to and fro; null if none was asked of two servers. */
-function differences(observed: Observations, claims: Claims): readonly Difference[] | null {
+function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
   let compared = false;
-  const found: Difference[] = [];
+  const found: ServerDifference[] = [];
   for (const view of observed.names.list) {
     if (view.servers.size < 2 || claims.names.has(view.name)) continue;
     compared = true;

@@ -1,7 +1,7 @@
 /** Queries with EDNS that vanish, while those without it are answered. */
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { isFailure, lossRate } from '../evidence/outcomes.ts';
-import type { Kind, ServerView } from '../evidence/server-view.ts';
+import type { QueryCounts, ServerView } from '../evidence/server-view.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   excluded,
@@ -141,6 +141,10 @@ function asksBoth({ withEdns, outcomes }: ClientView): boolean {
   return withEdns > 0 && withEdns < outcomes.asked;
 }
 
-function total(servers: readonly ServerView[], kind: 'edns' | 'plain', what: keyof Kind): number {
+function total(
+  servers: readonly ServerView[],
+  kind: 'edns' | 'plain',
+  what: keyof QueryCounts,
+): number {
   return servers.reduce((sum, server) => sum + server[kind][what], 0);
 }

@@ -2,10 +2,13 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { RateHistory } from '../evidence/rates.ts';
 import type { ServerView } from '../evidence/server-view.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { askedOf } from './long-replies.ts';
 import { domainOf } from './search-domain-fails.ts';
 import { oneLosesAlone, sparesKnown } from './table-full.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
 const ERROR_MAX = 0.3;
@@ -20,10 +23,13 @@ const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 /** Replies that take longer come from a server that is behind with its work, milliseconds. */
 const SLOW_MS = 150;
 
+/** So much of what is lost is of one search domain. */
+const OF_SEARCH = 0.95;
+
 /** Seconds are full in which so much is asked, of a server by all and by one client. */
 const FULL = { all: 60, one: 15 };
 
-interface Limit {
+interface PacketLimit {
   readonly rate: number;
   readonly seen: string;
   /** Whom it hits; null: everybody. */
@@ -58,6 +64,7 @@ export const packetCap: Rule = {
       const dead = deadNames(observed, losses);
       if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
         continue;
+      if (isOfSearch(losses, observed)) continue;
       claims.take(losses);
       const aws = found.rate > 900 && found.rate < 1100;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
@@ -92,7 +99,20 @@ export const packetCap: Rule = {
   },
 };
 
-function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
+/** Whether all of these are below one search domain, and not the most of what is asked. */
+function isOfSearch(
+  losses: readonly SeenExchange[],
+  { domains, names, total }: Observations,
+): boolean {
+  return [...domains.all].some((domain) => {
+    if (domains.isOfCluster(domain)) return false;
+    const below = losses.filter(({ name }) => isBelow(name, domain)).length;
+    const asked = askedOf(names.list.filter(({ name }) => isBelow(name, domain)));
+    return below >= OF_SEARCH * losses.length && asked < OF_SEARCH * total.asked;
+  });
+}
+
+function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | null {
   const { address, outcomes, history } = server;
   if (outcomes.asked < 300) return null;
   // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for those before it.
@@ -109,7 +129,7 @@ function plateauOf(server: ServerView, { lines }: Observations): Limit | null {
 }
 
 /** What each client is allowed for itself: others are answered meanwhile, so that the sum is no plateau. */
-function ofEachClient({ address }: ServerView, { clients }: Observations): Limit | null {
+function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
     const rates = client.servers.get(address)?.rates ?? null;
     const plateau = rates === null ? null : plateauIn(rates.history, FULL.one);
@@ -185,7 +205,7 @@ function spreadOf(values: readonly number[]): {
 }
 
 /** Bursts whose first queries are answered and whose tails are lost. */
-function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
+function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | null {
   const bucket = replays.get(server.address)?.best ?? null;
   if (bucket === null) return null;
   const { rate, burst, error, chance } = bucket;
@@ -200,7 +220,7 @@ function bucketOf(server: ServerView, { replays }: Observations): Limit | null {
 }
 
 /** A bucket that each client has for itself: of several clients it tells which queries are lost. */
-function bucketOfEach(server: ServerView, { clients }: Observations): Limit | null {
+function bucketOfEach(server: ServerView, { clients }: Observations): PacketLimit | null {
   if (server.quantile(0.9) > SLOW_MS) return null;
   const limited = clients.list.flatMap(({ address, servers }) => {
     const bucket = servers.get(server.address)?.replay?.best ?? null;

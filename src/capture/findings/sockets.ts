@@ -7,7 +7,7 @@ export function isSilent({ lost, asked }: FlowView): boolean {
 }
 
 /** Silent sockets among others, in the order in which they were opened. */
-export interface Turns {
+export interface SocketTurns {
   /** How often a silent socket follows one that is not, or the other way round. */
   readonly count: number;
   /** Standard deviations from what chance would make of it: far below 0, silence comes in stretches of time. */
@@ -15,7 +15,7 @@ export interface Turns {
 }
 
 /** Counts turns (Wald and Wolfowitz, 1940). */
-export function turnsOf(flows: readonly FlowView[]): Turns {
+export function turnsOf(flows: readonly FlowView[]): SocketTurns {
   const silent = flows.toSorted((one, other) => one.firstMs - other.firstMs).map(isSilent);
   let count = 0;
   for (let at = 1; at < silent.length; at++) if (silent[at] !== silent[at - 1]) count++;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json-object.ts';
-import type { Kind, KubeObject } from '../store/objects.ts';
-import type { Wanted } from '../store/source.ts';
+import type { ObjectKind, KubeObject } from '../store/objects.ts';
+import type { WantedObjects } from '../store/source.ts';
 import {
   importedServiceLabel,
   transformEndpoints,
@@ -17,24 +17,24 @@ import {
 export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /** Where the API has it, best first; the next is tried where the server does not serve one. */
-  readonly forms: readonly Form<T>[];
+  /** The API versions that have it, best first; the next one is tried if the server does not serve one. */
+  readonly forms: readonly ResourceForm<T>[];
 }
 
 /** What to list and watch for one kind that DNS knows. */
 export interface Resource extends WatchedResource<KubeObject> {
-  readonly kind: Kind;
+  readonly kind: ObjectKind;
 }
 
 /** One version of an API resource. */
-export interface Form<T> {
-  /** As a role names it, e.g. `endpointslices.discovery.k8s.io`. */
+export interface ResourceForm<T> {
+  /** The name used in roles, e.g. `endpointslices.discovery.k8s.io`. */
   readonly name: string;
   readonly path: string;
   readonly transform: (raw: JsonObject) => readonly T[];
 }
 
-/** Finished pods hold no address; the server leaves them out, and tells of a pod that finishes as if it were deleted. */
+/** Finished pods have no address: the server leaves them out, and reports a pod that finishes as deleted. */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
 
 /** Nodes with these labels; `''`: all. */
@@ -43,8 +43,8 @@ export function nodeResource(labelSelector: string): Resource {
   return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
 }
 
-/** The kinds a source brings in from an API server, over all namespaces. */
-export function wantedResources(wanted: Wanted): Resource[] {
+/** The kinds that a source reads from an API server, in all namespaces. */
+export function wantedResources(wanted: WantedObjects): Resource[] {
   const options: TransformOptions = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
   const resources: Resource[] = [
     {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
-import type { Wanted } from '../store/source.ts';
+import type { EndpointSlice, ObjectKind, KubeObject, Pod, Service } from '../store/objects.ts';
+import type { WantedObjects } from '../store/source.ts';
 import { defaultRanges, ImpliedCluster } from './cluster.ts';
 import { readManifests } from './manifest-file.ts';
 
-const wanted: Wanted = {
+const wanted: WantedObjects = {
   endpoints: true,
   pods: true,
   multicluster: true,
@@ -15,7 +15,7 @@ const wanted: Wanted = {
 };
 
 /** The objects of one kind that a text of manifests implies. */
-function imply(text: string, kind: Kind, more: Partial<Wanted> = {}): KubeObject[] {
+function imply(text: string, kind: ObjectKind, more: Partial<WantedObjects> = {}): KubeObject[] {
   const { manifests, problems } = readManifests(text, 'a.yaml');
   assert.deepEqual(
     problems.map((problem) => problem.print()),
@@ -344,7 +344,7 @@ describe('services', () => {
 });
 
 test('namespaces are there because something lies in them, and default always', () => {
-  const names = (more: Partial<Wanted> = {}): string[] =>
+  const names = (more: Partial<WantedObjects> = {}): string[] =>
     imply(
       'kind: Namespace\nmetadata: {name: empty, labels: {team: a}}\n---\nkind: Pod\nmetadata: {name: p, namespace: implied}\n',
       'Namespace',

@@ -1,7 +1,7 @@
 import { child } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
-import type { EndpointSlice, Kind, KubeObject, Pod, Service } from '../store/objects.ts';
-import type { Wanted } from '../store/source.ts';
+import type { EndpointSlice, ObjectKind, KubeObject, Pod, Service } from '../store/objects.ts';
+import type { WantedObjects } from '../store/source.ts';
 import {
   serviceNameLabel,
   transformEndpoints,
@@ -15,7 +15,7 @@ import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods
 import { parseSelector, type Selector } from './selector.ts';
 import { impliedSlices, statedFamilies } from './slices.ts';
 
-/** Where the folder's cluster takes addresses from; CIDR. */
+/** The ranges that the folder's cluster takes addresses from, in CIDR form. */
 export interface ClusterRanges {
   readonly services: string;
   readonly servicesV6: string;
@@ -23,7 +23,7 @@ export interface ClusterRanges {
   readonly nodes: string;
 }
 
-/** What kubeadm and kind choose. */
+/** The ranges of kubeadm and kind. */
 export const defaultRanges: ClusterRanges = {
   services: '10.96.0.0/12',
   servicesV6: 'fd00:10:96::/108',
@@ -31,19 +31,19 @@ export const defaultRanges: ClusterRanges = {
   nodes: '172.18.0.0/16',
 };
 
-/** One object of the implied cluster, with the name it is kept under. */
-export interface Entry {
+/** One object of the implied cluster, with the name it is stored under. */
+export interface ImpliedEntry {
   readonly namespace: string;
   readonly name: string;
   readonly objects: readonly KubeObject[];
 }
 
 /**
- * The cluster that a set of manifests describes: what is written down, and what the controllers of a cluster would
- * make of it (pods, endpoint slices, cluster addresses, namespaces). Keeps addresses from one `build` to the next.
+ * The cluster that a set of manifests describes: the written objects, and those that a cluster's controllers would make
+ * of them (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the same from one `build` to the next.
  */
 export class ImpliedCluster {
-  readonly #wanted: Wanted;
+  readonly #wanted: WantedObjects;
   readonly #labels: Selector;
   readonly #namespaceLabels: Selector;
   readonly #services: AddressRange;
@@ -52,7 +52,7 @@ export class ImpliedCluster {
   readonly #nodes: AddressRange;
 
   /** Throws a `Problem` for a malformed selector or range. */
-  constructor(wanted: Wanted, ranges: ClusterRanges) {
+  constructor(wanted: WantedObjects, ranges: ClusterRanges) {
     this.#wanted = wanted;
     this.#labels = selector(wanted.labels);
     this.#namespaceLabels = selector(wanted.namespaceLabels);
@@ -62,14 +62,17 @@ export class ImpliedCluster {
     this.#nodes = addressRange(ranges.nodes);
   }
 
-  /** Everything of the wanted kinds. The first of two objects of one name counts; the other is a problem. */
+  /**
+   * Makes all objects of the wanted kinds. Of two manifests with the same name the first counts; the other is a
+   * problem.
+   */
   build(all: readonly Manifest[]): {
-    readonly entries: ReadonlyMap<Kind, readonly Entry[]>;
+    readonly entries: ReadonlyMap<ObjectKind, readonly ImpliedEntry[]>;
     readonly problems: readonly Problem[];
   } {
     const problems: Problem[] = [];
     const manifests = withoutDoubles(all, problems);
-    const entries = new Map<Kind, readonly Entry[]>();
+    const entries = new Map<ObjectKind, readonly ImpliedEntry[]>();
     const { endpoints, pods, multicluster } = this.#wanted;
     const implied = this.pods(manifests);
     entries.set('Namespace', this.#namespaceEntries(manifests));
@@ -88,7 +91,7 @@ export class ImpliedCluster {
     return { entries, problems };
   }
 
-  /** All pods: those that are written down, and those that workloads would make. */
+  /** All pods: written ones, and those that workloads would make. */
   pods(manifests: readonly Manifest[]): ImpliedPod[] {
     const nodes = impliedNodes(manifests);
     this.#pods.begin(statedPodIps(manifests));
@@ -99,7 +102,7 @@ export class ImpliedCluster {
     return pods;
   }
 
-  #namespaceEntries(manifests: readonly Manifest[]): Entry[] {
+  #namespaceEntries(manifests: readonly Manifest[]): ImpliedEntry[] {
     const written = ofKind(manifests, 'Namespace');
     const labels = new Map(written.map((one) => [one.name, one.labels]));
     const names = new Set(['default', ...written.map((one) => one.name)]);
@@ -111,7 +114,7 @@ export class ImpliedCluster {
       .map((name) => ({ namespace: '', name, objects: [{ kind: 'Namespace', name }] }));
   }
 
-  #serviceEntries(manifests: readonly Manifest[], problems: Problem[]): Entry[] {
+  #serviceEntries(manifests: readonly Manifest[], problems: Problem[]): ImpliedEntry[] {
     const services = ofKind(manifests, 'Service');
     const owners = new Map<string, Manifest>();
     for (const service of services) {
@@ -124,7 +127,7 @@ export class ImpliedCluster {
     }
     this.#services.begin(owners.keys());
     this.#servicesV6.begin(owners.keys());
-    const entries: Entry[] = [];
+    const entries: ImpliedEntry[] = [];
     for (const service of services) {
       const own = this.#withAddresses(service, transformService(service.raw)[0]);
       if (this.#labels(service.labels)) entries.push(entry(service, [own]));
@@ -147,9 +150,9 @@ export class ImpliedCluster {
     return { ...service, clusterIPs };
   }
 
-  #sliceEntries(manifests: readonly Manifest[], pods: readonly ImpliedPod[]): Entry[] {
+  #sliceEntries(manifests: readonly Manifest[], pods: readonly ImpliedPod[]): ImpliedEntry[] {
     const keep = { zones: this.#wanted.zones, podLabels: false };
-    const entries: Entry[] = [];
+    const entries: ImpliedEntry[] = [];
     const served = new Set<string>();
     const add = (manifest: Manifest, slices: readonly EndpointSlice[]): void => {
       if (!this.#labels(manifest.labels)) return;
@@ -179,7 +182,7 @@ export class ImpliedCluster {
     return entries;
   }
 
-  #podEntries(pods: readonly ImpliedPod[]): Entry[] {
+  #podEntries(pods: readonly ImpliedPod[]): ImpliedEntry[] {
     return pods
       .filter((pod) => !['Succeeded', 'Failed', 'Unknown'].includes(pod.phase))
       .filter((pod) => this.#labels(pod.labels))
@@ -237,7 +240,7 @@ function ofKind(manifests: readonly Manifest[], kind: Manifest['kind']): Manifes
   return manifests.filter((manifest) => manifest.kind === kind);
 }
 
-function entry(manifest: Manifest, objects: readonly KubeObject[]): Entry {
+function entry(manifest: Manifest, objects: readonly KubeObject[]): ImpliedEntry {
   return { namespace: manifest.namespace, name: manifest.name, objects };
 }
 

@@ -1,4 +1,4 @@
-/** The objects of one manifest file that say something about DNS. */
+/** Reads the objects of one manifest file that matter for DNS. */
 import { isObject, list, text, type JsonObject } from '../../base/json-object.ts';
 import { printBytes } from '../../base/limits.ts';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -10,43 +10,43 @@ import {
   type YamlDocument,
   type YamlPart,
 } from './yaml-document.ts';
-import type { Path } from './yaml-shape.ts';
+import type { DocumentPath } from './yaml-document.ts';
 import { PIECE_MEMORY } from './yaml-stream.ts';
 
-/** The API groups of the kinds that are read: a kind of another group may be called anything. */
+/** The API groups of the kinds that are read: other groups may have kinds of the same name. */
 const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
 
-/** What one file holds. */
+/** The content of one file. */
 export interface ManifestFile {
   readonly manifests: readonly Manifest[];
-  /** Memory that they take as long as they are there, bytes, reckoned. */
+  /** Estimated memory that they occupy, in bytes. */
   readonly bytes: number;
   readonly problems: readonly Problem[];
 }
 
-/** What an object takes in memory without its texts, bytes, and how much more its texts take than in the file; measured. */
+/** Memory of an object without its texts, in bytes, and how much more its texts occupy than in the file; measured. */
 const OBJECT_BYTES = 1024;
 const TEXT_FACTOR = 4;
 
-/** More of them say nothing new: the rest of the file is not read. */
+/** The most problems of a file: further ones say nothing new, and the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
 /**
- * The objects of one file. Kinds that say nothing about DNS are left out; faulty objects become problems.
- * @param memory bytes that reading one object may take, and all of them together as long as they are there
+ * Reads the objects of one file. Kinds that do not matter for DNS are left out; faulty objects become problems.
+ * @param memory the most bytes that reading one object may take, and that all objects together may occupy
  */
 export function readManifests(
   content: string,
   file: string,
   memory: number = PIECE_MEMORY,
 ): ManifestFile {
-  const found = new Found();
-  /** Of the list that is being read: they count if its end says that it is one. */
-  let entries = new Found();
+  const found = new FoundManifests();
+  /** The entries of the list being read; they count if its end shows that it is a list. */
+  let entries = new FoundManifests();
   for (const part of readYaml(content, file, { memory, entries: true })) {
     if (part.item === null) {
       if (isList(part.value)) found.add(entries);
-      entries = new Found();
+      entries = new FoundManifests();
     }
     (part.item === null ? found : entries).read(part);
     const end = tooMany(found, entries, memory);
@@ -61,8 +61,8 @@ export function readManifests(
 }
 
 function tooMany(
-  { bytes, problems }: Found,
-  entries: Found,
+  { bytes, problems }: FoundManifests,
+  entries: FoundManifests,
   memory: number,
 ): { readonly text: string; readonly remedy?: string } | null {
   if (problems.length + entries.problems.length >= PROBLEMS_MAX)
@@ -74,17 +74,17 @@ function tooMany(
   };
 }
 
-/** What to do about a bound of memory. */
+/** The remedy for exceeding the memory limit. */
 export const manifestMemoryRemedy =
   'split the folder or leave out what is not needed, or write manifest_memory with more in kubernetes';
 
-/** What was found in documents, or in the entries of a list. */
-class Found {
+/** The manifests and problems found in documents, or in the entries of a list. */
+class FoundManifests {
   readonly manifests: Manifest[] = [];
   readonly problems: Problem[] = [];
   bytes = 0;
 
-  add({ manifests, problems, bytes }: Found): void {
+  add({ manifests, problems, bytes }: FoundManifests): void {
     for (const manifest of manifests) this.manifests.push(manifest);
     for (const problem of problems) this.problems.push(problem);
     this.bytes += bytes;
@@ -101,7 +101,7 @@ class Found {
     if (added > 0) this.bytes += OBJECT_BYTES * added + TEXT_FACTOR * part.length;
   }
 
-  #read(document: YamlDocument, value: unknown, path: Path): void {
+  #read(document: YamlDocument, value: unknown, path: DocumentPath): void {
     if (value === null || value === undefined) return;
     if (!isObject(value)) {
       this.problems.push(

@@ -1,25 +1,22 @@
-/** What may stand where in a file of YAML: each shape reads one value, and tells what is wrong with it at the place where it stands. */
+/** Declares what a YAML file may contain: each shape reads one value, and reports what is wrong with it and where. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { isObject } from '../../base/json-object.ts';
 import { nearest, Problem } from '../../base/problem.ts';
-import type { YamlDocument } from './yaml-document.ts';
+import type { DocumentPath, YamlDocument } from './yaml-document.ts';
 
-/** Where in a document a value stands. */
-export type Path = readonly (string | number)[];
-
-/** One thing that is wrong in the document. */
+/** A mistake in the document. */
 export interface Mistake {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly text: string;
   readonly hint: string | undefined;
 }
 
-/** What is wrong, as far as a document has been read. Whose shapes find more than values extends it. */
-export class Reading {
+/** Collects the mistakes of a document. Shapes that collect more than values use a subclass. */
+export class YamlReading {
   readonly mistakes: Mistake[] = [];
 
-  tell(path: Path, text: string, hint?: string): void {
+  tell(path: DocumentPath, text: string, hint?: string): void {
     this.mistakes.push({ path, text, hint });
   }
 
@@ -34,51 +31,51 @@ export class Reading {
   }
 }
 
-/** A kind of value. */
-export interface Shape<T> {
-  /** Stands for the value in descriptions. */
+/** The shape of a value. */
+export interface YamlShape<T> {
+  /** Represents the value in descriptions of the syntax. */
   readonly placeholder: string;
   /**
-   * Shapes of one file are all given the same reading.
-   * @returns of no use where the value is faulty: whoever reads looks at the mistakes first
+   * Reads a value. All shapes of one file share one `reading`.
+   * @returns an arbitrary value if it is faulty: check the mistakes first
    */
-  read(value: unknown, path: Path, reading: Reading): T;
+  read(value: unknown, path: DocumentPath, reading: YamlReading): T;
 }
 
-/** One key of a mapping. */
-export interface Field<T> {
-  readonly shape: Shape<T>;
+/** A key of a mapping. */
+export interface YamlField<T> {
+  readonly shape: YamlShape<T>;
   readonly help: string;
-  /** What is taken where it is absent; undefined: it must be there. */
+  /** The value used if the key is absent; undefined: the key is required. */
   readonly fallback: T | undefined;
 }
 
 /** The keys of a mapping. */
-export type Fields = Readonly<Record<string, Field<unknown>>>;
-/** What a mapping with these keys comes to. */
-export type ValuesOf<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends Field<infer V> ? V : never;
+export type YamlFields = Readonly<Record<string, YamlField<unknown>>>;
+/** The type of a mapping with these keys. */
+export type ValuesOf<F extends YamlFields> = {
+  readonly [K in keyof F]: F[K] extends YamlField<infer V> ? V : never;
 };
 
-/** The keys of a mapping that comes to these values. */
-export type FieldsOf<V> = { readonly [K in keyof V]: Field<V[K]> };
+/** The keys of a mapping that has this type. */
+export type FieldsOf<V> = { readonly [K in keyof V]: YamlField<V[K]> };
 
-/** A key that must be there. */
-export function required<T>(shape: Shape<T>, help: string): Field<T> {
+/** A required key. */
+export function required<T>(shape: YamlShape<T>, help: string): YamlField<T> {
   return { shape, help, fallback: undefined };
 }
 
-/** A key that may be absent. */
+/** An optional key. */
 export function optional<T, D extends T | null>(
-  shape: Shape<T>,
+  shape: YamlShape<T>,
   fallback: D,
   help: string,
-): Field<T | D> {
-  return { shape: shape as Shape<T | D>, help, fallback };
+): YamlField<T | D> {
+  return { shape: shape as YamlShape<T | D>, help, fallback };
 }
 
 /** A mapping with these keys and no others. */
-export function mapping<F extends Fields>(fields: F, what: string): Shape<ValuesOf<F>> {
+export function mapping<F extends YamlFields>(fields: F, what: string): YamlShape<ValuesOf<F>> {
   return {
     placeholder: `{ ${Object.keys(fields).join(', ')} }`,
     read(value, path, reading) {
@@ -105,12 +102,12 @@ export function mapping<F extends Fields>(fields: F, what: string): Shape<Values
   };
 }
 
-function keysOf(fields: Fields): string {
+function keysOf(fields: YamlFields): string {
   return `Its keys: ${Object.keys(fields).join(', ')}`;
 }
 
 /** A list. */
-export function listOf<T>(shape: Shape<T>, most = 1000): Shape<readonly T[]> {
+export function listOf<T>(shape: YamlShape<T>, most = 1000): YamlShape<readonly T[]> {
   return {
     placeholder: `[${shape.placeholder}, …]`,
     read(value, path, reading) {
@@ -131,7 +128,7 @@ export function listOf<T>(shape: Shape<T>, most = 1000): Shape<readonly T[]> {
 }
 
 /** A list, or one value without a list around it. */
-export function oneOrMore<T>(shape: Shape<T>): Shape<readonly T[]> {
+export function oneOrMore<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   const list = listOf(shape);
   return {
     placeholder: `${shape.placeholder} or ${list.placeholder}`,
@@ -140,8 +137,8 @@ export function oneOrMore<T>(shape: Shape<T>): Shape<readonly T[]> {
   };
 }
 
-/** Any keys, each with a value of this shape. */
-export function mapOf<T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> {
+/** A mapping with any keys, whose values have this shape. */
+export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string, T>>> {
   return {
     placeholder: `{ KEY: ${shape.placeholder} }`,
     read(value, path, reading) {
@@ -159,13 +156,13 @@ export function mapOf<T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> {
   };
 }
 
-/** A value that `take` accepts; null: it does not. @param fallback stands for a faulty one */
+/** A value for which `take` does not return null. @param fallback used for a faulty one */
 export function simple<T>(
   placeholder: string,
   wanted: string,
   fallback: T,
   take: (value: unknown) => T | null,
-): Shape<T> {
+): YamlShape<T> {
   return {
     placeholder,
     read(value, path, reading) {
@@ -178,29 +175,29 @@ export function simple<T>(
 }
 
 /** A text. */
-export const text: Shape<string> = simple('TEXT', 'a text', '', (value) =>
+export const text: YamlShape<string> = simple('TEXT', 'a text', '', (value) =>
   typeof value === 'string' && value !== '' ? value : null,
 );
 
 /** A text, or a number that is taken as one. */
-export const scalar: Shape<string> = simple('VALUE', 'a text or a number', '', (value) =>
+export const scalar: YamlShape<string> = simple('VALUE', 'a text or a number', '', (value) =>
   ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : null,
 );
 
 /** `true` or `false`. */
-export const flag: Shape<boolean> = simple('true|false', 'true or false', false, (value) =>
+export const flag: YamlShape<boolean> = simple('true|false', 'true or false', false, (value) =>
   typeof value === 'boolean' ? value : null,
 );
 
 /** A number. */
-export function number(least: number, most: number): Shape<number> {
+export function number(least: number, most: number): YamlShape<number> {
   return simple('N', `a number from ${least} to ${most}`, least, (value) =>
     typeof value === 'number' && value >= least && value <= most ? value : null,
   );
 }
 
 /** A whole number. */
-export function whole(least: number, most: number): Shape<number> {
+export function whole(least: number, most: number): YamlShape<number> {
   return simple('N', `a whole number from ${least} to ${most}`, least, (value) =>
     Number.isInteger(value) && Number(value) >= least && Number(value) <= most
       ? Number(value)
@@ -209,7 +206,7 @@ export function whole(least: number, most: number): Shape<number> {
 }
 
 /** A time such as `250ms` or `2s`, read as milliseconds. */
-export function time(leastMs = 0, mostMs = 600_000): Shape<number> {
+export function time(leastMs = 0, mostMs = 600_000): YamlShape<number> {
   return simple('TIME', `a time such as 250ms or 2s, up to ${mostMs / 1000}s`, 0, (value) => {
     const ms = typeof value === 'string' ? parseDuration(value) : value === 0 ? 0 : null;
     return ms !== null && ms >= leastMs && ms <= mostMs ? ms : null;
@@ -217,13 +214,13 @@ export function time(leastMs = 0, mostMs = 600_000): Shape<number> {
 }
 
 /** An IP address. */
-export const address: Shape<string> = simple('IP', 'an IP address', '', (value) => {
+export const address: YamlShape<string> = simple('IP', 'an IP address', '', (value) => {
   const bytes = typeof value === 'string' ? parseAddress(value) : null;
   return bytes === null ? null : printAddress(bytes);
 });
 
 /** One of these words. */
-export function word<const T extends string>(words: readonly T[]): Shape<T> {
+export function word<const T extends string>(words: readonly T[]): YamlShape<T> {
   return {
     placeholder: words.join('|'),
     read(value, path, reading) {
@@ -240,15 +237,15 @@ export function word<const T extends string>(words: readonly T[]): Shape<T> {
   };
 }
 
-/** Whatever stands there: somebody else reads it. */
-export const anything: Shape<unknown> = { placeholder: '…', read: (value) => value };
+/** Any value: it is checked elsewhere. */
+export const anything: YamlShape<unknown> = { placeholder: '…', read: (value) => value };
 
-/** The key whose value, or an entry of whose list, stands at `path`. */
-export function keyOf(path: Path): string {
+/** The key that the path, or the list that it leads into, belongs to. */
+export function keyOf(path: DocumentPath): string {
   return String(path.findLast((step) => typeof step === 'string') ?? '');
 }
 
-/** A value in messages: what kind it is, or what stands there. */
+/** A value as shown in messages: its kind, or the value itself. */
 export function described(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { LineReader, ListReader, MalformedStream } from './json-stream.ts';
+import { JsonLineReader, ListReader, MalformedStream } from './json-stream.ts';
 
 /** Feeds `text` in pieces cut at the given places. */
 function feed(
@@ -85,7 +85,7 @@ test('lines cut into pieces anywhere come out whole, and a last half line does n
     fc.property(fc.array(item), cuts, (items, places) => {
       const text = items.map((value) => `${JSON.stringify(value)}\n`).join('\n');
       const found: unknown[] = [];
-      const splitter = new LineReader((value) => found.push(value));
+      const splitter = new JsonLineReader((value) => found.push(value));
       feed(splitter, `${text}{"half":`, places);
       assert.deepEqual(found, JSON.parse(JSON.stringify(items)));
     }),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
   namespaceOf,
-  type Change,
+  type ObjectChange,
   type EndpointSlice,
   type KubeObject,
   type Pod,
@@ -85,7 +85,7 @@ const pod: fc.Arbitrary<Pod> = fc.record(
 
 function storeOf(objects: readonly KubeObject[]): ObjectStore {
   const store = new ObjectStore(objects[0]!.kind, new StringTable());
-  const out: Change[] = [];
+  const out: ObjectChange[] = [];
   for (const object of objects) store.put(namespaceOf(object), object.name, [object], out);
   return store;
 }
@@ -195,7 +195,7 @@ test('after any puts, removals and lists a store holds what a map would, and tol
       const nameOf = (number: number): [string, string] => [`ns-${number % 3}`, `slice-${number}`];
       for (const one of steps) {
         const before = new Map(model);
-        const out: Change[] = [];
+        const out: ObjectChange[] = [];
         if (one.do === 'put') {
           const object = sliceOf(one.key, one.size, one.ready);
           store.put(...nameOf(one.key), [object], out);

@@ -19,14 +19,14 @@ const AFTER = 2.5;
 /** A pod is answered again after so long, seconds. */
 const MOST = 1;
 
-interface Seen {
+interface SeenKill {
   readonly before: string;
   readonly after: string;
   readonly outageSeconds: number;
 }
 
 /** Sends the node cache a signal amid a stream. */
-async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<Seen> {
+async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<SeenKill> {
   await untilNodeAnswers(lab);
   const before = await whoAnswers(lab);
   const sent = stream(lab, RATE, AFTER + 0.5, 400);
@@ -36,7 +36,7 @@ async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<Seen> {
   return { before, after: await whoAnswers(lab), outageSeconds: longestOutageMs(all) / 1000 };
 }
 
-function facts({ before, after, outageSeconds }: Seen, isCured: boolean): readonly Fact[] {
+function facts({ before, after, outageSeconds }: SeenKill, isCured: boolean): readonly Fact[] {
   return [
     equal('who answers pods before', 'node', before),
     within(
@@ -62,7 +62,7 @@ export const nodeCacheKilled: Story = {
   seconds: 20,
   async play(stage) {
     const lab = await startWithNodeCache(stage);
-    const act = (kind: Act['kind'], title: string, command: string, seen: Seen): Act => ({
+    const act = (kind: Act['kind'], title: string, command: string, seen: SeenKill): Act => ({
       kind,
       title,
       command,

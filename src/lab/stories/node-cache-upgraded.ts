@@ -15,7 +15,7 @@ import { pause } from '../pause.ts';
 
 const RATE = 1000;
 
-interface Seen extends LoadResult {
+interface SeenUpgrade extends LoadResult {
   /** Who answers when it is over. */
   readonly after: string;
   /** Queries that the cluster's DNS server got meanwhile. */
@@ -28,7 +28,7 @@ async function amid(
   lab: LabCluster,
   change: () => Promise<void>,
   waitMs: number,
-): Promise<Seen> {
+): Promise<SeenUpgrade> {
   await untilNodeAnswers(lab);
   const { result, packets } = await stage.capture(lab.pod('kube-system/dns-1').name, {}, () => {
     const changed = (async () => {
@@ -78,7 +78,7 @@ export const nodeCacheUpgraded: Story = {
       kind: Act['kind'],
       title: string,
       command: string,
-      { sent, answered, after, all, forwarded }: Seen,
+      { sent, answered, after, all, forwarded }: SeenUpgrade,
     ): Act => ({
       kind,
       title,

@@ -3,7 +3,7 @@ import { ConntrackTable, kernelOf } from '../../dataplane/conntrack.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import { limitConnections, lostBy } from '../faults.ts';
 import { equal, holds, within, type Act, type Story } from '../story.ts';
-import { UdpClient, type Asked } from '../udp-client.ts';
+import { UdpClient, type QueryResult } from '../udp-client.ts';
 
 const NAME = 'kubernetes.default.svc.cluster.local.';
 const ROOM = 20;
@@ -38,7 +38,7 @@ export const tableFull: Story = {
     await old.ask(NAME);
     const newcomers = async (): Promise<{ readonly fresh: number; readonly known: number }> => {
       let known = 0;
-      const asked: Promise<Asked>[] = [];
+      const asked: Promise<QueryResult>[] = [];
       for (let index = 0; index < NEW; index++) {
         const client = await UdpClient.open(namespace, server);
         asked.push(client.ask(NAME, 'A', 700).finally(() => client.close()));

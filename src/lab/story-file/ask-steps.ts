@@ -6,7 +6,7 @@ import { load, longestOutageMs, type LoadResult } from '../load.ts';
 import { look } from '../lookups.ts';
 import { DNS_SERVICE } from '../plan.ts';
 import type { LabCluster } from '../cluster.ts';
-import { addressesOf, UdpClient, type Asked } from '../udp-client.ts';
+import { addressesOf, UdpClient, type QueryResult } from '../udp-client.ts';
 import type { Results } from './expression.ts';
 import {
   address,
@@ -19,15 +19,15 @@ import {
   time,
   whole,
   word,
-  type Shape,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
 import { named, type StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';
-import { kind, runSteps, type Step, type StoryRun } from './step.ts';
+import { kind, runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { pause } from '../pause.ts';
 
 /** A client, perhaps with a version behind it, which then is its model's. */
-const client: Shape<string> = {
+const client: YamlShape<string> = {
   placeholder: 'CLIENT[@VERSION]',
   read(value, path, reading) {
     const label = text.read(value, path, reading);
@@ -76,7 +76,7 @@ const askedResults = {
   addresses: 'of the last reply, with blanks between them',
 } as const;
 
-function askedFound(all: readonly Asked[], seconds: number): Results {
+function askedFound(all: readonly QueryResult[], seconds: number): Results {
   const last = all.at(-1);
   const replied = all.filter(({ rcode }) => rcode !== null).length;
   return {
@@ -91,7 +91,7 @@ function askedFound(all: readonly Asked[], seconds: number): Results {
   };
 }
 
-function codeOf(asked: Asked | undefined): string {
+function codeOf(asked: QueryResult | undefined): string {
   return asked?.rcode === null || asked === undefined ? 'SILENCE' : rcodeName(asked.rcode);
 }
 
@@ -157,7 +157,7 @@ const query = kind({
       serverAddress(lab, whom),
       port,
     );
-    const all: Asked[] = [];
+    const all: QueryResult[] = [];
     for (let count = 0; count < times; count++) {
       if (count > 0 && every > 0) await pause(every);
       all.push(await client.ask(name, type, wait));
@@ -278,7 +278,7 @@ const exec = kind({
 async function besides(
   place: ReturnType<typeof placeOf>,
   words: readonly string[],
-  inner: readonly Step[],
+  inner: readonly StoryStep[],
   run: StoryRun,
 ): Promise<Results> {
   const began = performance.now();

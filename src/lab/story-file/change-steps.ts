@@ -18,7 +18,7 @@ import {
   text,
   time,
   word,
-  type Shape,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
 import { named, type StepKind } from './story-reading.ts';
 import { bareKind, kind, type StoryRun } from './step.ts';
@@ -29,7 +29,7 @@ const signal = word(['SIGTERM', 'SIGKILL', 'SIGSTOP', 'SIGCONT', 'SIGUSR1']);
 const ending = word(['SIGTERM', 'SIGKILL']);
 
 /** An answers file that stands in a story: `{ rules: […] }`, or the rules alone. */
-export const answers: Shape<Script> = {
+export const answers: YamlShape<Script> = {
   placeholder: '[{ name, type, answer }, …]',
   read(value, path, reading) {
     const whole = Array.isArray(value) ? { delay: 1, rules: value as unknown } : value;
@@ -52,7 +52,7 @@ export const answers: Shape<Script> = {
 };
 
 /** Kubernetes objects in a list. */
-export const objects: Shape<readonly JsonObject[]> = {
+export const objects: YamlShape<readonly JsonObject[]> = {
   placeholder: '[OBJECT, …]',
   read(value, path, reading) {
     const list = listOf(anything).read(value, path, reading);

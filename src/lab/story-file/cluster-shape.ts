@@ -35,9 +35,9 @@ import {
   whole,
   word,
   type FieldsOf,
-  type Path,
-  type Shape,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import type { StoryReading } from './story-reading.ts';
 
 /** A client of a story. */
@@ -54,7 +54,7 @@ export interface PodValues {
 }
 
 /** Files of a pod by their paths. */
-const files: Shape<Readonly<Record<string, string>>> = {
+const files: YamlShape<Readonly<Record<string, string>>> = {
   placeholder: '{ PATH: TEXT }',
   read(value, path, reading) {
     const found = mapOf(text).read(value, path, reading);
@@ -99,7 +99,9 @@ export interface ClusterValues {
 /** The keys of `cluster`. */
 export const clusterFields: FieldsOf<ClusterValues> = {
   objects: optional(
-    { placeholder: 'FILE|[FILE, …]|[OBJECT, …]', read: readObjects } as Shape<readonly unknown[]>,
+    { placeholder: 'FILE|[FILE, …]|[OBJECT, …]', read: readObjects } as YamlShape<
+      readonly unknown[]
+    >,
     [],
     'Kubernetes objects: files or folders beside the story, or the objects themselves',
   ),
@@ -138,7 +140,11 @@ export interface ReadCluster {
   readonly pods: readonly ImpliedPod[];
 }
 
-function readObjects(value: unknown, path: Path, reading: StoryReading): readonly unknown[] {
+function readObjects(
+  value: unknown,
+  path: DocumentPath,
+  reading: StoryReading,
+): readonly unknown[] {
   if (Array.isArray(value) && value.some(isObject)) return objects.read(value, path, reading);
   const names = oneOrMore(text).read(value, path, reading);
   return names.flatMap((name, index) => {
@@ -164,7 +170,7 @@ function readObjects(value: unknown, path: Path, reading: StoryReading): readonl
 /** The cluster, with what most have and the story does not say. Null: something is wrong, which has been told. */
 export function readCluster(
   values: ClusterValues,
-  path: Path,
+  path: DocumentPath,
   reading: StoryReading,
 ): ReadCluster | null {
   const given = yamlOf(values.objects);

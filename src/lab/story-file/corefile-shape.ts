@@ -2,11 +2,12 @@
 import { join, dirname, isAbsolute } from 'node:path';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
-import { text, type Path, type Shape } from '../../kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
+import { text, type YamlShape } from '../../kube/manifests/yaml-shape.ts';
 import type { StoryReading } from './story-reading.ts';
 
 /** The text of a file that is named in a story, relative to the story; null: it cannot be read, which has been told. */
-function readBeside(name: string, path: Path, reading: StoryReading): string | null {
+function readBeside(name: string, path: DocumentPath, reading: StoryReading): string | null {
   const file = fileBeside(name, reading);
   try {
     return readFileText(file, FILE_MAX.corefile);
@@ -22,7 +23,7 @@ export function fileBeside(name: string, { file }: StoryReading): string {
 }
 
 /** What has no line end and no brace is the name of a file. */
-export const corefile: Shape<string> = {
+export const corefile: YamlShape<string> = {
   placeholder: 'COREFILE|FILE',
   read(value, path, reading: StoryReading) {
     const given = text.read(value, path, reading);

@@ -1,7 +1,7 @@
 /** What is expected behind the steps of an act: a result, or what is made of several, and what it has to be. */
 import { isObject } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
-import { judges, words, type Claim } from './judges.ts';
+import { judges, words, type ValueJudge } from './judges.ts';
 import type { Fact } from '../story.ts';
 import { BadExpression, parseExpression, type Expression, type Results } from './expression.ts';
 import {
@@ -9,17 +9,17 @@ import {
   optional,
   required,
   text,
-  type Path,
-  type Reading,
-  type Shape,
+  type YamlReading,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 
 /** One claim. */
-export interface Expectation extends Claim {
+export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;
   /** Where it stands, for what is wrong with its mentions. */
-  readonly path: Path;
+  readonly path: DocumentPath;
 }
 
 const fields = {
@@ -28,7 +28,7 @@ const fields = {
 } as const;
 
 /** One entry of `expect`. */
-export const expectation: Shape<Expectation | null> = {
+export const expectation: YamlShape<Expectation | null> = {
   placeholder: `{ value: STEP.RESULT, ${Object.keys(judges).join(' | ')}: … }`,
   read(given, path, reading) {
     if (!isObject(given)) {
@@ -73,7 +73,11 @@ export const expectation: Shape<Expectation | null> = {
   },
 };
 
-function readExpression(source: string, path: Path, reading: Reading): Expression | null {
+function readExpression(
+  source: string,
+  path: DocumentPath,
+  reading: YamlReading,
+): Expression | null {
   // That it is missing has been told.
   if (source === undefined || source === '') return null;
   try {

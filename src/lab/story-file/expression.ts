@@ -21,7 +21,7 @@ export interface Expression {
 /** What is wrong with an expression. */
 export class BadExpression extends Error {}
 
-type Node = (of: (mention: Mention) => Result) => Result;
+type ExpressionNode = (of: (mention: Mention) => Result) => Result;
 
 const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
   '+': (a, b) => a + b,
@@ -42,7 +42,7 @@ export function parseExpression(source: string): Expression {
   const mentions: Mention[] = [];
   let at = 0;
 
-  const factor = (): Node => {
+  const factor = (): ExpressionNode => {
     const token = tokens[at++];
     if (token === undefined) throw new BadExpression('something is missing at its end');
     if (token === '(') {
@@ -58,7 +58,7 @@ export function parseExpression(source: string): Expression {
     mentions.push(mention);
     return (of) => of(mention);
   };
-  const chain = (next: () => Node, signs: string): Node => {
+  const chain = (next: () => ExpressionNode, signs: string): ExpressionNode => {
     let left = next();
     while (at < tokens.length && signs.includes(tokens[at]!)) {
       const sign = tokens[at++]!;
@@ -67,8 +67,8 @@ export function parseExpression(source: string): Expression {
     }
     return left;
   };
-  const product = (): Node => chain(factor, '*/');
-  const sum = (): Node => chain(product, '+-');
+  const product = (): ExpressionNode => chain(factor, '*/');
+  const sum = (): ExpressionNode => chain(product, '+-');
 
   const value = sum();
   if (at < tokens.length) throw new BadExpression(`"${tokens[at]!}" has no place there`);

@@ -3,7 +3,7 @@ import { compilePattern, PatternError } from '../../base/pattern.ts';
 import type { Result } from './expression.ts';
 
 /** What a value has to be. */
-export interface Claim {
+export interface ValueJudge {
   /** In words. */
   readonly wanted: string;
   /** Whether it is that. */
@@ -14,7 +14,7 @@ export interface Claim {
 export interface Judge {
   readonly help: string;
   /** Null: that is nothing to compare with; `wants` says what is. */
-  make(given: unknown): Claim | null;
+  make(given: unknown): ValueJudge | null;
   readonly wants: string;
 }
 

@@ -2,9 +2,10 @@
 import { isObject } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
 import type { Results } from './expression.ts';
-import { mapping, type Path, type Shape } from '../../kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
+import { mapping, type YamlShape } from '../../kube/manifests/yaml-shape.ts';
 import type { StoryReading } from './story-reading.ts';
-import type { Step } from './step.ts';
+import type { StoryStep } from './step.ts';
 
 /** More steps are several stories. */
 const STEPS_MAX = 500;
@@ -12,7 +13,7 @@ const STEPS_MAX = 500;
 const DEPTH_MAX = 8;
 
 /** A list of steps. */
-export const steps: Shape<readonly Step[]> = {
+export const steps: YamlShape<readonly StoryStep[]> = {
   placeholder: '[STEP, …]',
   read(value, path, reading: StoryReading) {
     if (!Array.isArray(value)) {
@@ -30,7 +31,7 @@ export const steps: Shape<readonly Step[]> = {
   },
 };
 
-function readStep(value: unknown, path: Path, reading: StoryReading): Step | null {
+function readStep(value: unknown, path: DocumentPath, reading: StoryReading): StoryStep | null {
   const known = Object.keys(reading.kinds);
   if (!isObject(value)) {
     const meant = typeof value === 'string' ? nearest(value, known) : null;
@@ -63,9 +64,9 @@ function readStep(value: unknown, path: Path, reading: StoryReading): Step | nul
   const shape = kind.bare ?? mapping(kind.fields, `the step ${key}`);
   const values = shape.read(rest[key], [...path, key], reading);
   const within = isObject(values)
-    ? ['during', 'steps'].flatMap((part) => (values[part] ?? []) as readonly Step[])
+    ? ['during', 'steps'].flatMap((part) => (values[part] ?? []) as readonly StoryStep[])
     : Array.isArray(values) && key === 'together'
-      ? (values as readonly Step[])
+      ? (values as readonly StoryStep[])
       : [];
   return {
     kind: key,
@@ -79,7 +80,7 @@ function readStep(value: unknown, path: Path, reading: StoryReading): Step | nul
   };
 }
 
-function nameOf(given: unknown, key: string, path: Path, reading: StoryReading): string {
+function nameOf(given: unknown, key: string, path: DocumentPath, reading: StoryReading): string {
   if (given === undefined || given === null) return key;
   if (typeof given === 'string' && /^[A-Za-z_]\w{0,62}$/.test(given)) return given;
   const hint = 'Letters, digits and _, a letter first.';

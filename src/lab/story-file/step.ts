@@ -5,7 +5,7 @@ import type { LabCluster } from '../cluster.ts';
 import type { Undo } from '../faults.ts';
 import type { Stage } from '../story.ts';
 import type { Results } from './expression.ts';
-import type { Fields, Shape, ValuesOf } from '../../kube/manifests/yaml-shape.ts';
+import type { YamlFields, YamlShape, ValuesOf } from '../../kube/manifests/yaml-shape.ts';
 import type { StepKind } from './story-reading.ts';
 
 /** A story that is being played. */
@@ -23,19 +23,19 @@ export interface StoryRun {
 }
 
 /** A step that has been read. */
-export interface Step {
+export interface StoryStep {
   readonly kind: string;
   /** The name by which its results are called. */
   readonly name: string;
   /** What its results are called. */
   readonly results: readonly string[];
   /** Steps within it. */
-  readonly within: readonly Step[];
+  readonly within: readonly StoryStep[];
   run(run: StoryRun): Promise<void>;
 }
 
 /** Declares a kind whose value is a mapping. */
-export function kind<F extends Fields>(declared: {
+export function kind<F extends YamlFields>(declared: {
   readonly help: string;
   readonly fields: F;
   readonly results?: Readonly<Record<string, string>>;
@@ -48,13 +48,13 @@ export function kind<F extends Fields>(declared: {
 /** Declares a kind whose value is one thing. */
 export function bareKind<T>(declared: {
   readonly help: string;
-  readonly bare: Shape<T>;
+  readonly bare: YamlShape<T>;
   act(value: T, run: StoryRun, name: string): Promise<Results | void> | Results | void;
 }): StepKind {
   return { results: {}, programs: [], fields: {}, ...declared } as unknown as StepKind;
 }
 
 /** Does steps one after the other. */
-export async function runSteps(steps: readonly Step[], run: StoryRun): Promise<void> {
+export async function runSteps(steps: readonly StoryStep[], run: StoryRun): Promise<void> {
   for (const step of steps) await step.run(run);
 }

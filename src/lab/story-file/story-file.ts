@@ -24,10 +24,10 @@ import {
   required,
   text,
   type FieldsOf,
-  type Shape,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
 import { StoryReading, type Reference, type StepKind } from './story-reading.ts';
-import { runSteps, type Step, type StoryRun } from './step.ts';
+import { runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { steps } from './step-list.ts';
 import { faultSteps } from './fault-steps.ts';
 
@@ -44,7 +44,7 @@ export interface ActValues {
   readonly flaw: string | null;
   readonly cure: string | null;
   readonly command: string | null;
-  readonly steps: readonly Step[];
+  readonly steps: readonly StoryStep[];
   readonly expect: readonly Expectation[];
 }
 
@@ -55,7 +55,7 @@ export const actFields: FieldsOf<ActValues> = {
   command: optional(text, null, 'what a person would type, for the report'),
   steps: optional(steps, [], 'what is done, in order'),
   expect: required(
-    listOf(expectation as Shape<Expectation>),
+    listOf(expectation as YamlShape<Expectation>),
     'what is to be seen then; the story is as told if all of it is',
   ),
 };
@@ -197,7 +197,7 @@ function storyOf(
 /** Titles, and that results are mentioned which steps have. */
 function checkActs(acts: readonly ActValues[], reading: StoryReading): void {
   const known = new Map<string, Set<string>>();
-  const learn = (list: readonly Step[]): void => {
+  const learn = (list: readonly StoryStep[]): void => {
     for (const { name, results, within } of list) {
       const present = known.get(name) ?? new Set<string>();
       for (const result of results) present.add(result);

@@ -1,30 +1,30 @@
 /** What the shapes of a story file find besides values: names that must be known, Corefiles, programs that steps need. */
 import type { Problem } from '../../base/problem.ts';
 import {
-  Reading,
+  YamlReading,
   text,
-  type Fields,
-  type Path,
-  type Shape,
+  type YamlFields,
+  type YamlShape,
 } from '../../kube/manifests/yaml-shape.ts';
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 
 /** A name in a story that must be known: a pod, a node, a service. It is looked up when the cluster has been read. */
 export interface Reference {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
   readonly name: string;
 }
 
 /** A Corefile of a story. */
 export interface FoundCorefile {
-  readonly path: Path;
+  readonly path: DocumentPath;
   readonly text: string;
   /** Where it lies; null: in the story itself. */
   readonly file: string | null;
 }
 
 /** What is found while a story is read. */
-export class StoryReading extends Reading {
+export class StoryReading extends YamlReading {
   readonly references: Reference[] = [];
   /** What is wrong with other files that it names. */
   readonly elsewhere: Problem[] = [];
@@ -48,9 +48,9 @@ export class StoryReading extends Reading {
 export interface StepKind {
   /** One line. */
   readonly help: string;
-  readonly fields: Fields;
+  readonly fields: YamlFields;
   /** What stands there in the place of a mapping; null: it is always a mapping. */
-  readonly bare: Shape<unknown> | null;
+  readonly bare: YamlShape<unknown> | null;
   /** What it finds: names and meanings. */
   readonly results: Readonly<Record<string, string>>;
   /** Programs of this machine that it needs. */
@@ -60,7 +60,7 @@ export interface StepKind {
 }
 
 /** The name of something of the cluster. */
-export function named(kind: Reference['kind'], placeholder: string): Shape<string> {
+export function named(kind: Reference['kind'], placeholder: string): YamlShape<string> {
   return {
     placeholder,
     read(value, path, reading: StoryReading) {

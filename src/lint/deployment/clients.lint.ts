@@ -1,6 +1,7 @@
 /** Rules about pods that ask: dnsPolicy, dnsConfig, names of StatefulSets. */
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { child, children, text, texts } from '../../base/json-object.ts';
-import { objectRule, type Rule } from '../rule.ts';
+import { objectRule, type LintRule } from '../rule.ts';
 import { containersOf, podSpecOf, workloadKinds } from '../workload.ts';
 
 /** YAML makes numbers of values that Kubernetes wants as text. */
@@ -8,7 +9,7 @@ function printed(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
-const podNames: Rule = objectRule({
+const podNames: LintRule = objectRule({
   code: 'CF37',
   severity: 'warning',
   summary: 'a StatefulSet whose service gives its pods no names',
@@ -44,7 +45,7 @@ const SEARCHES_MAX = 32;
 const SEARCH_CHARACTERS_MAX = 2048;
 const NDOTS_MAX = 15;
 
-const bounds: Rule = objectRule({
+const bounds: LintRule = objectRule({
   code: 'CF45',
   severity: 'error',
   summary: 'a dnsPolicy or dnsConfig that is refused, or that resolvers cut',
@@ -53,7 +54,7 @@ const bounds: Rule = objectRule({
     const pods = podSpecOf(object);
     if (pods === null) return;
     const { spec, path } = pods;
-    const at = (...keys: readonly (string | number)[]) => ({ object, path: [...path, ...keys] });
+    const at = (...keys: DocumentPath) => ({ object, path: [...path, ...keys] });
     const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
     const config = child(spec, 'dnsConfig');
     const servers = texts(config, 'nameservers');
@@ -108,7 +109,7 @@ const bounds: Rule = objectRule({
   },
 });
 
-const hostNetwork: Rule = objectRule({
+const hostNetwork: LintRule = objectRule({
   code: 'CF46',
   severity: 'warning',
   summary: 'hostNetwork with dnsPolicy ClusterFirst, which then is Default',
@@ -128,7 +129,7 @@ const hostNetwork: Rule = objectRule({
   },
 });
 
-const lowNdots: Rule = objectRule({
+const lowNdots: LintRule = objectRule({
   code: 'CF47',
   severity: 'warning',
   summary: 'ndots 0 or 1 for an image with musl',
@@ -153,4 +154,4 @@ const lowNdots: Rule = objectRule({
 });
 
 /** Rules about clients. */
-export const clientRules: readonly Rule[] = [podNames, bounds, hostNetwork, lowNdots];
+export const clientRules: readonly LintRule[] = [podNames, bounds, hostNetwork, lowNdots];

@@ -1,9 +1,10 @@
 /** Rules about settings of kubelet, and about the resolv.conf that it hands out. */
 import { child, text, texts } from '../../base/json-object.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
-import { corefileRule, objectRule, type Rule } from '../rule.ts';
-import type { KubeObject, Subject } from '../subject.ts';
+import { corefileRule, objectRule, type LintRule } from '../rule.ts';
+import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
+import { ownCorefiles } from './own-corefiles.ts';
 
 /** Zones of the cluster that the Corefiles serve, without reverse ones. */
 function clusterZones({ corefiles }: Subject): readonly string[] {
@@ -43,7 +44,7 @@ function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
   ].filter((address) => address !== '' && address !== 'None');
 }
 
-const kubelet: Rule = objectRule({
+const kubelet: LintRule = objectRule({
   code: 'CF36',
   severity: 'error',
   summary: 'clusterDomain or clusterDNS of kubelet that nobody serves',
@@ -71,7 +72,7 @@ const kubelet: Rule = objectRule({
   },
 });
 
-const shortList: Rule = corefileRule({
+const shortList: LintRule = corefileRule({
   code: 'CF33',
   severity: 'warning',
   summary: 'forward to a resolv.conf with more than three name servers',
@@ -93,27 +94,26 @@ const shortList: Rule = corefileRule({
   },
 });
 
-const ownPolicy: Rule = {
+const ownPolicy: LintRule = {
   code: 'CF52',
   severity: 'error',
   summary: 'a DNS server whose own dnsPolicy leads back to itself',
   find(subject, tell) {
-    const forwards = subject.corefiles.some(
-      ({ blocks, role }) =>
-        role === 'server' &&
-        blocks.some((block) =>
-          block
-            .directives('forward')
-            .some(({ args }) => args.some(({ text: word }) => word === '/etc/resolv.conf')),
-        ),
-    );
-    if (!forwards) return;
-    for (const object of subject.objects) leadsBack(object, tell);
+    for (const object of subject.objects)
+      if (dnsServerIn(object)?.role === 'server')
+        if (ownCorefiles(object, subject).some(forwardsToFile)) leadsBack(object, tell);
   },
 };
 
-function leadsBack(object: KubeObject, tell: Parameters<Rule['find']>[1]): void {
-  if (dnsServerIn(object)?.role !== 'server') return;
+function forwardsToFile({ blocks }: LintedCorefile): boolean {
+  return blocks.some((block) =>
+    block
+      .directives('forward')
+      .some(({ args }) => args.some(({ text: word }) => word === '/etc/resolv.conf')),
+  );
+}
+
+function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): void {
   const { spec, path } = podSpecOf(object)!;
   const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
   const host = spec['hostNetwork'] === true;
@@ -130,4 +130,4 @@ function leadsBack(object: KubeObject, tell: Parameters<Rule['find']>[1]): void 
 }
 
 /** Rules about kubelet and resolv.conf. */
-export const kubeletRules: readonly Rule[] = [kubelet, shortList, ownPolicy];
+export const kubeletRules: readonly LintRule[] = [kubelet, shortList, ownPolicy];

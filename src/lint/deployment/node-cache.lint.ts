@@ -1,8 +1,8 @@
 /** Rules about node-cache beside the cluster's own DNS. */
-import type { Rule } from '../rule.ts';
+import type { LintRule } from '../rule.ts';
 import type { LintedBlock, Subject } from '../subject.ts';
 
-const bypassed: Rule = {
+const bypassed: LintRule = {
   code: 'CF23',
   severity: 'warning',
   summary: 'zones and hosts that only the cluster’s CoreDNS knows, past which node-cache asks',
@@ -49,7 +49,7 @@ function goesAround({ corefiles }: Subject): string | null {
 /** Zones that a block answers for in a way of its own; the root zone only where hosts has names. */
 function ownZones(block: LintedBlock): readonly {
   readonly zone: string;
-  readonly at: Parameters<Parameters<Rule['find']>[1]>[0]['at'];
+  readonly at: Parameters<Parameters<LintRule['find']>[1]>[0]['at'];
 }[] {
   const zones = block.zones
     .filter((zone) => zone !== '.')
@@ -63,4 +63,4 @@ function ownZones(block: LintedBlock): readonly {
 }
 
 /** Rules about node-cache. */
-export const nodeCacheRules: readonly Rule[] = [bypassed];
+export const nodeCacheRules: readonly LintRule[] = [bypassed];

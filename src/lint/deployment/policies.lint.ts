@@ -1,9 +1,9 @@
 /** Rules about NetworkPolicies and webhooks that stand between pods and DNS. */
 import { child, children, list, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { allowsDns, namesDns } from '../network-policy.ts';
-import { objectRule, type Rule } from '../rule.ts';
+import { objectRule, type LintRule } from '../rule.ts';
 
-const blocked: Rule = objectRule({
+const blocked: LintRule = objectRule({
   code: 'CF41',
   severity: 'warning',
   summary: 'a NetworkPolicy that lets DNS pass over one of UDP and TCP only, or past node-cache',
@@ -52,7 +52,7 @@ const blocked: Rule = objectRule({
   },
 });
 
-const deadlock: Rule = objectRule({
+const deadlock: LintRule = objectRule({
   code: 'CF42',
   severity: 'note',
   summary: 'a webhook that must answer before DNS can start',
@@ -102,4 +102,4 @@ function matchesKubeSystem(selector: JsonObject): boolean {
 }
 
 /** Rules about policies and webhooks. */
-export const policyRules: readonly Rule[] = [blocked, deadlock];
+export const policyRules: readonly LintRule[] = [blocked, deadlock];

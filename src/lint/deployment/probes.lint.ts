@@ -1,16 +1,13 @@
 /** Rules about probes, and about the end of a pod. */
+import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { child, text, type JsonObject } from '../../base/json-object.ts';
-import { corefileRule, type Rule, type Tell } from '../rule.ts';
-import { lineOf, type KubeObject, type LintedCorefile, type Subject } from '../subject.ts';
+import { corefileRule, type LintRule, type Tell } from '../rule.ts';
+import { lineOf, type LintObject, type LintedCorefile, type Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
+import { ownCorefiles } from './own-corefiles.ts';
 
-/** Corefiles of the servers that an object may run. */
-function serverCorefiles({ corefiles }: Subject): readonly LintedCorefile[] {
-  return corefiles.filter(({ fragment, role }) => !fragment && role === 'server');
-}
-
-const probes: Rule = {
+const probes: LintRule = {
   code: 'CF17',
   severity: 'error',
   summary: 'readiness that is not asked of ready, or health in several blocks at one address',
@@ -40,7 +37,7 @@ const probes: Rule = {
   },
 };
 
-function podProbes(object: KubeObject, subject: Subject, tell: Tell): void {
+function podProbes(object: LintObject, subject: Subject, tell: Tell): void {
   const { container } = dnsServerIn(object)!;
   const { value, path } = container;
   const probe = child(value, 'readinessProbe');
@@ -74,9 +71,9 @@ function podProbes(object: KubeObject, subject: Subject, tell: Tell): void {
   );
 }
 
-interface Probe {
-  readonly object: KubeObject;
-  readonly path: readonly (string | number)[];
+interface HttpProbe {
+  readonly object: LintObject;
+  readonly path: DocumentPath;
   readonly get: JsonObject;
 }
 
@@ -84,11 +81,11 @@ function needsPlugin(
   plugin: string,
   usual: number,
   name: string,
-  { object, path, get }: Probe,
+  { object, path, get }: HttpProbe,
   subject: Subject,
   tell: Tell,
 ): void {
-  for (const corefile of serverCorefiles(subject)) {
+  for (const corefile of ownCorefiles(object, subject)) {
     const uses = corefile.blocks.flatMap((block) => block.directives(plugin));
     if (uses.length === 0) {
       tell({
@@ -110,7 +107,7 @@ function needsPlugin(
   }
 }
 
-function helmProbes(object: KubeObject, { corefiles }: Subject, tell: Tell): void {
+function helmProbes(object: LintObject, { corefiles }: Subject, tell: Tell): void {
   const made = corefiles.find((each) => each.object === object);
   if (made === undefined) return;
   for (const [name, plugin] of [
@@ -131,15 +128,15 @@ function helmProbes(object: KubeObject, { corefiles }: Subject, tell: Tell): voi
 /** So long it takes until every node knows that a pod is going. */
 const PROPAGATION_MS = 5000;
 
-const lameduck: Rule = corefileRule({
+const lameduck: LintRule = corefileRule({
   code: 'CF18',
   severity: 'warning',
   summary:
     'lameduck that is missing, shorter than endpoints take to change, or longer than the pod has',
-  find(corefile, tell, { objects }) {
+  find(corefile, tell, subject) {
     // The server of one node has no endpoints that others would have to forget.
     if (corefile.role === 'node-cache') return;
-    const grace = graceSeconds(objects);
+    const grace = graceSeconds(corefile, subject);
     for (const directive of corefile.blocks.flatMap((block) => block.directives('health'))) {
       const line = lineOf(directive, 'lameduck');
       const ms = line === null ? 0 : (parseDuration(line.args[0]?.text ?? '') ?? 0);
@@ -170,18 +167,19 @@ const lameduck: Rule = corefileRule({
   },
 });
 
-function graceSeconds(objects: readonly KubeObject[]): number | null {
-  for (const object of objects) {
+/** What the pods have that run it; null: nobody says. */
+function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null {
+  for (const object of subject.objects) {
     const given =
       object.kind === 'HelmValues'
         ? object.value['terminationGracePeriodSeconds']
         : dnsServerIn(object)?.role === 'server'
           ? podSpecOf(object)?.spec['terminationGracePeriodSeconds']
           : undefined;
-    if (typeof given === 'number') return given;
+    if (typeof given === 'number' && ownCorefiles(object, subject).includes(corefile)) return given;
   }
   return null;
 }
 
 /** Rules about probes. */
-export const probeRules: readonly Rule[] = [probes, lameduck];
+export const probeRules: readonly LintRule[] = [probes, lameduck];

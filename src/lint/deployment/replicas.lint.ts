@@ -1,7 +1,7 @@
 /** Rules about how many servers there are, where, and with what; and about who owns the Corefile. */
 import { asObject, child, children, text, textMap } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
-import { corefileRule, objectRule, type Rule } from '../rule.ts';
+import { corefileRule, objectRule, type LintRule } from '../rule.ts';
 import { dnsServerIn, podSpecOf, selects } from '../workload.ts';
 
 /** What the CoreDNS chart (1.46) reads of its values. */
@@ -28,7 +28,7 @@ const chartSynonyms: Readonly<Record<string, string>> = {
   autoscaling: 'hpa',
 };
 
-const evicted: Rule = objectRule({
+const evicted: LintRule = objectRule({
   code: 'CF39',
   severity: 'warning',
   summary: 'DNS servers that may all be evicted at once, and chart values that nobody reads',
@@ -90,7 +90,7 @@ const evicted: Rule = objectRule({
   },
 });
 
-const tooFew: Rule = objectRule({
+const tooFew: LintRule = objectRule({
   code: 'CF40',
   severity: 'warning',
   summary: 'one replica, or a processor limit that throttles',
@@ -169,7 +169,7 @@ const reconcilers: readonly (readonly [
   ],
 ];
 
-const reconciled: Rule = corefileRule({
+const reconciled: LintRule = corefileRule({
   code: 'CF35',
   severity: 'note',
   summary: 'a Corefile in an object that the platform writes again',
@@ -193,4 +193,4 @@ const reconciled: Rule = corefileRule({
 });
 
 /** Rules about replicas and owners. */
-export const replicaRules: readonly Rule[] = [evicted, tooFew, reconciled];
+export const replicaRules: readonly LintRule[] = [evicted, tooFew, reconciled];

@@ -1,5 +1,5 @@
 /** Rules about what runs a DNS server, and about its clients. */
-import type { Rule } from '../rule.ts';
+import type { LintRule } from '../rule.ts';
 import { clientRules } from './clients.lint.ts';
 import { kubeletRules } from './kubelet.lint.ts';
 import { nodeCacheRules } from './node-cache.lint.ts';
@@ -8,7 +8,7 @@ import { probeRules } from './probes.lint.ts';
 import { replicaRules } from './replicas.lint.ts';
 
 /** All of them. */
-export const deploymentRules: readonly Rule[] = [
+export const deploymentRules: readonly LintRule[] = [
   ...probeRules,
   ...replicaRules,
   ...policyRules,

@@ -10,7 +10,7 @@ import {
 import { planChecks } from '../../probe/check-file.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { askBelow, type SuffixReplies } from '../../probe/checks/suffix-hazards.ts';
-import type { Asked, ProbeServer } from '../../probe/network.ts';
+import type { ProbeResult, ProbeServer } from '../../probe/network.ts';
 import { runCheck, type CheckResult } from '../../probe/round.ts';
 import { TYPE } from '../../wire/iana.ts';
 import type { KnownName } from './service.ts';
@@ -34,7 +34,7 @@ export interface ServerReply {
   readonly server: string;
   readonly host: string;
   readonly name: string;
-  readonly asked: Asked;
+  readonly asked: ProbeResult;
   /** `NOERROR`, `NODATA`, `NXDOMAIN`, … or why there is no reply. */
   readonly outcome: string;
   readonly data: readonly string[];

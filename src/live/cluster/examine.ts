@@ -17,7 +17,13 @@ import { autoscalerOf, nodeOf, proxyModeOf, trimmed } from './object-facts.ts';
 import { readObjects, whole } from './objects.ts';
 import { isUnusual, Pods } from './pods.ts';
 import { cutOff } from './policies.ts';
-import { askedUpstreams, contextOf, forwardedTo, suffixesOf, type Asking } from './questions.ts';
+import {
+  askedUpstreams,
+  contextOf,
+  forwardedTo,
+  suffixesOf,
+  type ClusterAskingContext,
+} from './questions.ts';
 import { dnsServiceOf, endpointsOf, externalNames, knownNames, largeName } from './service.ts';
 import { configured, running } from './wanted.ts';
 
@@ -38,7 +44,7 @@ export interface ExamineParts {
   readonly inPod: boolean;
   /** Between two samples, milliseconds. */
   readonly forMs: number;
-  readonly probe: Asking;
+  readonly probe: ClusterAskingContext;
   readonly lint: (files: readonly GivenFile[]) => Promise<LintReport>;
   /** Milliseconds since 1970. */
   readonly nowMs: number;

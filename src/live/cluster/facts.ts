@@ -25,7 +25,7 @@ export interface AskedUpstreams extends UpstreamGroup {
 }
 
 /** The workload's autoscaler. */
-export interface Autoscaler {
+export interface AutoscalerFacts {
   readonly name: string;
   readonly current: number;
   readonly desired: number;
@@ -52,7 +52,7 @@ export interface ClusterFacts {
   readonly endpoints: readonly DnsEndpoint[] | null;
   readonly nodes: readonly ClusterNode[] | null;
   readonly cutOff: readonly CutOff[] | null;
-  readonly autoscalers: readonly Autoscaler[] | null;
+  readonly autoscalers: readonly AutoscalerFacts[] | null;
   /** `iptables`, `ipvs`, `nftables`; null: its ConfigMap was not found. */
   readonly proxyMode: string | null;
   /** What the linter says of the configuration; null: no Corefile could be read. */

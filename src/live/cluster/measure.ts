@@ -4,7 +4,7 @@ import { printHostPort } from '../../base/ip.ts';
 import type { ApiClient } from '../../kube/api/client.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
 import { getText } from '../../kube/api/get-json.ts';
-import { Scrape, type Labels } from '../../metrics/read-exposition.ts';
+import { Scrape, type SeriesLabels } from '../../metrics/read-exposition.ts';
 import { SCRAPE_BYTES_MAX, scrapeUrl } from '../../metrics/scrape-url.ts';
 import type { DnsPod } from './pods.ts';
 
@@ -75,7 +75,7 @@ export async function measure(pods: readonly DnsPod[], parts: MeasureParts): Pro
 export function grown(
   { before, after }: Pick<Measured, 'before' | 'after'>,
   name: string,
-  fits?: (labels: Labels) => boolean,
+  fits?: (labels: SeriesLabels) => boolean,
 ): number {
   const [from, to] = [before.sum(name, fits), after.sum(name, fits)];
   return to < from ? to : to - from;

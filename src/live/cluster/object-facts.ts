@@ -1,6 +1,6 @@
 /** What objects say that is a fact about DNS: nodes, autoscalers, how services are translated; and what is kept of long lists. */
 import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
-import type { Autoscaler, ClusterNode } from './facts.ts';
+import type { AutoscalerFacts, ClusterNode } from './facts.ts';
 
 /** Of long lists what is looked at. */
 export function trimmed(kind: string, item: JsonObject): JsonObject {
@@ -22,7 +22,7 @@ export function nodeOf(object: JsonObject): ClusterNode {
 }
 
 /** The autoscaler, if it is one of DNS pods; none otherwise. */
-export function autoscalerOf(object: JsonObject): readonly Autoscaler[] {
+export function autoscalerOf(object: JsonObject): readonly AutoscalerFacts[] {
   const spec = child(object, 'spec');
   const status = child(object, 'status');
   const number = (of: JsonObject, key: string): number => {

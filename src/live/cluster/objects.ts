@@ -5,7 +5,7 @@ import type { ApiClient } from '../../kube/api/client.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
 import { listAll } from '../../kube/api/list.ts';
 import type { GivenFile } from '../../lint/gather.ts';
-import { pathOf, type Wanted } from './wanted.ts';
+import { pathOf, type WantedResource } from './wanted.ts';
 
 /** An API server that takes longer for a page is not there, milliseconds. */
 const WAIT_MS = 8000;
@@ -18,7 +18,7 @@ export const OBJECTS_BYTES_MAX: number = 32 * 1024 * 1024;
 const LIST_BYTES_MAX = OBJECTS_BYTES_MAX / 2;
 
 /** What was kept of an item: itself or a part of it, and how many bytes that is as JSON. */
-export interface Kept {
+export interface KeptItem {
   /** Null: it is kept elsewhere, or not at all. */
   readonly item: JsonObject | null;
   readonly bytes: number;
@@ -26,7 +26,7 @@ export interface Kept {
 
 /** One list. */
 export interface ReadList {
-  readonly wanted: Wanted;
+  readonly wanted: WantedResource;
   readonly items: readonly JsonObject[];
   /** Why there is none; null: this is the whole list. */
   readonly failure: ApiFailure | null;
@@ -42,12 +42,12 @@ export interface ReadList {
  */
 export function readObjects(
   client: ApiClient,
-  wanted: readonly Wanted[],
+  wanted: readonly WantedResource[],
   signal: AbortSignal,
-  keep: (kind: string, item: JsonObject) => Kept = (_, item) => whole(item),
+  keep: (kind: string, item: JsonObject) => KeptItem = (_, item) => whole(item),
 ): Promise<readonly ReadList[]> {
   let room = OBJECTS_BYTES_MAX;
-  const read = async (of: Wanted): Promise<Pick<ReadList, 'items' | 'cutAt'>> => {
+  const read = async (of: WantedResource): Promise<Pick<ReadList, 'items' | 'cutAt'>> => {
     const items: JsonObject[] = [];
     let count = 0;
     let bytes = 0;
@@ -86,11 +86,11 @@ export function readObjects(
 }
 
 /** All of an item is kept. */
-export function whole(item: JsonObject): Kept {
+export function whole(item: JsonObject): KeptItem {
   return { item, bytes: JSON.stringify(item).length };
 }
 
-function failureOf(error: unknown, { plural }: Wanted, signal: AbortSignal): ApiFailure {
+function failureOf(error: unknown, { plural }: WantedResource, signal: AbortSignal): ApiFailure {
   if (error instanceof ApiFailure) return error;
   if (signal.aborted || (error as Error).name !== 'TimeoutError') throw error;
   const text = `"list ${plural}" took more than ${printSpan(LIST_MS)}`;

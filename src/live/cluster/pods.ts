@@ -9,7 +9,7 @@ import {
   type JsonObject,
 } from '../../base/json-object.ts';
 import { workloadOf } from '../../kube/pods/address-owners.ts';
-import type { KubeObject } from '../../lint/subject.ts';
+import type { LintObject } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
 
 /** A pod that serves DNS. */
@@ -140,7 +140,7 @@ export function isUnusual({ policy, hostNetwork, sample }: ClientGroup): boolean
   return hostNetwork || policy !== 'ClusterFirst' || isObject(child(sample, 'spec')['dnsConfig']);
 }
 
-function asKube(value: JsonObject): KubeObject {
+function asKube(value: JsonObject): LintObject {
   const { name, namespace } = { name: '', namespace: '', ...child(value, 'metadata') };
   const place = { file: '', line: 1, column: 1 };
   return { file: '', kind: 'Pod', name, namespace, value, place: () => place };

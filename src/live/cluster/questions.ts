@@ -12,7 +12,10 @@ import type { ClientGroup, DnsPod } from './pods.ts';
 import { isBelow, isWithin } from '../../wire/within-zone.ts';
 
 /** How questions are sent. */
-export type Asking = Pick<ProbeContext, 'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'>;
+export type ClusterAskingContext = Pick<
+  ProbeContext,
+  'network' | 'random' | 'clock' | 'timeoutMs' | 'tries'
+>;
 
 /** More search domains are not asked about. */
 const SUFFIXES_MAX = 12;
@@ -21,7 +24,7 @@ const UPSTREAMS_MAX = 16;
 
 /** Who is asked: the service, and each DNS pod that is ready. @param replicasMost more of them are not asked */
 export function contextOf(
-  probe: Asking,
+  probe: ClusterAskingContext,
   parts: {
     readonly domain: string;
     readonly vip: ProbeContext['vip'];
@@ -83,7 +86,7 @@ export function forwardedTo({ measured }: Measurement): ReturnType<typeof unique
 
 /** What the servers of each group reply, and where they differ. */
 export function askedUpstreams(
-  probe: Asking,
+  probe: ClusterAskingContext,
   groups: readonly UpstreamGroup[],
   names: readonly string[],
   lacking: Lacking[],

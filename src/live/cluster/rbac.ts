@@ -1,5 +1,5 @@
 /** The rights that it takes to examine a cluster, as objects for `kubectl apply`: made from what is listed, so that neither has more. */
-import { configured, running, type Wanted } from './wanted.ts';
+import { configured, running, type WantedResource } from './wanted.ts';
 
 /** A service account in the namespace of the DNS pods, with all that is read and nothing else. */
 export function rbacManifest(namespace: string): string {
@@ -66,7 +66,7 @@ subjects:
 `;
 }
 
-function rulesOf(wanted: readonly Wanted[]): string {
+function rulesOf(wanted: readonly WantedResource[]): string {
   const groups = Map.groupBy(wanted, ({ group }) => group);
   return [...groups]
     .map(

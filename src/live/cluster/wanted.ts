@@ -1,7 +1,7 @@
 /** Which objects of a cluster have their say in DNS: what is listed, and so which rights it takes. */
 
 /** One kind of object, where it is listed, and what it is good for. */
-export interface Wanted {
+export interface WantedResource {
   readonly kind: string;
   /** `''`: the core API. */
   readonly group: string;
@@ -16,7 +16,7 @@ export interface Wanted {
 }
 
 /** What DNS is configured by. @param namespace where the DNS pods are */
-export function configured(namespace: string): readonly Wanted[] {
+export function configured(namespace: string): readonly WantedResource[] {
   return [
     wanted('ConfigMap', '', 'v1', 'configmaps', namespace, 'the Corefile'),
     wanted('Service', '', 'v1', 'services', namespace, 'the address that pods ask'),
@@ -52,7 +52,7 @@ export function configured(namespace: string): readonly Wanted[] {
 }
 
 /** What DNS does: pods, their addresses, nodes. @param namespace where the DNS pods are */
-export function running(namespace: string): readonly Wanted[] {
+export function running(namespace: string): readonly WantedResource[] {
   const everywhere = [
     wanted('Pod', '', 'v1', 'pods', null, 'what runs, and how pods are told to ask'),
     wanted('Service', '', 'v1', 'services', null, 'names to ask for'),
@@ -80,7 +80,7 @@ export function running(namespace: string): readonly Wanted[] {
 }
 
 /** Where the API server lists it. */
-export function pathOf({ group, version, plural, namespace }: Wanted): string {
+export function pathOf({ group, version, plural, namespace }: WantedResource): string {
   const root = group === '' ? '/api' : `/apis/${group}`;
   return `${root}/${version}${namespace === null ? '' : `/namespaces/${namespace}`}/${plural}`;
 }
@@ -92,6 +92,6 @@ function wanted(
   plural: string,
   namespace: string | null,
   what: string,
-): Wanted {
+): WantedResource {
   return { kind, group, version, plural, namespace, within: null, for: what };
 }

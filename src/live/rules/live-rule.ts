@@ -1,13 +1,13 @@
 /** A rule of the linter that has to ask the network: nothing of it runs without `--live`. */
-import type { Rule, Tell, Told } from '../../lint/rule.ts';
+import type { LintRule, Tell, Told } from '../../lint/rule.ts';
 import type { Subject } from '../../lint/subject.ts';
-import type { Asking } from '../../probe/asking.ts';
+import type { AskingContext } from '../../probe/asking.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 
 /** What such rules may do to the world. */
 export interface LiveWorld {
-  readonly asking: Asking & Pick<ProbeContext, 'random'>;
+  readonly asking: AskingContext & Pick<ProbeContext, 'random'>;
   /** The servers of this machine, which are asked about search domains that come without servers. */
   readonly resolvers: readonly ProbeServer[];
   /** Whether a word of a configuration names a file here. */
@@ -22,14 +22,14 @@ export interface LiveWorld {
 }
 
 /** A rule that asks. To the linter it is one that finds nothing by itself. */
-export interface LiveRule extends Rule {
+export interface LiveRule extends LintRule {
   /** Looks at everything that was read, and at what is there. Never rejects for what a network may do. */
   ask(subject: Subject, world: LiveWorld, tell: Tell): Promise<void>;
 }
 
 /** A rule that asks. */
 export function liveRule(
-  head: Pick<Rule, 'code' | 'severity' | 'summary'> & Pick<LiveRule, 'ask'>,
+  head: Pick<LintRule, 'code' | 'severity' | 'summary'> & Pick<LiveRule, 'ask'>,
 ): LiveRule {
   return { ...head, find: () => undefined };
 }
@@ -39,7 +39,7 @@ export async function askLive(
   rules: readonly LiveRule[],
   subject: Subject,
   world: LiveWorld,
-): Promise<readonly (readonly [Rule, Told])[]> {
+): Promise<readonly (readonly [LintRule, Told])[]> {
   const found = await Promise.all(
     rules.map(async (rule) => {
       const told: Told[] = [];

@@ -98,7 +98,7 @@ const hosts: LiveRule = liveRule({
 });
 
 /** A search domain, where it is written, and who is asked about it. */
-interface Suffix {
+interface WrittenSearchDomain {
   readonly at: Told['at'];
   readonly domain: string;
   readonly servers: readonly ProbeServer[];
@@ -107,7 +107,7 @@ interface Suffix {
 function suffixesIn(
   { objects, resolvConfs }: Subject,
   own: readonly ProbeServer[],
-): readonly Suffix[] {
+): readonly WrittenSearchDomain[] {
   const ofFiles = resolvConfs.flatMap(({ file, text }) => {
     const servers = readNameservers(text).map((host) => ({ host, port: 53 }));
     return text.split('\n').flatMap((line, nth) => {

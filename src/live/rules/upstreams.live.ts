@@ -12,7 +12,7 @@ import { liveRule, type LiveRule } from './live-rule.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
 /** One word of a Corefile that stands for a server. */
-interface Named {
+interface NamedServer {
   readonly at: Token;
   readonly server: ProbeServer;
   /** Absolute. */
@@ -27,8 +27,8 @@ interface Named {
 const UPSTREAMS_MAX = 64;
 
 /** Upstreams that are asked by plain DNS, those of files in the form of resolv.conf included where they were given. */
-function namedIn({ corefiles, resolvConfs }: Subject): readonly Named[] {
-  const found: Named[] = [];
+function namedIn({ corefiles, resolvConfs }: Subject): readonly NamedServer[] {
+  const found: NamedServer[] = [];
   for (const { blocks, role, isAssumed } of corefiles)
     for (const block of blocks)
       for (const directive of block.directives('forward')) {
@@ -125,7 +125,7 @@ const loops: LiveRule = liveRule({
 });
 
 type AskedUpstream = {
-  readonly named: Named;
+  readonly named: NamedServer;
   readonly replies: Awaited<ReturnType<typeof askUpstream>>;
 };
 

@@ -9,7 +9,7 @@ import type { HeaderBlock } from '../http2/header-block.ts';
 import { ResponseFields } from './response-fields.ts';
 import { GrpcFailure, STATUS } from './grpc-failure.ts';
 import { grpcFields } from './grpc-fields.ts';
-import { GrpcStream, type GrpcCall, type StreamHost } from './grpc-stream.ts';
+import { GrpcStream, type GrpcCall, type GrpcStreamHost } from './grpc-stream.ts';
 
 /** What a connection is made of. */
 export interface GrpcConnectionParts {
@@ -45,7 +45,7 @@ const STREAM_LAST = 0x3fff_ffff;
  * One HTTP/2 connection to a gRPC server, over the frames of `net/http2`. Calls go side by side; what they send respects the
  * server's windows. A server that is silent is asked by PING, so a connection that is only half there ends within seconds.
  */
-export class GrpcConnection implements StreamHost, ClientInputHost {
+export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   readonly messageMax: number;
   readonly authority: string;
   readonly #parts: GrpcConnectionParts;

@@ -12,7 +12,7 @@ export interface GrpcCall {
 }
 
 /** The connection, as its streams see it. */
-export interface StreamHost {
+export interface GrpcStreamHost {
   readonly messageMax: number;
   send(stream: number, data: Buffer, room: number, last: boolean): number;
   allow(stream: number, bytes: number): void;
@@ -27,7 +27,7 @@ const WINDOW_STEP = 1 << 19;
 /** One call: messages in both directions over one HTTP/2 stream, and a status at the end (gRPC over HTTP/2). */
 export class GrpcStream {
   readonly id: number;
-  readonly #host: StreamHost;
+  readonly #host: GrpcStreamHost;
   readonly #call: GrpcCall;
   /** Bytes of requests that the server takes. */
   #room: number;
@@ -40,7 +40,7 @@ export class GrpcStream {
   #filled = 0;
   #received = 0;
 
-  constructor(host: StreamHost, id: number, room: number, call: GrpcCall) {
+  constructor(host: GrpcStreamHost, id: number, room: number, call: GrpcCall) {
     this.#host = host;
     this.id = id;
     this.#room = room;

@@ -1,7 +1,7 @@
 /** What comes to an HTTP/2 client on one connection (RFC 9113), whatever it asks over it. */
 import type { Socket } from 'node:net';
 import { makeFrame, wordsFrame } from './client-frames.ts';
-import { FrameReader } from './frame-reader.ts';
+import { Http2FrameReader } from './frame-reader.ts';
 import { FLAG, FRAME, readWord, SETTING, WINDOW_MAX } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 
@@ -36,7 +36,7 @@ export class ClientInput {
   readonly #host: ClientInputHost;
   readonly #window: number;
   readonly #unreadMax: number;
-  readonly #reader = new FrameReader(false);
+  readonly #reader = new Http2FrameReader(false);
   readonly #block = new HeaderBlock();
   /** Bytes of bodies that came since more were allowed. */
   #received = 0;
@@ -65,7 +65,7 @@ export class ClientInput {
     this.#block.release();
   }
 
-  #take(frame: FrameReader): void {
+  #take(frame: Http2FrameReader): void {
     const { type, flags, id, bytes, start, end } = frame;
     const host = this.#host;
     const block = this.#block;
@@ -106,7 +106,7 @@ export class ClientInput {
     if (block.error !== null) host.onViolation('a header block is broken');
   }
 
-  #takeBody({ bytes, start, end, flags, id }: FrameReader): void {
+  #takeBody({ bytes, start, end, flags, id }: Http2FrameReader): void {
     this.#received += end - start;
     if (this.#received >= this.#window / 2) {
       this.#socket.write(wordsFrame(FRAME.WINDOW_UPDATE, 0, 0, this.#received));

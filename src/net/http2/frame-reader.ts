@@ -10,7 +10,7 @@ import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts
  * if (reader.whole) …reader.type, reader.bytes[reader.start, reader.end)…
  * ```
  */
-export class FrameReader {
+export class Http2FrameReader {
   /** Whether the last `read` has completed a frame; the fields below are that frame's, until the next `read`. */
   whole = false;
   type = 0;

@@ -1,6 +1,6 @@
 /** A header block from its frames: HEADERS and CONTINUATION. */
 import { ERROR, FLAG, readWord } from './frames.ts';
-import type { FrameReader } from './frame-reader.ts';
+import type { Http2FrameReader } from './frame-reader.ts';
 import { BLOCK_MAX } from './header-decoder.ts';
 
 /** Bytes of the priority that may stand before a header block. */
@@ -25,7 +25,7 @@ export class HeaderBlock {
   }
 
   /** Takes a HEADERS frame. @returns whether the block is whole */
-  begin({ bytes, start, end, flags, id }: FrameReader): boolean {
+  begin({ bytes, start, end, flags, id }: Http2FrameReader): boolean {
     this.endsStream = (flags & FLAG.END_STREAM) !== 0;
     let padding = 0;
     if ((flags & FLAG.PADDED) !== 0) padding = start < end ? bytes[start++]! : PADDING_MISSING;
@@ -48,7 +48,7 @@ export class HeaderBlock {
   }
 
   /** Takes a CONTINUATION frame. @returns whether the block is whole */
-  goOn({ bytes, start, end, flags }: FrameReader): boolean {
+  goOn({ bytes, start, end, flags }: Http2FrameReader): boolean {
     const size = this.end + end - start;
     if (size > BLOCK_MAX) return this.#fail(ERROR.ENHANCE_YOUR_CALM);
     if (size > this.bytes.length) {

@@ -66,16 +66,18 @@ const staticFields: readonly (readonly [name: string, value: string])[] = [
   ['www-authenticate', ''],
 ];
 
-interface Field {
+interface HeaderField {
   readonly name: Uint8Array;
   readonly value: Uint8Array;
 }
 
 /** Index 0 stands for nothing. */
-const fixed: readonly Field[] = [['', ''], ...staticFields].map(([name = '', value = '']) => ({
-  name: Buffer.from(name),
-  value: Buffer.from(value),
-}));
+const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
+  ([name = '', value = '']) => ({
+    name: Buffer.from(name),
+    value: Buffer.from(value),
+  }),
+);
 
 /** Bytes of the dynamic table: what RFC 9113 has both sides begin with. Nothing else is ever announced. */
 const TABLE_SIZE = 4096;
@@ -121,7 +123,7 @@ export class HeaderDecoder {
   /** Whether a change of the table's size may still come: only before the first field. */
   #beginning = true;
   /** The oldest first. */
-  readonly #table: Field[] = [];
+  readonly #table: HeaderField[] = [];
   #size = 0;
   #sizeMax = TABLE_SIZE;
 
@@ -223,7 +225,7 @@ export class HeaderDecoder {
     }
   }
 
-  #entry(index: number): Field | null {
+  #entry(index: number): HeaderField | null {
     const found =
       index < fixed.length
         ? fixed[index]

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { ClientConnection, written } from '../client-connection.ts';
 import type { StreamHost } from '../stream-listener.ts';
 import { arena } from '../write-reply.ts';
-import type { FrameReader } from './frame-reader.ts';
+import type { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, FRAME, FRAME_HEADER, WINDOW, writeFrameHeader, writeWord } from './frames.ts';
 import { BODY_PREFIX_MAX, type Http2Service } from './http2-service.ts';
 import { Http2Stream } from './http2-stream.ts';
@@ -156,7 +156,7 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
     this.host.wheel.set(stream, this.host.limits.readTimeoutMs);
   }
 
-  onData(frame: FrameReader): void {
+  onData(frame: Http2FrameReader): void {
     const { start, end, id } = frame;
     if (!this.#bodies.count(end - start)) return this.onViolation(ERROR.FLOW_CONTROL_ERROR);
     const stream = this.#streams.get(id);

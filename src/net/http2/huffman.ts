@@ -26,14 +26,14 @@ const WRONG = 1 << 17;
 /** A string may end in the middle of a code only if what is there is the beginning of the end code: up to seven ones. */
 const PADDING_MAX = 7;
 
-interface Tables {
+interface HuffmanTables {
   /** By state (an inner node of the code's tree) and nibble. */
   readonly steps: Uint32Array;
   /** By state: whether a string may end there. */
   readonly mayEnd: Uint8Array;
 }
 
-let made: Tables | null = null;
+let made: HuffmanTables | null = null;
 
 /**
  * Decodes a Huffman string of a header block into `out`, which must have room for 8/5 of its length.
@@ -61,7 +61,7 @@ export function decodeHuffman(
   return mayEnd[state] === 1 ? at : -1;
 }
 
-function makeTables(): Tables {
+function makeTables(): HuffmanTables {
   const zero: number[] = [0];
   const one: number[] = [0];
   // A child is an inner node's number, or a symbol as a negative number.

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { frame } from '../../../test/kit/http2-client.ts';
-import { FrameReader } from './frame-reader.ts';
+import { Http2FrameReader } from './frame-reader.ts';
 import { FRAME, WINDOW } from './frames.ts';
 import { Http2Stream } from './http2-stream.ts';
 import { RequestBodies } from './request-bodies.ts';
@@ -23,7 +23,7 @@ test('bodies that come byte by byte take the memory that is counted for them', (
     (_, i) => new Http2Stream(2 * i + 1, WINDOW, WINDOW, -1, () => undefined),
   );
   const frames = streams.map(({ id }) => {
-    const reader = new FrameReader(false);
+    const reader = new Http2FrameReader(false);
     reader.read(frame(FRAME.DATA, 0, id, Buffer.of(7)), 0);
     return reader;
   });

@@ -1,6 +1,6 @@
 /** Bodies of requests over HTTP/2, and the windows that bound them. */
 import { GatheredMessage } from '../gathered-message.ts';
-import type { FrameReader } from './frame-reader.ts';
+import type { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, WINDOW } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
@@ -49,7 +49,7 @@ export class RequestBodies {
   }
 
   /** Takes a DATA frame of a stream whose body has not ended. */
-  take(stream: Http2Stream, { bytes, start, end, flags }: FrameReader): BodyVerdict {
+  take(stream: Http2Stream, { bytes, start, end, flags }: Http2FrameReader): BodyVerdict {
     const size = end - start;
     const ends = (flags & FLAG.END_STREAM) !== 0;
     stream.receiveWindow -= size;

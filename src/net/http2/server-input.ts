@@ -1,6 +1,6 @@
 /** What comes to an HTTP/2 server on one connection (RFC 9113), whatever is asked over it. */
 import { arena } from '../write-reply.ts';
-import { FrameReader } from './frame-reader.ts';
+import { Http2FrameReader } from './frame-reader.ts';
 import { ERROR, FLAG, FRAME, readWord, writeWord } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 import { RequestHeader } from './request-header.ts';
@@ -15,7 +15,7 @@ export interface ServerInputHost {
   /** A header block behind a request. @param proper whether it is trailers, which end the request */
   onTrailers(stream: number, proper: boolean): void;
   /** A piece of a body, of a stream that has been opened. */
-  onData(frame: FrameReader): void;
+  onData(frame: Http2FrameReader): void;
   onReset(stream: number): void;
   /** The client has other settings. @param streamWindow bytes that may be sent on a stream to begin with; null: as before */
   onSettings(streamWindow: number | null): void;
@@ -34,7 +34,7 @@ export class ServerInput {
   /** The highest stream that the client has opened. */
   last = 0;
   readonly #host: ServerInputHost;
-  readonly #reader = new FrameReader();
+  readonly #reader = new Http2FrameReader();
   readonly #block = new HeaderBlock();
   /** The client's settings have come. */
   #introduced = false;
@@ -133,7 +133,7 @@ export class ServerInput {
     else host.onRequest(id, verdict === 'too-large', endsStream);
   }
 
-  #takeSettings({ bytes, start, end, flags, id }: FrameReader): void {
+  #takeSettings({ bytes, start, end, flags, id }: Http2FrameReader): void {
     const host = this.#host;
     if (id !== 0) return host.onViolation(ERROR.PROTOCOL_ERROR);
     const size = end - start;
@@ -146,13 +146,13 @@ export class ServerInput {
     else host.onViolation(error);
   }
 
-  #takeWindow({ bytes, start, end, id }: FrameReader): void {
+  #takeWindow({ bytes, start, end, id }: Http2FrameReader): void {
     if (end - start !== 4) return this.#host.onViolation(ERROR.FRAME_SIZE_ERROR);
     if (id > this.last) return this.#host.onViolation(ERROR.PROTOCOL_ERROR);
     this.#host.onWindow(id, readWord(bytes, start));
   }
 
-  #takePing({ bytes, start, end, flags, id }: FrameReader): void {
+  #takePing({ bytes, start, end, flags, id }: Http2FrameReader): void {
     const host = this.#host;
     if (id !== 0) return host.onViolation(ERROR.PROTOCOL_ERROR);
     if (end - start !== 8) return host.onViolation(ERROR.FRAME_SIZE_ERROR);
@@ -160,14 +160,14 @@ export class ServerInput {
     bytes.copy(arena, host.beginFrame(8, FRAME.PING, FLAG.ACK, 0), start, end);
   }
 
-  #takeReset({ start, end, id }: FrameReader): void {
+  #takeReset({ start, end, id }: Http2FrameReader): void {
     const host = this.#host;
     if (end - start !== 4) return host.onViolation(ERROR.FRAME_SIZE_ERROR);
     if (id === 0 || id > this.last) return host.onViolation(ERROR.PROTOCOL_ERROR);
     host.onReset(id);
   }
 
-  #takePriority({ bytes, start, end, id }: FrameReader): void {
+  #takePriority({ bytes, start, end, id }: Http2FrameReader): void {
     if (id === 0) return this.#host.onViolation(ERROR.PROTOCOL_ERROR);
     if (end - start !== 5) return this.#resetStream(id, ERROR.FRAME_SIZE_ERROR);
     if (readWord(bytes, start) === id) this.#resetStream(id, ERROR.PROTOCOL_ERROR);

@@ -1,9 +1,9 @@
 /** Rules about `acl`. */
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { isBefore } from '../../lint/version.ts';
 
-const bypassed: Rule = blockRule({
+const bypassed: LintRule = blockRule({
   code: 'CF27',
   severity: 'warning',
   summary: 'acl that other plugins let queries get past, in older releases of CoreDNS',
@@ -33,4 +33,4 @@ const bypassed: Rule = blockRule({
 });
 
 /** Rules about `acl`. */
-export const aclRules: readonly Rule[] = [bypassed];
+export const aclRules: readonly LintRule[] = [bypassed];

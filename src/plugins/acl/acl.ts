@@ -9,7 +9,7 @@ import { EDE, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { silence, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { Nets } from '../../base/nets.ts';
-import { readPolicy, type Action, type Policy } from './policy.ts';
+import { readPolicy, type AclAction, type AclPolicy } from './policy.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
 const syntax = directive({
@@ -24,11 +24,11 @@ const syntax = directive({
   },
 });
 
-interface Rule {
+interface AclRule {
   readonly zones: ZoneMatch;
   readonly policies: readonly {
-    readonly action: Action;
-    readonly types: Policy['types'];
+    readonly action: AclAction;
+    readonly types: AclPolicy['types'];
     readonly nets: Nets | null;
   }[];
 }
@@ -41,7 +41,7 @@ export const acl: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
     const { writer } = context;
-    const rules: readonly Rule[] = options.map((use) => ({
+    const rules: readonly AclRule[] = options.map((use) => ({
       zones: new ZoneMatch(use.zones),
       policies: use.policies.map(({ action, types, nets }) => ({
         action,
@@ -49,7 +49,7 @@ export const acl: Plugin = definePlugin({
         nets: nets === null ? null : new Nets(nets),
       })),
     }));
-    const counters = new Counters(context.metrics);
+    const counters = new AclCounters(context.metrics);
     const written = (query: Query, rcode: number, errors: readonly ExtendedError[]): Reply => {
       writer.reply(query, 0);
       return writer.finish(rcode, 'acl').with({ errors });
@@ -73,7 +73,7 @@ export const acl: Plugin = definePlugin({
   },
 });
 
-function decide({ policies }: Rule, { type, family, peer, peerAt }: Query): Action | null {
+function decide({ policies }: AclRule, { type, family, peer, peerAt }: Query): AclAction | null {
   for (const { action, types, nets } of policies) {
     if (types !== null && !types.has(type)) continue;
     if (nets === null || nets.holds(peer, peerAt, family === 4 ? 4 : 16)) return action;
@@ -82,7 +82,7 @@ function decide({ policies }: Rule, { type, family, peer, peerAt }: Query): Acti
 }
 
 /** Counts with handles made once for each route. */
-class Counters {
+class AclCounters {
   readonly #byAction;
   readonly #allowed: (route: Route) => Counter;
   readonly #stopped = perRoute(() => new Map<string, Counter>());
@@ -118,7 +118,7 @@ class Counters {
     this.#allowed(route).add(1);
   }
 
-  stopped(action: Exclude<Action, 'allow'>, route: Route, zone: string): void {
+  stopped(action: Exclude<AclAction, 'allow'>, route: Route, zone: string): void {
     const { server, view } = route;
     const known = this.#stopped(route);
     const key = `${action} ${zone}`;

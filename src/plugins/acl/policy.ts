@@ -7,11 +7,11 @@ import { typeNumber } from '../../wire/iana.ts';
 /** What may become of a query, as it is written. */
 export const actions = ['allow', 'block', 'filter', 'drop'] as const;
 /** What becomes of a query. */
-export type Action = (typeof actions)[number];
+export type AclAction = (typeof actions)[number];
 
 /** One line of an `acl`. */
-export interface Policy {
-  readonly action: Action;
+export interface AclPolicy {
+  readonly action: AclAction;
   /** null: all types. */
   readonly types: ReadonlySet<number> | null;
   /** null: all addresses. */
@@ -23,7 +23,7 @@ export function readPolicy(
   { text, place }: Token,
   words: readonly Token[],
   refuse: Refuse,
-): Policy {
+): AclPolicy {
   const action = actions.find((name) => name === text.toLowerCase());
   if (action === undefined) {
     return refuse(

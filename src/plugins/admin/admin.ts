@@ -53,7 +53,7 @@ const HEADER = 'ndots-admin';
 /** Shorter secrets can be guessed. */
 const TOKEN_MIN = 16;
 
-/** Takes commands that other plugins of any block offer (`cache/explain`, `cache/flush`). Whoever may not is told so, and nothing else. */
+/** Takes commands that other plugins of any block offer (`cache/explain`, `lkg/release`). Whoever may not is told so, and nothing else. */
 export const admin: Plugin = definePlugin({
   syntax,
   link: false,
@@ -71,7 +71,7 @@ export const admin: Plugin = definePlugin({
       'Requests to the address for administration, by HTTP status.',
       ['status'],
     );
-    const commands = new Commands(context, token, proven);
+    const commands = new CommandRunner(context, token, proven);
     context.http(
       at,
       PATH,
@@ -85,7 +85,7 @@ export const admin: Plugin = definePlugin({
 });
 
 /** Runs commands, one at a time: who sends many at once is turned away, and the workers are spared. */
-class Commands {
+class CommandRunner {
   readonly #context: ControlContext;
   readonly #token: string | null;
   readonly #proven: boolean;

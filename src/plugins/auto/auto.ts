@@ -15,7 +15,7 @@ import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
 import { zoneFiles } from './folder.ts';
-import { readNaming, type Naming } from './naming.ts';
+import { readNaming, type ZoneNaming } from './naming.ts';
 import { errorCode } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
@@ -48,7 +48,7 @@ const syntax = directive({
 });
 
 /** Both planes give the data set the same name. */
-function keyOf({ pattern, template }: Naming, path: string): string {
+function keyOf({ pattern, template }: ZoneNaming, path: string): string {
   return `auto/${JSON.stringify([path, pattern.source, template])}`;
 }
 

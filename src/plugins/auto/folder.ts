@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
-import { zoneOf, type Naming } from './naming.ts';
+import { zoneOf, type ZoneNaming } from './naming.ts';
 
 /** Folders within each other: more is most likely a link that leads back. */
 const DEPTH_MAX = 16;
@@ -15,7 +15,7 @@ const FILES_MAX = 100_000;
  * The zone files in a folder and those below it, in the order of their paths. Of two files for one zone the first counts. Links to
  * files are followed, and the folder itself may be one, as mounted ConfigMaps are.
  */
-export function zoneFiles(path: string, naming: Naming, log: Log): readonly ZoneSource[] {
+export function zoneFiles(path: string, naming: ZoneNaming, log: Log): readonly ZoneSource[] {
   const found = new Map<string, ZoneSource>();
   let files = 0;
   const walk = (folder: string, depth: number): void => {

@@ -5,7 +5,7 @@ import type { Token } from '../../corefile/tree.ts';
 import { foldName, NameError, parseName, printName } from '../../wire/name.ts';
 
 /** Which files of a folder are zones, and of what name. */
-export interface Naming {
+export interface ZoneNaming {
   readonly directory: string;
   readonly pattern: Pattern;
   /** `{1}`, `{name}` stand for the pattern's groups. */
@@ -16,7 +16,7 @@ const PATTERN = String.raw`db\.(.*)`;
 const TEMPLATE = '{1}';
 
 /** Reads `DIR [REGEXP ORIGIN_TEMPLATE]`. */
-export function readNaming(words: readonly Token[], refuse: Refuse): Naming {
+export function readNaming(words: readonly Token[], refuse: Refuse): ZoneNaming {
   const [directory, source, template] = words;
   if (directory === undefined || words.length === 2 || words.length > 3)
     return refuse('Wrong argument count or unexpected line ending');
@@ -33,7 +33,7 @@ export function readNaming(words: readonly Token[], refuse: Refuse): Naming {
 }
 
 /** The zone of a file with this name: absolute, lower case; null: it holds none. */
-export function zoneOf(file: string, { pattern, template }: Naming): string | null {
+export function zoneOf(file: string, { pattern, template }: ZoneNaming): string | null {
   const match = pattern.exec(file);
   if (match === null) return null;
   const origin = template.replaceAll(/\{([^{}]*)\}/g, (_, group: string) =>

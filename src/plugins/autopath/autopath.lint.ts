@@ -1,9 +1,9 @@
 /** Rules about `autopath`. */
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 import type { syntax } from './options.ts';
 
-const wrongNamespace: Rule = blockRule({
+const wrongNamespace: LintRule = blockRule({
   code: 'CF11',
   severity: 'warning',
   summary: 'autopath @kubernetes, which can take a client for one of another namespace',
@@ -43,4 +43,4 @@ const wrongNamespace: Rule = blockRule({
 });
 
 /** Rules about `autopath`. */
-export const autopathRules: readonly Rule[] = [wrongNamespace];
+export const autopathRules: readonly LintRule[] = [wrongNamespace];

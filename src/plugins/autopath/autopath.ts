@@ -4,7 +4,7 @@ import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Problem } from '../../base/problem.ts';
 import type { NamedFiles } from '../../server/contract/named-files.ts';
 import { definePlugin, type Plugin, type WorkerContext } from '../../server/contract/plugin.ts';
-import { searchDomains, searchLists, type SearchDomains } from '../../server/contract/ports.ts';
+import { searchDomains, searchLists, type ClientSearchPaths } from '../../server/contract/ports.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -80,7 +80,7 @@ function pathOf(options: AutopathOptions, context: WorkerContext): SearchPath {
   const by = from === BY_NAME ? 'byName' : 'byClient';
   const plugin = pluginOf(from);
   if (plugin === LISTED) return listedPath(context);
-  let offered: SearchDomains | null = null;
+  let offered: ClientSearchPaths | null = null;
   context.onStart(() => {
     offered = context.find(searchDomains).find((one) => one.plugin === plugin) ?? null;
     if (offered !== null && by === 'byClient' && !offered.knowsClients) context.post(UNWATCHED);

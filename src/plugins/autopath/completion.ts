@@ -8,7 +8,7 @@ import { withQuestion } from '../../wire/requestion.ts';
 import { type Reply, silence } from '../../wire/reply.ts';
 import { Candidate } from './candidate.ts';
 import { MISSING, type PairMemory } from './pair-memory.ts';
-import type { SearchPath, Suffix } from './search-path.ts';
+import type { SearchPath, NameSuffix } from './search-path.ts';
 
 /** Where names are asked for, and what is told of the outcome. */
 export interface CompletionParts {
@@ -23,7 +23,7 @@ export interface CompletionParts {
 }
 
 /** One query on its way along the search path. */
-interface Walk {
+interface AutopathWalk {
   query: Query;
   readonly begin: number;
   /** The reply to the name itself: NXDOMAIN, or that nobody serves it. */
@@ -46,7 +46,7 @@ const records = new Records();
 export class Completion {
   readonly #parts: CompletionParts;
   readonly #candidate = new Candidate();
-  readonly #suffix: Suffix = { from: new Uint8Array(0), at: 0, end: 0 };
+  readonly #suffix: NameSuffix = { from: new Uint8Array(0), at: 0, end: 0 };
 
   constructor(parts: CompletionParts) {
     this.#parts = parts;
@@ -73,11 +73,11 @@ export class Completion {
       }
       return first;
     }
-    const walk: Walk = { query, begin, first, index: 1, failed: null };
+    const walk: AutopathWalk = { query, begin, first, index: 1, failed: null };
     return begin < 0 ? this.#missing(walk) : this.#walk(walk);
   }
 
-  #walk(walk: Walk): Maybe<Reply> {
+  #walk(walk: AutopathWalk): Maybe<Reply> {
     for (; walk.index < this.#parts.path.length; walk.index++) {
       const reply = this.#ask(walk);
       if (reply === null) continue;
@@ -99,7 +99,7 @@ export class Completion {
   }
 
   /** Asks for the next candidate; null if its name would be too long. */
-  #ask({ query, begin, index }: Walk): Maybe<Reply> | null {
+  #ask({ query, begin, index }: AutopathWalk): Maybe<Reply> | null {
     const suffix = this.#suffix;
     this.#parts.path.suffix(query, begin, index, suffix);
     const own = !this.#candidate.busy;
@@ -120,7 +120,7 @@ export class Completion {
   }
 
   /** What a candidate's reply means for the walk: the reply to the client, or null to go on. */
-  #judge(walk: Walk, reply: Reply): Reply | null {
+  #judge(walk: AutopathWalk, reply: Reply): Reply | null {
     if (reply === silence) return reply;
     if (reply.rcode === RCODE.NXDOMAIN) {
       // Where the other type was found, the search ends for this one too: further on lies another host.
@@ -137,7 +137,7 @@ export class Completion {
     return null;
   }
 
-  #exists({ query, index, first }: Walk, reply: Reply): Reply {
+  #exists({ query, index, first }: AutopathWalk, reply: Reply): Reply {
     const { pairs, succeeded } = this.#parts;
     if (pairs.outcome(query) === MISSING) {
       // The other type was told that there is no such name: the client goes on by itself, with both.
@@ -151,7 +151,7 @@ export class Completion {
     return withQuestion(reply, query, 'stay', records.ttl);
   }
 
-  #missing({ query, first }: Walk): Reply {
+  #missing({ query, first }: AutopathWalk): Reply {
     const { pairs } = this.#parts;
     const other = pairs.outcome(query);
     pairs.note(query, MISSING);

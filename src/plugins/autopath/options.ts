@@ -1,7 +1,7 @@
 /** The directive `autopath`: what may be written, and what it means. */
 import type { Problem } from '../../base/problem.ts';
 import { last, zones, type Position } from '../../corefile/positions.ts';
-import { list, type Property } from '../../corefile/properties.ts';
+import { list, type PropertySchema } from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { domainName, word, worded } from '../../corefile/values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -16,7 +16,7 @@ export const syntax: Syntax<
     from: Position<string>;
   },
   {
-    search: Property<readonly string[]>;
+    search: PropertySchema<readonly string[]>;
   },
   'last'
 > = directive({

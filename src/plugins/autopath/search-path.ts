@@ -1,10 +1,10 @@
 /** Where a query's search path comes from: its own name, the pod that asks, or a file. */
 import { ROOT, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import type { SearchDomains } from '../../server/contract/ports.ts';
+import type { ClientSearchPaths } from '../../server/contract/ports.ts';
 
 /** Where the labels of a search domain stand. */
-export interface Suffix {
+export interface NameSuffix {
   from: Uint8Array;
   at: number;
   end: number;
@@ -20,7 +20,7 @@ export interface SearchPath {
   /** Candidates in all, the name itself included. */
   readonly length: number;
   /** Writes where the labels of candidate `index` stand into `into`. */
-  suffix(query: Query, begin: number, index: number, into: Suffix): void;
+  suffix(query: Query, begin: number, index: number, into: NameSuffix): void;
 }
 
 /** `NS.svc.ZONE`, `svc.ZONE` and `ZONE`, all read off the name, then `more`, then the root. */
@@ -54,14 +54,14 @@ export function fixedPath(domains: readonly WireName[]): SearchPath {
 
 /** The path that `kubernetes` reads off a query: by the name alone, or by the client's address. */
 export function offeredPath(
-  offered: () => SearchDomains | null,
+  offered: () => ClientSearchPaths | null,
   by: 'byName' | 'byClient',
   more: readonly WireName[],
 ): SearchPath {
   return clusterPath((query) => offered()?.[by](query) ?? -1, more);
 }
 
-function whole(name: WireName, into: Suffix): void {
+function whole(name: WireName, into: NameSuffix): void {
   into.from = name;
   into.at = 0;
   into.end = name.length;

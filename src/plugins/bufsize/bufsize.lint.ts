@@ -1,7 +1,7 @@
 /** Rules about `bufsize`. */
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 
-const fragments: Rule = blockRule({
+const fragments: LintRule = blockRule({
   code: 'CF32',
   severity: 'warning',
   summary: 'bufsize above 1232: replies that networks have to fragment',
@@ -21,4 +21,4 @@ const fragments: Rule = blockRule({
 });
 
 /** Rules about `bufsize`. */
-export const bufsizeRules: readonly Rule[] = [fragments];
+export const bufsizeRules: readonly LintRule[] = [fragments];

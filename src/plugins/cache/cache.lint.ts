@@ -1,22 +1,22 @@
 /** Rules about `cache`. */
 import type { Syntax } from '../../corefile/syntax.ts';
-import { blockRule, corefileRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, corefileRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf, type LintedBlock } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { isBefore } from '../../lint/version.ts';
 import { readOptions, type syntax } from './options.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
-type Cache = typeof syntax;
+type CacheSyntax = typeof syntax;
 
-const poisonedStale: Rule = blockRule({
+const poisonedStale: LintRule = blockRule({
   code: 'CF14',
   severity: 'warning',
   summary: 'serve_stale keeps SERVFAIL before CoreDNS 1.14.4',
   find(block, tell, { target }) {
     const version = coreVersionOf(target);
     if (version === null || !isBefore(version, [1, 14, 4])) return;
-    for (const { given, directive } of block.uses<Cache>('cache')) {
+    for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
       const { stale, servfailMs } = readOptions(given);
       if (stale?.mode !== 'immediate' || servfailMs === 0) continue;
       tell({
@@ -41,13 +41,13 @@ function clusterZones(block: LintedBlock): {
   return { zones, ttl: given.ttl ?? 0 };
 }
 
-const longDenial: Rule = blockRule({
+const longDenial: LintRule = blockRule({
   code: 'CF15',
   severity: 'warning',
   summary: 'names that do not exist yet in the cluster are remembered for long',
   find(block, tell) {
     const { zones, ttl } = clusterZones(block);
-    for (const { given, directive } of block.uses<Cache>('cache')) {
+    for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
       const options = readOptions(given);
       const covered = zones.find(
         (zone) =>
@@ -73,7 +73,7 @@ const longDenial: Rule = blockRule({
   },
 });
 
-const addedUp: Rule = corefileRule({
+const addedUp: LintRule = corefileRule({
   code: 'CF16',
   severity: 'warning',
   summary: 'answers of the cluster outlive their TTL, and caches add up',
@@ -82,7 +82,7 @@ const addedUp: Rule = corefileRule({
       const { zones } = clusterZones(block);
       const inFront = corefile.role === 'node-cache' && !block.zones.includes('.');
       if (zones.length === 0 && !inFront) continue;
-      for (const { given, directive } of block.uses<Cache>('cache')) {
+      for (const { given, directive } of block.uses<CacheSyntax>('cache')) {
         const options = readOptions(given);
         const covers = (zone: string): boolean =>
           options.zones.some((each) => isWithin(zone, each)) &&
@@ -117,4 +117,4 @@ const addedUp: Rule = corefileRule({
 });
 
 /** Rules about `cache`. */
-export const cacheRules: readonly Rule[] = [poisonedStale, longDenial, addedUp];
+export const cacheRules: readonly LintRule[] = [poisonedStale, longDenial, addedUp];

@@ -6,7 +6,7 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
-import { EDE, FLAG, OPCODE, RCODE } from '../../wire/iana.ts';
+import { EDE, FLAG, OPCODE, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { exchangeTaps, roundTrips } from '../../server/contract/ports.ts';
@@ -19,7 +19,7 @@ import { Flight, Flights } from './flights.ts';
 import { readOptions, syntax, type CacheOptions, type StaleOptions } from './options.ts';
 import { DENIAL, SUCCESS } from './entries.ts';
 import { Store } from './store.ts';
-import { CacheMetrics, type Counters } from './counters.ts';
+import { CacheMetrics, type CacheCounters } from './counters.ts';
 import { Sources } from './sources.ts';
 import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -122,6 +122,11 @@ class Cache {
       if (!all && !covered.holds(query)) return this.#next(query);
       const counters = metrics.of(query.route);
       counters.requests.add(1);
+      if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
+        // Who asks for a zone is told by whoever has it, whether or not a name is known not to exist.
+        counters.misses.add(1);
+        return this.#next(query);
+      }
       const slot = store.pick(query);
       if (slot < 0) {
         counters.misses.add(1);
@@ -150,7 +155,7 @@ class Cache {
   }
 
   /** Hands the query on, or lets it wait for the reply to the same question of another query. */
-  #ask(query: Query, counters: Counters): Maybe<Reply> {
+  #ask(query: Query, counters: CacheCounters): Maybe<Reply> {
     if (this.#options.coalesce === 0 || this.#mustPass(query)) return this.#lead(query, counters);
     const flight = this.#flights.find(query);
     return flight === null ? this.#lead(query, counters) : this.#join(flight, query, counters);
@@ -162,7 +167,7 @@ class Cache {
     return seekers.some((seeks) => seeks(query));
   }
 
-  #join(flight: Flight, query: Query, counters: Counters): Maybe<Reply> {
+  #join(flight: Flight, query: Query, counters: CacheCounters): Maybe<Reply> {
     const flights = this.#flights;
     if (!query.mayWait) return overloaded;
     if (flights.waiting >= this.#options.coalesce) {
@@ -174,7 +179,7 @@ class Cache {
     return flight.join();
   }
 
-  #lead(query: Query, counters: Counters): Maybe<Reply> {
+  #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
     // With AD set, an upstream says whether it has validated the reply, without sending signatures (RFC 6840 section 5.7).
     query.upstreamFlags |= FLAG.AD;
     const reply = this.#next(query);
@@ -183,7 +188,7 @@ class Cache {
       : this.#fill(query, reply, counters, this.#sources.of(query, reply));
   }
 
-  #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: Counters): Maybe<Reply> {
+  #fly(query: Query, reply: Promise<Reply> | Later<Reply>, counters: CacheCounters): Maybe<Reply> {
     const flight = new Flight(query, counters);
     this.#flights.add(flight);
     return orElse(andThen(reply, this.#arrived, flight) as typeof reply, this.#crashed, flight);
@@ -227,7 +232,7 @@ class Cache {
     return later;
   }
 
-  #fill(query: Query, reply: Reply, counters: Counters, source: number): Reply {
+  #fill(query: Query, reply: Reply, counters: CacheCounters, source: number): Reply {
     const filled = this.#filling.fill(query, reply);
     if (filled.mismatch) counters.drops.add(1);
     if (filled.slot >= 0) {
@@ -237,7 +242,7 @@ class Cache {
     return filled.reply;
   }
 
-  #maybePrefetch(slot: number, left: number, query: Query, counters: Counters): void {
+  #maybePrefetch(slot: number, left: number, query: Query, counters: CacheCounters): void {
     const { amount, gapMs, percentage } = this.#options.prefetch;
     const store = this.#store;
     const hits = store.hits.count(slot, query, this.#context.clock, gapMs);
@@ -245,7 +250,12 @@ class Cache {
     this.#refresh(slot, query, counters, 0);
   }
 
-  #serveStale(slot: number, query: Query, counters: Counters, options: StaleOptions): Maybe<Reply> {
+  #serveStale(
+    slot: number,
+    query: Query,
+    counters: CacheCounters,
+    options: StaleOptions,
+  ): Maybe<Reply> {
     const reply = this.#store.reply(slot);
     const stale = (): Reply => {
       counters.stale.add(1);
@@ -289,7 +299,7 @@ class Cache {
   }
 
   /** Asks anew for an entry in the background, once at a time. */
-  #refresh(slot: number, query: Query, counters: Counters, recheckMs: number): void {
+  #refresh(slot: number, query: Query, counters: CacheCounters, recheckMs: number): void {
     const store = this.#store;
     const before = store.reply(slot);
     if (!store.mayRefresh(slot, this.#context.clock.now())) return;

@@ -6,7 +6,7 @@ import { copyBytes } from '../../base/copy-bytes.ts';
  * out a moment ago stays whole even if its entry has gone since. What is forgotten leaves a hole; sparse chunks are
  * emptied by copying what is left of them, and a chunk without entries is let go.
  */
-export interface Chunk {
+export interface ReplyChunk {
   readonly id: number;
   readonly bytes: Uint8Array;
   /** Whether it takes more than one message. */
@@ -29,8 +29,8 @@ export class ChunkLog {
   /** Bytes in them that belong to entries. */
   live = 0;
   readonly #limit: number;
-  readonly #chunks = new Map<number, Chunk>();
-  #open: Chunk | null = null;
+  readonly #chunks = new Map<number, ReplyChunk>();
+  #open: ReplyChunk | null = null;
   #next = 0;
 
   /** @param limit bytes that chunks may take in all */
@@ -39,14 +39,14 @@ export class ChunkLog {
   }
 
   /** A chunk with room for `size` bytes, or null when the limit is reached: empty the oldest one first. */
-  room(size: number): Chunk | null {
+  room(size: number): ReplyChunk | null {
     const open = this.#open;
     if (open !== null && open.used + size <= open.bytes.length) return open;
     const shared = size <= SHARED_MAX;
     const length = shared ? CHUNK_SIZE : size;
     if (this.#chunks.size > 0 && this.allocated + length > this.#limit) return null;
     const bytes = new Uint8Array(length);
-    const chunk: Chunk = { id: this.#next++, bytes, shared, used: 0, live: 0, slots: [] };
+    const chunk: ReplyChunk = { id: this.#next++, bytes, shared, used: 0, live: 0, slots: [] };
     this.#chunks.set(chunk.id, chunk);
     this.allocated += length;
     if (shared) {
@@ -57,7 +57,7 @@ export class ChunkLog {
   }
 
   /** Copies `from[start, end)` for `slot` into a chunk that has room. @returns where it begins */
-  put(chunk: Chunk, slot: number, from: Uint8Array, start: number, end: number): number {
+  put(chunk: ReplyChunk, slot: number, from: Uint8Array, start: number, end: number): number {
     const at = chunk.used;
     const size = end - start;
     copyBytes(from, start, chunk.bytes, at, size);
@@ -77,7 +77,7 @@ export class ChunkLog {
   }
 
   /** The chunk that has to go when the limit is reached: the oldest one; the one being filled only if it is the last. */
-  victim(): Chunk | null {
+  victim(): ReplyChunk | null {
     for (const chunk of this.#chunks.values()) if (chunk !== this.#open) return chunk;
     const last = this.#open;
     this.#open = null;
@@ -86,9 +86,9 @@ export class ChunkLog {
   }
 
   /** A chunk that is mostly holes, if holes make up more than a third of everything. */
-  get sparse(): Chunk | null {
+  get sparse(): ReplyChunk | null {
     if (this.live * 3 >= this.allocated * 2 || this.allocated <= 4 * CHUNK_SIZE) return null;
-    let sparsest: Chunk | null = null;
+    let sparsest: ReplyChunk | null = null;
     for (const chunk of this.#chunks.values()) {
       if (chunk === this.#open || !chunk.shared || chunk.live * 2 > CHUNK_SIZE) continue;
       if (sparsest === null || chunk.live < sparsest.live) sparsest = chunk;
@@ -96,7 +96,7 @@ export class ChunkLog {
     return sparsest;
   }
 
-  #release(chunk: Chunk): void {
+  #release(chunk: ReplyChunk): void {
     this.#chunks.delete(chunk.id);
     this.allocated -= chunk.bytes.length;
   }

@@ -11,7 +11,7 @@ const WAIT_MS = 2000;
 const ENTRIES_MAX = 500;
 
 /** One order under way. */
-interface Waiting {
+interface RunningOrder {
   readonly told: Map<number, Inspected>;
   readonly workers: number;
   over(): void;
@@ -31,7 +31,7 @@ export interface CacheReport {
 /** The control part of a cache. */
 export function controlCache(_options: unknown, context: ControlContext): void {
   const packed = shareCache(context);
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, RunningOrder>();
   let orders = 0;
   context.onMessage((message, worker) => {
     const told = message as CacheMessage;
@@ -48,8 +48,8 @@ export function controlCache(_options: unknown, context: ControlContext): void {
       const limit = limitOf(words.get('limit'));
       const id = ++orders;
       const below = words.get('below') === 'true';
-      const told = await new Promise<Waiting['told']>((resolve) => {
-        const order: Waiting = {
+      const told = await new Promise<RunningOrder['told']>((resolve) => {
+        const order: RunningOrder = {
           told: new Map(),
           workers: context.workers(),
           over() {

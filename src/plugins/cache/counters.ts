@@ -6,7 +6,7 @@ import type { Store } from './store.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
 /** The counters of one listen address. */
-export interface Counters {
+export interface CacheCounters {
   readonly requests: Counter;
   readonly misses: Counter;
   /** Success, denial. */
@@ -29,8 +29,8 @@ const halves: readonly Half[] = [0, 1];
 
 /** The cache's metrics, one set per listen address that queries came to. */
 export class CacheMetrics {
-  readonly #make: (server: string) => Counters;
-  readonly #byServer = new Map<string, Counters>();
+  readonly #make: (server: string) => CacheCounters;
+  readonly #byServer = new Map<string, CacheCounters>();
   readonly #counted: [number, number] = [0, 0];
   #closed = false;
 
@@ -104,14 +104,14 @@ export class CacheMetrics {
   }
 
   /** The counters of the listen address that a query came to. */
-  readonly of: (route: Route) => Counters = perRoute(({ server }) => {
+  readonly of: (route: Route) => CacheCounters = perRoute(({ server }) => {
     let counters = this.#byServer.get(server);
     if (counters === undefined) this.#byServer.set(server, (counters = this.#make(server)));
     return counters;
   });
 
   /** Shows how full the store is, after a reply for this address was stored. A cache that is gone holds nothing. */
-  show(counters: Counters, store: Store): void {
+  show(counters: CacheCounters, store: Store): void {
     if (this.#closed) return;
     const { shown } = counters;
     for (const half of halves) {

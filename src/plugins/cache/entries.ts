@@ -31,7 +31,7 @@ export interface StoredEntry {
 }
 
 /** Bounds of a store, and what it works with. */
-export interface StoreParts {
+export interface CacheStoreParts {
   /** Entries: success, denial. Rounded to 256 shards of at least 4, as CoreDNS does it. */
   readonly capacities: readonly [number, number];
   readonly bytes: number;
@@ -51,7 +51,7 @@ export interface StoreParts {
 export abstract class Entries {
   /** Hits per slot, for prefetch. */
   readonly hits: HitCounts;
-  protected readonly parts: StoreParts;
+  protected readonly parts: CacheStoreParts;
   /** The chunk that holds the message, null: the slot is free; and what of it. */
   protected readonly messages: (Uint8Array | null)[] = [];
   protected starts: Int32Array = new Int32Array(0);
@@ -78,7 +78,7 @@ export abstract class Entries {
   protected counted: Uint32Array = new Uint32Array(0);
   protected sources: Uint8Array = new Uint8Array(0);
 
-  constructor(parts: StoreParts) {
+  constructor(parts: CacheStoreParts) {
     this.parts = parts;
     this.hits = new HitCounts(parts.counting);
   }

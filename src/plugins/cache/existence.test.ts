@@ -26,6 +26,19 @@ describe('a name exists for all its types or for none', () => {
     assert.equal(world.asked.length, 2, 'names below it are names of their own');
   });
 
+  for (const type of ['AXFR', 'IXFR']) {
+    test(`${type} of a name that is known not to exist is refused by whoever has no such zone, as if nothing were stored`, async () => {
+      const world = await cacheWorld('cache', (query) =>
+        query.type === TYPE.A ? nxdomain : { rcode: 'REFUSED' },
+      );
+      await world.ask('gone.example.org. A');
+      assert.equal(brief(await world.ask(`gone.example.org. ${type}`)), 'REFUSED');
+      assert.equal(brief(await world.ask(`gone.example.org. ${type}`)), 'REFUSED');
+      assert.equal(world.asked.length, 3, 'each was handed on');
+      assert.equal(brief(await world.ask('gone.example.org. AAAA')), 'NXDOMAIN 60');
+    });
+  }
+
   test('while there is data, NXDOMAIN for another type reads as no data, and ends with the data', async () => {
     const world = await cacheWorld('cache', (query) => (query.type === TYPE.A ? data : nxdomain));
     await world.ask('www.example.org. A');

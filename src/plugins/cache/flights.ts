@@ -2,13 +2,13 @@
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Later } from '../../base/maybe.ts';
-import type { Counters } from './counters.ts';
+import type { CacheCounters } from './counters.ts';
 import { FLAG } from '../../wire/iana.ts';
 
 /** One question that is being asked further down, and everybody who waits for its reply. */
 export class Flight {
   readonly query: Query;
-  readonly counters: Counters;
+  readonly counters: CacheCounters;
   /** Other queries with the same question. */
   #joined: Later<Reply>[] = none;
   /** What is to be done when it is over, however it ends. */
@@ -20,7 +20,7 @@ export class Flight {
   /** Another one in the same place of the table; the table's own. */
   next: Flight | null = null;
 
-  constructor(query: Query, counters: Counters) {
+  constructor(query: Query, counters: CacheCounters) {
     this.query = query;
     this.counters = counters;
   }

@@ -17,7 +17,7 @@ import {
   flag,
   lax,
   setting,
-  type Property,
+  type PropertySchema,
 } from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import {
@@ -159,38 +159,38 @@ export const syntax: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    success: Property<BoundPositions<{
+    success: PropertySchema<BoundPositions<{
       capacity: Position<number>;
       ttlSeconds: Position<number | null>;
       minTtlSeconds: Position<number | null>;
     }> | null>;
-    denial: Property<BoundPositions<{
+    denial: PropertySchema<BoundPositions<{
       capacity: Position<number>;
       ttlSeconds: Position<number | null>;
       minTtlSeconds: Position<number | null>;
     }> | null>;
-    prefetch: Property<BoundPositions<{
+    prefetch: PropertySchema<BoundPositions<{
       amount: Position<number>;
       gapMs: Position<number>;
       percentage: Position<number>;
     }> | null>;
-    serveStale: Property<StaleOptions | null>;
-    stalePolicies: Property<
+    serveStale: PropertySchema<StaleOptions | null>;
+    stalePolicies: PropertySchema<
       readonly BoundPositions<{
         policy: Position<'prefer_positive'>;
       }>[]
     >;
-    servfailMs: Property<number>;
-    disable: Property<
+    servfailMs: PropertySchema<number>;
+    disable: PropertySchema<
       readonly BoundPositions<{
         half: Position<'success' | 'denial'>;
         zones: Position<readonly string[]>;
       }>[]
     >;
-    keepttl: Property<boolean>;
-    maxBytes: Property<number>;
-    coalesce: Property<number>;
-    followSerial: Property<BoundPositions<{ everyMs: Position<number> }> | null>;
+    keepttl: PropertySchema<boolean>;
+    maxBytes: PropertySchema<number>;
+    coalesce: PropertySchema<number>;
+    followSerial: PropertySchema<BoundPositions<{ everyMs: Position<number> }> | null>;
   },
   'once'
 > = directive({

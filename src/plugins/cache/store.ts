@@ -2,7 +2,7 @@
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { ChunkLog, type Chunk } from './chunks.ts';
+import { ChunkLog, type ReplyChunk } from './chunks.ts';
 import {
   CLASS_MAX,
   DENIAL,
@@ -10,7 +10,7 @@ import {
   EVERY_TYPE,
   SUCCESS,
   type Half,
-  type StoreParts,
+  type CacheStoreParts,
 } from './entries.ts';
 import { clean, hashOf, variantOf } from './entry.ts';
 import { OffsetTable } from './offsets.ts';
@@ -52,7 +52,7 @@ export class Store extends Entries {
   readonly #perShard: number;
   readonly #buckets: Int32Array;
   readonly #shardCounts = new Int32Array(SHARDS * 2);
-  constructor(parts: StoreParts) {
+  constructor(parts: CacheStoreParts) {
     super(parts);
     this.#caps = [
       shardCapacity(parts.capacities[SUCCESS]),
@@ -222,7 +222,7 @@ export class Store extends Entries {
   }
 
   /** Where space for a message is: evicts the oldest chunk's entries when the limit is reached. */
-  #room(size: number): Chunk | null {
+  #room(size: number): ReplyChunk | null {
     const { log } = this;
     for (let tries = 0; tries < 64; tries++) {
       const chunk = log.room(size);
@@ -243,7 +243,7 @@ export class Store extends Entries {
   }
 
   /** Moves what is left of a sparse chunk into `fresh`, whole or not at all. */
-  #compact(fresh: Chunk): boolean {
+  #compact(fresh: ReplyChunk): boolean {
     const { sparse } = this.log;
     if (sparse === null) return false;
     for (const slot of sparse.slots) {

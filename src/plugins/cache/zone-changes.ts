@@ -17,7 +17,7 @@ const SAME_SECOND = 2;
 const records = new Records();
 
 /** One zone, and what is known of its changes. Times are the clock's. */
-interface Followed {
+interface WatchedZone {
   readonly name: WireName;
   serial: number | null;
   /** Denials that were stored before this do not hold. */
@@ -32,7 +32,7 @@ interface Followed {
  */
 export class ZoneChanges {
   /** Longest names first. */
-  readonly #zones: readonly Followed[];
+  readonly #zones: readonly WatchedZone[];
   readonly #everyMs: number;
   readonly #clock: Clock;
 
@@ -62,7 +62,7 @@ export class ZoneChanges {
     return Infinity;
   }
 
-  #hear(zone: Followed, serial: number): number {
+  #hear(zone: WatchedZone, serial: number): number {
     const now = this.#clock.now();
     zone.heard = now;
     // Serials run in a circle (RFC 1982).
@@ -94,7 +94,7 @@ export class ZoneChanges {
     return true;
   }
 
-  #zoneOf(query: Query): Followed | null {
+  #zoneOf(query: Query): WatchedZone | null {
     for (const zone of this.#zones) if (isInZone(query, zone.name)) return zone;
     return null;
   }

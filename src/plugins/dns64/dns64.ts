@@ -177,15 +177,15 @@ function underAlias(found: Reply, query: Query): Reply {
 }
 
 /** A query that waits for a reply. */
-interface Waiting {
+interface Dns64Wait {
   readonly link: Dns64;
   readonly query: Query;
 }
 
-function judge(reply: Reply, { link, query }: Waiting): Maybe<Reply> {
+function judge(reply: Reply, { link, query }: Dns64Wait): Maybe<Reply> {
   return link.judge(reply, query);
 }
 
-function translate(found: Reply, { link, query, own }: Waiting & { readonly own: Reply }): Reply {
+function translate(found: Reply, { link, query, own }: Dns64Wait & { readonly own: Reply }): Reply {
   return link.translate(found, query, own);
 }

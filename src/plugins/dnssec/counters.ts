@@ -4,7 +4,7 @@ import { perRoute } from '../../server/contract/per-route.ts';
 import type { Route } from '../../wire/query.ts';
 
 /** The counters of one listen address. */
-export interface Counters {
+export interface DnssecCounters {
   readonly hits: Counter;
   readonly misses: Counter;
   readonly refused: Counter;
@@ -18,8 +18,8 @@ export interface Counters {
 export class DnssecMetrics {
   /** RRsets that are being signed. */
   readonly signing: Gauge;
-  readonly #make: (server: string) => Counters;
-  readonly #byServer = new Map<string, Counters>();
+  readonly #make: (server: string) => DnssecCounters;
+  readonly #byServer = new Map<string, DnssecCounters>();
   #closed = false;
 
   constructor(metrics: Registry) {
@@ -63,14 +63,14 @@ export class DnssecMetrics {
   }
 
   /** The counters of the listen address that a query came to. */
-  readonly of: (route: Route) => Counters = perRoute(({ server }) => {
+  readonly of: (route: Route) => DnssecCounters = perRoute(({ server }) => {
     let counters = this.#byServer.get(server);
     if (counters === undefined) this.#byServer.set(server, (counters = this.#make(server)));
     return counters;
   });
 
   /** Shows how full the stores are. */
-  show({ entries, bytes, shown }: Counters, entriesNow: number, bytesNow: number): void {
+  show({ entries, bytes, shown }: DnssecCounters, entriesNow: number, bytesNow: number): void {
     if (this.#closed) return;
     entries.add(entriesNow - shown[0]);
     bytes.add(bytesNow - shown[1]);

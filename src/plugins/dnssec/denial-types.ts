@@ -3,7 +3,7 @@ import { typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { TYPE } from '../../wire/iana.ts';
 
 /** How a name stands in the zone. */
-export type Standing = 'apex' | 'cut' | 'name';
+export type NameStanding = 'apex' | 'cut' | 'name';
 
 /** CNAME, DNAME, NS and SOA are claimed nowhere but where they are: they would say that the name is something else. */
 const possible: readonly number[] = [
@@ -17,20 +17,20 @@ const atApex: readonly number[] = [
 ];
 const atCut: readonly number[] = [TYPE.NS, TYPE.RRSIG, TYPE.NSEC];
 
-const claimed: Readonly<Record<Standing, readonly number[]>> = {
+const claimed: Readonly<Record<NameStanding, readonly number[]>> = {
   apex: atApex,
   cut: atCut,
   name: possible,
 };
 /** By standing and what is left out: there are some dozens, and each denial needs one. */
-const made: Readonly<Record<Standing, Map<number, Uint8Array>>> = {
+const made: Readonly<Record<NameStanding, Map<number, Uint8Array>>> = {
   apex: new Map(),
   cut: new Map(),
   name: new Map(),
 };
 
 /** The types that a denial of `denied` claims, as an NSEC record has them; NSEC itself cannot be denied by one. */
-export function claimedTypes(standing: Standing, denied: number): Uint8Array {
+export function claimedTypes(standing: NameStanding, denied: number): Uint8Array {
   const types = claimed[standing];
   const isLeftOut = standing !== 'cut' && denied !== TYPE.NSEC && types.includes(denied);
   const leftOut = isLeftOut ? denied : 0;

@@ -24,10 +24,12 @@ export interface DnssecLinkParts {
   readonly clock: Clock;
   readonly writer: MessageWriter;
   readonly next: Next;
+  /** A query was refused because too much is being signed. */
+  readonly onRefused: () => void;
 }
 
 /** A reply whose signatures are being put together. */
-interface Work {
+interface SigningWork {
   readonly reply: Reply;
   readonly query: Query;
   readonly plan: Plan;
@@ -100,6 +102,7 @@ export class DnssecLink {
     if (missing.length === 0) return this.#finish({ reply, query, plan, signed, lasting });
     if (!query.mayWait || !signatures.takes(missing)) {
       counters.refused.add(1);
+      this.#parts.onRefused();
       return crowded;
     }
     // A flood of names that are not there must not fill the store: what is asked for again is kept then.
@@ -120,7 +123,7 @@ export class DnssecLink {
   }
 
   /** All signatures are there. */
-  #finish({ reply, query, plan, signed, lasting }: Work): Reply {
+  #finish({ reply, query, plan, signed, lasting }: SigningWork): Reply {
     const { replies, signatures, metrics, clock } = this.#parts;
     const all = signed as readonly Signed[];
     const made = assemble(reply, plan, all);
@@ -177,7 +180,7 @@ function unsigned(error: unknown): Reply {
   return failure(RCODE.SERVFAIL, 'dnssec', error as Error);
 }
 
-const tooMany = new Error('too many RRsets are being signed');
-const crowded: Reply = failure(RCODE.REFUSED, 'dnssec', tooMany, [
-  { code: EDE.OTHER, text: tooMany.message },
+/** It has no cause, which `errors` would write a line about for each query. */
+const crowded: Reply = failure(RCODE.REFUSED, 'dnssec', null, [
+  { code: EDE.OTHER, text: 'too many RRsets are being signed' },
 ]);

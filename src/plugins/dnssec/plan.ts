@@ -6,7 +6,7 @@ import { suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
-import { claimedTypes, type Standing } from './denial-types.ts';
+import { claimedTypes, type NameStanding } from './denial-types.ts';
 import { FoundSets, type FoundSet } from './found-sets.ts';
 import type { SignedZones } from './zones.ts';
 
@@ -29,7 +29,7 @@ export interface Denied {
   readonly nameAt: number;
   /** Seconds. */
   readonly ttl: number;
-  readonly standing: Standing;
+  readonly standing: NameStanding;
 }
 
 /** Seconds that a denial without an SOA record holds. */
@@ -146,7 +146,7 @@ export class Judgement {
     return section === SECTION.answer || !this.#isReferral;
   }
 
-  #proof({ name, nameAt, ttl }: Denied, standing: Standing, alone: boolean): FoundSet {
+  #proof({ name, nameAt, ttl }: Denied, standing: NameStanding, alone: boolean): FoundSet {
     const next = standing === 'cut' ? nameBeside(name) : nameBehind(name);
     return {
       section: alone ? SECTION.answer : SECTION.authority,

@@ -33,7 +33,7 @@ export function renewalOf({ expiration }: Signed): number {
 }
 
 /** An RRset and who signs it. */
-export interface Wanted {
+export interface WantedSignature {
   readonly set: SignedSet;
   readonly records: Uint8Array;
   readonly zone: WireName;
@@ -44,7 +44,7 @@ export interface Wanted {
 /** Told once how the making of signatures has ended. */
 export type Waiter = (error: unknown, signed: Signed | null) => void;
 
-interface Entry {
+interface SignatureEntry {
   signed: Signed;
   /** Used since it was last looked at for eviction. */
   used: boolean;
@@ -65,7 +65,7 @@ export interface SignaturesParts {
 }
 
 /** The RRset as the store knows it. */
-export function wanted(set: SignedSet, zone: WireName): Wanted {
+export function wanted(set: SignedSet, zone: WireName): WantedSignature {
   const records = signedRecords(set);
   const key = hash('sha256', Buffer.concat([zone, records]), 'latin1');
   return { set, records, zone, key };
@@ -74,10 +74,10 @@ export function wanted(set: SignedSet, zone: WireName): Wanted {
 /** The store of one worker. When it is full, what has not been used since goes first; denials are kept when they are made again. */
 export class Signatures {
   readonly #parts: SignaturesParts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, SignatureEntry>();
   readonly #making = new Map<string, Waiter[]>();
   /** What waits to be made, in the order in which it came; those before `#next` have begun. */
-  #queue: Wanted[] = [];
+  #queue: WantedSignature[] = [];
   #next = 0;
   #running = 0;
   /** Marks of denials that were signed, by what their keys begin with. */
@@ -96,7 +96,7 @@ export class Signatures {
   }
 
   /** Signatures that hold now, or null. Those that are old are given, and made anew meanwhile. */
-  find(what: Wanted): Signed | null {
+  find(what: WantedSignature): Signed | null {
     const entry = this.#entries.get(what.key);
     if (entry === undefined) return null;
     const now = this.#now();
@@ -108,7 +108,7 @@ export class Signatures {
   }
 
   /** Whether all of these can be made: there is room, or they are being made already. What is alone always can. */
-  takes(all: readonly Wanted[]): boolean {
+  takes(all: readonly WantedSignature[]): boolean {
     const { size } = this.#making;
     if (size === 0) return true;
     let more = 0;
@@ -117,7 +117,7 @@ export class Signatures {
   }
 
   /** Makes signatures; `waiter` is told in a later turn. */
-  make(what: Wanted, waiter: Waiter): void {
+  make(what: WantedSignature, waiter: Waiter): void {
     const { key } = what;
     const waiters = this.#making.get(key);
     if (waiters !== undefined) {
@@ -138,7 +138,7 @@ export class Signatures {
     this.#next = 0;
   }
 
-  #sign(what: Wanted): void {
+  #sign(what: WantedSignature): void {
     const { set, records, zone } = what;
     this.#running++;
     const now = this.#now();
@@ -151,7 +151,7 @@ export class Signatures {
     );
   }
 
-  #end({ key, set: { type } }: Wanted, error: unknown, signed: Signed | null): void {
+  #end({ key, set: { type } }: WantedSignature, error: unknown, signed: Signed | null): void {
     const waiters = this.#making.get(key)!;
     this.#making.delete(key);
     this.#running--;

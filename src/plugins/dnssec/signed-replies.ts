@@ -21,7 +21,7 @@ export interface SignedReply {
 }
 
 /** Before its reply's bytes, in the same memory, stands what was signed: question, header without id, records. */
-interface Entry extends SignedReply {
+interface SignedReplyEntry extends SignedReply {
   readonly size: number;
   used: boolean;
 }
@@ -31,7 +31,7 @@ interface Entry extends SignedReply {
  * signed answer costs a look over the unsigned one's bytes and no more; nothing is allocated.
  */
 export class SignedReplies {
-  readonly #entries = new Map<number, Entry>();
+  readonly #entries = new Map<number, SignedReplyEntry>();
   readonly #maxEntries: number;
   readonly #maxBytes: number;
   bytes = 0;
@@ -117,7 +117,7 @@ function behindUnsigned(query: Query, reply: Reply, signed: Reply): Reply {
   return signed.with({ bytes: out, start: begin, end: out.length });
 }
 
-function isSame({ reply }: Entry, query: Query, asked: Reply): boolean {
+function isSame({ reply }: SignedReplyEntry, query: Query, asked: Reply): boolean {
   const { folded, nameLength, questionEnd, type } = query;
   const { bytes, start, end } = asked;
   const unsigned = reply.bytes;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Frames } from './frames.ts';
-import type { Endpoint } from './options.ts';
+import type { DnstapEndpoint } from './options.ts';
 
 /**
  * The way of all workers' frames to who collects them, whoever connects to whom: it begins once, ends once, and counts what
@@ -11,7 +11,7 @@ export abstract class Delivery {
   readonly frames: Frames;
   /** Frames that were written, for each connection. */
   written = 0;
-  protected readonly endpoint: Endpoint;
+  protected readonly endpoint: DnstapEndpoint;
   protected readonly clock: Clock;
   protected readonly log: Log;
   protected state: 'new' | 'running' | 'closed' = 'new';
@@ -20,7 +20,7 @@ export abstract class Delivery {
   /** Given to a connection that ended before they had arrived. */
   protected cut = 0;
 
-  constructor(endpoint: Endpoint, clock: Clock, log: Log) {
+  constructor(endpoint: DnstapEndpoint, clock: Clock, log: Log) {
     this.endpoint = endpoint;
     this.clock = clock;
     this.log = log;

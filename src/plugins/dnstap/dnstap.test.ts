@@ -19,7 +19,7 @@ import { CONTROL } from '../../wire/frame-stream.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Frames } from './frames.ts';
 import { Incoming } from './incoming.ts';
-import type { Endpoint } from './options.ts';
+import type { DnstapEndpoint } from './options.ts';
 import { Outgoing } from './outgoing.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-dnstap-'));
@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 const log = makeLog((line) => lines.push(line));
 
-const unix = (name: string, listen = false): Endpoint => ({
+const unix = (name: string, listen = false): DnstapEndpoint => ({
   listen,
   kind: 'unix',
   path: join(folder, name),
@@ -67,7 +67,7 @@ function fill(ring: LineRingMemory, from: number, to: number): void {
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from }, (_, at) => String(from + at));
 
-async function outgoing(endpoint: Endpoint): Promise<Outgoing> {
+async function outgoing(endpoint: DnstapEndpoint): Promise<Outgoing> {
   const made = new Outgoing(endpoint, false, systemClock, secureRandom, log);
   closing.push(made);
   made.start();
@@ -272,7 +272,7 @@ describe('a listener for sinks', () => {
 });
 
 describe('dnstap over TLS', () => {
-  const tlsAt = (port: number, listen = false): Endpoint => ({
+  const tlsAt = (port: number, listen = false): DnstapEndpoint => ({
     ...unix(`tls://127.0.0.1:${port}`, listen),
     kind: 'tls',
     path: '',

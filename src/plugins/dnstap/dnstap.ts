@@ -19,8 +19,8 @@ import { exchangeTaps } from '../../server/contract/ports.ts';
 import { dnstapPrefix } from '../../wire/dnstap.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
-import { Incoming, type ListenerTls } from './incoming.ts';
-import { endpoint, type Endpoint } from './options.ts';
+import { Incoming, type IncomingTls } from './incoming.ts';
+import { endpoint, type DnstapEndpoint } from './options.ts';
 import { Outgoing } from './outgoing.ts';
 import { Tap } from './tap.ts';
 
@@ -132,18 +132,18 @@ function hasNoCertificate({
   endpoint: { listen, kind },
   tls,
 }: {
-  readonly endpoint: Endpoint;
+  readonly endpoint: DnstapEndpoint;
   readonly tls: unknown;
 }): boolean {
   return listen && kind === 'tls' && tls === null;
 }
 
-interface Waiting {
+interface TappedQuery {
   readonly tap: Tap;
   readonly query: Query;
 }
 
-function later(reply: Reply, { tap, query }: Waiting): Reply {
+function later(reply: Reply, { tap, query }: TappedQuery): Reply {
   tap.reply(query, reply);
   return reply;
 }
@@ -151,7 +151,7 @@ function later(reply: Reply, { tap, query }: Waiting): Reply {
 function readTls(
   { certificate, key, authority }: { certificate: string; key: string; authority: string | null },
   context: ControlContext,
-): ListenerTls {
+): IncomingTls {
   const read = (file: string): Buffer => readCertificateFile(file, context);
   const cert = read(certificate);
   const secret = read(key);

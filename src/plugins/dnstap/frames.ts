@@ -14,7 +14,7 @@ const FRAME_MAX = 73_728;
  * Whole frames, one after the other, on their way to all who are there. When the last of these has them, their memory is given back at
  * once: tens of megabytes a second would keep the garbage collector busy.
  */
-export class Chunk {
+export class FrameChunk {
   readonly bytes: Buffer;
   readonly frames: number;
   readonly #memory: ArrayBuffer;
@@ -72,7 +72,7 @@ export class Frames {
   }
 
   /** Some of what waits; null: nothing does. It has made room when this returns. */
-  take(): Chunk | null {
+  take(): FrameChunk | null {
     for (const [memory, { reader, retired }] of this.#rings) {
       const pieces = reader.pieces();
       if (pieces.length > 0) {
@@ -107,7 +107,7 @@ export class Frames {
 }
 
 /** A copy of the first frames, up to CHUNK bytes or a little more. */
-function wholeFrames(pieces: readonly Uint8Array[]): Chunk {
+function wholeFrames(pieces: readonly Uint8Array[]): FrameChunk {
   const most = CHUNK + FRAME_MAX;
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const all = new Uint8Array(Math.min(most, length));
@@ -125,5 +125,5 @@ function wholeFrames(pieces: readonly Uint8Array[]): Chunk {
     at += 4 + size;
     frames++;
   }
-  return new Chunk(all.buffer, at, frames);
+  return new FrameChunk(all.buffer, at, frames);
 }

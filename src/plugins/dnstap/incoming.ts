@@ -8,7 +8,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../net/handshake-bound.ts';
 import { Delivery } from './delivery.ts';
-import type { Endpoint } from './options.ts';
+import type { DnstapEndpoint } from './options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
 /** Sinks at a time, and handshakes. */
@@ -19,7 +19,7 @@ const TELL_MS = 10_000;
 const AGAIN_MS = 1000;
 
 /** Certificate and key of the listener, and whose certificates sinks must have. */
-export interface ListenerTls {
+export interface IncomingTls {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca: Buffer | null;
@@ -29,7 +29,7 @@ export interface ListenerTls {
 export class Incoming extends Delivery {
   /** Sinks that had to go, because there were too many. */
   evicted = 0;
-  #tls: ListenerTls | null;
+  #tls: IncomingTls | null;
   readonly #skipVerify: boolean;
   /** The one that came first is the first. */
   readonly #sinks = new Set<FrameStream>();
@@ -39,8 +39,8 @@ export class Incoming extends Delivery {
   #toldAt = -Infinity;
 
   constructor(
-    endpoint: Endpoint,
-    tls: ListenerTls | null,
+    endpoint: DnstapEndpoint,
+    tls: IncomingTls | null,
     skipVerify: boolean,
     clock: Clock,
     log: Log,
@@ -93,13 +93,13 @@ export class Incoming extends Delivery {
   }
 
   /** The certificate of sinks that connect from now on: a reload has read its files again. */
-  renew(tls: ListenerTls | null): void {
+  renew(tls: IncomingTls | null): void {
     this.#tls = tls;
     if (tls !== null && this.#server instanceof builtins.tls().Server)
       this.#server.setSecureContext(contextOf(tls));
   }
 
-  #secureServer(tls: ListenerTls): Server {
+  #secureServer(tls: IncomingTls): Server {
     const server = builtins.tls().createServer({
       ...contextOf(tls),
       ...(tls.ca !== null && { requestCert: true, rejectUnauthorized: !this.#skipVerify }),
@@ -160,7 +160,7 @@ export class Incoming extends Delivery {
   }
 }
 
-function contextOf({ cert, key, ca }: ListenerTls): SecureContextOptions {
+function contextOf({ cert, key, ca }: IncomingTls): SecureContextOptions {
   return { cert, key, ...(ca !== null && { ca }) };
 }
 

@@ -1,10 +1,10 @@
 /** The words of a `dnstap` line. */
 import { position, type Position } from '../../corefile/positions.ts';
 import { hostPort, integer, Wrong } from '../../corefile/values.ts';
-import type { Line } from '../../corefile/line.ts';
+import type { DirectiveLine } from '../../corefile/line.ts';
 
 /** Where messages go, or where those who want them come. */
-export interface Endpoint {
+export interface DnstapEndpoint {
   /** Whether sinks connect to us. */
   readonly listen: boolean;
   readonly kind: 'unix' | 'tcp' | 'tls';
@@ -24,7 +24,7 @@ export interface Endpoint {
 }
 
 /** The words of the line. */
-export const endpoint: Position<Endpoint> = position(
+export const endpoint: Position<DnstapEndpoint> = position(
   '[listen] SOCKET [full] [WRITEBUFFER] [QUEUE]',
   '`SOCKET` is a path, `unix://PATH`, `tcp://HOST:PORT` or `tls://HOST:PORT`, which is connected to, or with `listen` is waited at; `full` adds the DNS messages themselves; `WRITEBUFFER`: MiB that may wait for a connection, 1 to 1024; `QUEUE`: how much may wait for each worker, in tens of thousands of messages (2 MiB), 1 to 4096, of which no more than 256 MiB are used',
   (line) => {
@@ -48,7 +48,7 @@ export const endpoint: Position<Endpoint> = position(
   },
 );
 
-function isFull(line: Line): boolean {
+function isFull(line: DirectiveLine): boolean {
   const { text, place } = line.take();
   if (text === 'full') return true;
   line.binding.warning(place, `messages are not sent: '${text}' is not 'full'`, {
@@ -57,7 +57,7 @@ function isFull(line: Line): boolean {
   return false;
 }
 
-function multiple(line: Line, name: string, most: number, unit: string): number {
+function multiple(line: DirectiveLine, name: string, most: number, unit: string): number {
   const found = line.take();
   const number = integer(name).read(found);
   const given = JSON.stringify(found.text);

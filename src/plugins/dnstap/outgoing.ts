@@ -8,7 +8,7 @@ import { builtins } from '../../base/builtins.ts';
 import type { Log } from '../../base/log.ts';
 import type { Random } from '../../base/random.ts';
 import { Delivery } from './delivery.ts';
-import type { Endpoint } from './options.ts';
+import type { DnstapEndpoint } from './options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
 /** The first wait before connecting again, and the longest: all nodes of a cluster may have one collector. */
@@ -26,7 +26,13 @@ export class Outgoing extends Delivery {
   #retry: Timer | null = null;
   #told = 0;
 
-  constructor(endpoint: Endpoint, skipVerify: boolean, clock: Clock, random: Random, log: Log) {
+  constructor(
+    endpoint: DnstapEndpoint,
+    skipVerify: boolean,
+    clock: Clock,
+    random: Random,
+    log: Log,
+  ) {
     super(endpoint, clock, log);
     this.#skipVerify = skipVerify;
     this.#backoff = new Backoff(clock, random, BACKOFF);

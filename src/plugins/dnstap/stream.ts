@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../base/clock.ts';
 import { DNSTAP_CONTENT_TYPE } from '../../wire/dnstap.ts';
 import { accepts, CONTROL, FrameReader, writeControl } from '../../wire/frame-stream.ts';
 import { ReadError } from '../../wire/reader.ts';
-import type { Chunk } from './frames.ts';
+import type { FrameChunk } from './frames.ts';
 
 /** Handshakes, and the goodbye, take no longer than this, milliseconds. */
 export const HANDSHAKE_MS = 4000;
@@ -13,7 +13,7 @@ const GOODBYE_MS = 1000;
 const FRAME_MAX = 4096;
 
 /** What becomes of a stream. */
-export interface StreamHost {
+export interface FrameStreamHost {
   /** The handshake is done: `write` may be called. */
   ready(): void;
   /** There is room again after a `write` that said there was none. */
@@ -25,7 +25,7 @@ export interface StreamHost {
 /** The writing end of Frame Streams on a socket that is open, with the handshake in both directions. */
 export class FrameStream {
   readonly #socket: Socket;
-  readonly #host: StreamHost;
+  readonly #host: FrameStreamHost;
   readonly #most: number;
   readonly #reader = new FrameReader(FRAME_MAX);
   #state: 'greeting' | 'open' | 'leaving' | 'over' = 'greeting';
@@ -36,7 +36,7 @@ export class FrameStream {
   readonly #clock: Clock;
 
   /** @param most bytes that may wait for the socket */
-  constructor(socket: Socket, most: number, clock: Clock, host: StreamHost) {
+  constructor(socket: Socket, most: number, clock: Clock, host: FrameStreamHost) {
     this.#socket = socket;
     this.#host = host;
     this.#most = most;
@@ -68,7 +68,7 @@ export class FrameStream {
   }
 
   /** @returns whether there is room for more; if not, `drained` tells when there is */
-  write(chunk: Chunk): boolean {
+  write(chunk: FrameChunk): boolean {
     const { bytes, frames } = chunk;
     this.#under += frames;
     chunk.hold();

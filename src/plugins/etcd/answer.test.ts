@@ -8,7 +8,7 @@ import { printData } from '../../wire/print.ts';
 import { makeQuery } from '../../wire/query.ts';
 import { failure, Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
-import { Answerer, type AnswererParts } from './answer.ts';
+import { EtcdAnswerer, type EtcdAnswererParts } from './answer.ts';
 import { MemorySource } from './memory-source.ts';
 import { EtcdReplica } from './replica.ts';
 import { packService } from './service.ts';
@@ -19,8 +19,8 @@ const counted = { amount: 0, add: (amount: number) => void (counted.amount += am
 /** A worker that knows these keys below `/test/shop` and their values. */
 function answerer(
   values: Readonly<Record<string, object>>,
-  parts: Partial<AnswererParts> & { readonly listed?: boolean } = {},
-): Answerer {
+  parts: Partial<EtcdAnswererParts> & { readonly listed?: boolean } = {},
+): EtcdAnswerer {
   const { listed = true, maxSearch = 100 } = parts;
   const replica = new EtcdReplica();
   replica.begin();
@@ -31,7 +31,7 @@ function answerer(
   }
   replica.apply([{ about: 'state', listed, serial: 7 }]);
   replica.complete();
-  return new Answerer({
+  return new EtcdAnswerer({
     source: new MemorySource(replica, maxSearch),
     zones: [zone],
     fallthrough: null,
@@ -47,14 +47,14 @@ function answerer(
   });
 }
 
-function ask(from: Answerer, name: string, type: string): Reply {
+function ask(from: EtcdAnswerer, name: string, type: string): Reply {
   const reply = from.link(makeQuery(parseName(name), typeNumber(type)!));
   assert.ok(reply instanceof Reply, 'the answer is there at once');
   return reply;
 }
 
 /** `RCODE: TYPE DATA, …` of the answer section, in order. */
-function say(from: Answerer, name: string, type = 'A'): string {
+function say(from: EtcdAnswerer, name: string, type = 'A'): string {
   const reply = ask(from, name, type);
   if (reply.bare) return `${rcodeName(reply.rcode)} of ${reply.plugin}`;
   const { answer } = readMessage(reply.bytes, reply.start, reply.end);

@@ -10,10 +10,10 @@ import { parseName, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
-import { Lookup, TooMany, type Records } from './lookup.ts';
+import { SkydnsLookup, TooMany, type RecordSource } from './lookup.ts';
 import { writeRecords } from './record.ts';
 import { writeSoa } from './soa.ts';
-import { Work, type Asked, type Worked } from './work.ts';
+import { Work, type ForeignReplies, type Worked } from './work.ts';
 
 /** The plugin's name, as replies carry it. */
 const PLUGIN = 'etcd';
@@ -21,7 +21,7 @@ const PLUGIN = 'etcd';
 const TRIES_MAX = 24;
 
 /** Where an answer's records come from, for one query at a time. */
-export interface Source {
+export interface AnswerSource {
   /** Records as they are now, or as they come for this one query. */
   open(): RecordsOfQuery;
   /** What answers are made of, if they hold as long as it has the same version; null: each is good once. */
@@ -33,14 +33,14 @@ export interface Source {
 }
 
 /** The records that one query needs, as far as they are known. */
-export interface RecordsOfQuery extends Records {
+export interface RecordsOfQuery extends RecordSource {
   /** What is being asked for; null: nothing is. Rejects when etcd does not answer. */
   wait(): Promise<void> | null;
 }
 
 /** What an answerer is made of. */
-export interface AnswererParts {
-  readonly source: Source;
+export interface EtcdAnswererParts {
+  readonly source: AnswerSource;
   readonly zones: readonly string[];
   /** Names below these are handed on when they are not found; null: none. */
   readonly fallthrough: readonly string[] | null;
@@ -58,14 +58,14 @@ export interface AnswererParts {
 }
 
 /** Answers queries with SkyDNS's records. */
-export class Answerer {
-  readonly #parts: AnswererParts;
+export class EtcdAnswerer {
+  readonly #parts: EtcdAnswererParts;
   readonly #here: ZoneMatch;
   readonly #passed: ZoneMatch | null;
   readonly #zones: ReadonlyMap<string, WireName>;
   readonly #replies = new ReplyCache();
 
-  constructor(parts: AnswererParts) {
+  constructor(parts: EtcdAnswererParts) {
     this.#parts = parts;
     this.#here = new ZoneMatch(parts.zones);
     this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
@@ -84,13 +84,13 @@ export class Answerer {
   #try(
     query: Query,
     zone: WireName,
-    asked: Asked,
+    asked: ForeignReplies,
     records: RecordsOfQuery,
     tries: number,
   ): Maybe<Reply> {
     const { ask, clock, minLeaseTtl, maxLeaseTtl, maxSearch, refused } = this.#parts;
     const now = clock.wall();
-    const lookup = new Lookup({ records, now, minLeaseTtl, maxLeaseTtl, maxSearch });
+    const lookup = new SkydnsLookup({ records, now, minLeaseTtl, maxLeaseTtl, maxSearch });
     const work = new Work({ query, zone, lookup, asked, ask });
     let worked: Worked;
     try {

@@ -1,5 +1,5 @@
 /** What the workers' copies are told, one thing at a time. */
-export type Change =
+export type EtcdChange =
   /** A key (below `path`) says something else; null: it is gone; empty: what it holds is of no use, but it is there. */
   | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
   /** When a lease ends, milliseconds since 1970; null: nobody needs to know any more. */
@@ -8,6 +8,6 @@ export type Change =
   | { readonly about: 'state'; readonly listed: boolean; readonly serial: number };
 
 /** What a change takes on its way, roughly, bytes. */
-export function sizeOf(change: Change): number {
+export function sizeOf(change: EtcdChange): number {
   return change.about === 'key' ? 48 + change.key.length + (change.packed?.length ?? 0) : 48;
 }

@@ -4,7 +4,7 @@ import { memoryShare } from '../../base/memory-share.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import { Answerer, type Source } from './answer.ts';
+import { EtcdAnswerer, type AnswerSource } from './answer.ts';
 import { EtcdFollower, KEY_MEMORY } from './follower.ts';
 import { roomFor } from './key-memory.ts';
 import { MemorySource } from './memory-source.ts';
@@ -56,7 +56,7 @@ export const etcd: Plugin = definePlugin({
         [],
       )
       .with();
-    let source: Source;
+    let source: AnswerSource;
     if (options.perQuery) {
       const reading = new QuerySource(context, clock, random.integer(0x1_0000_0000), failures);
       context.onStop(() => reading.stop());
@@ -78,7 +78,7 @@ export const etcd: Plugin = definePlugin({
         etcdTransfers({ replica, zones, clock, minLeaseTtl, maxLeaseTtl, omitted }),
       );
     }
-    return new Answerer({
+    return new EtcdAnswerer({
       source,
       zones: options.zones,
       fallthrough: options.fallthrough,

@@ -6,7 +6,7 @@ import type { MemoryTerms } from '../../base/memory-share.ts';
 import { EtcdClient } from '../../etcd/client.ts';
 import { Mirror } from '../../etcd/mirror.ts';
 import type { Registry } from '../../metrics/registry.ts';
-import type { Kept } from '../../server/contract/control-context.ts';
+import type { KeptAcrossReloads } from '../../server/contract/control-context.ts';
 import type { OpenDataSet } from '../../server/contract/data-set.ts';
 import { waitBeforeServing } from '../../server/contract/startup.ts';
 import type { KeyRoom } from './key-memory.ts';
@@ -31,7 +31,7 @@ export interface FollowerParts {
 export const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
 /** Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the plan. */
-export class EtcdFollower implements Kept {
+export class EtcdFollower implements KeptAcrossReloads {
   readonly #parts: FollowerParts;
   readonly #client: NonNullable<FollowerParts['client']>;
   readonly #store: EtcdStore;

@@ -1,9 +1,9 @@
 /** The keys of one zone as they were at one moment. */
-import type { Records, Stretch } from './lookup.ts';
+import type { RecordSource, KeyStretch } from './lookup.ts';
 import type { Contents } from './replica.ts';
 
 /** Keys that do not change any more, in the order of their bytes: what a transfer is made of while etcd goes on. */
-export class FrozenKeys implements Records {
+export class FrozenKeys implements RecordSource {
   readonly keys: readonly string[];
   readonly #values: readonly string[];
   readonly #leases: ReadonlyMap<string, number>;
@@ -17,12 +17,12 @@ export class FrozenKeys implements Records {
     this.#leases = leases;
   }
 
-  below(path: string): Stretch {
+  below(path: string): KeyStretch {
     // `0` follows `/` in the order of bytes.
     return this.#stretch(this.#place(`${path}/`), this.#place(`${path}0`));
   }
 
-  at(path: string): Stretch {
+  at(path: string): KeyStretch {
     const at = this.#place(path);
     return this.#stretch(at, this.keys[at] === path ? at + 1 : at);
   }
@@ -31,7 +31,7 @@ export class FrozenKeys implements Records {
     return this.#leases.get(id) ?? 0;
   }
 
-  #stretch(from: number, to: number): Stretch {
+  #stretch(from: number, to: number): KeyStretch {
     return { keys: this.keys, values: this.#values, from, to };
   }
 
@@ -48,6 +48,6 @@ export class FrozenKeys implements Records {
   }
 }
 
-function cut(list: readonly string[], { from, to }: Stretch): readonly string[] {
+function cut(list: readonly string[], { from, to }: KeyStretch): readonly string[] {
   return list.slice(from, to);
 }

@@ -1,5 +1,5 @@
 /** Memory that the keys of all directives have together. */
-import type { ControlContext, Kept } from '../../server/contract/control-context.ts';
+import type { ControlContext, KeptAcrossReloads } from '../../server/contract/control-context.ts';
 
 /** What bounds the keys of one directive. */
 export interface KeyRoom {
@@ -46,7 +46,7 @@ export function roomFor(
  * One bound for the keys of all directives that name none of their own. While a configuration takes another's place the copies of
  * both are there, and those that will go do not count: what comes in their place would lack keys otherwise, for good.
  */
-class KeyMemory implements Kept {
+class KeyMemory implements KeptAcrossReloads {
   readonly #most: number;
   readonly #held = new Map<string, number>();
   readonly #told = new Map<string, () => void>();

@@ -1,14 +1,14 @@
 /** Keys in the order of their bytes, so that what lies below a name is one stretch of them. */
-import type { Stretch } from './lookup.ts';
+import type { KeyStretch } from './lookup.ts';
 
 /** Keys and values of one part of the table, in order; never empty. */
-interface Chunk {
+interface KeyChunk {
   keys: string[];
   values: string[];
 }
 
 /** Where a key stands: `at` is the end of the chunk if the key would follow all of it. */
-interface Place {
+interface KeyPlace {
   readonly chunk: number;
   readonly at: number;
 }
@@ -22,7 +22,7 @@ const CHUNK_MAX = 1024;
  */
 export class KeyTable {
   readonly #chunkMax: number;
-  #chunks: Chunk[] = [];
+  #chunks: KeyChunk[] = [];
   #size = 0;
 
   /** @param chunkMax keys of a chunk, at least 2; tests have small ones */
@@ -106,7 +106,7 @@ export class KeyTable {
    * The keys from `from` (inclusive) up to `to` (exclusive); good until the next change.
    * @param most if there are more, not all come, but more than so many
    */
-  range(from: string, to: string, most: number): Stretch {
+  range(from: string, to: string, most: number): KeyStretch {
     const first = this.#place(from);
     const end = this.#place(to);
     const chunk = this.#chunks[first.chunk];
@@ -143,13 +143,13 @@ export class KeyTable {
   }
 
   /** Where the first key stands that is greater than this one. */
-  #behind(key: string): Place {
+  #behind(key: string): KeyPlace {
     const { chunk, at } = this.#place(key);
     return { chunk, at: this.#chunks[chunk]?.keys[at] === key ? at + 1 : at };
   }
 
   /** Where the key stands, or is to be put: in the last chunk that begins with a key not greater than it. */
-  #place(key: string): Place {
+  #place(key: string): KeyPlace {
     const chunks = this.#chunks;
     let low = 0;
     let high = chunks.length;
@@ -190,7 +190,7 @@ export class KeyTable {
   }
 }
 
-function insert({ keys, values }: Chunk, at: number, key: string, value: string): void {
+function insert({ keys, values }: KeyChunk, at: number, key: string, value: string): void {
   keys.splice(at, 0, key);
   values.splice(at, 0, value);
 }

@@ -1,13 +1,13 @@
 /** When the leases of keys end. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
-import type { Lease } from '../../etcd/messages.ts';
+import type { EtcdLease } from '../../etcd/messages.ts';
 
 /** Whom a lease clock asks and tells. */
-export interface LeaseParts {
+export interface EtcdLeaseParts {
   readonly clock: Clock;
   /** How long a lease still lasts. */
-  ask(id: bigint): Promise<Lease>;
+  ask(id: bigint): Promise<EtcdLease>;
   /** A lease ends at this time, milliseconds since 1970; null: no key has it any more. */
   changed(id: string, until: number | null): void;
 }
@@ -35,13 +35,13 @@ const JUMP_MS = 1000;
  * left is over. A lease whose end has passed although its keys are there has been kept alive in between.
  */
 export class LeaseClock {
-  readonly #parts: LeaseParts;
+  readonly #parts: EtcdLeaseParts;
   readonly #known = new Map<string, Known>();
   #asking = 0;
   #timer: Timer | null = null;
   #order: Iterator<string> | null = null;
 
-  constructor(parts: LeaseParts) {
+  constructor(parts: EtcdLeaseParts) {
     this.#parts = parts;
   }
 

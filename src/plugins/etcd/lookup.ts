@@ -1,10 +1,10 @@
 /** Finds the records that a name stands for. */
 import { TYPE } from '../../wire/iana.ts';
 import { pathOf, matches } from './path.ts';
-import { HOST, unpackService, type Service } from './service.ts';
+import { HOST, unpackService, type SkydnsService } from './service.ts';
 
 /** A stretch of keys and packed services: `[from, to)` of two arrays. */
-export interface Stretch {
+export interface KeyStretch {
   readonly keys: readonly string[];
   readonly values: readonly string[];
   readonly from: number;
@@ -12,18 +12,18 @@ export interface Stretch {
 }
 
 /** Where records are looked for. */
-export interface Records {
+export interface RecordSource {
   /** All keys below a path. null: it is being asked for, and the answer is to be worked out again. */
-  below(path: string): Stretch | null;
+  below(path: string): KeyStretch | null;
   /** The key itself, as a stretch of one or none. */
-  at(path: string): Stretch | null;
+  at(path: string): KeyStretch | null;
   /** When a lease ends, milliseconds since 1970; 0: that is not known. */
   leaseEnd(id: string): number;
 }
 
 /** A record with the TTL that it is answered with. */
-export interface Found {
-  readonly service: Service;
+export interface FoundService {
+  readonly service: SkydnsService;
   /** Seconds. */
   readonly ttl: number;
 }
@@ -34,8 +34,8 @@ export class TooMany extends Error {
 }
 
 /** What a lookup is made of. */
-export interface LookupParts {
-  readonly records: Records;
+export interface SkydnsLookupParts {
+  readonly records: RecordSource;
   /** Milliseconds since 1970. */
   readonly now: number;
   /** Seconds that TTLs by leases are kept within. */
@@ -49,13 +49,13 @@ export interface LookupParts {
 const DEFAULT_TTL = 300;
 
 /** Finds the records that names stand for. One for each query: it counts what it has looked at. */
-export class Lookup {
-  readonly #parts: LookupParts;
+export class SkydnsLookup {
+  readonly #parts: SkydnsLookupParts;
   #looked = 0;
   /** A TTL was found that falls as time goes by. */
   leased = false;
 
-  constructor(parts: LookupParts) {
+  constructor(parts: SkydnsLookupParts) {
     this.#parts = parts;
   }
 
@@ -65,7 +65,12 @@ export class Lookup {
    * @param exact only the key itself
    * @throws TooMany
    */
-  find(name: Uint8Array, length: number, type: number, exact = false): readonly Found[] | null {
+  find(
+    name: Uint8Array,
+    length: number,
+    type: number,
+    exact = false,
+  ): readonly FoundService[] | null {
     const { path, base } = pathOf(name, length);
     const wild = path !== base;
     let stretch = exact && !wild ? this.#at(base) : this.#below(base);
@@ -78,7 +83,7 @@ export class Lookup {
     this.#looked += stretch.to - stretch.from;
     if (this.#looked > this.#parts.maxSearch) throw new TooMany();
     const segments = wild ? path.split('/') : null;
-    const found: Found[] = [];
+    const found: FoundService[] = [];
     for (let i = stretch.from; i < stretch.to; i++) {
       const packed = stretch.values[i]!;
       const key = stretch.keys[i]!;
@@ -97,20 +102,20 @@ export class Lookup {
     return !isEmpty(below) || (below !== pending && !isEmpty(this.#at(base)));
   }
 
-  #below(path: string): Stretch {
+  #below(path: string): KeyStretch {
     return this.#known(this.#parts.records.below(path));
   }
 
-  #at(path: string): Stretch {
+  #at(path: string): KeyStretch {
     return this.#known(this.#parts.records.at(path));
   }
 
-  #known(stretch: Stretch | null): Stretch {
+  #known(stretch: KeyStretch | null): KeyStretch {
     return stretch ?? pending;
   }
 
   /** The smaller one of the record's own and its lease's, the latter within bounds. */
-  #ttlOf({ ttl, lease }: Service): number {
+  #ttlOf({ ttl, lease }: SkydnsService): number {
     if (lease === '') return ttl === 0 ? DEFAULT_TTL : ttl;
     this.leased = true;
     const { records, now, minLeaseTtl, maxLeaseTtl } = this.#parts;
@@ -121,9 +126,9 @@ export class Lookup {
 }
 
 /** It is being asked for: what is found without it is of no use. */
-const pending: Stretch = { keys: [], values: [], from: 0, to: 0 };
+const pending: KeyStretch = { keys: [], values: [], from: 0, to: 0 };
 
-function isEmpty({ from, to }: Stretch): boolean {
+function isEmpty({ from, to }: KeyStretch): boolean {
   return from === to;
 }
 
@@ -131,7 +136,7 @@ function isEmpty({ from, to }: Stretch): boolean {
  * The records of one group: the key with the fewest segments names it. Records without a group always belong. If keys of that
  * depth disagree there is no group, and all records count.
  */
-function ofGroup(found: readonly Found[]): readonly Found[] {
+function ofGroup(found: readonly FoundService[]): readonly FoundService[] {
   const [first] = found;
   if (first === undefined) return found;
   let { group } = first.service;
@@ -146,7 +151,7 @@ function ofGroup(found: readonly Found[]): readonly Found[] {
     ({ group } = service);
   }
   if (group === '') return found;
-  const members: Found[] = [];
+  const members: FoundService[] = [];
   for (const [index, one] of found.entries()) {
     const own = one.service.group;
     if (own !== '' && own !== group && depths[index] === depth) return found;

@@ -1,11 +1,11 @@
 /** Records from this worker's copy of what etcd holds. */
 import type { Dependency } from '../../server/contract/reply-cache.ts';
-import type { RecordsOfQuery, Source } from './answer.ts';
-import type { Stretch } from './lookup.ts';
+import type { RecordsOfQuery, AnswerSource } from './answer.ts';
+import type { KeyStretch } from './lookup.ts';
 import type { EtcdReplica } from './replica.ts';
 
 /** Answers from this worker's copy of what etcd holds: nothing is ever waited for. */
-export class MemorySource implements Source, RecordsOfQuery {
+export class MemorySource implements AnswerSource, RecordsOfQuery {
   readonly #replica: EtcdReplica;
   readonly #maxSearch: number;
 
@@ -31,12 +31,12 @@ export class MemorySource implements Source, RecordsOfQuery {
     return this;
   }
 
-  below(path: string): Stretch {
+  below(path: string): KeyStretch {
     // `0` follows `/` in the order of bytes.
     return this.#replica.contents.table.range(`${path}/`, `${path}0`, this.#maxSearch);
   }
 
-  at(path: string): Stretch {
+  at(path: string): KeyStretch {
     // Nothing lies between a text and the same text with a zero byte behind it.
     return this.#replica.contents.table.range(path, `${path}\0`, 1);
   }

@@ -9,11 +9,11 @@ import {
   fallthrough,
   flag,
   setting,
-  type Property,
+  type PropertySchema,
 } from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { byteSize, duration, integer, value, word, wrong } from '../../corefile/values.ts';
-import { parseEndpoint, type Endpoint, type TlsFiles } from '../../etcd/endpoint.ts';
+import { parseEndpoint, type EtcdEndpoint, type EtcdTlsFiles } from '../../etcd/endpoint.ts';
 
 const DEFAULT_ENDPOINT = 'http://localhost:2379';
 
@@ -29,7 +29,7 @@ const MIN_LEASE_TTL = 30;
 const MAX_LEASE_TTL = 86_400;
 const SECONDS_MAX = 4_294_967_295;
 
-const endpoint = value<Endpoint>(
+const endpoint = value<EtcdEndpoint>(
   'ENDPOINT',
   ({ text }) =>
     parseEndpoint(text) ??
@@ -57,7 +57,7 @@ const leaseTtl = (name: string, byDefault: number) =>
     (seconds) => `${seconds}s`,
   );
 
-const endpoints = custom<readonly Endpoint[]>(
+const endpoints = custom<readonly EtcdEndpoint[]>(
   'endpoint',
   'ENDPOINT…',
   (words, refuse) => {
@@ -97,19 +97,19 @@ const credentials = custom<{ readonly user: string; readonly password: string }>
 export const syntax: Syntax<
   { zones: Position<readonly string[]> },
   {
-    path: Property<string>;
-    endpoints: Property<readonly Endpoint[]>;
-    credentials: Property<{ readonly user: string; readonly password: string } | null>;
-    tls: Property<TlsFiles | null>;
-    fallthrough: Property<readonly string[] | null>;
-    minLeaseTtl: Property<number>;
-    maxLeaseTtl: Property<number>;
-    perQuery: Property<boolean>;
-    startupTimeoutMs: Property<number>;
-    maxKeys: Property<number>;
-    maxValueBytes: Property<number>;
-    maxBytes: Property<number | null>;
-    maxSearch: Property<number>;
+    path: PropertySchema<string>;
+    endpoints: PropertySchema<readonly EtcdEndpoint[]>;
+    credentials: PropertySchema<{ readonly user: string; readonly password: string } | null>;
+    tls: PropertySchema<EtcdTlsFiles | null>;
+    fallthrough: PropertySchema<readonly string[] | null>;
+    minLeaseTtl: PropertySchema<number>;
+    maxLeaseTtl: PropertySchema<number>;
+    perQuery: PropertySchema<boolean>;
+    startupTimeoutMs: PropertySchema<number>;
+    maxKeys: PropertySchema<number>;
+    maxValueBytes: PropertySchema<number>;
+    maxBytes: PropertySchema<number | null>;
+    maxSearch: PropertySchema<number>;
   },
   'each'
 > = directive({

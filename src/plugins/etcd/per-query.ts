@@ -4,15 +4,15 @@ import { EtcdClient } from '../../etcd/client.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
 import { prefixRange, type KeyRange, type KeyValue } from '../../etcd/messages.ts';
 import type { Counter } from '../../metrics/registry.ts';
-import type { ControlChannel, Kept } from '../../server/contract/control-context.ts';
+import type { ControlChannel, KeptAcrossReloads } from '../../server/contract/control-context.ts';
 import type { WorkerChannel } from '../../server/contract/plugin.ts';
-import type { RecordsOfQuery, Source } from './answer.ts';
-import type { Stretch } from './lookup.ts';
+import type { RecordsOfQuery, AnswerSource } from './answer.ts';
+import type { KeyStretch } from './lookup.ts';
 import type { EtcdPlan } from './plan.ts';
 import { leaseOf, packService } from './service.ts';
 
 /** A worker asks for the keys below a path, or for the key itself. */
-interface Question {
+interface KeyRequest {
   /** Of the worker's own counting. */
   readonly id: number;
   /** Tells workers apart. */
@@ -22,7 +22,7 @@ interface Question {
 }
 
 /** What came; `failure` says why nothing did. */
-interface Reply {
+interface KeyReply {
   readonly id: number;
   readonly from: number;
   readonly keys: readonly string[];
@@ -38,7 +38,7 @@ interface ReaderParts {
 }
 
 /** The control thread's end of reading for every query: asks etcd, and sends what comes to the worker. */
-export class EtcdReader implements Kept {
+export class EtcdReader implements KeptAcrossReloads {
   readonly #parts: ReaderParts;
   readonly #client: EtcdClient;
 
@@ -49,14 +49,21 @@ export class EtcdReader implements Kept {
 
   serve(channel: ControlChannel): void {
     channel.onMessage((message) => {
-      const question = message as Question;
+      const question = message as KeyRequest;
       const { id, from } = question;
       this.#read(question).then(
-        (found) => channel.publish({ id, from, ...found, failure: null } satisfies Reply),
+        (found) => channel.publish({ id, from, ...found, failure: null } satisfies KeyReply),
         (error: unknown) => {
           if (!(error instanceof EtcdFailure)) throw error;
           const failure = error.message;
-          channel.publish({ id, from, keys: [], values: [], leases: [], failure } satisfies Reply);
+          channel.publish({
+            id,
+            from,
+            keys: [],
+            values: [],
+            leases: [],
+            failure,
+          } satisfies KeyReply);
         },
       );
     });
@@ -66,7 +73,7 @@ export class EtcdReader implements Kept {
     this.#client.close();
   }
 
-  async #read({ path, below }: Question): Promise<Pick<Reply, 'keys' | 'values' | 'leases'>> {
+  async #read({ path, below }: KeyRequest): Promise<Pick<KeyReply, 'keys' | 'values' | 'leases'>> {
     const { plan, maxSearch, clock } = this.#parts;
     const key = Buffer.from(plan.prefix + path, 'latin1');
     const range: KeyRange = below
@@ -98,19 +105,19 @@ function packed({ value, lease }: KeyValue, maxBytes: number): string {
 /** Reads that may wait for etcd at a time, in each worker. */
 const WAITING_MAX = 4096;
 
-interface Waiting {
-  readonly resolve: (reply: Reply) => void;
+interface WaitingRequest {
+  readonly resolve: (reply: KeyReply) => void;
   readonly reject: (error: Error) => void;
 }
 
 /** A worker's end: each query's records are read when they are needed. */
-export class QuerySource implements Source {
+export class QuerySource implements AnswerSource {
   readonly listed = true;
   readonly lasting = null;
   readonly #channel: WorkerChannel;
   readonly #clock: Clock;
   readonly #from: number;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, WaitingRequest>();
   readonly #failures: Counter;
   #ids = 0;
   #stopped = false;
@@ -122,7 +129,7 @@ export class QuerySource implements Source {
     this.#from = from;
     this.#failures = failures;
     channel.onMessage((message) => {
-      const reply = message as Reply;
+      const reply = message as KeyReply;
       if (reply.from !== from) return;
       const waiting = this.#waiting.get(reply.id);
       this.#waiting.delete(reply.id);
@@ -151,36 +158,36 @@ export class QuerySource implements Source {
     return new ReadRecords((path, below) => this.#read(path, below));
   }
 
-  #read(path: string, below: boolean): Promise<Reply> {
+  #read(path: string, below: boolean): Promise<KeyReply> {
     if (this.#stopped) return Promise.reject(new Error('the configuration ended'));
     if (this.#waiting.size >= WAITING_MAX) {
       this.#failures.add(1);
       return Promise.reject(new Error('too many queries wait for etcd'));
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    const { promise, resolve, reject } = Promise.withResolvers<KeyReply>();
     const id = this.#ids++;
     this.#waiting.set(id, { resolve, reject });
-    this.#channel.post({ id, from: this.#from, path, below } satisfies Question);
+    this.#channel.post({ id, from: this.#from, path, below } satisfies KeyRequest);
     return promise;
   }
 }
 
 /** What has been read for one query. */
 class ReadRecords implements RecordsOfQuery {
-  readonly #read: (path: string, below: boolean) => Promise<Reply>;
-  readonly #known = new Map<string, Stretch | null>();
+  readonly #read: (path: string, below: boolean) => Promise<KeyReply>;
+  readonly #known = new Map<string, KeyStretch | null>();
   readonly #leases = new Map<string, number>();
   #pending: Promise<void>[] = [];
 
-  constructor(read: (path: string, below: boolean) => Promise<Reply>) {
+  constructor(read: (path: string, below: boolean) => Promise<KeyReply>) {
     this.#read = read;
   }
 
-  below(path: string): Stretch | null {
+  below(path: string): KeyStretch | null {
     return this.#find(path, true);
   }
 
-  at(path: string): Stretch | null {
+  at(path: string): KeyStretch | null {
     return this.#find(path, false);
   }
 
@@ -194,7 +201,7 @@ class ReadRecords implements RecordsOfQuery {
     return pending.length === 0 ? null : Promise.all(pending).then(() => undefined);
   }
 
-  #find(path: string, below: boolean): Stretch | null {
+  #find(path: string, below: boolean): KeyStretch | null {
     const key = below ? `${path}/` : path;
     const known = this.#known.get(key);
     if (known !== undefined) return known;

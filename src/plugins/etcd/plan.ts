@@ -1,5 +1,5 @@
 /** Which keys a directive is about. */
-import type { Endpoint, TlsFiles } from '../../etcd/endpoint.ts';
+import type { EtcdEndpoint, EtcdTlsFiles } from '../../etcd/endpoint.ts';
 import { prefixRange, type KeyRange } from '../../etcd/messages.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import type { EtcdOptions } from './options.ts';
@@ -8,8 +8,8 @@ import { normalPrefix, pathOf } from './path.ts';
 /** What makes two instances of the plugin see the same keys: they share one connection and one data set. */
 export interface EtcdPlan {
   readonly prefix: string;
-  readonly endpoints: readonly Endpoint[];
-  readonly tls: TlsFiles | null;
+  readonly endpoints: readonly EtcdEndpoint[];
+  readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
   /** Paths below `prefix` that the zones' keys lie at and below. */
   readonly paths: readonly string[];

@@ -1,6 +1,6 @@
 /** A worker's copy of what etcd holds. */
 import type { Replica } from '../../server/contract/data-set.ts';
-import type { Change } from './change.ts';
+import type { EtcdChange } from './change.ts';
 import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { KeyTable } from './key-table.ts';
 
@@ -20,7 +20,7 @@ function empty(): Contents {
 }
 
 /** A worker's copy of what the control thread has mirrored. */
-export class EtcdReplica implements Replica<Change>, Dependency {
+export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   /** Rises with every change that an answer may show. */
   version = 0;
   #contents = empty();
@@ -36,7 +36,7 @@ export class EtcdReplica implements Replica<Change>, Dependency {
     this.#next = empty();
   }
 
-  apply(changes: readonly Change[]): void {
+  apply(changes: readonly EtcdChange[]): void {
     const contents = this.#next ?? this.#contents;
     this.version = (this.version + 1) | 0;
     for (const change of changes) {

@@ -6,7 +6,7 @@ import { nameLength, NameError, parseName } from '../../wire/name.ts';
 export const HOST = { none: 0, v4: 1, v6: 2, name: 3 } as const;
 
 /** One record of SkyDNS (its `msg.Service`), read. */
-export interface Service {
+export interface SkydnsService {
   /** Below the directive's `path`: `/local/skydns/www`. */
   readonly key: string;
   readonly kind: number;
@@ -116,7 +116,7 @@ function hostSize(packed: string, kind: number): number {
 }
 
 /** Reads what `packService` packed. */
-export function unpackService(key: string, packed: string): Service {
+export function unpackService(key: string, packed: string): SkydnsService {
   const bytes = Buffer.from(packed, 'latin1');
   const flags = bytes[0]!;
   const kind = flags & 3;

@@ -2,10 +2,10 @@
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { ListedEntry, MirrorTarget } from '../../etcd/mirror.ts';
-import type { Lease, WatchEvent } from '../../etcd/messages.ts';
+import type { EtcdLease, WatchEvent } from '../../etcd/messages.ts';
 import type { Gauge, Registry } from '../../metrics/registry.ts';
 import type { DataSet, OpenDataSet } from '../../server/contract/data-set.ts';
-import { sizeOf, type Change } from './change.ts';
+import { sizeOf, type EtcdChange } from './change.ts';
 import type { KeyRoom } from './key-memory.ts';
 import { KeyTable } from './key-table.ts';
 import { LeaseClock } from './leases.ts';
@@ -13,7 +13,7 @@ import { nameOf } from './path.ts';
 import { leaseOf, packService, skipReasons, type Skipped, type SkipReason } from './service.ts';
 
 /** What a store is made of. */
-export interface StoreParts {
+export interface EtcdStoreParts {
   /** What all keys begin with: the directive's `path`. */
   readonly prefix: string;
   readonly maxKeys: number;
@@ -21,7 +21,7 @@ export interface StoreParts {
   /** Memory for all keys and what they hold. */
   readonly room: KeyRoom;
   readonly open: OpenDataSet;
-  askLease(id: bigint): Promise<Lease>;
+  askLease(id: bigint): Promise<EtcdLease>;
   /** Everything has been listed for the first time. */
   onListed(): void;
   readonly clock: Clock;
@@ -45,11 +45,11 @@ const NAMED_PER_MINUTE = 10;
  * that comes again is compared key by key, and only differences go to the workers.
  */
 export class EtcdStore implements MirrorTarget {
-  readonly #parts: StoreParts;
+  readonly #parts: EtcdStoreParts;
   readonly #table = new KeyTable();
-  readonly #changes: DataSet<Change>;
+  readonly #changes: DataSet<EtcdChange>;
   readonly #leases: LeaseClock;
-  readonly #meters: Meters;
+  readonly #meters: StoreMeters;
   readonly #skipped = new Map<SkipReason, number>(skipReasons.map((reason) => [reason, 0]));
   #listed = false;
   #serial = 0;
@@ -67,10 +67,10 @@ export class EtcdStore implements MirrorTarget {
   readonly #minute: Timer;
   #raising: Timer | null = null;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: EtcdStoreParts) {
     this.#parts = parts;
     const { clock, metrics } = parts;
-    this.#changes = parts.open<Change>({ snapshot: () => this.#snapshot(), size: sizeOf });
+    this.#changes = parts.open<EtcdChange>({ snapshot: () => this.#snapshot(), size: sizeOf });
     this.#leases = new LeaseClock({
       clock,
       ask: (id) => parts.askLease(id),
@@ -105,7 +105,7 @@ export class EtcdStore implements MirrorTarget {
   }
 
   listed(entries: readonly ListedEntry[]): void {
-    const changes: Change[] = [];
+    const changes: EtcdChange[] = [];
     for (const { key: bytes, value, lease } of entries) {
       const key = this.#keyOf(bytes);
       if (key === null) continue;
@@ -116,7 +116,7 @@ export class EtcdStore implements MirrorTarget {
   }
 
   complete(): void {
-    const changes: Change[] = [];
+    const changes: EtcdChange[] = [];
     const list = this.#list ?? [];
     this.#list = null;
     for (const [key, packed] of this.#table.retain(list.toSorted(byBytes)))
@@ -128,7 +128,7 @@ export class EtcdStore implements MirrorTarget {
   }
 
   changed(events: readonly WatchEvent[]): void {
-    const changes: Change[] = [];
+    const changes: EtcdChange[] = [];
     for (const { deleted, kv } of events) {
       const key = this.#keyOf(kv.key);
       if (key === null) continue;
@@ -153,7 +153,7 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /** A key holds this value; null: one that is too large. @returns whether there is room for it */
-  #take(key: string, value: Buffer | null, lease: bigint, changes: Change[]): boolean {
+  #take(key: string, value: Buffer | null, lease: bigint, changes: EtcdChange[]): boolean {
     const { maxKeys, maxValueBytes, room } = this.#parts;
     const before = this.#table.get(key);
     if (before === null && this.#table.size >= maxKeys)
@@ -181,7 +181,7 @@ export class EtcdStore implements MirrorTarget {
     return true;
   }
 
-  #gone(key: string, before: string, changes: Change[]): void {
+  #gone(key: string, before: string, changes: EtcdChange[]): void {
     this.#grow(-growth(key, null, before));
     this.#forget(before);
     if (forWorkers(before) !== null) changes.push({ about: 'key', key, packed: null });
@@ -218,7 +218,7 @@ export class EtcdStore implements MirrorTarget {
     if (count > 0) this.#parts.log.warning(`${count} more keys are passed over`);
   }
 
-  #publish(changes: Change[], first = false): void {
+  #publish(changes: EtcdChange[], first = false): void {
     // Before everything has been listed there is no zone that could have a serial.
     if (this.#listed && (changes.length > 0 || first) && this.#raiseSerial())
       changes.push(this.#state());
@@ -233,8 +233,9 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the present second, or once that is over: whoever has fetched the zone amid the changes of a second has
-   * to see that there was more. It never goes back, whatever the machine's clock does. @returns whether it has been raised now
+   * Raises the serial to the present second, or once that is over: whoever has fetched the zone amid the changes of a
+   * second has to see that there was more. It never goes back, whatever the machine's clock does.
+   * @returns whether it has been raised now
    */
   #raiseSerial(): boolean {
     const { clock } = this.#parts;
@@ -252,11 +253,11 @@ export class EtcdStore implements MirrorTarget {
     return false;
   }
 
-  #state(): Change {
+  #state(): EtcdChange {
     return { about: 'state', listed: this.#listed, serial: this.#serial };
   }
 
-  *#snapshot(): Generator<Change> {
+  *#snapshot(): Generator<EtcdChange> {
     yield this.#state();
     for (const [id, until] of this.#leases.entries()) yield { about: 'lease', id, until };
     for (const [key, value] of this.#table.entries()) {
@@ -310,7 +311,7 @@ function byBytes(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-interface Meters {
+interface StoreMeters {
   readonly keys: Gauge;
   readonly bytes: Gauge;
   readonly leases: Gauge;
@@ -319,7 +320,7 @@ interface Meters {
   skipped(reason: SkipReason): Gauge;
 }
 
-function meters(metrics: Registry, prefix: string): Meters {
+function meters(metrics: Registry, prefix: string): StoreMeters {
   const path = prefix === '' ? '/' : prefix;
   const skipped = metrics.gauge(
     'ndots_etcd_skipped_keys',

@@ -9,7 +9,7 @@ import { ReadError } from '../../wire/reader.ts';
 import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { SECTION } from '../../wire/writer.ts';
-import type { Found, Lookup } from './lookup.ts';
+import type { FoundService, SkydnsLookup } from './lookup.ts';
 import { nameOf, stripped } from './path.ts';
 import {
   addressRecord,
@@ -20,19 +20,19 @@ import {
   textRecord,
   type AnswerRecord,
 } from './record.ts';
-import { HOST, type Service } from './service.ts';
+import { HOST, type SkydnsService } from './service.ts';
 
 /** Names that were asked of the rest of the server, and what came: a promise while it has not come. */
-export type Asked = Map<string, Reply | null | Promise<void>>;
+export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
 
 /** What the work on one query is made of. */
 export interface WorkParts {
   readonly query: Query;
   /** In wire form, lower case. */
   readonly zone: WireName;
-  readonly lookup: Lookup;
+  readonly lookup: SkydnsLookup;
   /** Carried from one try to the next. */
-  readonly asked: Asked;
+  readonly asked: ForeignReplies;
   readonly ask: Next;
 }
 
@@ -99,12 +99,12 @@ export class Work {
     return name.length === this.#parts.zone.length && suffixAt(name, this.#parts.zone) === 0;
   }
 
-  #find(name: Uint8Array, type: number, exact = false): readonly Found[] | null {
+  #find(name: Uint8Array, type: number, exact = false): readonly FoundService[] | null {
     return this.#parts.lookup.find(name, name.length, type, exact);
   }
 
   /** The zone's own addresses lie at `apex.dns`, if there are any. */
-  #findFromApex(name: Uint8Array, type: number): readonly Found[] | null {
+  #findFromApex(name: Uint8Array, type: number): readonly FoundService[] | null {
     if (this.#isApex(name)) {
       const found = this.#find(this.#belowZone(apexDns), type);
       if (found !== null) return found;
@@ -174,7 +174,7 @@ export class Work {
   #follow(
     name: Uint8Array,
     owner: WireName | null,
-    { service, ttl }: Found,
+    { service, ttl }: FoundService,
     type: number,
     before: readonly WireName[],
     inZone: (target: WireName, chain: readonly WireName[]) => readonly AnswerRecord[] | null,
@@ -320,17 +320,17 @@ function asked(answer: readonly AnswerRecord[] | null): Worked {
 }
 
 /** A name for the host, and no text. */
-function isAlias({ kind, text }: Service): boolean {
+function isAlias({ kind, text }: SkydnsService): boolean {
   return kind === HOST.name && text.length === 0;
 }
 
 /** A record whose host is an address is never a text, whatever text it has. */
-function isText({ kind, text }: Service): boolean {
+function isText({ kind, text }: SkydnsService): boolean {
   return kind === HOST.none || (kind === HOST.name && text.length > 0);
 }
 
 /** The host, or the key's own name where the host is an address, without its first labels if it says so. */
-function targetOf({ kind, host, key, targetStrip }: Service): WireName | null {
+function targetOf({ kind, host, key, targetStrip }: SkydnsService): WireName | null {
   const name = kind === HOST.name ? host : nameOf(key);
   return name === null ? null : stripped(name, targetStrip);
 }
@@ -355,7 +355,7 @@ class Targets {
 }
 
 /** The reply, or a promise of its being in `known`. A lookup that fails leaves nothing. */
-function settled(reply: Maybe<Reply>, known: Asked, key: string): Reply | Promise<void> {
+function settled(reply: Maybe<Reply>, known: ForeignReplies, key: string): Reply | Promise<void> {
   if (!isLater(reply)) return reply.own();
   return reply.then(
     (late) => void known.set(key, late.own()),

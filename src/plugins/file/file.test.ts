@@ -444,6 +444,39 @@ describe('file', () => {
     assert.match(world.log.at(-1)!, /Failed to open zone "example\.org\."/);
   });
 
+  test('a serial that goes back, and one that stays though the file has changed, are told of with what secondaries do', async (t) => {
+    const text = (serial: number, address: string): string =>
+      zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
+    const path = folder(t, { db: text(5, '192.0.2.3') });
+    const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
+      folder: path,
+    });
+    t.after(() => world.close());
+    /** The lines that come of another version. */
+    const later = async (content: string): Promise<string> => {
+      const before = world.log.length;
+      writeFileSync(join(path, 'db'), content);
+      await world.clock.advance(10_001);
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+      return world.log.slice(before).join('\n');
+    };
+    const same = await later(text(5, '192.0.2.4'));
+    assert.match(
+      same,
+      /^\[WARNING\] plugin\/file: .*db" has changed, and its serial has not \(5\)/,
+    );
+    assert.match(same, /not served.*secondaries/);
+    assert.equal(await later(text(5, '192.0.2.3')), '', 'that is what is served');
+    const back = await later(text(4, '192.0.2.5'));
+    assert.match(back, /\[WARNING\] plugin\/file: .* went back from 5 to 4: secondaries/);
+    assert.match(back, /\[INFO\] plugin\/file: Successfully reloaded zone/);
+    const ahead = await later(text(0x7fff_ffff, '192.0.2.6'));
+    assert.match(ahead, /^\[INFO\].* 2147483647 SOA serial$/);
+    // Serials are a circle: this one is newer.
+    assert.match(await later(text(0xffff_fffe, '192.0.2.7')), /^\[INFO\]/);
+    assert.match(await later(text(0, '192.0.2.8')), /^\[INFO\]/);
+  });
+
   test('a file that is not there is SERVFAIL until it comes', async (t) => {
     const path = folder(t, {});
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {

@@ -3,7 +3,7 @@ import { upstreamSchemes, type UpstreamScheme } from '../../net/network.ts';
 import { transports } from '../../wire/transports.ts';
 
 /** One upstream whose address is known. Plain data: it travels from the control plane to the workers. */
-export interface UpstreamSpec {
+export interface ForwardUpstreamSpec {
   readonly scheme: UpstreamScheme;
   /** IP address; an IPv6 one may have a zone (`fe80::1%eth0`). */
   readonly host: string;
@@ -13,8 +13,8 @@ export interface UpstreamSpec {
 }
 
 /** What a word after FROM means: an address, or something to be looked at when the configuration is loaded. */
-export type To =
-  | { readonly kind: 'address'; readonly upstream: UpstreamSpec }
+export type ForwardDestination =
+  | { readonly kind: 'address'; readonly upstream: ForwardUpstreamSpec }
   | {
       /** A file with `nameserver` lines if there is one of this name, else a host name. */
       readonly kind: 'place';
@@ -30,7 +30,7 @@ export type To =
  * Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file, a host name; over TLS also with the server's name,
  * `tls://IP%NAME`, with the port behind either of the two: `IP%NAME:PORT`, `[v6%NAME]:PORT`, `IP:PORT%NAME`.
  */
-export function readTo(text: string): To {
+export function readTo(text: string): ForwardDestination {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
   const scheme =
     parts === null ? 'dns' : upstreamSchemes.find((candidate) => candidate === parts[1]);
@@ -90,12 +90,12 @@ function splitPort(text: string): { readonly host: string; readonly port: number
 }
 
 /** `10.0.0.1:53`, `[2001:db8::1]:53`: the `to` label of the metrics. */
-export function printUpstream({ host, port }: UpstreamSpec): string {
+export function printUpstream({ host, port }: ForwardUpstreamSpec): string {
   return printHostPort(host, port);
 }
 
 /** `tls://10.0.0.1:853`: scheme, address or host name, port. */
-export function printTo(to: Exclude<To, { kind: 'wrong' }>): string {
+export function printTo(to: Exclude<ForwardDestination, { kind: 'wrong' }>): string {
   const { scheme, host, port } = to.kind === 'address' ? to.upstream : { ...to, host: to.text };
   return `${scheme}://${printUpstream({ scheme, host, port, serverName: '' })}`;
 }

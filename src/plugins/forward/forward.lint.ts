@@ -2,7 +2,7 @@
 import { child, text, texts } from '../../base/json-object.ts';
 import type { Directive } from '../../corefile/tree.ts';
 import { expandZone } from '../../corefile/zones.ts';
-import { blockRule, corefileRule, type Rule, type Tell } from '../../lint/rule.ts';
+import { blockRule, corefileRule, type LintRule, type Tell } from '../../lint/rule.ts';
 import { lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
@@ -51,7 +51,7 @@ function clusterAddresses({ objects }: Subject): readonly string[] {
   );
 }
 
-const loops: Rule = blockRule({
+const loops: LintRule = blockRule({
   code: 'CF03',
   severity: 'error',
   summary: 'forward leads back to the server itself',
@@ -92,7 +92,7 @@ const loops: Rule = blockRule({
   },
 });
 
-const mixed: Rule = blockRule({
+const mixed: LintRule = blockRule({
   code: 'CF09',
   severity: 'error',
   summary: 'private and public upstreams side by side, used in turns',
@@ -118,7 +118,7 @@ const mixed: Rule = blockRule({
   },
 });
 
-const unbounded: Rule = corefileRule({
+const unbounded: LintRule = corefileRule({
   code: 'CF10',
   severity: 'warning',
   summary: 'forward without max_concurrent, or with a very low one',
@@ -165,7 +165,7 @@ const cloudResolvers: ReadonlySet<string> = new Set([
   '169.254.169.250',
 ]);
 
-const forcedTcp: Rule = blockRule({
+const forcedTcp: LintRule = blockRule({
   code: 'CF21',
   severity: 'warning',
   summary: 'force_tcp towards a resolver that may not take it',
@@ -189,7 +189,7 @@ const forcedTcp: Rule = blockRule({
   },
 });
 
-const unreached: Rule = blockRule({
+const unreached: LintRule = blockRule({
   code: 'CF26',
   severity: 'error',
   summary: 'a forward behind one that takes all of its names',
@@ -224,7 +224,7 @@ const unreached: Rule = blockRule({
   },
 });
 
-const neverDown: Rule = blockRule({
+const neverDown: LintRule = blockRule({
   code: 'CF28',
   severity: 'warning',
   summary: 'max_fails 0: a dead upstream is never left out',
@@ -244,7 +244,7 @@ const neverDown: Rule = blockRule({
   },
 });
 
-const noFailover: Rule = blockRule({
+const noFailover: LintRule = blockRule({
   code: 'CF29',
   severity: 'warning',
   summary: 'several upstreams without failover, which CoreDNS 1.13.0 and later need',
@@ -265,7 +265,7 @@ const noFailover: Rule = blockRule({
   },
 });
 
-const uncached: Rule = blockRule({
+const uncached: LintRule = blockRule({
   code: 'CF50',
   severity: 'warning',
   summary: 'forward without cache',
@@ -282,7 +282,7 @@ const uncached: Rule = blockRule({
   },
 });
 
-const removedLoop: Rule = corefileRule({
+const removedLoop: LintRule = corefileRule({
   code: 'CF04',
   severity: 'warning',
   summary: 'forward to a resolv.conf without loop',
@@ -309,7 +309,7 @@ function forwardsWithoutLoop(block: LintedBlock, tell: Tell): void {
 }
 
 /** Rules about `forward`, and about what a block that forwards needs. */
-export const forwardRules: readonly Rule[] = [
+export const forwardRules: readonly LintRule[] = [
   loops,
   removedLoop,
   mixed,

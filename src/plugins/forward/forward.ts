@@ -9,14 +9,14 @@ import {
   type Plugin,
   type WorkerContext,
 } from '../../server/contract/plugin.ts';
-import { printUpstream, type UpstreamSpec } from './address.ts';
+import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Forwarder } from './forwarder.ts';
 import { exchangeTaps, type ExchangeTap } from '../../server/contract/ports.ts';
 import { syntax, waitingLimit, type ForwardSaid } from './options.ts';
-import { findUpstreams, realPlaces, type Found } from './places.ts';
-import type { Policy } from './policy.ts';
+import { findUpstreams, realPlaces, type FoundUpstreams } from './places.ts';
+import type { ForwardPolicy } from './policy.ts';
 import { ForwardMetrics } from './counters.ts';
-import { Target } from './target.ts';
+import { ForwardTarget } from './target.ts';
 
 /** How often files with nameservers are looked at. */
 const POLL_MS = 1000;
@@ -24,8 +24,8 @@ const POLL_MS = 1000;
 const RETIRE_MS = 6000;
 
 /** From the control part to workers: the upstreams of every forward line, and how many workers share them. */
-interface Published {
-  readonly lists: readonly (readonly UpstreamSpec[])[];
+interface PublishedUpstreams {
+  readonly lists: readonly (readonly ForwardUpstreamSpec[])[];
   readonly workers: number;
 }
 
@@ -41,9 +41,9 @@ export const forward: Plugin = definePlugin({
 
 async function control(lines: readonly ForwardSaid[], context: ControlContext): Promise<void> {
   const parts = { ...realPlaces, path: (file: string) => context.path(file) };
-  const find = (line: ForwardSaid): Promise<Found> =>
+  const find = (line: ForwardSaid): Promise<FoundUpstreams> =>
     findUpstreams(line.to, line.resolver, line.at, parts);
-  const found: Found[] = [];
+  const found: FoundUpstreams[] = [];
   const mistakes = new Mistakes();
   for (const line of lines) {
     await mistakes.of(() => readUpstreamTls('forward', line, context));
@@ -52,7 +52,7 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
   }
   mistakes.throw();
   const workers = new Set<number>();
-  const state = (): Published => ({
+  const state = (): PublishedUpstreams => ({
     lists: found.map(({ upstreams }) => upstreams),
     workers: Math.max(1, workers.size),
   });
@@ -125,7 +125,7 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
   }
   const makers = lines.map((line) => targetMaker(line, context, metrics));
   context.onMessage((message) => {
-    const { lists, workers } = message as Published;
+    const { lists, workers } = message as PublishedUpstreams;
     forwarders.forEach((forwarder, index) => {
       replaceTargets(forwarder, lists[index] ?? [], makers[index]!, context);
       const { maxPps } = lines[index]!;
@@ -187,7 +187,7 @@ function makeForwarder(
   });
 }
 
-function policyOf(said: ForwardSaid['policy']): Policy {
+function policyOf(said: ForwardSaid['policy']): ForwardPolicy {
   if (said === 'least_conn') return 'latency';
   return said === 'first' ? 'sequential' : said;
 }
@@ -200,13 +200,13 @@ function targetMaker(
   line: ForwardSaid,
   context: WorkerContext,
   metrics: ForwardMetrics,
-): (upstream: UpstreamSpec) => Target {
+): (upstream: ForwardUpstreamSpec) => ForwardTarget {
   const tls = readUpstreamTls('forward', line, context);
   const { network, clock } = context;
   const { expireMs, maxAgeMs, maxIdle, sourcePorts, maxConnections, burst } = line;
   const { dohMethod, health, maxPps } = line;
   return (upstream) =>
-    new Target({
+    new ForwardTarget({
       upstream,
       network,
       clock,
@@ -230,11 +230,11 @@ function targetMaker(
 /** Takes a new list: upstreams that were there before keep their connections and what is known of their health. */
 function replaceTargets(
   forwarder: Forwarder,
-  list: readonly UpstreamSpec[],
-  make: (upstream: UpstreamSpec) => Target,
+  list: readonly ForwardUpstreamSpec[],
+  make: (upstream: ForwardUpstreamSpec) => ForwardTarget,
   context: WorkerContext,
 ): void {
-  const key = ({ scheme, host, port, serverName }: UpstreamSpec): string =>
+  const key = ({ scheme, host, port, serverName }: ForwardUpstreamSpec): string =>
     `${scheme} ${host} ${port} ${serverName}`;
   const before = new Map(forwarder.targets.map((target) => [key(target.upstream), target]));
   forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));

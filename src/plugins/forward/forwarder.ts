@@ -9,18 +9,18 @@ import { Forwarding, type ForwardingHost } from './forwarding.ts';
 import { refused } from './outcome.ts';
 import type { ForwarderParts } from './parts.ts';
 import { makePolicy } from './policy.ts';
-import type { Target } from './target.ts';
+import type { ForwardTarget } from './target.ts';
 
 /** Forwardings that are kept for later queries. */
 const IDLE_MAX = 1024;
 
 /** One forward line at work: which queries it takes, how many at a time, and which upstream is asked first. */
 export class Forwarder implements ForwardingHost {
-  targets: readonly Target[] = [];
+  targets: readonly ForwardTarget[] = [];
   readonly parts: ForwarderParts;
   readonly #from: WireName;
   readonly #except: readonly WireName[];
-  readonly #order: (targets: readonly Target[]) => readonly Target[];
+  readonly #order: (targets: readonly ForwardTarget[]) => readonly ForwardTarget[];
   readonly #crowded: Reply;
   readonly #idle: Forwarding[] = [];
   #underWay = 0;

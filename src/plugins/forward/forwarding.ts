@@ -8,9 +8,9 @@ import type { Query } from '../../wire/query.ts';
 import { ReadError } from '../../wire/reader.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { fromUpstream } from '../../wire/upstream.ts';
-import { gaveUp, overspent, type Attempt } from './outcome.ts';
+import { gaveUp, overspent, type FailedAttempt } from './outcome.ts';
 import type { ForwarderParts } from './parts.ts';
-import type { Target } from './target.ts';
+import type { ForwardTarget } from './target.ts';
 
 /** A query is tried for so long; glibc's patience ends then, too. */
 const DEADLINE_MS = 5000;
@@ -32,17 +32,17 @@ export interface ForwardingHost {
 export class Forwarding extends UpstreamExchange {
   readonly #host: ForwardingHost;
   /** The upstreams in the order in which this query tries them. */
-  #order: readonly Target[] = [];
+  #order: readonly ForwardTarget[] = [];
   #index = 0;
   /** Upstreams of this round that were passed over because they are down. */
   #down = 0;
   #attempts = 0;
-  #failed: Attempt[] = none;
+  #failed: FailedAttempt[] = none;
   /** Upstreams whose result code made it ask another one. */
   #passedOver = 0;
   #deadline = 0;
   #roundBegan = 0;
-  #target!: Target;
+  #target!: ForwardTarget;
   #stream = false;
   /** What there is if the whole reply cannot be had over TCP; undefined: nothing has been cut. */
   #cut: Reply | ReadError | undefined;
@@ -54,7 +54,7 @@ export class Forwarding extends UpstreamExchange {
   }
 
   /** Begins with a query that owns its bytes. @returns the reply, which may have come at once */
-  begin(query: Query, order: readonly Target[]): Maybe<Reply> {
+  begin(query: Query, order: readonly ForwardTarget[]): Maybe<Reply> {
     const { maxAttempts, clock } = this.#host.parts;
     const now = clock.now();
     this.query = query;
@@ -175,7 +175,7 @@ export class Forwarding extends UpstreamExchange {
   }
 
   /** Asks this upstream, now or when its packet budget allows. @returns the end, if that would be too late */
-  #ask(target: Target, now: number): Reply | null {
+  #ask(target: ForwardTarget, now: number): Reply | null {
     const { forceTcp, preferUdp, clock } = this.#host.parts;
     this.#target = target;
     this.#stream = forceTcp || (!preferUdp && isStream(this.query));
@@ -205,7 +205,7 @@ export class Forwarding extends UpstreamExchange {
   }
 
   /** The upstream itself, or one in its place whose packet budget is not used up. */
-  #within(target: Target, now: number): Target {
+  #within(target: ForwardTarget, now: number): ForwardTarget {
     if (target.budget!.wait(now) === 0) return target;
     let soonest = target;
     for (const other of this.#order) {
@@ -277,7 +277,7 @@ export class Forwarding extends UpstreamExchange {
 }
 
 /** Of most queries no try fails. Never written to. */
-const none: Attempt[] = [];
+const none: FailedAttempt[] = [];
 
 function isStream({ proto }: Query): boolean {
   return proto !== 'udp' && proto !== 'internal';

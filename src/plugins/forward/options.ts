@@ -12,7 +12,7 @@ import {
   list,
   setting,
   zoneList,
-  type Property,
+  type PropertySchema,
 } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
@@ -30,7 +30,7 @@ import {
 } from '../../corefile/values.ts';
 import { absoluteName } from '../../corefile/zones.ts';
 import { rcodeNumber } from '../../wire/iana.ts';
-import { printTo, readTo, type To } from './address.ts';
+import { printTo, readTo, type ForwardDestination } from './address.ts';
 
 /** CoreDNS's number; more would only mean that a query is tried longer than any client waits. */
 export const upstreamsLimit: Limit = limit({ default: 15, min: 1, max: 15 });
@@ -43,7 +43,7 @@ const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
 /** A socket's buffer holds 160 to 270 queries where the system's default stands; up to twice as many may lie there. */
 const burstLimit = limit({ default: 100, min: 1, max: 65_536 });
 
-const to = value<To>(
+const to = value<ForwardDestination>(
   'TO',
   ({ text }) => {
     const found = readTo(text);
@@ -160,7 +160,7 @@ const policies = ['random', 'round_robin', 'sequential', 'latency', 'least_conn'
 
 const args: {
   from: Position<string>;
-  to: Position<readonly To[]>;
+  to: Position<readonly ForwardDestination[]>;
 } = {
   from: oneZone('FROM', { help: 'names below it are forwarded' }),
   to: rest(to, {
@@ -170,32 +170,34 @@ const args: {
 };
 
 const properties: {
-  except: Property<readonly string[] | null>;
-  forceTcp: Property<boolean>;
-  preferUdp: Property<boolean>;
-  expireMs: Property<number>;
-  maxAgeMs: Property<number>;
-  maxIdle: Property<number>;
-  maxFails: Property<number>;
-  maxAttempts: Property<number | null>;
-  readTimeoutMs: Property<number>;
-  tls: Property<TlsFiles | null>;
-  tlsServerName: Property<string | null>;
-  policy: Property<'round_robin' | 'sequential' | 'random' | 'first' | 'latency' | 'least_conn'>;
-  health: Property<HealthOptions>;
-  maxConcurrent: Property<number>;
-  sourcePorts: Property<number>;
-  maxConnections: Property<number>;
-  burst: Property<number>;
-  next: Property<readonly number[]>;
-  nextOnNodata: Property<boolean>;
-  failover: Property<readonly number[]>;
-  failfast: Property<boolean>;
-  resolver: Property<readonly string[]>;
-  source: Property<string | null>;
-  dohMethod: Property<'GET' | 'POST'>;
-  maxPps: Property<number | null>;
-  protocol: Property<readonly string[] | null>;
+  except: PropertySchema<readonly string[] | null>;
+  forceTcp: PropertySchema<boolean>;
+  preferUdp: PropertySchema<boolean>;
+  expireMs: PropertySchema<number>;
+  maxAgeMs: PropertySchema<number>;
+  maxIdle: PropertySchema<number>;
+  maxFails: PropertySchema<number>;
+  maxAttempts: PropertySchema<number | null>;
+  readTimeoutMs: PropertySchema<number>;
+  tls: PropertySchema<TlsFiles | null>;
+  tlsServerName: PropertySchema<string | null>;
+  policy: PropertySchema<
+    'round_robin' | 'sequential' | 'random' | 'first' | 'latency' | 'least_conn'
+  >;
+  health: PropertySchema<HealthOptions>;
+  maxConcurrent: PropertySchema<number>;
+  sourcePorts: PropertySchema<number>;
+  maxConnections: PropertySchema<number>;
+  burst: PropertySchema<number>;
+  next: PropertySchema<readonly number[]>;
+  nextOnNodata: PropertySchema<boolean>;
+  failover: PropertySchema<readonly number[]>;
+  failfast: PropertySchema<boolean>;
+  resolver: PropertySchema<readonly string[]>;
+  source: PropertySchema<string | null>;
+  dohMethod: PropertySchema<'GET' | 'POST'>;
+  maxPps: PropertySchema<number | null>;
+  protocol: PropertySchema<readonly string[] | null>;
 } = {
   except: zoneList('except', { show: 'NAMES', help: 'names that are not forwarded' }),
   forceTcp: flag('force_tcp', { help: 'always TCP' }),

@@ -1,10 +1,10 @@
 import { ExchangeError } from '../../net/upstream-exchange.ts';
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
-import type { Target } from './target.ts';
+import type { ForwardTarget } from './target.ts';
 
 /** One try that failed, for the error that the client and the log get. */
-export interface Attempt {
+export interface FailedAttempt {
   readonly to: string;
   readonly error: Error;
 }
@@ -15,13 +15,13 @@ export function refused(text: string): Reply {
 }
 
 /** SERVFAIL: the upstream may not be sent another packet for so long that the client would be gone. */
-export function overspent({ to, budget }: Target): Reply {
+export function overspent({ to, budget }: ForwardTarget): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
   return failure(RCODE.SERVFAIL, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
 /** SERVFAIL with the last error, and for the client which upstreams did what. */
-export function gaveUp(failed: readonly Attempt[], order: readonly Target[]): Reply {
+export function gaveUp(failed: readonly FailedAttempt[], order: readonly ForwardTarget[]): Reply {
   return failure(RCODE.SERVFAIL, 'forward', failed.at(-1)?.error ?? noHealthy, [
     failed.length === 0 ? unhealthy(order) : explain(failed),
   ]);
@@ -29,7 +29,7 @@ export function gaveUp(failed: readonly Attempt[], order: readonly Target[]): Re
 
 const noHealthy = new Error('no healthy proxies');
 
-function unhealthy(order: readonly Target[]): ExtendedError {
+function unhealthy(order: readonly ForwardTarget[]): ExtendedError {
   const all = order.map(({ to }) => to).join(', ');
   return {
     code: EDE.NO_REACHABLE_AUTHORITY,
@@ -40,7 +40,7 @@ function unhealthy(order: readonly Target[]): ExtendedError {
 /** At most a few words per upstream: the text travels in a datagram. */
 const EXPLAINED_MAX = 4;
 
-function explain(failed: readonly Attempt[]): ExtendedError {
+function explain(failed: readonly FailedAttempt[]): ExtendedError {
   const byTarget = new Map<string, string>();
   for (const { to, error } of failed) byTarget.set(to, wordsFor(error));
   const texts = [...byTarget].slice(0, EXPLAINED_MAX).map(([to, what]) => `${to} ${what}`);

@@ -4,7 +4,7 @@ import type { ExchangeTap } from '../../server/contract/ports.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
 import type { ForwardMetrics } from './counters.ts';
-import type { Policy } from './policy.ts';
+import type { ForwardPolicy } from './policy.ts';
 
 /** What one forward line says, and what it works with. */
 export interface ForwarderParts {
@@ -17,7 +17,7 @@ export interface ForwarderParts {
   /** Failed tries per query; null: twice the number of upstreams, 0: no limit. */
   readonly maxAttempts: number | null;
   readonly readTimeoutMs: number;
-  readonly policy: Policy;
+  readonly policy: ForwardPolicy;
   /** Queries under way at a time. */
   readonly maxConcurrent: number;
   readonly nextOn: readonly number[];

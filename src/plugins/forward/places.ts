@@ -4,7 +4,7 @@ import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Mistakes, Problem, type Place } from '../../base/problem.ts';
 import { isDomainName } from '../../corefile/zones.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
-import { printUpstream, type To, type UpstreamSpec } from './address.ts';
+import { printUpstream, type ForwardDestination, type ForwardUpstreamSpec } from './address.ts';
 import { upstreamsLimit } from './options.ts';
 
 /** What finding upstreams needs of the world. */
@@ -17,20 +17,20 @@ export interface PlacesParts {
 }
 
 /** The upstreams of one forward line, and the files that they come from. */
-export interface Found {
-  readonly upstreams: readonly UpstreamSpec[];
+export interface FoundUpstreams {
+  readonly upstreams: readonly ForwardUpstreamSpec[];
   /** File → text as it was read. */
   readonly files: ReadonlyMap<string, string>;
 }
 
 /** Looks up everything among `places` that is no address. @throws Problems of all that lead nowhere */
 export async function findUpstreams(
-  places: readonly To[],
+  places: readonly ForwardDestination[],
   resolvers: readonly string[],
   at: Place,
   parts: PlacesParts,
-): Promise<Found> {
-  const all: UpstreamSpec[] = [];
+): Promise<FoundUpstreams> {
+  const all: ForwardUpstreamSpec[] = [];
   const files = new Map<string, string>();
   const mistakes = new Mistakes();
   for (const place of places) {
@@ -66,7 +66,7 @@ export async function findUpstreams(
 }
 
 /** Each address and port once: the first counts, as in CoreDNS. */
-function once(upstreams: readonly UpstreamSpec[]): readonly UpstreamSpec[] {
+function once(upstreams: readonly ForwardUpstreamSpec[]): readonly ForwardUpstreamSpec[] {
   const seen = new Map(upstreams.toReversed().map((each) => [printUpstream(each), each]));
   return upstreams.filter((each) => seen.get(printUpstream(each)) === each);
 }

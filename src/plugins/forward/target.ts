@@ -14,7 +14,7 @@ import {
 import { FLAG, rcodeName, TYPE } from '../../wire/iana.ts';
 import { parseName } from '../../wire/name.ts';
 import { makeQuery } from '../../wire/query.ts';
-import { printUpstream, type UpstreamSpec } from './address.ts';
+import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
 import type { HealthOptions } from './options.ts';
 import type { ForwardMetrics } from './counters.ts';
@@ -27,7 +27,7 @@ const LATENCY_WEIGHT = 0.2;
 
 /** What an upstream is made of: where it is, how it is spoken with, and the limits of the line (times in milliseconds). */
 export interface TargetParts {
-  readonly upstream: UpstreamSpec;
+  readonly upstream: ForwardUpstreamSpec;
   readonly network: Network;
   readonly clock: Clock;
   readonly metrics: ForwardMetrics;
@@ -56,7 +56,7 @@ interface Way {
 }
 
 /** One upstream of a forward line: its transports, its health, its speed. */
-export class Target {
+export class ForwardTarget {
   /** `IP:port`, as metrics and messages name it. */
   readonly to: string;
   readonly budget: Budget | null;
@@ -93,7 +93,7 @@ export class Target {
     this.#spending?.headroom.set(maxPps ?? 0);
   }
 
-  get upstream(): UpstreamSpec {
+  get upstream(): ForwardUpstreamSpec {
     return this.#parts.upstream;
   }
 

@@ -5,12 +5,12 @@ import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 
 /** What an address has in a database of places. Of a smaller database (countries) much is missing. */
 export interface City {
-  readonly city?: Named;
-  readonly country?: Named & {
+  readonly city?: NamedPlace;
+  readonly country?: NamedPlace & {
     readonly iso_code?: string;
     readonly is_in_european_union?: boolean;
   };
-  readonly continent?: Named & { readonly code?: string };
+  readonly continent?: NamedPlace & { readonly code?: string };
   readonly subdivisions?: readonly { readonly iso_code?: string }[];
   readonly location?: {
     readonly latitude?: number;
@@ -20,13 +20,13 @@ export interface City {
   readonly postal?: { readonly code?: string };
 }
 
-interface Named {
+interface NamedPlace {
   /** By language. */
   readonly names?: Readonly<Record<string, string>>;
 }
 
 /** What an address has in a database of networks. */
-export interface Network {
+export interface NetworkRecord {
   readonly autonomous_system_number?: number | bigint;
   readonly autonomous_system_organization?: string;
 }
@@ -73,7 +73,7 @@ export class Database {
    * What the database has for an address; null: nothing.
    * @throws DatabaseError where the file is broken
    */
-  lookup(address: string): (City & Network) | null {
+  lookup(address: string): (City & NetworkRecord) | null {
     if (this.#reader.metadata.ipVersion === 4 && address.includes(':')) return null;
     try {
       return this.#reader.get(address);

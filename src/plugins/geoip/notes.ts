@@ -1,5 +1,5 @@
 /** What is noted of a place and of a network. */
-import type { City, Network } from './database.ts';
+import type { City, NetworkRecord } from './database.ts';
 
 /** Notes a place. What the database does not know is noted as Go's zero value, as CoreDNS does. */
 export function noteCity(found: City, notes: Map<string, string>): void {
@@ -20,7 +20,7 @@ export function noteCity(found: City, notes: Map<string, string>): void {
 }
 
 /** Notes a network: its number and who runs it. */
-export function noteNetwork(found: Network, notes: Map<string, string>): void {
+export function noteNetwork(found: NetworkRecord, notes: Map<string, string>): void {
   notes.set('geoip/asn/number', text(found.autonomous_system_number ?? 0));
   notes.set('geoip/asn/org', text(found.autonomous_system_organization));
 }

@@ -21,7 +21,7 @@ const TRY_MS = 2000;
 const SHUNNED_MS = 1000;
 
 /** One upstream, and what is known of it. */
-export interface Target {
+export interface GrpcTarget {
   readonly to: string;
   readonly upstream: Upstream;
   /** Until when it is asked last, by the clock. */
@@ -38,17 +38,17 @@ export interface AskingParts {
 }
 
 /** One query on its way from upstream to upstream: each is asked once, until one has a reply or the time is up. */
-export class Asking extends UpstreamExchange {
+export class GrpcExchange extends UpstreamExchange {
   readonly reply: Later<Reply> = new Later();
   readonly #parts: AskingParts;
-  readonly #order: readonly Target[];
+  readonly #order: readonly GrpcTarget[];
   readonly #deadline: number;
   #index = 0;
-  #target!: Target;
+  #target!: GrpcTarget;
   #error: Error = noHealthy;
 
   /** @param query owns its bytes */
-  constructor(parts: AskingParts, query: Query, order: readonly Target[], now: number) {
+  constructor(parts: AskingParts, query: Query, order: readonly GrpcTarget[], now: number) {
     super();
     this.#parts = parts;
     this.query = query;
@@ -130,9 +130,9 @@ export class Asking extends UpstreamExchange {
 }
 
 /** The upstreams as they are tried: those that were not reached just now come last. */
-export function reachableFirst(targets: readonly Target[], now: number): readonly Target[] {
+export function reachableFirst(targets: readonly GrpcTarget[], now: number): readonly GrpcTarget[] {
   if (!targets.some(({ shunnedUntil }) => shunnedUntil > now)) return targets;
-  const isShunned = ({ shunnedUntil }: Target): boolean => shunnedUntil > now;
+  const isShunned = ({ shunnedUntil }: GrpcTarget): boolean => shunnedUntil > now;
   return [...targets.filter((target) => !isShunned(target)), ...targets.filter(isShunned)];
 }
 

@@ -14,10 +14,10 @@ import { isInZone, ZoneMatch } from '../../server/contract/zone-match.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { overloaded, type Reply } from '../../wire/reply.ts';
-import { Asking, reachableFirst, type Target } from './asking.ts';
+import { GrpcExchange, reachableFirst, type GrpcTarget } from './asking.ts';
 import { GrpcMetrics } from './counters.ts';
 import { syntax, type GrpcOptions } from './options.ts';
-import { findUpstreams, type UpstreamSpec } from './places.ts';
+import { findUpstreams, type GrpcUpstreamSpec } from './places.ts';
 
 /** Connections of a configuration that has been replaced are closed when no query can wait for them any more. */
 const RETIRE_MS = 6000;
@@ -40,7 +40,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   const { clock, random, writer } = context;
   const metrics = new GrpcMetrics(context.metrics);
   const tls = tlsOf(options, context);
-  const targets = upstreamsOf(options, context).map((spec): Target => ({
+  const targets = upstreamsOf(options, context).map((spec): GrpcTarget => ({
     to: spec.to,
     upstream: context.network.upstream({
       address: { host: spec.host, port: spec.port, serverName: options.tlsServerName ?? '' },
@@ -54,7 +54,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   context.onStop(() => {
     clock.after(RETIRE_MS, () => targets.forEach(({ upstream }) => upstream.close()));
   });
-  const order = upstreamOrder<Target>(options.policy, random);
+  const order = upstreamOrder<GrpcTarget>(options.policy, random);
   const from = foldName(parseName(options.from));
   const except = new ZoneMatch(options.except ?? []);
   const zones = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
@@ -67,7 +67,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
     if (!isInZone(query, from) || (!apex && except.holds(query))) return next(query);
     if (!query.mayWait) return overloaded;
     const now = clock.now();
-    return new Asking(parts, query.keep(), reachableFirst(order(targets), now), now).reply;
+    return new GrpcExchange(parts, query.keep(), reachableFirst(order(targets), now), now).reply;
   };
 }
 
@@ -83,7 +83,7 @@ const unused = {
   httpMethod: 'POST',
 } as const;
 
-function upstreamsOf({ to, at }: GrpcOptions, files: NamedFiles): readonly UpstreamSpec[] {
+function upstreamsOf({ to, at }: GrpcOptions, files: NamedFiles): readonly GrpcUpstreamSpec[] {
   return findUpstreams(to, at, (file) => files.file(file).toString('utf8'));
 }
 

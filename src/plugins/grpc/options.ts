@@ -6,17 +6,17 @@ import {
   fallthrough,
   setting,
   zoneList,
-  type Property,
+  type PropertySchema,
 } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { choice, value, word, worded, wrongForm } from '../../corefile/values.ts';
-import { readTo, type To } from './places.ts';
+import { readTo, type GrpcDestination } from './places.ts';
 
 /** CoreDNS's number. */
 const UPSTREAMS_MAX = 15;
 
-const to = value<To>(
+const to = value<GrpcDestination>(
   'TO',
   ({ text }) =>
     readTo(text) ??
@@ -34,13 +34,13 @@ const policy = worded(
 
 /** The directive `grpc`, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<
-  { from: Position<string>; to: Position<readonly To[]> },
+  { from: Position<string>; to: Position<readonly GrpcDestination[]> },
   {
-    except: Property<readonly string[] | null>;
-    tls: Property<TlsFiles | null>;
-    tlsServerName: Property<string | null>;
-    policy: Property<'random' | 'round_robin' | 'sequential'>;
-    fallthrough: Property<readonly string[] | null>;
+    except: PropertySchema<readonly string[] | null>;
+    tls: PropertySchema<TlsFiles | null>;
+    tlsServerName: PropertySchema<string | null>;
+    policy: PropertySchema<'random' | 'round_robin' | 'sequential'>;
+    fallthrough: PropertySchema<readonly string[] | null>;
   },
   'once'
 > = directive({

@@ -6,7 +6,7 @@ import { readNameservers } from '../../server/contract/nameservers.ts';
 import { transports } from '../../wire/transports.ts';
 
 /** One upstream. Plain data: it travels from the control plane to the workers. */
-export interface UpstreamSpec {
+export interface GrpcUpstreamSpec {
   /** As metrics name it: `10.0.0.1:9005`, `unix:///run/dns.sock`. */
   readonly to: string;
   /** An IP address, or `unix:` and a path. */
@@ -15,10 +15,10 @@ export interface UpstreamSpec {
 }
 
 /** What a word after FROM means: an upstream, or a file with `nameserver` lines. */
-export type To = UpstreamSpec | { readonly file: string };
+export type GrpcDestination = GrpcUpstreamSpec | { readonly file: string };
 
 /** Understands one TO. @returns null: it is none */
-export function readTo(text: string): To | null {
+export function readTo(text: string): GrpcDestination | null {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
   const [, scheme = 'dns', rest = text] = parts ?? [];
   if (scheme === 'unix')
@@ -33,16 +33,16 @@ export function readTo(text: string): To | null {
   return parts === null && rest !== '' ? { file: rest } : null;
 }
 
-function upstream(host: string, port: number): UpstreamSpec {
+function upstream(host: string, port: number): GrpcUpstreamSpec {
   return { to: printHostPort(host, port), host, port };
 }
 
 /** The upstreams of a line. @param read the text of a file @throws Problem (`upstream-unresolved`, `upstreams-empty`) */
 export function findUpstreams(
-  places: readonly To[],
+  places: readonly GrpcDestination[],
   at: Place,
   read: (file: string) => string,
-): readonly UpstreamSpec[] {
+): readonly GrpcUpstreamSpec[] {
   const found = places.flatMap((place) => {
     if (!('file' in place)) return [place];
     return readNameservers(textOf(read, place.file, at)).map((host) =>

@@ -9,7 +9,7 @@ import { FLAG } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-interface Rule {
+interface HeaderRule {
   readonly on: 'query' | 'response';
   readonly set: boolean;
   readonly flags: number;
@@ -17,7 +17,7 @@ interface Rule {
 
 const flagBits: Readonly<Record<string, number>> = { aa: FLAG.AA, ra: FLAG.RA, rd: FLAG.RD };
 
-function readRule({ text, place }: Token, words: readonly Token[], refuse: Refuse): Rule {
+function readRule({ text, place }: Token, words: readonly Token[], refuse: Refuse): HeaderRule {
   const on = text.toLowerCase();
   if (on !== 'query' && on !== 'response') {
     return refuse(`setting up rule: invalid selector=${on} should be query or response`, place);
@@ -82,7 +82,7 @@ interface Mask {
   readonly clear: number;
 }
 
-function maskOf(rules: readonly Rule[]): Mask {
+function maskOf(rules: readonly HeaderRule[]): Mask {
   let set = 0;
   let clear = 0;
   for (const rule of rules) {

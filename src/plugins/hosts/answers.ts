@@ -20,7 +20,7 @@ export interface AnswerParts {
 }
 
 /** Answers from a table that can be exchanged. */
-export interface Answerer {
+export interface HostsAnswerer {
   readonly link: Next;
   /** Answers from this table from now on. */
   use(table: HostsLookup): void;
@@ -39,7 +39,7 @@ export function answerer(
   writer: MessageWriter,
   ttl: number,
   { here, through, next, unsupported }: AnswerParts,
-): Answerer {
+): HostsAnswerer {
   let table = new HostsLookup(new HostsBuilder().build());
   /** By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in length. */
   const known = new Map<number, Reply>();

@@ -17,7 +17,7 @@ const V4 = 0;
 const V6 = 1;
 const POINTER = 2;
 const KINDS = [V4, V6, POINTER] as const;
-type Kind = (typeof KINDS)[number];
+type HostsKind = (typeof KINDS)[number];
 
 /**
  * Takes names and what they have, in any order, and lays them out as a table. All is numbers and bytes in few arrays, none of which the
@@ -164,7 +164,7 @@ export class HostsBuilder {
   }
 
   /** Notes what a name has, once. @returns whether it is new and kept */
-  #has(name: number, kind: Kind, value: number, address?: Uint8Array): boolean {
+  #has(name: number, kind: HostsKind, value: number, address?: Uint8Array): boolean {
     this.count++;
     if (this.#crowded.has(name)) return false;
     let last = -1;

@@ -1,6 +1,6 @@
 /** Rules about `hosts`, and about what else answers for a zone alone: `file`, `etcd`. `auto` is there for the zones whose files it finds, and hands on the rest. */
 import { expandZone } from '../../corefile/zones.ts';
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { isBefore } from '../../lint/version.ts';
@@ -12,7 +12,7 @@ const behind: Readonly<Record<string, readonly string[]>> = {
   etcd: ['forward'],
 };
 
-const takesAll: Rule = blockRule({
+const takesAll: LintRule = blockRule({
   code: 'CF05',
   severity: 'error',
   summary: 'hosts, file or etcd answers for the root zone and hands on nothing',
@@ -39,7 +39,7 @@ const takesAll: Rule = blockRule({
   },
 });
 
-const leakingTypes: Rule = blockRule({
+const leakingTypes: LintRule = blockRule({
   code: 'CF30',
   severity: 'warning',
   summary: 'hosts with fallthrough in CoreDNS 1.14.5 and 1.14.6',
@@ -61,4 +61,4 @@ const leakingTypes: Rule = blockRule({
 });
 
 /** Rules about `hosts` and its like. */
-export const hostsRules: readonly Rule[] = [takesAll, leakingTypes];
+export const hostsRules: readonly LintRule[] = [takesAll, leakingTypes];

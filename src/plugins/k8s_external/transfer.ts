@@ -1,7 +1,7 @@
 /** The plugin's zones as records, for transfer. */
 import type { OutsideEntry, OutsideServices } from '../../server/contract/ports.ts';
 import { NAME_MAX, joinNames, nameLength, type WireName } from '../../wire/name.ts';
-import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import { SECTION, type WriteRecord } from '../../wire/writer.ts';
 import type { Transferable, TransferSource } from '../../zone/transfer-source.ts';
 import { TYPE } from '../../wire/iana.ts';
 import {
@@ -36,9 +36,6 @@ export function externalTransfers(
 /** An owner and another name, with the few bytes that stand around them. */
 const RECORD_MAX = 2 * NAME_MAX + 64;
 
-/** Writes one record. */
-type Write = (to: MessageWriter) => void;
-
 function transferable(
   zone: ExternalZone,
   services: OutsideServices,
@@ -51,7 +48,7 @@ function transferable(
     history: [],
     records() {
       const records = recordsOf(zone, serial, services, headless);
-      let write: Write = () => undefined;
+      let write: WriteRecord = () => undefined;
       return {
         next() {
           const { done, value } = records.next();
@@ -72,7 +69,7 @@ function* recordsOf(
   serial: number,
   services: OutsideServices,
   headless: boolean,
-): Generator<Write, void, undefined> {
+): Generator<WriteRecord, void, undefined> {
   const { ttl, name, server } = zone;
   yield (to) => writeSoa(to, SECTION.answer, zone, serial);
   const addresses = services.nameServers(headless);
@@ -100,7 +97,7 @@ function* namedRecords(
   owner: WireName | null,
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
-): Generator<Write, void, undefined> {
+): Generator<WriteRecord, void, undefined> {
   if (owner === null || entries.length === 0) return;
   const alias = aliasOf(entries);
   if (alias !== null) {
@@ -116,7 +113,7 @@ function* serviceRecords(
   owner: WireName | null,
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
-): Generator<Write, void, undefined> {
+): Generator<WriteRecord, void, undefined> {
   if (owner === null) return;
   const targets = targetsOf(entries, zone);
   for (const one of distinct(targets, ({ target, port }) => `${port} ${target.join()}`))

@@ -9,7 +9,7 @@ import { Records } from '../../wire/records.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
-import type { Lookup, Zone } from './lookup.ts';
+import type { ClusterLookup, ClusterZone } from './lookup.ts';
 import { writeServerAddresses, type nameServers } from './name-server.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
 import { PLUGIN, type ReplyBuilder } from './reply-builder.ts';
@@ -17,8 +17,8 @@ import { writeAddresses } from './targets.ts';
 
 /** What answering an alias takes: the question's zone, and where else to ask. */
 export interface AliasParts {
-  readonly zone: Zone;
-  readonly lookup: Lookup;
+  readonly zone: ClusterZone;
+  readonly lookup: ClusterLookup;
   readonly builder: ReplyBuilder;
   readonly ask: Next;
   readonly servers: () => ReturnType<typeof nameServers>;
@@ -46,7 +46,7 @@ const reader = new EndpointReader();
  * addresses can be no alias. Of several names it is the first by its bytes: one owner has one CNAME (RFC 2181 section 10.1),
  * the same one from every server.
  */
-export function endpointAlias(lookup: Lookup): WireName | null {
+export function endpointAlias(lookup: ClusterLookup): WireName | null {
   let first: WireName | null = null;
   for (const slice of lookup.slices()) {
     reader.over(slice.endpoints);
@@ -94,7 +94,7 @@ export function answerAlias(query: Query, target: WireName, parts: AliasParts): 
 function answerInside(
   query: Query,
   chain: readonly WireName[],
-  meaning: ReturnType<Lookup['find']>,
+  meaning: ReturnType<ClusterLookup['find']>,
   { builder, lookup, zone, servers, nothing }: AliasParts,
 ): Reply {
   const { type } = query;

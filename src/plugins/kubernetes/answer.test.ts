@@ -23,11 +23,11 @@ import {
   manyObjects,
 } from '../../../test/kit/replicated-cluster.ts';
 import { endpoint, external, namespace, service, slice } from '../../../test/kit/kube-objects.ts';
-import type { Answerer } from './answer.ts';
+import type { KubernetesAnswerer } from './answer.ts';
 
 const next = failure(RCODE.NOTIMP, 'next');
 
-function ask(answerer: Answerer, name: string, type = 'A'): Reply {
+function ask(answerer: KubernetesAnswerer, name: string, type = 'A'): Reply {
   const query = makeQuery(parseName(name), typeNumber(type)!);
   const reply = answerer.answer(query, () => next);
   assert.ok(reply instanceof Reply, 'the answer is there at once');
@@ -39,7 +39,7 @@ function read(reply: Reply): Message {
 }
 
 /** `RCODE: TYPE DATA, …`. */
-function say(answerer: Answerer, name: string, type = 'A'): string {
+function say(answerer: KubernetesAnswerer, name: string, type = 'A'): string {
   const { rcode, answer } = read(ask(answerer, name, type));
   return [
     rcodeName(rcode),
@@ -151,7 +151,7 @@ describe('a query of another class or opcode', () => {
 });
 
 describe('the SOA serial', () => {
-  const serial = (answerer: Answerer): string =>
+  const serial = (answerer: KubernetesAnswerer): string =>
     say(answerer, 'cluster.local.', 'SOA').split(' ')[4]!;
 
   test('is 0 before anything is known, and then the time of the last change that shows', async () => {

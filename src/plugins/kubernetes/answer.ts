@@ -9,7 +9,12 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
 import { answerAlias, endpointAlias, externalTarget } from './alias.ts';
 import type { Cluster } from './cluster.ts';
-import { Lookup, type LookupParts, type Meaning, type Zone } from './lookup.ts';
+import {
+  ClusterLookup,
+  type ClusterLookupParts,
+  type Meaning,
+  type ClusterZone,
+} from './lookup.ts';
 import { ReplyCache } from '../../server/contract/reply-cache.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
@@ -23,9 +28,9 @@ import {
 } from './targets.ts';
 
 /** What a worker answers from, and how: the directive's options as far as they show in replies. */
-export interface AnswererParts extends LookupParts {
+export interface KubernetesAnswererParts extends ClusterLookupParts {
   /** Longest first. */
-  readonly zones: readonly Zone[];
+  readonly zones: readonly ClusterZone[];
   /** Where PTR answers point into. */
   readonly primary: WireName;
   readonly ttl: number;
@@ -46,25 +51,25 @@ const reader = new EndpointReader();
  * Answers queries from what a worker knows of the cluster. The decision whether a name exists is the lookup's, once for all
  * types; here only records are written. Repeated questions are answered with the replies that were made before.
  */
-export class Answerer {
-  readonly #parts: AnswererParts;
+export class KubernetesAnswerer {
+  readonly #parts: KubernetesAnswererParts;
   readonly #cluster: Cluster;
-  readonly #lookup: Lookup;
+  readonly #lookup: ClusterLookup;
   readonly #builder: ReplyBuilder;
   readonly #replies = new ReplyCache();
   readonly #passed: ZoneMatch | null;
   #epoch = -1;
 
-  constructor(parts: AnswererParts) {
+  constructor(parts: KubernetesAnswererParts) {
     this.#parts = parts;
     this.#cluster = parts.cluster;
-    this.#lookup = new Lookup(parts);
+    this.#lookup = new ClusterLookup(parts);
     this.#builder = new ReplyBuilder(parts.writer, parts.ttl);
     this.#passed = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
   }
 
   /** The zone that holds the question's name, or null. */
-  zoneOf(query: Query): Zone | null {
+  zoneOf(query: Query): ClusterZone | null {
     const { folded, nameLength } = query;
     for (const zone of this.#parts.zones)
       if (suffixAt(folded, zone.wire, nameLength) >= 0) return zone;
@@ -83,14 +88,17 @@ export class Answerer {
   }
 
   /** Decides what the question's name stands for; the decision's parts are good until the next question. */
-  decide(query: Query, zone: Zone): { readonly meaning: Meaning; readonly lookup: Lookup } {
+  decide(
+    query: Query,
+    zone: ClusterZone,
+  ): { readonly meaning: Meaning; readonly lookup: ClusterLookup } {
     return {
       meaning: this.#lookup.find(query.folded, query.nameLength, zone),
       lookup: this.#lookup,
     };
   }
 
-  #make(query: Query, zone: Zone, next: Next): Maybe<Reply> {
+  #make(query: Query, zone: ClusterZone, next: Next): Maybe<Reply> {
     const { type } = query;
     if (type === TYPE.AXFR || type === TYPE.IXFR) return failure(RCODE.REFUSED, PLUGIN);
     const lookup = this.#lookup;
@@ -124,7 +132,7 @@ export class Answerer {
   }
 
   /** The records of the answer and additional sections; none: the type isn't there. */
-  #write(query: Query, zone: Zone, meaning: Meaning): void {
+  #write(query: Query, zone: ClusterZone, meaning: Meaning): void {
     const builder = this.#builder;
     const lookup = this.#lookup;
     const { type } = query;
@@ -158,7 +166,7 @@ export class Answerer {
     }
   }
 
-  #writeApex(type: number, zone: Zone): void {
+  #writeApex(type: number, zone: ClusterZone): void {
     if (type === TYPE.SOA) this.#builder.soa(SECTION.answer, this.#serial(zone));
     else if (type === TYPE.NS) writeNameServers(this.#builder, this.#nameServers());
   }
@@ -195,7 +203,7 @@ export class Answerer {
   }
 
   /** The name stands for another one: null if what is given as that is no domain name. */
-  #alias(query: Query, zone: Zone, target: WireName | null): Maybe<Reply> {
+  #alias(query: Query, zone: ClusterZone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
     const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;
     if (target === null || !asked) return this.#negative(query, zone, RCODE.NOERROR);
@@ -214,20 +222,20 @@ export class Answerer {
     });
   }
 
-  #negative(query: Query, zone: Zone, rcode: number): Reply {
+  #negative(query: Query, zone: ClusterZone, rcode: number): Reply {
     const reply = this.#builder.negative(query, zone.wire.length, rcode, this.#serial(zone));
     return this.#replies.offer(query, reply, this.#cluster);
   }
 
   /** A name that may exist once everything has been listed: no cache may keep an NXDOMAIN of it. */
-  #notReady(query: Query, zone: Zone): Reply {
+  #notReady(query: Query, zone: ClusterZone): Reply {
     const { length } = zone.wire;
     return this.#builder
       .negative(query, length, RCODE.SERVFAIL, this.#serial(zone))
       .with({ errors: notReadyErrors });
   }
 
-  #serial(zone: Zone): number {
+  #serial(zone: ClusterZone): number {
     return zone.multicluster ? this.#cluster.importedSerial : this.#cluster.serial;
   }
 }

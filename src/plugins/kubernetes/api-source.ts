@@ -8,7 +8,7 @@ import {
   endpointConnection,
   inClusterConnection,
   kubeconfigConnection,
-  type Connection,
+  type ApiConnection,
 } from '../../kube/api/connection.ts';
 import type { Source } from '../../kube/store/source.ts';
 import { memoryLimit } from '../../base/memory-limit.ts';
@@ -50,7 +50,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
 function connect(
   { kubeconfig, endpoint, tls }: SourcePlan,
   { clock, env }: SourceParts,
-): Connection {
+): ApiConnection {
   if (kubeconfig !== null)
     return kubeconfigConnection(kubeconfig.file, kubeconfig.context || undefined, clock);
   return endpoint === null

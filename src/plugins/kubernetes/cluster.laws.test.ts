@@ -5,7 +5,7 @@ import type { KubeObject } from '../../kube/store/objects.ts';
 import { tell } from '../../../test/fuzz/cluster-answers.ts';
 import { answererOf, replicatedCluster } from '../../../test/kit/replicated-cluster.ts';
 import { external, namespace, pod, service, slice } from '../../../test/kit/kube-objects.ts';
-import type { Answerer } from './answer.ts';
+import type { KubernetesAnswerer } from './answer.ts';
 
 const names = ['web', 'db'];
 const spaces = ['one', 'two'];
@@ -46,7 +46,7 @@ const questions = [
   '1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa.',
 ];
 
-function answers(answerer: Answerer): string[] {
+function answers(answerer: KubernetesAnswerer): string[] {
   return questions.flatMap((name) =>
     ['A', 'AAAA', 'SRV', 'PTR'].map((type) => `${name} ${type} ${tell(answerer, name, type)}`),
   );

@@ -2,9 +2,9 @@
 import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { AddressTable } from './address-table.ts';
 import { ClientTable } from './client-table.ts';
-import type { Fact, Form, ImportFact, ServiceFact, SliceFact } from './facts.ts';
+import type { ClusterFact, ServiceForm, ImportFact, ServiceFact, SliceFact } from './facts.ts';
 import { NameTable, type Named } from './name-table.ts';
-import { EndpointReader, parsePorts, copyEncoded, type Port } from './endpoint-encoding.ts';
+import { EndpointReader, parsePorts, copyEncoded, type EndpointPort } from './endpoint-encoding.ts';
 import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
 import { OutsideTable } from './outside-table.ts';
 
@@ -15,7 +15,7 @@ export interface SliceRecord {
   readonly service: ServiceRecord | null;
   readonly imported: ServiceRecord | null;
   readonly cluster: string;
-  readonly ports: readonly Port[];
+  readonly ports: readonly EndpointPort[];
   readonly endpoints: string;
 }
 
@@ -25,10 +25,10 @@ export interface ServiceRecord extends Named, Dependency {
   readonly namespace: NamespaceRecord;
   version: number;
   /** null: there are slices but no service. */
-  form: Form | null;
+  form: ServiceForm | null;
   /** Encoded cluster addresses. */
   addresses: string;
-  ports: readonly Port[];
+  ports: readonly EndpointPort[];
   external: string;
   slices: readonly SliceRecord[];
 }
@@ -157,7 +157,7 @@ export class Cluster implements Dependency {
   }
 
   /** Takes one fact in. @returns whether anything that DNS shows is different now */
-  apply(fact: Fact): boolean {
+  apply(fact: ClusterFact): boolean {
     let changed: boolean;
     let imported = false;
     switch (fact.about) {

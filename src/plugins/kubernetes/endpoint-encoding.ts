@@ -189,7 +189,7 @@ export function printPorts(ports: readonly ServicePort[]): string {
 }
 
 /** One port of a service or slice. */
-export interface Port {
+export interface EndpointPort {
   /** Lower case; empty if it has none. */
   readonly name: string;
   readonly protocol: string;
@@ -198,13 +198,13 @@ export interface Port {
 }
 
 /** What stands for the ports of a service or slice that declares none. */
-const noPorts: readonly Port[] = [{ name: '', protocol: '', port: -1 }];
+const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
 /** Texts remembered; services that differ in their ports only by chance are few. */
 const KNOWN_MAX = 4096;
-const known = new Map<string, readonly Port[]>();
+const known = new Map<string, readonly EndpointPort[]>();
 
 /** The ports of a text; the same list for the same text. */
-export function parsePorts(text: string): readonly Port[] {
+export function parsePorts(text: string): readonly EndpointPort[] {
   if (text === '') return noPorts;
   let ports = known.get(text);
   if (ports === undefined) {

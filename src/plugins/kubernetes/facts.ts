@@ -4,7 +4,7 @@
  * such a string survives a structured clone as one copy, so that a worker takes in thousands of endpoints in the time of
  * one query.
  */
-export type Fact =
+export type ClusterFact =
   | NamespaceFact
   | ServiceFact
   | SliceFact
@@ -22,7 +22,7 @@ export interface NamespaceFact {
 }
 
 /** How a service is answered. */
-export type Form = 'cluster' | 'headless' | 'external';
+export type ServiceForm = 'cluster' | 'headless' | 'external';
 
 /** A service as it is now. */
 export interface ServiceFact {
@@ -30,7 +30,7 @@ export interface ServiceFact {
   readonly namespace: string;
   readonly name: string;
   /** null: the service is gone. */
-  readonly form: Form | null;
+  readonly form: ServiceForm | null;
   /** Encoded addresses (`encodeAddresses`). */
   readonly addresses: string;
   readonly ports: string;

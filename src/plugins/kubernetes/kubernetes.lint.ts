@@ -1,6 +1,6 @@
 /** Rules about `kubernetes`. */
 import { child, list } from '../../base/json-object.ts';
-import { blockRule, corefileRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, corefileRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
 import { isReverseZone, primaryZone, type syntax } from './options.ts';
@@ -26,7 +26,7 @@ function memoryBytes(value: unknown): number | null {
 /** What a pod costs in CoreDNS's watch, and what the rest of the process takes: published figures of its scaling guide. */
 const BYTES_FOR_PODS = 250 * 2 ** 20;
 
-const podMemory: Rule = blockRule({
+const podMemory: LintRule = blockRule({
   code: 'CF12',
   severity: 'warning',
   summary: 'pods verified with the memory limit of a server that watches no pods',
@@ -51,7 +51,7 @@ const podMemory: Rule = blockRule({
   },
 });
 
-const wildcardTls: Rule = blockRule({
+const wildcardTls: LintRule = blockRule({
   code: 'CF13',
   severity: 'warning',
   summary: 'pods insecure where certificates cover names of pods',
@@ -79,7 +79,7 @@ const wildcardTls: Rule = blockRule({
   },
 });
 
-const leakingNames: Rule = blockRule({
+const leakingNames: LintRule = blockRule({
   code: 'CF24',
   severity: 'warning',
   summary: 'fallthrough without zones on kubernetes',
@@ -107,7 +107,7 @@ const leakingNames: Rule = blockRule({
   },
 });
 
-const wholeReverse: Rule = blockRule({
+const wholeReverse: LintRule = blockRule({
   code: 'CF25',
   severity: 'note',
   summary: 'the whole reverse tree without fallthrough',
@@ -130,7 +130,7 @@ const wholeReverse: Rule = blockRule({
   },
 });
 
-const neverAsked: Rule = corefileRule({
+const neverAsked: LintRule = corefileRule({
   code: 'CF51',
   severity: 'warning',
   summary: 'a plugin for zones that its server block never gets queries for',
@@ -168,7 +168,7 @@ function zonesOf(given: object): readonly string[] {
 }
 
 /** Rules about `kubernetes`, and about zones. */
-export const kubernetesRules: readonly Rule[] = [
+export const kubernetesRules: readonly LintRule[] = [
   podMemory,
   wildcardTls,
   leakingNames,

@@ -8,8 +8,8 @@ import {
 } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
-import { Answerer } from './answer.ts';
-import type { Zone } from './lookup.ts';
+import { KubernetesAnswerer } from './answer.ts';
+import type { ClusterZone } from './lookup.ts';
 import { metadataProvider } from './metadata.ts';
 import { primaryZone, syntax, type KubernetesOptions } from './options.ts';
 import { outsideOf } from './outside.ts';
@@ -41,7 +41,7 @@ export const kubernetes: Plugin = definePlugin({
     const namespaces = options.namespaces.length === 0 ? null : new Set(options.namespaces);
     const own = ownAddresses(context.servers);
     const { ttl, ignoreEmpty } = options;
-    const answerer = new Answerer({
+    const answerer = new KubernetesAnswerer({
       cluster,
       zones,
       primary: parseName(primaryZone(options.zones)!),
@@ -72,7 +72,7 @@ export const kubernetes: Plugin = definePlugin({
   },
 });
 
-function zonesOf({ zones, multicluster }: KubernetesOptions): Zone[] {
+function zonesOf({ zones, multicluster }: KubernetesOptions): ClusterZone[] {
   return zones
     .map((text) => ({
       text,

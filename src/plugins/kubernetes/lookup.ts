@@ -5,11 +5,11 @@ import type { WireName } from '../../wire/name.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import type { NamespaceRecord } from './namespace-table.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
-import { EndpointReader, labelledAddress, type Port } from './endpoint-encoding.ts';
+import { EndpointReader, labelledAddress, type EndpointPort } from './endpoint-encoding.ts';
 import { ReverseReader } from './reverse-name.ts';
 
 /** One zone that the plugin answers for. */
-export interface Zone {
+export interface ClusterZone {
   /** Absolute, lower case. */
   readonly text: string;
   readonly wire: WireName;
@@ -20,7 +20,7 @@ export interface Zone {
 export type PodMode = 'disabled' | 'insecure' | 'verified';
 
 /** What the decision whether a name exists depends on. */
-export interface LookupParts {
+export interface ClusterLookupParts {
   readonly cluster: Cluster;
   readonly pods: PodMode;
   /** Only these namespaces are there; null: all. */
@@ -50,7 +50,7 @@ export type Meaning =
  * Decides what a name stands for: the one place that says whether it exists, for all types alike. Reusable; the fields
  * hold the last decision's parts.
  */
-export class Lookup {
+export class ClusterLookup {
   readonly name: ParsedName = new ParsedName();
   readonly reverse: ReverseReader = new ReverseReader();
   /** For `service`, `endpoints` and `external`. */
@@ -61,7 +61,7 @@ export class Lookup {
   pods = 1;
   /** What the decision, and every positive answer made of it, rests on. */
   dependency: Dependency;
-  readonly #parts: LookupParts;
+  readonly #parts: ClusterLookupParts;
   readonly #reader = new EndpointReader();
   #folded: Uint8Array = new Uint8Array(0);
   /** The host label asked for is an address in dashes; null: it is not. */
@@ -70,13 +70,13 @@ export class Lookup {
   #anyZone = false;
   #topology = '';
 
-  constructor(parts: LookupParts) {
+  constructor(parts: ClusterLookupParts) {
     this.#parts = parts;
     this.dependency = parts.cluster;
   }
 
   /** `folded[0, length)` is a name in `zone`, lower case, wire form. */
-  find(folded: Uint8Array, length: number, zone: Zone): Meaning {
+  find(folded: Uint8Array, length: number, zone: ClusterZone): Meaning {
     this.#folded = folded;
     this.service = null;
     this.dependency = this.#parts.cluster;
@@ -127,7 +127,7 @@ export class Lookup {
   }
 
   /** Whether a port of a service or slice is one that the name asks for. */
-  takesPort({ name, protocol }: Port): boolean {
+  takesPort({ name, protocol }: EndpointPort): boolean {
     return (
       fits(this.#folded, this.name.port, name) && fits(this.#folded, this.name.protocol, protocol)
     );
@@ -164,7 +164,7 @@ export class Lookup {
     return found === null || (namespaces !== null && !namespaces.has(found.name)) ? null : found;
   }
 
-  #object(zone: Zone): Meaning {
+  #object(zone: ClusterZone): Meaning {
     const namespace = this.#namespace();
     if (namespace === null) return 'nothing';
     if (this.name.pod) return this.#pod(namespace);

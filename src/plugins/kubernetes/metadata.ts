@@ -2,13 +2,13 @@
 import type { MetadataProvider } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Cluster } from './cluster.ts';
-import type { Zone } from './lookup.ts';
+import type { ClusterZone } from './lookup.ts';
 import { labelText, ParsedName } from './name.ts';
 
 /** What metadata is drawn from. */
 export interface MetadataParts {
   readonly cluster: Cluster;
-  readonly zoneOf: (query: Query) => Zone | null;
+  readonly zoneOf: (query: Query) => ClusterZone | null;
   readonly zonal: boolean;
   /** Pods are watched: clients can be named. */
   readonly clients: boolean;

@@ -2,7 +2,7 @@
 import { printLabel } from '../../wire/name.ts';
 
 /** What the labels below a zone look like; whether such a thing exists is another question. */
-export type Shape =
+export type NameShape =
   /** The zone itself. */
   | 'apex'
   /** `svc` or `pod`. */
@@ -39,7 +39,7 @@ const NONE = -1;
  *     IP-WITH-DASHES.NS.pod                                       (as CoreDNS, up to two more labels are passed over)
  */
 export class ParsedName {
-  shape: Shape = 'other';
+  shape: NameShape = 'other';
   /** The kind label is `pod`. */
   pod = false;
   namespace: number = NONE;
@@ -80,7 +80,7 @@ export class ParsedName {
     this.topologyEnd = NONE;
   }
 
-  #shape(folded: Uint8Array, count: number, grammar: Grammar): Shape {
+  #shape(folded: Uint8Array, count: number, grammar: Grammar): NameShape {
     const { labels } = this;
     const kind = labels[count - 1]!;
     if (isLabel(folded, kind, POD)) this.pod = true;
@@ -151,7 +151,7 @@ export function fits(folded: Uint8Array, label: number, text: string): boolean {
 /** `_`, with which the labels of ports and protocols begin. */
 export const UNDERSCORE = 0x5f;
 
-function special(folded: Uint8Array, labels: Uint8Array, count: number): Shape {
+function special(folded: Uint8Array, labels: Uint8Array, count: number): NameShape {
   const last = labels[count - 1]!;
   if (count === 1 && isLabel(folded, last, VERSION)) return 'dns-version';
   if (count > 2 || !isLabel(folded, last, DNS)) return 'other';

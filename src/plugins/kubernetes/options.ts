@@ -17,7 +17,7 @@ import {
   list,
   setting,
   zoneList,
-  type Property,
+  type PropertySchema,
 } from '../../corefile/properties.ts';
 import { meant, pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
@@ -90,35 +90,35 @@ export const syntax: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    manifests: Property<string | null>;
-    manifestMemoryBytes: Property<number>;
-    endpoints: Property<readonly string[]>;
-    tls: Property<BoundPositions<{
+    manifests: PropertySchema<string | null>;
+    manifestMemoryBytes: PropertySchema<number>;
+    endpoints: PropertySchema<readonly string[]>;
+    tls: PropertySchema<BoundPositions<{
       cert: Position<string>;
       key: Position<string>;
       ca: Position<string>;
     }> | null>;
-    kubeconfig: Property<BoundPositions<{
+    kubeconfig: PropertySchema<BoundPositions<{
       file: Position<string>;
       context: Position<string | null>;
     }> | null>;
-    snapshot: Property<string | null>;
-    apiserverMemoryBytes: Property<number | null>;
-    apiserverQps: Property<number>;
-    apiserverBurst: Property<number>;
-    apiserverMaxInflight: Property<number>;
-    namespaces: Property<readonly string[]>;
-    namespaceLabels: Property<string>;
-    labels: Property<string>;
-    pods: Property<PodMode>;
-    endpointPodNames: Property<boolean>;
-    ttl: Property<number>;
-    noEndpoints: Property<boolean>;
-    fallthrough: Property<readonly string[] | null>;
-    ignoreEmpty: Property<boolean>;
-    multicluster: Property<readonly string[] | null>;
-    zonal: Property<boolean>;
-    startupTimeoutMs: Property<number>;
+    snapshot: PropertySchema<string | null>;
+    apiserverMemoryBytes: PropertySchema<number | null>;
+    apiserverQps: PropertySchema<number>;
+    apiserverBurst: PropertySchema<number>;
+    apiserverMaxInflight: PropertySchema<number>;
+    namespaces: PropertySchema<readonly string[]>;
+    namespaceLabels: PropertySchema<string>;
+    labels: PropertySchema<string>;
+    pods: PropertySchema<PodMode>;
+    endpointPodNames: PropertySchema<boolean>;
+    ttl: PropertySchema<number>;
+    noEndpoints: PropertySchema<boolean>;
+    fallthrough: PropertySchema<readonly string[] | null>;
+    ignoreEmpty: PropertySchema<boolean>;
+    multicluster: PropertySchema<readonly string[] | null>;
+    zonal: PropertySchema<boolean>;
+    startupTimeoutMs: PropertySchema<number>;
   },
   'once'
 > = directive({

@@ -3,7 +3,7 @@ import type { OutsideEntry, OutsideService, OutsideServices } from '../../server
 import { ROOT, type WireName } from '../../wire/name.ts';
 import type { Cluster, ServiceRecord } from './cluster.ts';
 import type { NamespaceRecord } from './namespace-table.ts';
-import { EndpointReader, type Port } from './endpoint-encoding.ts';
+import { EndpointReader, type EndpointPort } from './endpoint-encoding.ts';
 import { fits } from './name.ts';
 import type { Outside } from './outside-table.ts';
 import { nameBelow } from './reply-builder.ts';
@@ -46,7 +46,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
       const endpoint = labels.length === 3 ? labels[0]! : ABSENT;
       const [port, protocol] =
         labels.length === 4 ? (labels as [number, number]) : [ABSENT, ABSENT];
-      const takes = (one: Port): boolean =>
+      const takes = (one: EndpointPort): boolean =>
         fits(folded, port, one.name) && fits(folded, protocol, one.protocol);
       const outside = cluster.outside.of(service);
       const byEndpoint = headless && outside.length === 0;
@@ -110,7 +110,7 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
 function serviceEntries(
   service: ServiceRecord,
   outside: readonly Outside[],
-  takes: (port: Port) => boolean,
+  takes: (port: EndpointPort) => boolean,
 ): OutsideEntry[] {
   const below = relative(service.name, service.namespace.name);
   if (below === null) return [];
@@ -122,7 +122,7 @@ function serviceEntries(
 
 function endpointEntries(
   service: ServiceRecord,
-  takes: (port: Port) => boolean,
+  takes: (port: EndpointPort) => boolean,
   isAsked: (host: string) => boolean,
 ): OutsideEntry[] {
   const entries: OutsideEntry[] = [];

@@ -7,7 +7,7 @@ import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { DataSetParts } from '../../server/contract/data-set.ts';
 import { StaticSource } from '../../../test/kit/replicated-cluster.ts';
 import { namespace, service, slice } from '../../../test/kit/kube-objects.ts';
-import type { Fact, TriggerTimes } from './facts.ts';
+import type { ClusterFact, TriggerTimes } from './facts.ts';
 import { ClusterPublisher } from './publisher.ts';
 
 /** A publisher whose data set is the test: what is published is kept, and nothing is applied before the test says so. */
@@ -15,9 +15,9 @@ function rig(objects: readonly KubeObject[] = []) {
   const clock = new VirtualClock();
   const collection = new Collection();
   const source = new StaticSource(objects);
-  const published: Fact[] = [];
+  const published: ClusterFact[] = [];
   let waiting: (() => void)[] = [];
-  let set: DataSetParts<Fact, TriggerTimes> | null = null;
+  let set: DataSetParts<ClusterFact, TriggerTimes> | null = null;
   const publisher = new ClusterPublisher({
     source,
     clock,
@@ -26,9 +26,9 @@ function rig(objects: readonly KubeObject[] = []) {
     clientNames: false,
     outside: false,
     open: (parts) => {
-      set = parts as unknown as DataSetParts<Fact, TriggerTimes>;
+      set = parts as unknown as DataSetParts<ClusterFact, TriggerTimes>;
       return {
-        publish: (changes) => published.push(...(changes as Iterable<Fact>)),
+        publish: (changes) => published.push(...(changes as Iterable<ClusterFact>)),
         whenApplied: (run) => waiting.push(run),
         close: () => undefined,
       };
@@ -49,7 +49,7 @@ function rig(objects: readonly KubeObject[] = []) {
   };
 }
 
-const about = (facts: readonly Fact[]): string[] => facts.map((fact) => fact.about);
+const about = (facts: readonly ClusterFact[]): string[] => facts.map((fact) => fact.about);
 
 test('who waits for the first listing waits no longer once the configuration is gone', async () => {
   const { publisher } = rig([namespace('a')]);

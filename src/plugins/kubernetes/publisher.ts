@@ -1,7 +1,7 @@
 /** From objects to facts: the control thread's side of the plugin. */
 import type { Clock } from '../../base/clock.ts';
 import type {
-  Change,
+  ObjectChange,
   EndpointSlice,
   KubeObject,
   Service,
@@ -10,9 +10,9 @@ import type {
 import type { Source } from '../../kube/store/source.ts';
 import { programmingBuckets } from '../../metrics/buckets.ts';
 import type { Histogram, Registry } from '../../metrics/registry.ts';
-import type { Kept } from '../../server/contract/control-context.ts';
+import type { KeptAcrossReloads } from '../../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../../server/contract/data-set.ts';
-import type { Fact, Form, TriggerTimes } from './facts.ts';
+import type { ClusterFact, ServiceForm, TriggerTimes } from './facts.ts';
 import { encodeAddresses, encodeEndpoints, printPorts } from './endpoint-encoding.ts';
 import { PodTable } from './pods.ts';
 
@@ -37,10 +37,10 @@ const FACT_BYTES = 64;
  * The control thread's end of what workers know of a cluster: turns a source's objects into facts, cut down to what DNS shows,
  * and publishes them. Outlives reloads that do not change the source.
  */
-export class ClusterPublisher implements Kept {
+export class ClusterPublisher implements KeptAcrossReloads {
   readonly #parts: PublisherParts;
   readonly #pods: PodTable;
-  readonly #facts: DataSet<Fact>;
+  readonly #facts: DataSet<ClusterFact>;
   #started = false;
   #listed = false;
   #synced = false;
@@ -63,7 +63,7 @@ export class ClusterPublisher implements Kept {
     );
     this.#cluster = latency.with('cluster_ip');
     this.#headless = latency.with('headless_with_selector');
-    this.#facts = parts.open<Fact, TriggerTimes>({
+    this.#facts = parts.open<ClusterFact, TriggerTimes>({
       snapshot: () => this.#snapshot(),
       size: (fact) => FACT_BYTES + (fact.about === 'slice' ? (fact.endpoints?.length ?? 0) : 0),
       applied: (times) => this.#observe(times),
@@ -98,8 +98,8 @@ export class ClusterPublisher implements Kept {
     await this.#parts.source.stop();
   }
 
-  #publish(batch: readonly Change[]): void {
-    const facts: Fact[] = [];
+  #publish(batch: readonly ObjectChange[]): void {
+    const facts: ClusterFact[] = [];
     const at = Math.floor(this.#parts.clock.wall() / 1000);
     if (at !== this.#at) facts.push({ about: 'time', at });
     this.#at = at;
@@ -112,7 +112,7 @@ export class ClusterPublisher implements Kept {
     this.#facts.publish(facts);
   }
 
-  #factsOf(change: Change): readonly Fact[] {
+  #factsOf(change: ObjectChange): readonly ClusterFact[] {
     if (change.verb === 'put') {
       if (change.object.kind === 'Pod') return this.#pods.put(change.object);
       if (change.object.kind === 'Node') return [];
@@ -137,7 +137,7 @@ export class ClusterPublisher implements Kept {
     }
   }
 
-  #factOf(object: Exclude<KubeObject, { kind: 'Pod' | 'Node' }>, timed: boolean): Fact {
+  #factOf(object: Exclude<KubeObject, { kind: 'Pod' | 'Node' }>, timed: boolean): ClusterFact {
     switch (object.kind) {
       case 'Namespace':
         return { about: 'namespace', name: object.name, there: true };
@@ -169,7 +169,7 @@ export class ClusterPublisher implements Kept {
     });
   }
 
-  *#snapshot(): Generator<Fact> {
+  *#snapshot(): Generator<ClusterFact> {
     yield { about: 'time', at: this.#at };
     if (this.#started) {
       for (const object of this.#parts.source.snapshot()) {
@@ -182,10 +182,10 @@ export class ClusterPublisher implements Kept {
   }
 }
 
-function serviceFact(service: Service, withOutside: boolean): Fact {
+function serviceFact(service: Service, withOutside: boolean): ClusterFact {
   const { namespace, name, type, clusterIPs, externalName, ports } = service;
   const outside = withOutside ? [...service.externalIPs, ...service.loadBalancer].join(' ') : '';
-  const form: Form =
+  const form: ServiceForm =
     type === 'ExternalName' ? 'external' : clusterIPs[0] === 'None' ? 'headless' : 'cluster';
   return {
     about: 'service',
@@ -199,7 +199,7 @@ function serviceFact(service: Service, withOutside: boolean): Fact {
   };
 }
 
-function importFact({ namespace, name, type, ips, ports }: ServiceImport): Fact {
+function importFact({ namespace, name, type, ips, ports }: ServiceImport): ClusterFact {
   return {
     about: 'import',
     namespace,
@@ -210,7 +210,7 @@ function importFact({ namespace, name, type, ips, ports }: ServiceImport): Fact 
   };
 }
 
-function sliceFact(slice: EndpointSlice, podNames: boolean, timed: boolean): Fact {
+function sliceFact(slice: EndpointSlice, podNames: boolean, timed: boolean): ClusterFact {
   return {
     about: 'slice',
     namespace: slice.namespace,
@@ -224,7 +224,7 @@ function sliceFact(slice: EndpointSlice, podNames: boolean, timed: boolean): Fac
   };
 }
 
-function goneSlice(namespace: string, name: string): Fact {
+function goneSlice(namespace: string, name: string): ClusterFact {
   return {
     about: 'slice',
     namespace,

@@ -1,10 +1,10 @@
 /** A worker's end of the data set. */
 import type { Replica } from '../../server/contract/data-set.ts';
 import { Cluster } from './cluster.ts';
-import type { Fact, TriggerTimes } from './facts.ts';
+import type { ClusterFact, TriggerTimes } from './facts.ts';
 
 /** A worker's copy of what the control part knows of the cluster. */
-export class ClusterReplica implements Replica<Fact, TriggerTimes> {
+export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
   /** What is answered from; always the same object. */
   readonly cluster: Cluster = new Cluster();
   /** Built from a snapshot that is still coming in; null: none is. */
@@ -14,7 +14,7 @@ export class ClusterReplica implements Replica<Fact, TriggerTimes> {
     this.#next = new Cluster();
   }
 
-  apply(facts: readonly Fact[]): TriggerTimes {
+  apply(facts: readonly ClusterFact[]): TriggerTimes {
     const cluster = this.#next ?? this.cluster;
     const times: Record<'cluster' | 'headless', number[]> = { cluster: [], headless: [] };
     for (const fact of facts) {

@@ -2,7 +2,7 @@
 import { parseName, suffixAt } from '../../wire/name.ts';
 
 /** How a name in the reverse trees reads. */
-export type ReverseName =
+export type ReverseNameKind =
   /** In neither tree. */
   | 'none'
   /** The address is in `address[0, length)`. */
@@ -17,7 +17,7 @@ export class ReverseReader {
   length = 0;
 
   /** @param folded the name in lower case, wire form; its first `end` bytes count */
-  read(folded: Uint8Array, end: number): ReverseName {
+  read(folded: Uint8Array, end: number): ReverseNameKind {
     if (suffixAt(folded, V4_TREE, end) >= 0)
       return this.#v4(folded, end - V4_TREE.length) ? 'address' : 'other';
     if (suffixAt(folded, V6_TREE, end) >= 0)

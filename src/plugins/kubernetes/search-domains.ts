@@ -1,21 +1,21 @@
 /** Where a client's search path can be read off, for `autopath`. */
-import type { SearchDomains } from '../../server/contract/ports.ts';
+import type { ClientSearchPaths } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Cluster } from './cluster.ts';
-import type { Zone } from './lookup.ts';
+import type { ClusterZone } from './lookup.ts';
 import { labelBytes, ParsedName, UNDERSCORE } from './name.ts';
 import { PLUGIN } from './reply-builder.ts';
 
 /** What search domains are read off by. */
 export interface SearchParts {
   readonly cluster: Cluster;
-  readonly zoneOf: (query: Query) => Zone | null;
+  readonly zoneOf: (query: Query) => ClusterZone | null;
   /** Pods are watched. */
   readonly clients: boolean;
 }
 
 /** Tells `autopath` where the first search domain begins in a name: `api.example.com` + `default.svc.cluster.local`. */
-export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): SearchDomains {
+export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): ClientSearchPaths {
   const name = new ParsedName();
   const plain = { multicluster: false, zonal: false };
 

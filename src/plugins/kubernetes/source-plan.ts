@@ -1,5 +1,5 @@
 /** Which source of objects a directive asks for. */
-import type { Wanted } from '../../kube/store/source.ts';
+import type { WantedObjects } from '../../kube/store/source.ts';
 import type { KubernetesOptions } from './options.ts';
 
 /** What a context of either plane says that matters to the source. */
@@ -24,7 +24,7 @@ export interface SourcePlan {
     readonly burst: number;
     readonly inFlight: number;
   };
-  readonly wanted: Wanted;
+  readonly wanted: WantedObjects;
   /** Endpoints go by the names of their pods. */
   readonly podNames: boolean;
   /** Names of client pods are told to metadata, with their labels, and to top. */

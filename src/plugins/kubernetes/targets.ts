@@ -4,7 +4,7 @@ import { TYPE } from '../../wire/iana.ts';
 import type { WireName } from '../../wire/name.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { ServiceRecord, SliceRecord } from './cluster.ts';
-import type { Lookup } from './lookup.ts';
+import type { ClusterLookup } from './lookup.ts';
 import { labelBytes } from './name.ts';
 import { EndpointReader, copyEncoded } from './endpoint-encoding.ts';
 import type { ReplyBuilder } from './reply-builder.ts';
@@ -41,7 +41,7 @@ export function eachAddress(
 /** The A or AAAA records of what the lookup found: cluster addresses or ready endpoints, each once, in their order. `owner` null: the question's name. */
 export function writeAddresses(
   builder: ReplyBuilder,
-  lookup: Lookup,
+  lookup: ClusterLookup,
   type: number,
   owner: WireName | null = null,
 ): void {
@@ -75,7 +75,7 @@ function keyOf(bytes: Uint8Array, at: number, length: number): number | string {
 }
 
 /** One way to reach what the name stands for: a target, a port, an address. */
-interface Entry {
+interface TargetAddress {
   readonly target: WireName;
   readonly port: number;
   /** 4 or 16 bytes; null: the target is a name of elsewhere. */
@@ -83,7 +83,7 @@ interface Entry {
 }
 
 /** SRV records and, in the additional section, the addresses of all targets in both families. */
-export function writeServices(builder: ReplyBuilder, lookup: Lookup): void {
+export function writeServices(builder: ReplyBuilder, lookup: ClusterLookup): void {
   const entries = isByCluster(lookup)
     ? clusterEntries(builder, lookup)
     : endpointEntries(builder, lookup);
@@ -91,11 +91,16 @@ export function writeServices(builder: ReplyBuilder, lookup: Lookup): void {
 }
 
 /** SRV of a pod's name: itself, on no port (CoreDNS has it so). */
-export function writePodService(builder: ReplyBuilder, lookup: Lookup, folded: Uint8Array): void {
+export function writePodService(
+  builder: ReplyBuilder,
+  lookup: ClusterLookup,
+  folded: Uint8Array,
+): void {
   const { name, address, pods } = lookup;
   const labels = [labelBytes(folded, name.object), labelBytes(folded, name.namespace), 'pod'];
   const target = builder.nameBelow(labels);
-  if (target !== null) writeEntries(builder, Array<Entry>(pods).fill({ target, port: 0, address }));
+  if (target !== null)
+    writeEntries(builder, Array<TargetAddress>(pods).fill({ target, port: 0, address }));
 }
 
 /** The weight of SRV records. CoreDNS's way of counting: it is fixed before duplicates are left out, and entries without port count. */
@@ -103,7 +108,7 @@ export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
 }
 
-function writeEntries(builder: ReplyBuilder, entries: readonly Entry[]): void {
+function writeEntries(builder: ReplyBuilder, entries: readonly TargetAddress[]): void {
   const weight = weightOf(entries.length);
   const seen = new Set<string>();
   const open = entries.filter(({ port }) => port >= 0);
@@ -119,11 +124,11 @@ function writeEntries(builder: ReplyBuilder, entries: readonly Entry[]): void {
   }
 }
 
-function clusterEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
+function clusterEntries(builder: ReplyBuilder, lookup: ClusterLookup): TargetAddress[] {
   const service = lookup.service!;
   const target = builder.nameBelow(serviceLabels(service));
   if (target === null) return [];
-  const entries: Entry[] = [];
+  const entries: TargetAddress[] = [];
   for (const port of service.ports) {
     if (!lookup.takesPort(port)) continue;
     eachAddress(service, (bytes, at, length) => {
@@ -133,8 +138,8 @@ function clusterEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
   return entries;
 }
 
-function endpointEntries(builder: ReplyBuilder, lookup: Lookup): Entry[] {
-  const entries: Entry[] = [];
+function endpointEntries(builder: ReplyBuilder, lookup: ClusterLookup): TargetAddress[] {
+  const entries: TargetAddress[] = [];
   for (const slice of lookup.slices()) {
     const ports = slice.ports.filter((port) => lookup.takesPort(port));
     reader.over(slice.endpoints);
@@ -158,7 +163,7 @@ function copied(bytes: Uint8Array, at: number, length: number): Uint8Array {
 }
 
 /** Whether the service is answered by its own addresses, not by its endpoints'. */
-function isByCluster({ service, name }: Lookup): boolean {
+function isByCluster({ service, name }: ClusterLookup): boolean {
   return service!.form === 'cluster' && name.endpoint < 0;
 }
 

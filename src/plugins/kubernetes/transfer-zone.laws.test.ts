@@ -14,7 +14,7 @@ import { failure, Reply } from '../../wire/reply.ts';
 import { MessageWriter } from '../../wire/writer.ts';
 import { wholeZone } from '../../zone/transfer-reply.ts';
 import type { RecordStream, Transferable } from '../../zone/transfer-source.ts';
-import type { Answerer } from './answer.ts';
+import type { KubernetesAnswerer } from './answer.ts';
 import { clusterTransfers } from './transfer-zone.ts';
 
 const zones = ['cluster.local.', 'clusterset.local.'].map((text, number) => ({
@@ -112,7 +112,7 @@ function records(zone: Transferable): DnsRecord[] {
   return [...readMessage(writer.take()).answer];
 }
 
-function answer(answerer: Answerer, name: string, type: number): DnsRecord[] {
+function answer(answerer: KubernetesAnswerer, name: string, type: number): DnsRecord[] {
   const query = makeQuery(parseName(name), type);
   query.proto = 'tcp';
   const reply = answerer.answer(query, () => failure(5, 'next'));

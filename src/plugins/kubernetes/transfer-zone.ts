@@ -2,22 +2,22 @@
 import { parseAddress } from '../../base/ip.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, suffixAt, type WireName } from '../../wire/name.ts';
-import { SECTION, type MessageWriter } from '../../wire/writer.ts';
+import { SECTION, type WriteRecord } from '../../wire/writer.ts';
 import type { RecordStream, Transferable, TransferSource } from '../../zone/transfer-source.ts';
 import { externalTarget } from './alias.ts';
 import { DNS_VERSION, DNS_VERSION_TTL } from './answer.ts';
 import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
-import { EndpointReader, type Port } from './endpoint-encoding.ts';
-import type { Zone } from './lookup.ts';
+import { EndpointReader, type EndpointPort } from './endpoint-encoding.ts';
+import type { ClusterZone } from './lookup.ts';
 import { nameServers } from './name-server.ts';
 import { isReverseZone } from './options.ts';
 import { nameBelow, writeSoa } from './reply-builder.ts';
 import { eachAddress, endpointLabels, serviceLabels, weightOf } from './targets.ts';
 
 /** What a transfer is made of: the directive's options as far as they show in it. */
-export interface TransferParts {
+export interface ClusterTransferParts {
   readonly cluster: Cluster;
-  readonly zones: readonly Zone[];
+  readonly zones: readonly ClusterZone[];
   readonly ttl: number;
   /** Only these namespaces are there; null: all. */
   readonly namespaces: ReadonlySet<string> | null;
@@ -30,7 +30,7 @@ export interface TransferParts {
  * The zones that are no reverse zones, once everything has been listed. Nobody is told of changes: the zone of a busy cluster
  * changes all the time, and servers come by the timers of its SOA record.
  */
-export function clusterTransfers(parts: TransferParts): TransferSource {
+export function clusterTransfers(parts: ClusterTransferParts): TransferSource {
   return {
     find(name, length) {
       const zone = parts.zones.find(
@@ -43,7 +43,7 @@ export function clusterTransfers(parts: TransferParts): TransferSource {
   };
 }
 
-function transferable(zone: Zone, parts: TransferParts): Transferable {
+function transferable(zone: ClusterZone, parts: ClusterTransferParts): Transferable {
   const { cluster } = parts;
   const serial = zone.multicluster ? cluster.importedSerial : cluster.serial;
   return {
@@ -52,7 +52,7 @@ function transferable(zone: Zone, parts: TransferParts): Transferable {
     history: [],
     records: (): RecordStream => {
       const records = recordsOf(zone, serial, parts);
-      let write: Write = nothing;
+      let write: WriteRecord = nothing;
       return {
         next() {
           const { done, value } = records.next();
@@ -71,12 +71,10 @@ function transferable(zone: Zone, parts: TransferParts): Transferable {
 /** An owner and another name, with the few bytes that stand around them. */
 const RECORD_MAX = 600;
 
-const nothing: Write = () => undefined;
+const nothing: WriteRecord = () => undefined;
 
-/** Writes one record. */
-type Write = (to: MessageWriter) => void;
 /** null: enough for one turn. */
-type Records = Generator<Write | null, void, undefined>;
+type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
 /** After so many endpoints of one service others have their turn: some 5 ms. */
 const ENDPOINTS_A_TURN = 1000;
@@ -87,7 +85,11 @@ const ENDPOINTS_A_TURN = 1000;
  * is asked for; what they are made of is replaced when it changes, not changed, so the transfer stays at that moment. The records
  * of a service are made when it is its turn.
  */
-function* recordsOf(zone: Zone, serial: number, parts: TransferParts): Records {
+function* recordsOf(
+  zone: ClusterZone,
+  serial: number,
+  parts: ClusterTransferParts,
+): TransferRecords {
   const { cluster, ttl, namespaces, ignoreEmpty, own } = parts;
   const { wire } = zone;
   yield (to) => writeSoa(to, SECTION.answer, wire, ttl, serial);
@@ -134,12 +136,17 @@ function isEmpty({ form, slices }: Pick<ServiceRecord, 'form' | 'slices'>): bool
   return form === 'cluster' && slices.every(({ endpoints }) => endpoints === '');
 }
 
-function* aliasRecords(owner: WireName, { external }: Snapshot, ttl: number): Records {
+function* aliasRecords(owner: WireName, { external }: Snapshot, ttl: number): TransferRecords {
   const target = parseAddress(external) === null ? externalTarget(external) : null;
   if (target !== null) yield record(owner, TYPE.CNAME, ttl, nameData(target));
 }
 
-function* clusterRecords(owner: WireName, service: Snapshot, zone: WireName, ttl: number): Records {
+function* clusterRecords(
+  owner: WireName,
+  service: Snapshot,
+  zone: WireName,
+  ttl: number,
+): TransferRecords {
   const addresses: Uint8Array[] = [];
   eachAddress(service, (bytes, at, length) =>
     addresses.push(new Uint8Array(bytes.subarray(at, at + length))),
@@ -169,7 +176,7 @@ function* headlessRecords(
   service: Snapshot,
   zone: WireName,
   ttl: number,
-): Records {
+): TransferRecords {
   const endpoints: EndpointSeen[] = [];
   const hosts = new Map<string, EndpointSeen[]>();
   let turn = 0;
@@ -204,7 +211,7 @@ function* endpointRecords(
   owner: WireName,
   ttl: number,
   endpoints: readonly EndpointSeen[],
-): Records {
+): TransferRecords {
   const addresses = endpoints.filter(({ named }) => !named).map(({ address }) => address);
   if (addresses.length === 0) {
     const [first] = endpoints.map(({ address }) => address).toSorted(Buffer.compare);
@@ -219,9 +226,9 @@ function* endpointServices(
   owner: WireName,
   ttl: number,
   endpoints: readonly EndpointSeen[],
-  takes: (port: Port) => boolean,
-): Records {
-  const entries: Entry[] = [];
+  takes: (port: EndpointPort) => boolean,
+): TransferRecords {
+  const entries: SrvTarget[] = [];
   for (const { slice, target } of endpoints) {
     if (target === null) continue;
     for (const port of slice.ports) if (takes(port)) entries.push({ target, port: port.port });
@@ -229,13 +236,17 @@ function* endpointServices(
   yield* serviceRecords(owner, ttl, entries);
 }
 
-interface Entry {
+interface SrvTarget {
   readonly target: WireName;
   /** -1: has no SRV record, but counts for the weight. */
   readonly port: number;
 }
 
-function* serviceRecords(owner: WireName, ttl: number, entries: readonly Entry[]): Records {
+function* serviceRecords(
+  owner: WireName,
+  ttl: number,
+  entries: readonly SrvTarget[],
+): TransferRecords {
   const weight = weightOf(entries.length);
   const seen = new Set<string>();
   for (const { target, port } of entries) {
@@ -253,14 +264,14 @@ function* serviceRecords(owner: WireName, ttl: number, entries: readonly Entry[]
 
 interface PortName {
   readonly name: WireName;
-  readonly takes: (port: Port) => boolean;
+  readonly takes: (port: EndpointPort) => boolean;
 }
 
 /** The service's name, and that of each port that has one. */
 function* namesOf(
   owner: WireName,
   service: Snapshot,
-  ports: readonly Port[],
+  ports: readonly EndpointPort[],
   zone: WireName,
 ): Generator<PortName> {
   yield { name: owner, takes: () => true };
@@ -270,12 +281,12 @@ function* namesOf(
     if (port === '' || protocol === '' || seen.has(labels.join('.'))) continue;
     seen.add(labels.join('.'));
     const name = nameBelow([...labels, ...serviceLabels(service.live)], zone);
-    const takes = (one: Port): boolean => one.name === port && one.protocol === protocol;
+    const takes = (one: EndpointPort): boolean => one.name === port && one.protocol === protocol;
     if (name !== null) yield { name, takes };
   }
 }
 
-function record(owner: WireName, type: number, ttl: number, data: Write): Write {
+function record(owner: WireName, type: number, ttl: number, data: WriteRecord): WriteRecord {
   return (to) => {
     to.open(SECTION.answer, owner, type, ttl);
     data(to);
@@ -283,11 +294,11 @@ function record(owner: WireName, type: number, ttl: number, data: Write): Write 
   };
 }
 
-function addressRecord(owner: WireName, ttl: number, address: Uint8Array): Write {
+function addressRecord(owner: WireName, ttl: number, address: Uint8Array): WriteRecord {
   return record(owner, address.length === 4 ? TYPE.A : TYPE.AAAA, ttl, (to) => to.bytes(address));
 }
 
-function nameData(name: WireName): Write {
+function nameData(name: WireName): WriteRecord {
   return (to) => to.name(name);
 }
 

@@ -46,9 +46,13 @@ const syntax = directive({
       },
     ),
     search: zoneList('search', {
+      isStrict: true,
       help: "search domains of the nodes: what is a name of the cluster's with one of them behind it stays here, too",
     }),
-    except: zoneList('except', { help: 'names that go to upstreams all the same' }),
+    except: zoneList('except', {
+      isStrict: true,
+      help: 'names that go to upstreams all the same',
+    }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
       default: 300,
       help: 'how long clients may remember that there is nothing',

@@ -33,7 +33,7 @@ const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text)
 );
 
 /** A reverse name that stands at the beginning of another name, or is all of it. */
-export interface ReverseName {
+export interface EmbeddedReverseName {
   /** Without what stands behind it, and as it is written usually. */
   readonly name: WireName;
   /** Where the labels begin before which `arpa` stands; the last one is where `in-addr` or `ip6` begins. */
@@ -41,7 +41,7 @@ export interface ReverseName {
 }
 
 /** The reverse name that this one begins with, whatever search domain stands behind it; null: it is none. */
-export function reverseNameIn(name: Uint8Array, length: number): ReverseName | null {
+export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverseName | null {
   const labels: number[] = [];
   for (let at = 0; at < length - 1; at += name[at]! + 1) {
     labels.push(at);

@@ -1,11 +1,10 @@
 /** What is held in all workers, for the operator: told, and let go. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Problem } from '../../base/problem.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
-import { answerText } from '../../base/http-answer.ts';
 import { NameError, parseName, printName } from '../../wire/name.ts';
 
 /** From a worker: it holds an answer, or no longer does. Empty: it is there. */
-export interface Held {
+export interface HeldAnswer {
   readonly name: string;
   readonly type: string;
   /** Milliseconds since 1970; 0: it is over. */
@@ -18,18 +17,35 @@ export interface Release {
   readonly release: string;
 }
 
-/** Lines of the list. */
+/** What one block says to `lkg/list`. */
+export interface HeldReport {
+  /** Of the server block. */
+  readonly servers: readonly string[];
+  readonly zones: readonly string[];
+  readonly view: string;
+  readonly held: readonly {
+    readonly name: string;
+    readonly type: string;
+    /** When the upstream denied it first, and when it is let go (ISO 8601). */
+    readonly since: string;
+    readonly until: string;
+    /** What the upstream says. */
+    readonly rcode: string;
+  }[];
+}
+
+/** Answers in the list. */
 const LISTED_MAX = 10_000;
 
 /** One answer, and how many hold it: workers, and in each the answers with signatures and without. */
 interface Listed {
-  readonly held: Held;
+  readonly held: HeldAnswer;
   /** When that was heard, by a clock that nobody sets, milliseconds. */
   readonly at: number;
   holders: number;
 }
 
-/** Serves `/lkg` (what is held) and `/lkg/release?name=NAME` (POST). */
+/** Offers the commands `lkg/list` (what is held) and `lkg/release` (of a name, or of all). */
 export class HeldAnswers {
   readonly #context: ControlContext;
   readonly #holdMs: number;
@@ -38,20 +54,12 @@ export class HeldAnswers {
   constructor(context: ControlContext, holdMs: number) {
     this.#context = context;
     this.#holdMs = holdMs;
-    context.onMessage((message) => this.#note(message as Held));
+    context.onMessage((message) => this.#note(message as HeldAnswer));
+    context.offerCommand('lkg/list', () => Promise.resolve(this.#list()));
+    context.offerCommand('lkg/release', async (words) => this.#release(words.get('name') ?? ''));
   }
 
-  /** @param address as a Corefile has it */
-  open(address: string): void {
-    this.#context.http(address, '/lkg', (_request, response) =>
-      answerText(response, 200, this.#list()),
-    );
-    this.#context.http(address, '/lkg/release', (request, response) =>
-      this.#release(request, response),
-    );
-  }
-
-  #note(held: Held): void {
+  #note(held: HeldAnswer): void {
     const key = `${held.name} ${held.type}`;
     const known = this.#held.get(key);
     if (held.since === 0) {
@@ -70,43 +78,45 @@ export class HeldAnswers {
     for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);
   }
 
-  #list(): string {
+  #list(): HeldReport {
     this.#expire();
-    const lines = [...this.#held.values()].map(({ held: { name, type, since, rcode } }) => {
-      const until = new Date(since + this.#holdMs).toISOString();
-      return `${name} ${type} since ${new Date(since).toISOString()} until ${until}, upstream: ${rcode}`;
-    });
-    return lines
-      .toSorted()
-      .map((line) => `${line}\n`)
-      .join('');
+    const { servers, zones, view } = this.#context;
+    const held = [...this.#held.values()].map(({ held: { name, type, since, rcode } }) => ({
+      name,
+      type,
+      since: new Date(since).toISOString(),
+      until: new Date(since + this.#holdMs).toISOString(),
+      rcode,
+    }));
+    const byName = held.toSorted((a, b) =>
+      `${a.name} ${a.type}` < `${b.name} ${b.type}` ? -1 : 1,
+    );
+    return { servers, zones, view, held: byName };
   }
 
-  #release(request: IncomingMessage, response: ServerResponse): void {
-    if (request.method !== 'POST') {
-      response.setHeader('Allow', 'POST');
-      return answerText(response, 405, 'POST it, with ?name=NAME, or ?name=* for all names\n');
-    }
-    const target = request.url ?? '';
-    const query = target.includes('?') ? target.slice(target.indexOf('?') + 1) : '';
-    const name = new URLSearchParams(query).get('name');
-    const wanted = name === null || name === '' ? null : nameOf(name);
-    if (wanted === null) return answerText(response, 400, 'name=NAME is missing, or is no name\n');
+  #release(text: string): { readonly released: string } {
+    const name = nameOf(text);
     for (const [key, { held }] of this.#held)
-      if (wanted === '' || held.name === wanted) this.#held.delete(key);
-    this.#context.publish({ release: wanted } satisfies Release);
-    this.#context.log.info(`released by the operator: ${wanted === '' ? 'all names' : wanted}`);
-    answerText(response, 200, 'released\n');
+      if (name === '' || held.name === name) this.#held.delete(key);
+    this.#context.publish({ release: name } satisfies Release);
+    this.#context.log.info(`released by the operator: ${name === '' ? 'all names' : name}`);
+    return { released: name === '' ? '*' : name };
   }
 }
 
-/** Absolute and in lower case; empty for `*`; null: it is none. */
-function nameOf(text: string): string | null {
+/** Absolute and in lower case; empty for `*`. @throws Problem `admin-wrong` */
+function nameOf(text: string): string {
   if (text === '*') return '';
+  let why = 'which name?';
   try {
-    return printName(parseName(text)).toLowerCase();
+    if (text !== '') return printName(parseName(text)).toLowerCase();
   } catch (error) {
-    if (error instanceof NameError) return null;
-    throw error;
+    if (!(error instanceof NameError)) throw error;
+    why = `${JSON.stringify(text)} is no name: ${error.message}`;
   }
+  throw new Problem({
+    code: 'admin-wrong',
+    text: why,
+    remedy: 'Send name=NAME, or name=* for all names.',
+  });
 }

@@ -98,6 +98,14 @@ export class KnownGood {
     return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
   }
 
+  /** The one that may be given to the query: who does not want answers to be validated (CD) may have one that was. */
+  static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
+    const exact = KnownGood.among(answers, query);
+    if (exact !== null) return exact;
+    const variant = variantOf(query) & ~UNCHECKED;
+    return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
+  }
+
   /** The answer is kept against the upstream's word from now on. */
   hold(answer: GoodAnswer, now: number): void {
     answer.since = now;
@@ -202,6 +210,9 @@ function textOf(name: Uint8Array): string {
   return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
 }
 
+/** In a variant: the query had CD. */
+const UNCHECKED = 2;
+
 function variantOf({ dnssecOk, flags }: Query): number {
-  return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : 2);
+  return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : UNCHECKED);
 }

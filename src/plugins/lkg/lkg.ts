@@ -5,7 +5,7 @@ import { andThen, isLater } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
-import { byteSize, duration, hostPort, integer } from '../../corefile/values.ts';
+import { byteSize, duration, integer } from '../../corefile/values.ts';
 import type { Counter, Gauge } from '../../metrics/registry.ts';
 import { TopKeys } from '../../metrics/top-keys.ts';
 import {
@@ -20,14 +20,13 @@ import { EDE, FLAG, RCODE, rcodeName, typeName } from '../../wire/iana.ts';
 import { foldName, NAME_MAX, parseName, printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
-import { HeldAnswers, type Held, type Release } from './held-answers.ts';
+import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';
 import { KnownGood, type GoodAnswer } from './known-good.ts';
 
 /** A name takes about 300 bytes, and its answers. */
 const namesLimit = limit({ default: 2000, min: 16, max: 100_000 });
 const askedLimit = limit({ default: 3, min: 1, max: 1000 });
 const bytesLimit = limit({ default: 4 * 2 ** 20, min: 64 * 2 ** 10, max: 2 ** 30 });
-const address = hostPort('ADDRESS');
 
 const syntax = directive({
   name: 'lkg',
@@ -55,11 +54,13 @@ const syntax = directive({
       help: 'memory for their answers',
     }),
     except: zoneList('except', {
+      isStrict: true,
       help: 'names that are not looked after, besides cluster.local',
     }),
-    admin: setting('admin', address, {
-      help: 'where `/lkg` lists what is held and `/lkg/release` lets go of it',
-    }),
+  },
+  retired: {
+    admin:
+      'write `admin` in the server block, which takes the commands lkg/list and lkg/release; delete the line',
   },
 });
 
@@ -78,10 +79,7 @@ const kept: readonly ExtendedError[] = [
 /** Watches what upstreams answer, and keeps popular names for a while when they are suddenly gone. */
 export const lkg: Plugin = definePlugin({
   syntax,
-  control({ admin, holdMs }, context) {
-    const held = new HeldAnswers(context, holdMs);
-    if (admin !== null) held.open(address.print(admin));
-  },
+  control: ({ holdMs }, context) => void new HeldAnswers(context, holdMs),
   setup: (options, context, next) => new Guard(options, context, next).link,
 });
 
@@ -196,7 +194,7 @@ class Guard {
     const answers = this.#good.answers(query);
     if (answers.length === 0) return reply;
     const now = this.#context.clock.now();
-    const answer = KnownGood.among(answers, query);
+    const answer = KnownGood.fitting(answers, query);
     if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
       return reply;
     // NXDOMAIN denies all types: the time of all begins with it, and ends, whichever are asked for.
@@ -244,7 +242,7 @@ class Guard {
       type: typeName(type),
       since,
       rcode: rcodeName(rcode),
-    } satisfies Held);
+    } satisfies HeldAnswer);
   }
 
   #wallSeconds(): number {

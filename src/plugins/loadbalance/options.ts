@@ -2,21 +2,21 @@
 import { parseDuration } from '../../base/duration.ts';
 import type { Problem } from '../../base/problem.ts';
 import { position, type Position } from '../../corefile/positions.ts';
-import { list, setting, type Property } from '../../corefile/properties.ts';
+import { list, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
 import { duration, net, worded } from '../../corefile/values.ts';
 import type { Net } from '../../base/ip.ts';
 
 /** How addresses are ordered: at random, or one drawn by weight first. */
-export type Policy =
+export type BalancePolicy =
   | { readonly kind: 'round_robin' }
   | { readonly kind: 'weighted'; readonly file: string };
 
 const args: {
-  policy: Position<Policy>;
+  policy: Position<BalancePolicy>;
 } = {
-  policy: position<Policy>(
+  policy: position<BalancePolicy>(
     '[round_robin | weighted FILE]',
     'addresses and mail exchangers in random order (default), or one address first that is drawn by the weights of FILE',
     (line) => {
@@ -39,8 +39,8 @@ const args: {
 };
 
 const properties: {
-  reloadMs: Property<number | null>;
-  prefer: Property<readonly Net[]>;
+  reloadMs: PropertySchema<number | null>;
+  prefer: PropertySchema<readonly Net[]>;
 } = {
   reloadMs: setting(
     'reload',
@@ -58,11 +58,11 @@ export type LoadbalanceOptions = Occurrence<typeof args, typeof properties>;
 /** The directive `loadbalance`. */
 export const syntax: Syntax<
   {
-    policy: Position<Policy>;
+    policy: Position<BalancePolicy>;
   },
   {
-    reloadMs: Property<number | null>;
-    prefer: Property<readonly Net[]>;
+    reloadMs: PropertySchema<number | null>;
+    prefer: PropertySchema<readonly Net[]>;
   },
   'merge'
 > = directive({

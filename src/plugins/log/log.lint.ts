@@ -1,8 +1,8 @@
 /** Rules about what a server tells of itself: `log`, `errors`, `prometheus`. */
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 
-const tellsTooMuch: Rule = blockRule({
+const tellsTooMuch: LintRule = blockRule({
   code: 'CF31',
   severity: 'note',
   summary: 'a line for every query, or a server that tells nothing of itself',
@@ -38,4 +38,4 @@ const tellsTooMuch: Rule = blockRule({
 });
 
 /** Rules about what a server tells. */
-export const logRules: readonly Rule[] = [tellsTooMuch];
+export const logRules: readonly LintRule[] = [tellsTooMuch];

@@ -49,7 +49,7 @@ const syntax = directive({
   },
 });
 
-interface Rule {
+interface LogRule {
   readonly zone: WireName;
   readonly print: ReturnType<typeof compileFormat>;
   /** Empty: all. */
@@ -60,13 +60,13 @@ interface Rule {
 export const log: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
-    const rules = options.flatMap(({ scope: { names, format }, classes }): Rule[] => {
+    const rules = options.flatMap(({ scope: { names, format }, classes }): LogRule[] => {
       const print = compileFormat(format);
       const wanted = new Set<string>(classes.includes('all') ? [] : classes);
       return names.map((name) => ({ print, zone: foldName(parseName(name)), classes: wanted }));
     });
     const { clock, log: lines } = context;
-    const write = (rule: Rule, query: Query, reply: Reply, begun: number): Reply => {
+    const write = (rule: LogRule, query: Query, reply: Reply, begun: number): Reply => {
       const { classes, print } = rule;
       if (classes.size > 0 || query.notes !== null) {
         const type = typeOf(query, reply, clock.wall());
@@ -76,7 +76,7 @@ export const log: Plugin = definePlugin({
       lines.raw(`[INFO] ${print(query, reply, clock.now() - begun)}`);
       return reply;
     };
-    const ruleFor = (query: Query): Rule | null => {
+    const ruleFor = (query: Query): LogRule | null => {
       for (const rule of rules) if (isInZone(query, rule.zone)) return rule;
       return null;
     };

@@ -13,11 +13,11 @@ import { roundTrips } from '../../server/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
-import { reach, udpProbe, type Probe } from './probe.ts';
-import { LoopWatch, type Sighting } from './watch.ts';
+import { reach, udpProbe, type LoopProbe } from './probe.ts';
+import { LoopWatch, type LoopSighting } from './watch.ts';
 
 /** From the control part to workers: the name to look for, or null: stop looking. */
-interface Published {
+interface PublishedName {
   readonly name: string | null;
 }
 
@@ -30,7 +30,7 @@ const syntax = directive({
 });
 
 /** Makes the plugin with another way to send the probe, for tests. */
-export function makeLoop(probe: Probe): Plugin {
+export function makeLoop(probe: LoopProbe): Plugin {
   return definePlugin({
     syntax,
     operational: true,
@@ -42,7 +42,7 @@ export function makeLoop(probe: Probe): Plugin {
 /** Ends the process when the server forwards to itself (reference: 2.1; see loop.md). */
 export const loop: Plugin = makeLoop(udpProbe);
 
-function control(context: ControlContext, probe: Probe): void {
+function control(context: ControlContext, probe: LoopProbe): void {
   const zone = context.zones[0] ?? '.';
   let name: string | null =
     `${label(context.random)}.${label(context.random)}.${zone === '.' ? '' : zone}`;
@@ -58,11 +58,11 @@ function control(context: ControlContext, probe: Probe): void {
     found: (sighting) => context.fatal(explain(sighting, zone, asked)),
     over: () => {
       name = null;
-      context.publish({ name } satisfies Published);
+      context.publish({ name } satisfies PublishedName);
     },
   });
-  context.onJoin(() => (name === null ? [] : [{ name } satisfies Published]));
-  context.onMessage((message) => watch.see(message as Sighting));
+  context.onJoin(() => (name === null ? [] : [{ name } satisfies PublishedName]));
+  context.onMessage((message) => watch.see(message as LoopSighting));
   context.onStart(() => {
     // The server is not to wait for this: the probe needs it to serve.
     void watch.run();
@@ -76,7 +76,7 @@ function label(random: Random): string {
   return ((high << 32n) | BigInt(random.integer(2 ** 32))).toString();
 }
 
-function explain({ from, to }: Sighting, zone: string, asked: string): string {
+function explain({ from, to }: LoopSighting, zone: string, asked: string): string {
   return [
     `plugin/loop: Loop (${from} -> ${to}) detected for zone "${zone}", see https://coredns.io/plugins/loop#troubleshooting. Query: "${asked}"`,
     '  The server forwards queries to itself. Most often forward reads /etc/resolv.conf, and that names a stub resolver of the',
@@ -91,7 +91,7 @@ function explain({ from, to }: Sighting, zone: string, asked: string): string {
 function setup(context: WorkerContext, next: Next): Next {
   let wanted: WireName | null = null;
   context.onMessage((message) => {
-    const { name } = message as Published;
+    const { name } = message as PublishedName;
     wanted = name === null ? null : parseName(name);
   });
   const isProbe = (query: Query): boolean =>
@@ -105,7 +105,7 @@ function setup(context: WorkerContext, next: Next): Next {
   };
 }
 
-function sighting({ peer, peerAt, peerPort, family, local, localPort }: Query): Sighting {
+function sighting({ peer, peerAt, peerPort, family, local, localPort }: Query): LoopSighting {
   return {
     from: printHostPort(printAddress(peer, peerAt, family === 4 ? 4 : 16), peerPort),
     to: printHostPort(local, localPort),

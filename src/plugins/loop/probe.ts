@@ -14,7 +14,7 @@ export interface Address {
 }
 
 /** Sends a query by UDP; true: a reply with its id came within the time. */
-export type Probe = (
+export type LoopProbe = (
   message: Uint8Array,
   to: Address,
   timeoutMs: number,
@@ -22,7 +22,7 @@ export type Probe = (
 ) => Promise<boolean>;
 
 /** Sends the probe from a socket of its own. */
-export const udpProbe: Probe = (message, to, timeoutMs, clock) =>
+export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';
     const socket = createSocket(type);

@@ -9,7 +9,7 @@ const GIVE_UP_MS = 30_000;
 const LINGER_MS = 2000;
 
 /** One query for the name, as a worker saw it. */
-export interface Sighting {
+export interface LoopSighting {
   readonly from: string;
   readonly to: string;
 }
@@ -20,7 +20,7 @@ export interface LoopWatchParts {
   /** Sends the probe; true: it was answered. */
   readonly probe: () => Promise<boolean>;
   /** There is a loop. */
-  readonly found: (sighting: Sighting) => void;
+  readonly found: (sighting: LoopSighting) => void;
   /** Nobody needs to look for the name any more. */
   readonly over: () => void;
 }
@@ -54,7 +54,7 @@ export class LoopWatch {
     this.stop();
   }
 
-  see(sighting: Sighting): void {
+  see(sighting: LoopSighting): void {
     if (!this.#watching || ++this.#seen <= SIGHTINGS_MAX) return;
     this.stop();
     this.#parts.found(sighting);

@@ -1,7 +1,12 @@
 /** Profiles of threads in the format of pprof. */
 import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
 import { Profile, StringTable, type LabelInput } from 'pprof-format';
-import { INTERVAL_BYTES, INTERVAL_US, type Kind, type ThreadProfile } from './thread-profile.ts';
+import {
+  INTERVAL_BYTES,
+  INTERVAL_US,
+  type ProfileKind,
+  type ThreadProfile,
+} from './thread-profile.ts';
 
 /** What the runtime counts as time that nobody used. */
 const IDLE: ReadonlySet<string> = new Set(['(idle)']);
@@ -12,7 +17,7 @@ const IDLE: ReadonlySet<string> = new Set(['(idle)']);
  * @param beganMs milliseconds since 1970
  */
 export function pprofFile(
-  kind: Kind,
+  kind: ProfileKind,
   threads: ReadonlyMap<string, ThreadProfile>,
   beganMs: number,
   lastedMs: number,
@@ -26,7 +31,7 @@ export function pprofFile(
   return file.encode(kind, beganMs, lastedMs);
 }
 
-interface Place {
+interface CodePlace {
   readonly functionName: string;
   readonly url: string;
   readonly lineNumber: number;
@@ -76,7 +81,7 @@ class File {
     visit(head, []);
   }
 
-  encode(kind: Kind, beganMs: number, lastedMs: number): Uint8Array {
+  encode(kind: ProfileKind, beganMs: number, lastedMs: number): Uint8Array {
     const type = (name: string, unit: string): { type: number; unit: number } => ({
       type: this.#strings.dedup(name),
       unit: this.#strings.dedup(unit),
@@ -103,7 +108,7 @@ class File {
   }
 
   /** The number of a place in the code, counted from 1. */
-  #at({ functionName, url, lineNumber }: Place | Runtime.CallFrame): number {
+  #at({ functionName, url, lineNumber }: CodePlace | Runtime.CallFrame): number {
     const key = `${functionName}\n${url}\n${lineNumber}`;
     const known = this.#locations.get(key);
     if (known !== undefined) return known;

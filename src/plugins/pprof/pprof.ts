@@ -10,7 +10,7 @@ import { hostPort } from '../../corefile/values.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import { answerText } from '../../base/http-answer.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { beginProfile, type Kind, type ThreadProfile } from './thread-profile.ts';
+import { beginProfile, type ProfileKind, type ThreadProfile } from './thread-profile.ts';
 
 const address = hostPort('ADDRESS');
 
@@ -44,7 +44,7 @@ const syntax = directive({
 /** From the control part to every worker, and back. */
 interface Wish {
   readonly id: number;
-  readonly kind: Kind;
+  readonly kind: ProfileKind;
   readonly ms: number;
 }
 /** `found` is null when a worker only says that it is there. */
@@ -125,7 +125,11 @@ class Profiles {
     });
   }
 
-  async serve(kind: Kind, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async serve(
+    kind: ProfileKind,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const words = new URL(request.url ?? '/', 'http://localhost').searchParams;
     const seconds = Number(words.get('seconds') ?? SECONDS);
     if (!(seconds > 0 && seconds <= SECONDS_MAX)) {
@@ -159,7 +163,7 @@ class Profiles {
   }
 
   /** Profiles of all threads, by their names. */
-  async #take(kind: Kind, ms: number): Promise<ReadonlyMap<string, ThreadProfile>> {
+  async #take(kind: ProfileKind, ms: number): Promise<ReadonlyMap<string, ThreadProfile>> {
     const { clock } = this.#context;
     this.#brought = new Map();
     this.#context.publish({ id: ++this.#wishes, kind, ms } satisfies Wish);
@@ -181,7 +185,7 @@ function nameOf(worker: number): string {
 }
 
 function sendThread(
-  kind: Kind,
+  kind: ProfileKind,
   thread: string,
   threads: ReadonlyMap<string, ThreadProfile>,
   response: ServerResponse,

@@ -2,7 +2,7 @@
 import type { HeapProfiler, Profiler, Session } from 'node:inspector';
 
 /** What a profile is of: processor time, or memory that was taken and is still in use. */
-export type Kind = 'profile' | 'heap';
+export type ProfileKind = 'profile' | 'heap';
 
 /** The profile of one thread, as DevTools reads it (`.cpuprofile`, `.heapprofile`). */
 export type ThreadProfile =
@@ -15,7 +15,7 @@ export const INTERVAL_US = 10_000;
 export const INTERVAL_BYTES = 32_768;
 
 /** Begins a profile of this thread. @returns ends it, and gives it */
-export async function beginProfile(kind: Kind): Promise<() => Promise<ThreadProfile>> {
+export async function beginProfile(kind: ProfileKind): Promise<() => Promise<ThreadProfile>> {
   const { Session: Made } = process.getBuiltinModule('node:inspector');
   const session = new Made();
   session.connect();

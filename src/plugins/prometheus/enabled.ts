@@ -1,5 +1,5 @@
 /** The metric that says which plugins are enabled. */
-import type { Kept } from '../../server/contract/control-context.ts';
+import type { KeptAcrossReloads } from '../../server/contract/control-context.ts';
 import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
 
 type Labels = readonly ['server', 'zone', 'view', 'name'];
@@ -8,7 +8,7 @@ type Labels = readonly ['server', 'zone', 'view', 'name'];
  * `coredns_plugin_enabled` over reloads: the new configuration says what it has before the old one takes its word back, so
  * a label set is forgotten only when nobody holds it any more.
  */
-export class Enabled implements Kept {
+export class Enabled implements KeptAcrossReloads {
   readonly #family: Family<Labels, Gauge>;
   readonly #holders = new Map<
     string,

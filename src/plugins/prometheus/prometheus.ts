@@ -2,7 +2,7 @@
 import { andThen, isLater } from '../../base/maybe.ts';
 import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';
-import { flag, setting, type Property } from '../../corefile/properties.ts';
+import { flag, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { hostPort, word } from '../../corefile/values.ts';
 import type { ControlContext, HttpHandler } from '../../server/contract/control-context.ts';
@@ -18,7 +18,7 @@ const config = setting('tls', word('CONFIGFILE'), {
   help: "serve over HTTPS: a web configuration file as Prometheus' exporters have it",
 });
 
-const tls: Property<string | null> = {
+const tls: PropertySchema<string | null> = {
   ...config,
   take(line, before, bind) {
     if (before !== null) line.refuse('tls block already specified');
@@ -75,15 +75,15 @@ export const prometheus: Plugin = definePlugin({
       const asked = query.end - query.start;
       meters.of(query.route).count(slotOf(query), asked, query.dnssecOk, reply, size, took);
     });
-    const count = (reply: Reply, asked: Asked): Reply => {
+    const count = (reply: Reply, asked: CountedQuery): Reply => {
       const size = sizeOf(reply, asked.questionEnd);
       const tookMs = clock.now() - asked.begun;
       asked.counts.count(asked.slot, asked.size, asked.dnssecOk, reply, size, tookMs);
       return reply;
     };
-    const now = new Asked();
-    const spare: Asked[] = [];
-    const countLater = (reply: Reply, asked: Asked): Reply => {
+    const now = new CountedQuery();
+    const spare: CountedQuery[] = [];
+    const countLater = (reply: Reply, asked: CountedQuery): Reply => {
       if (spare.length < SPARE_MAX) spare.push(asked);
       return count(reply, asked);
     };
@@ -98,7 +98,7 @@ export const prometheus: Plugin = definePlugin({
       const reply = next(query);
       if (!isLater(reply))
         return count(reply, now.of(counts, slot, size, dnssecOk, questionEnd, begun));
-      const asked = spare.pop() ?? new Asked();
+      const asked = spare.pop() ?? new CountedQuery();
       return andThen(reply, countLater, asked.of(counts, slot, size, dnssecOk, questionEnd, begun));
     };
   },
@@ -108,7 +108,7 @@ export const prometheus: Plugin = definePlugin({
 const SPARE_MAX = 1024;
 
 /** What is counted of a query besides its reply. */
-class Asked {
+class CountedQuery {
   counts!: RouteMeters;
   slot = 0;
   size = 0;

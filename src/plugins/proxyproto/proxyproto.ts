@@ -3,7 +3,7 @@ import { parseDuration } from '../../base/duration.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
-import { custom, each, type Property } from '../../corefile/properties.ts';
+import { custom, each, type PropertySchema } from '../../corefile/properties.ts';
 import { rest } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { value, wrong } from '../../corefile/values.ts';
@@ -26,7 +26,7 @@ const cidr = value<Net>(
     ),
 );
 
-const others: Property<ProxyAction | null> = custom<ProxyAction>(
+const others: PropertySchema<ProxyAction | null> = custom<ProxyAction>(
   'default',
   'use|ignore|reject|skip',
   (words, refuse) => {
@@ -46,7 +46,7 @@ const others: Property<ProxyAction | null> = custom<ProxyAction>(
   },
 );
 
-const tracking: Property<{ readonly ms: number; readonly sessions: number } | null> = custom(
+const tracking: PropertySchema<{ readonly ms: number; readonly sessions: number } | null> = custom(
   'udp_session_tracking',
   'DURATION [MAX_SESSIONS]',
   (words, refuse) => {

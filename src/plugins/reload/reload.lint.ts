@@ -1,9 +1,9 @@
 /** Rules about `reload`. */
 import { parseDuration } from '../../base/duration.ts';
-import { corefileRule, type Rule } from '../../lint/rule.ts';
+import { corefileRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf, type LintedCorefile } from '../../lint/subject.ts';
 
-const together: Rule = corefileRule({
+const together: LintRule = corefileRule({
   code: 'CF19',
   severity: 'warning',
   summary: 'reload with little jitter and a long lameduck: all replicas away at once',
@@ -42,7 +42,7 @@ function addresses({ blocks }: LintedCorefile): ReadonlyMap<string, ReadonlySet<
   );
 }
 
-const movedPorts: Rule = corefileRule({
+const movedPorts: LintRule = corefileRule({
   code: 'CF20',
   severity: 'warning',
   summary: 'another address for health, ready or prometheus, to be taken by reload',
@@ -69,4 +69,4 @@ const movedPorts: Rule = corefileRule({
 });
 
 /** Rules about `reload`. */
-export const reloadRules: readonly Rule[] = [together, movedPorts];
+export const reloadRules: readonly LintRule[] = [together, movedPorts];

@@ -3,7 +3,7 @@ import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { duration, value, Wrong, wrong, type Value } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { Watcher, type Watch } from './watcher.ts';
+import { Watcher, type ReloadWatch } from './watcher.ts';
 
 const plain = duration('DURATION');
 
@@ -61,7 +61,7 @@ export const reload: Plugin = definePlugin({
     const jitter = Math.min(jitterMs, intervalMs / 2);
     const offset = jitter > 0 ? random.integer(Math.max(1, Math.floor(jitter))) - jitter / 2 : 0;
     const watcher = context.keep('reload/watcher', () => new Watcher(clock));
-    const watch: Watch = { intervalMs: intervalMs + offset, configuration, log };
+    const watch: ReloadWatch = { intervalMs: intervalMs + offset, configuration, log };
     context.onStart(() => watcher.begin(watch));
     context.onStop(() => watcher.end(watch));
   },

@@ -2,10 +2,13 @@
 import { Problem } from '../../base/problem.ts';
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
-import type { Kept, RunningConfiguration } from '../../server/contract/control-context.ts';
+import type {
+  KeptAcrossReloads,
+  RunningConfiguration,
+} from '../../server/contract/control-context.ts';
 
 /** One use of `reload`. */
-export interface Watch {
+export interface ReloadWatch {
   readonly intervalMs: number;
   readonly configuration: RunningConfiguration;
   readonly log: Log;
@@ -15,9 +18,9 @@ export interface Watch {
  * Looks at the Corefile again and again, and has it loaded when it says something else. There is one for the whole server,
  * whichever block asks for it; it outlives reloads, and so remembers a file that could not be taken.
  */
-export class Watcher implements Kept {
+export class Watcher implements KeptAcrossReloads {
   readonly #clock: Clock;
-  readonly #watches: Watch[] = [];
+  readonly #watches: ReloadWatch[] = [];
   #timer: Timer | null = null;
   /** What was loaded last, or tried in vain. */
   #seen = '';
@@ -29,7 +32,7 @@ export class Watcher implements Kept {
   }
 
   /** From now on this one counts; the interval begins anew. */
-  begin(watch: Watch): void {
+  begin(watch: ReloadWatch): void {
     const { fingerprint } = watch.configuration;
     const told = this.#watches.some(
       ({ configuration }) => configuration.fingerprint === fingerprint,
@@ -40,7 +43,7 @@ export class Watcher implements Kept {
     this.#restart();
   }
 
-  end(watch: Watch): void {
+  end(watch: ReloadWatch): void {
     const index = this.#watches.indexOf(watch);
     if (index < 0) return;
     this.#watches.splice(index, 1);
@@ -59,7 +62,7 @@ export class Watcher implements Kept {
       watch === undefined ? null : every(this.#clock, watch.intervalMs, () => this.#look(watch));
   }
 
-  #look(watch: Watch): void {
+  #look(watch: ReloadWatch): void {
     if (this.#busy) return;
     const { log, configuration } = watch;
     const found = configuration.reread();
@@ -82,7 +85,7 @@ export class Watcher implements Kept {
     this.#take(watch);
   }
 
-  #take(watch: Watch): void {
+  #take(watch: ReloadWatch): void {
     const { log, configuration } = watch;
     this.#busy = true;
     void configuration

@@ -4,7 +4,7 @@ import { HEADER, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import { Query, renamed } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
-import type { ReplyRule, Turn } from './rule.ts';
+import type { ReplyRule, RewriteTurn } from './rule.ts';
 
 /** What a query without EDNS gets when an option is added to it (CoreDNS's number). */
 const UDP_SIZE = 4096;
@@ -12,7 +12,7 @@ const UDP_SIZE = 4096;
 const DO = 0x80;
 
 /** A query that rules have been carried out on. */
-export class ChangedQuery implements Turn {
+export class ChangedQuery implements RewriteTurn {
   /** What becomes of its reply, in the order of the rules. */
   readonly replyRules: ReplyRule[] = [];
   /** Set when a rule made something that is no name. */

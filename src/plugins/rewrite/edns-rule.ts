@@ -6,15 +6,15 @@ import { printAddress, parseAddress } from '../../base/ip.ts';
 import { OPTION } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
-import { RuleError, type ReplyRule, type Rule, type Turn } from './rule.ts';
+import { RuleError, type ReplyRule, type RewriteRule, type RewriteTurn } from './rule.ts';
 
-type Action = 'set' | 'append' | 'replace';
+type EdnsAction = 'set' | 'append' | 'replace';
 
 /** The data of the option to write; null: there is none for this query, the rule does nothing. */
 type Content = (query: Query) => Uint8Array | null;
 
 /** `edns0 local|nsid|subnet set|append|replace|unset … [revert]`. @throws RuleError */
-export function ednsRule(continues: boolean, words: readonly string[]): Rule {
+export function ednsRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 2) throw new RuleError('too few arguments for an EDNS0 rule');
   const [type, action] = words.slice(0, 2).map((word) => word.toLowerCase()) as [string, string];
   if (action === 'unset') return unsetRule(continues, type, words.slice(2));
@@ -101,7 +101,7 @@ function subnetContent(bits4: string, bits6: string): Content {
   };
 }
 
-function unsetRule(continues: boolean, type: string, words: readonly string[]): Rule {
+function unsetRule(continues: boolean, type: string, words: readonly string[]): RewriteRule {
   const count = type === 'local' ? 1 : 0;
   const codes: Readonly<Record<string, number>> = { nsid: OPTION.NSID, subnet: OPTION.ECS };
   if (type !== 'local' && codes[type] === undefined)
@@ -126,9 +126,9 @@ function unsetRule(continues: boolean, type: string, words: readonly string[]): 
 
 /** `set` writes over the first option of this code or adds one, `replace` does only the first, `append` only the second. */
 function write(
-  turn: Turn,
+  turn: RewriteTurn,
   code: number,
-  action: Action,
+  action: EdnsAction,
   data: Uint8Array | null,
   revert: boolean,
 ): boolean {

@@ -13,7 +13,7 @@ import {
   type NameMatch,
   type Renaming,
 } from './matching.ts';
-import { RuleError, type ReplyRule, type Rule } from './rule.ts';
+import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
 /** What is no mistake as an expression either, so that none has to be read: most names. */
 const plainName = /^[\w.-]*$/;
@@ -22,7 +22,7 @@ const plainName = /^[\w.-]*$/;
  * `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do as `answer` says.
  * @throws RuleError
  */
-export function nameRule(continues: boolean, words: readonly string[]): Rule {
+export function nameRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 2) throw new RuleError('too few arguments for a name rule');
   const kind = words.length === 2 ? 'exact' : words[0]!.toLowerCase();
   const [from, to] = words.length === 2 ? [words[0]!, words[1]!] : [words[1]!, words[2]!];

@@ -3,10 +3,10 @@ import { CLASS, classNumber, typeNumber } from '../../wire/iana.ts';
 import { ednsRule } from './edns-rule.ts';
 import { nameRule } from './name-rule.ts';
 import { cnameRule, rcodeRule, ttlRule } from './reply-rules.ts';
-import { RuleError, type Rule } from './rule.ts';
+import { RuleError, type RewriteRule } from './rule.ts';
 
 /** The rule of one `rewrite`: all its words, those inside braces included. @throws RuleError */
-export function readRule(words: readonly string[]): Rule {
+export function readRule(words: readonly string[]): RewriteRule {
   if (words.length === 0) throw new RuleError('no rule type specified for rewrite');
   const first = words[0]!.toLowerCase();
   const explicit = first === 'continue' || first === 'stop';
@@ -40,7 +40,7 @@ export function readRule(words: readonly string[]): Rule {
   }
 }
 
-function typeRule(continues: boolean, words: readonly string[]): Rule {
+function typeRule(continues: boolean, words: readonly string[]): RewriteRule {
   const [from, to] = fromTo('type', words, typeNumber);
   return {
     continues,
@@ -52,7 +52,7 @@ function typeRule(continues: boolean, words: readonly string[]): Rule {
   };
 }
 
-function classRule(continues: boolean, words: readonly string[]): Rule {
+function classRule(continues: boolean, words: readonly string[]): RewriteRule {
   const [from, to] = fromTo('class', words, (word) =>
     word.toUpperCase() === 'CHAOS' ? CLASS.CH : classNumber(word),
   );

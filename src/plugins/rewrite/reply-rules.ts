@@ -11,10 +11,10 @@ import {
   type MatchKind,
   type NameMatch,
 } from './matching.ts';
-import { RuleError, type ReplyRule, type Rule } from './rule.ts';
+import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
 /** `ttl [KIND] NAME N|MIN-MAX|-MAX|MIN-`: bounds for the TTLs of all records. @throws RuleError */
-export function ttlRule(continues: boolean, words: readonly string[]): Rule {
+export function ttlRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 2) throw new RuleError(`too few (${words.length}) arguments for a ttl rule`);
   if (words.length > 3) throw new RuleError('many few arguments for a ttl rule');
   const text = words.at(-1)!;
@@ -37,7 +37,7 @@ function ttlRange(text: string): { readonly least: number; readonly most: number
 }
 
 /** `rcode [KIND] NAME FROM TO`, by name or number. @throws RuleError */
-export function rcodeRule(continues: boolean, words: readonly string[]): Rule {
+export function rcodeRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length < 3) throw new RuleError(`too few (${words.length}) arguments for a rcode rule`);
   if (words.length > 4) throw new RuleError('many few arguments for a rcode rule');
   const [old, fresh] = words.slice(-2) as [string, string];
@@ -63,7 +63,7 @@ function onReply(
   field: 'ttl' | 'rcode',
   where: readonly string[],
   rule: ReplyRule,
-): Rule {
+): RewriteRule {
   const rules = [rule];
   return {
     continues,
@@ -90,7 +90,7 @@ function matchOf(field: 'ttl' | 'rcode', word: string, name: string): NameMatch 
 }
 
 /** `cname [KIND] FROM TO`: a CNAME's other target, which is looked up. @throws RuleError */
-export function cnameRule(continues: boolean, words: readonly string[]): Rule {
+export function cnameRule(continues: boolean, words: readonly string[]): RewriteRule {
   if (words.length !== 2 && words.length !== 3) {
     throw new RuleError(`too few (${words.length}) arguments for a cname rule`);
   }

@@ -1,6 +1,6 @@
 /** Rules about `rewrite`. */
 import type { Directive, Token } from '../../corefile/tree.ts';
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 
 /** The words of one rule: those on the directive's line, or those of the first line in its braces; and those about answers. */
 function wordsOf({ args, block }: Directive): {
@@ -20,7 +20,7 @@ function wordsOf({ args, block }: Directive): {
 
 const guesses: ReadonlySet<string> = new Set(['prefix', 'suffix', 'substring', 'regex']);
 
-const unmatchedNames: Rule = blockRule({
+const unmatchedNames: LintRule = blockRule({
   code: 'CF08',
   severity: 'warning',
   summary: 'rewrite of names whose answers keep the other name',
@@ -45,4 +45,4 @@ const unmatchedNames: Rule = blockRule({
 });
 
 /** Rules about `rewrite`. */
-export const rewriteRules: readonly Rule[] = [unmatchedNames];
+export const rewriteRules: readonly LintRule[] = [unmatchedNames];

@@ -15,9 +15,9 @@ import { editReply, lookupFor } from './edit-reply.ts';
 import { absoluteText, isName } from './matching.ts';
 import { NameText } from './name-text.ts';
 import { readRule } from './read-rule.ts';
-import { RuleError, type Rule } from './rule.ts';
+import { RuleError, type RewriteRule } from './rule.ts';
 
-interface Use {
+interface RewriteUse {
   readonly words: readonly Token[];
   readonly block: readonly (readonly Token[])[];
 }
@@ -68,7 +68,7 @@ const syntax = directive({
     }),
 });
 
-function wordsOf({ words, block }: Use): string[] {
+function wordsOf({ words, block }: RewriteUse): string[] {
   const all = words.length < 2 ? [...words, ...block.flat()] : words;
   return all.map(({ text }) => text);
 }
@@ -100,7 +100,7 @@ function suspicion(
 export const rewrite: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {
-    const rules: readonly Rule[] = uses.map((use) => readRule(wordsOf(use)));
+    const rules: readonly RewriteRule[] = uses.map((use) => readRule(wordsOf(use)));
     const codes = new Set(rules.flatMap(({ optionCode }) => optionCode ?? []));
     const text = new NameText();
 

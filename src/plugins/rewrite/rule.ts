@@ -4,13 +4,13 @@ import type { Query } from '../../wire/query.ts';
 import type { NameText } from './name-text.ts';
 
 /** One line of `rewrite`, understood. */
-export interface Rule {
+export interface RewriteRule {
   /** Whether the rules below it are looked at after this one has been carried out. */
   readonly continues: boolean;
   /** Whether the rule is about this query. Asked for every query, so it must cost next to nothing. */
   fits(query: Query, text: NameText): boolean;
   /** Changes the query, or says what becomes of its reply. False: there was nothing to do after all. */
-  apply(turn: Turn): boolean;
+  apply(turn: RewriteTurn): boolean;
   /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
 }
@@ -27,7 +27,7 @@ export type ReplyRule =
   | { readonly kind: 'option'; readonly code: number; readonly before: Uint8Array | null };
 
 /** One query on its way through the rules. */
-export interface Turn {
+export interface RewriteTurn {
   /** As it stands now, without the changes to its options. */
   readonly query: Query;
   /** EDNS options as they stand now. */

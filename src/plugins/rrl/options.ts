@@ -2,7 +2,7 @@
 import type { Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';
-import { flag, list, setting, type Property } from '../../corefile/properties.ts';
+import { flag, list, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, integer, net } from '../../corefile/values.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
@@ -22,20 +22,20 @@ const args: { zones: Position<readonly string[]> } = {
 };
 
 const properties: {
-  windowSeconds: Property<number>;
-  bits4: Property<number>;
-  bits6: Property<number>;
-  responses: Property<number>;
-  nodata: Property<number | null>;
-  nxdomains: Property<number | null>;
-  referrals: Property<number | null>;
-  errors: Property<number | null>;
-  all: Property<number>;
-  requests: Property<number>;
-  slip: Property<number>;
-  exempt: Property<readonly Net[]>;
-  table: Property<number>;
-  reportOnly: Property<boolean>;
+  windowSeconds: PropertySchema<number>;
+  bits4: PropertySchema<number>;
+  bits6: PropertySchema<number>;
+  responses: PropertySchema<number>;
+  nodata: PropertySchema<number | null>;
+  nxdomains: PropertySchema<number | null>;
+  referrals: PropertySchema<number | null>;
+  errors: PropertySchema<number | null>;
+  all: PropertySchema<number>;
+  requests: PropertySchema<number>;
+  slip: PropertySchema<number>;
+  exempt: PropertySchema<readonly Net[]>;
+  table: PropertySchema<number>;
+  reportOnly: PropertySchema<boolean>;
 } = {
   windowSeconds: setting('window', integer('SECONDS', windowLimit), {
     default: windowLimit.default,

@@ -65,7 +65,11 @@ class Rrl {
     this.#zones = all ? null : new ZoneMatch(options.zones);
     this.#exempt = exempt.length === 0 ? null : new Nets(exempt);
     this.#client = new ClientPrefix(bits4, bits6);
-    this.#accounts = new Accounts(options.table, options.windowSeconds);
+    // A new configuration is no amnesty: an attacker would only have to wait for it.
+    this.#accounts = context.kept(
+      [options.table, options.windowSeconds, bits4, bits6].join(' '),
+      () => new Accounts(options.table, options.windowSeconds),
+    );
     this.#rates = [
       responses,
       options.nodata ?? responses,
@@ -93,7 +97,7 @@ class Rrl {
         [],
       )
       .with();
-    let counted = 0;
+    let counted = this.#accounts.evictions;
     const shown = every(clock, SHOW_MS, () => {
       evictions.add(this.#accounts.evictions - counted);
       counted = this.#accounts.evictions;

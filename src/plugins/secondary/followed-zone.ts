@@ -6,7 +6,7 @@ import { printHostPort } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
-import type { SigningKey } from '../../net/tsig.ts';
+import type { TsigSigningKey } from '../../net/tsig.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
@@ -16,7 +16,7 @@ import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
 import type { PrimaryTurns } from './primary-turns.ts';
 import type { FailureLog } from './failure-lines.ts';
-import { NoRoom, type Arrival, type ZoneMemory } from './zone-memory.ts';
+import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
 
 /** The longest pause between tries to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
@@ -50,7 +50,7 @@ export interface FollowedZoneParts {
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
   /** What queries and their replies are signed with; null: nothing. */
-  readonly key: SigningKey | null;
+  readonly key: TsigSigningKey | null;
   /** The most bytes that the records of the zone may take. */
   readonly maxBytes: number;
   /** The memory that it shares with others. */
@@ -65,7 +65,8 @@ export interface FollowedZoneParts {
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
-   * Looks at a version before it is taken. @returns runs once it has been
+   * Looks at a version before it is taken.
+   * @returns runs once it has been
    * @throws Error in words for the log: it is not taken
    */
   readonly accept?: (packed: PackedZone) => () => void;
@@ -191,7 +192,7 @@ export class FollowedZone {
     }
   }
 
-  async #followInto(arrival: Arrival, server: RemoteServer, where: string): Promise<void> {
+  async #followInto(arrival: ArrivingZone, server: RemoteServer, where: string): Promise<void> {
     const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
     if (this.#abort.signal.aborted) return;
     const old = this.#packed;
@@ -208,8 +209,10 @@ export class FollowedZone {
     if (old !== null && !isNewer(found.serial, old.serial))
       throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
     if (found.packed === null) return;
+    const differences = found.differences ?? (await publisher.differences(zone, found.packed));
+    if (this.#abort.signal.aborted) return;
     const accepted = accept?.(found.packed);
-    publisher.put(zone, found.packed, found.differences);
+    publisher.put(zone, found.packed, differences);
     this.#hold(found.packed);
     metrics.records.with(zone).set(found.packed.records);
     metrics.serial.with(zone).set(found.packed.serial);
@@ -233,7 +236,7 @@ export class FollowedZone {
 
   /** What has changed, or all of it where that is not to be had. */
   async #fetch(
-    arrival: Arrival,
+    arrival: ArrivingZone,
     server: RemoteServer,
     old: PackedZone | null,
   ): Promise<Transferred> {
@@ -251,7 +254,7 @@ export class FollowedZone {
     return fetching.transfer(this.#origin, null, server, this.#terms(arrival));
   }
 
-  #terms(arrival: Arrival): Parameters<typeof transferIn>[3] {
+  #terms(arrival: ArrivingZone): Parameters<typeof transferIn>[3] {
     const { random, clock, key, maxBytes } = this.#parts;
     return {
       idleMs: IDLE_MS,
@@ -262,6 +265,7 @@ export class FollowedZone {
       id: random.integer(65_536),
       key,
       seconds: () => Math.floor(clock.wall() / 1000),
+      clock,
     };
   }
 

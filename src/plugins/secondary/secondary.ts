@@ -1,11 +1,9 @@
 /** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
-import { memoryLimit } from '../../base/memory-limit.ts';
-import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
-import { custom, fallthrough, setting, type Property } from '../../corefile/properties.ts';
+import { custom, fallthrough, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import type { Token } from '../../corefile/tree.ts';
 import type { Refuse } from '../../corefile/properties.ts';
@@ -13,7 +11,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { byteSize, integer } from '../../corefile/values.ts';
 import { expandZone } from '../../corefile/zones.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
-import type { SigningKey } from '../../net/tsig.ts';
+import type { TsigSigningKey } from '../../net/tsig.ts';
 import type { NamedFiles } from '../../server/contract/named-files.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { FLAG, RCODE } from '../../wire/iana.ts';
@@ -27,12 +25,11 @@ import type { PackedZone } from '../../zone/packed-zone.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { ZONE_MEMORY, zoneShare } from '../../zone/zone-share.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { NotifyGate } from './notify-gate.ts';
 
 const sizeLimit = { min: 1024, max: 2 ** 32 };
-/** While a zone is taken the one before is there, too, and both as they came and as they are served. */
-const ZONE_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 /** Each of them is followed, which takes some 3 KiB besides its records. */
 const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
 /** BIND asks for ten transfers, and 20 serials a second, at a time. */
@@ -117,7 +114,7 @@ export const secondary: Plugin = definePlugin({
     const most = Math.min(...options.map((one) => one.maxConcurrent));
     const turns = new PrimaryTurns(clock, most, queued.with());
     const sources = sourcesOf(options);
-    const usual = memoryShare(memoryLimit(), ZONE_MEMORY);
+    const usual = zoneShare();
     const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
     const { ZoneMemory } = await import('./zone-memory.ts');
     // One for all server blocks.
@@ -261,9 +258,9 @@ function readPrimaries(words: readonly Token[], refuse: Refuse): readonly Remote
   );
 }
 
-type MemberZones = readonly string[];
+type MemberNames = readonly string[];
 
-function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
+function readMemberZones(words: readonly Token[], refuse: Refuse): MemberNames {
   return words.flatMap(({ text, place }) => {
     const zones = text.includes(':') ? null : expandZone(text);
     return zones ?? refuse(`invalid catalog member zone ${JSON.stringify(text)}`, place);
@@ -271,7 +268,9 @@ function readMemberZones(words: readonly Token[], refuse: Refuse): MemberZones {
 }
 
 /** Several lines are one list. */
-function addingUp(property: Property<MemberZones | null>): Property<MemberZones | null> {
+function addingUp(
+  property: PropertySchema<MemberNames | null>,
+): PropertySchema<MemberNames | null> {
   return {
     ...property,
     take(line, before, bind) {
@@ -281,7 +280,7 @@ function addingUp(property: Property<MemberZones | null>): Property<MemberZones 
 }
 
 /** A file with a key, or a key. */
-type KeyOption = { readonly file: string } | SigningKey;
+type KeyOption = { readonly file: string } | TsigSigningKey;
 
 function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
   const [first, secret, named] = words;
@@ -300,27 +299,28 @@ function readKey(words: readonly Token[], refuse: Refuse): KeyOption {
 const DEFAULT_ALGORITHM = 'hmac-sha256';
 
 /** @throws Problem */
-function signingKey(option: KeyOption | null, files: NamedFiles): SigningKey | null {
+function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey | null {
   if (option === null || !('file' in option)) return option;
-  const [key, ...more] = readKeyFile(option.file, 'secondary', files);
+  const [key, ...more] = readKeyFile(option.file, 'plugin/secondary: ', files);
   if (key === undefined || more.length > 0)
     throw new Problem({
       code: 'tsig-key',
       text: `plugin/secondary: ${files.path(option.file)} has ${more.length === 0 ? 'no key' : `${more.length + 1} keys`}`,
       remedy: 'Put the one key that queries to primaries are signed with into a file of its own.',
     });
-  const algorithm = key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as SigningKey['algorithm']);
+  const algorithm =
+    key.algorithm ?? (algorithmOrWhy(DEFAULT_ALGORITHM) as TsigSigningKey['algorithm']);
   return { ...key, algorithm };
 }
 
 /** On which terms a zone is taken. */
 interface Terms {
-  readonly key: SigningKey | null;
+  readonly key: TsigSigningKey | null;
   readonly maxBytes: number;
 }
 
 /** A zone and where it comes from. */
-interface Source {
+interface SecondaryZone {
   readonly zone: string;
   readonly primaries: readonly RemoteServer[];
 }
@@ -338,8 +338,8 @@ function sourcesOf(
     readonly zones: readonly string[];
     readonly primaries: readonly RemoteServer[];
   }[],
-): readonly Source[] {
-  const byZone = new Map<string, Source>();
+): readonly SecondaryZone[] {
+  const byZone = new Map<string, SecondaryZone>();
   for (const { zones: names, primaries } of options)
     for (const zone of names) byZone.set(zone, { zone, primaries });
   return [...byZone.values()];
@@ -355,6 +355,6 @@ function merged(
 }
 
 /** Both planes give the data set the same name. */
-function keyOf(sources: readonly Source[]): string {
+function keyOf(sources: readonly SecondaryZone[]): string {
   return `secondary/${JSON.stringify(sources)}`;
 }

@@ -1,6 +1,6 @@
 /** Memory that all zones which are fetched have together. */
 import type { Gauge } from '../../metrics/registry.ts';
-import type { Kept } from '../../server/contract/control-context.ts';
+import type { KeptAcrossReloads } from '../../server/contract/control-context.ts';
 
 /** Memory is asked for in steps of so many bytes that have come. */
 const STEP = 64 * 1024;
@@ -14,10 +14,10 @@ export class NoRoom extends Error {}
  * The memory of all zones that are fetched: those that are served, and those that are coming in. Where there is not enough, the largest
  * of those that are coming in has to go: one that has no end keeps out none that has.
  */
-export class ZoneMemory implements Kept {
+export class ZoneMemory implements KeptAcrossReloads {
   #most = 0;
   readonly #gauge: Pick<Gauge, 'set'>;
-  readonly #arrivals = new Set<Arrival>();
+  readonly #arrivals = new Set<ArrivingZone>();
   #used = 0;
 
   constructor(gauge: Pick<Gauge, 'set'>) {
@@ -37,14 +37,14 @@ export class ZoneMemory implements Kept {
   }
 
   /** A zone begins to come in. */
-  arrive(): Arrival {
-    const arrival = new Arrival((bytes) => this.#claim(arrival, bytes));
+  arrive(): ArrivingZone {
+    const arrival = new ArrivingZone((bytes) => this.#claim(arrival, bytes));
     this.#arrivals.add(arrival);
     return arrival;
   }
 
   /** It has come in, or will not any more. */
-  leave(arrival: Arrival): void {
+  leave(arrival: ArrivingZone): void {
     if (!this.#arrivals.delete(arrival)) return;
     this.serve(-arrival.claimed);
   }
@@ -53,7 +53,7 @@ export class ZoneMemory implements Kept {
     // Whoever took memory gives it back.
   }
 
-  #claim(by: Arrival, bytes: number): void {
+  #claim(by: ArrivingZone, bytes: number): void {
     while (this.#used + bytes > this.#most) {
       const largest = this.#largest(by);
       this.leave(largest);
@@ -68,7 +68,7 @@ export class ZoneMemory implements Kept {
     this.serve(bytes);
   }
 
-  #largest(by: Arrival): Arrival {
+  #largest(by: ArrivingZone): ArrivingZone {
     let largest = by;
     for (const one of this.#arrivals) if (one.claimed > largest.claimed) largest = one;
     return largest;
@@ -76,7 +76,7 @@ export class ZoneMemory implements Kept {
 }
 
 /** A zone that is coming in. */
-export class Arrival {
+export class ArrivingZone {
   /** Memory that it has been given. */
   claimed = 0;
   readonly #claim: (bytes: number) => void;

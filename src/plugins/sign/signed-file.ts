@@ -75,7 +75,8 @@ export async function writeZoneFile(
           for (const one of signatures) text += line(owner, TYPE.RRSIG, ttl, one);
           records += data.length + signatures.length;
         }
-        await file.write(text);
+        // A single write may leave off amid the text where the disk is full, and say so to nobody who does not count.
+        await file.writeFile(text);
       }
       await file.sync();
     } finally {

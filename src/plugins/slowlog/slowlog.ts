@@ -113,7 +113,7 @@ class SlowLog {
     return this.#judge(reply, query, recorder);
   };
 
-  readonly #over = (reply: Reply, { query, recorder }: Followed): Reply =>
+  readonly #over = (reply: Reply, { query, recorder }: FollowedQuery): Reply =>
     this.#judge(reply, query, recorder);
 
   #judge(reply: Reply, query: Query, recorder: SlowRecorder): Reply {
@@ -143,7 +143,7 @@ class SlowLog {
   }
 }
 
-interface Followed {
+interface FollowedQuery {
   readonly query: Query;
   readonly recorder: SlowRecorder;
 }

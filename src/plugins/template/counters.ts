@@ -9,7 +9,7 @@ const queryLabels = ['server', 'zone', 'view', 'class', 'type'] as const;
 const failureLabels = [...queryLabels, 'section', 'template'] as const;
 
 /** The metrics of one template. Classes and types without a name share the empty label, so that clients cannot make many. */
-export class Counters {
+export class TemplateCounters {
   readonly #matches;
   readonly #templateFailures;
   readonly #recordFailures;

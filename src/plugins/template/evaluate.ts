@@ -5,8 +5,8 @@ import {
   printNodes,
   printOperand,
   type BranchNode,
-  type Command,
-  type Node,
+  type CommandNode,
+  type TemplateNode,
   type Operand,
   type Pipe,
 } from './tree.ts';
@@ -17,7 +17,7 @@ import {
   printValue,
   Struct,
   typeOf,
-  ValueError,
+  TemplateValueError,
   type GoValue,
 } from './values.ts';
 
@@ -30,15 +30,15 @@ const ROUNDS_MAX = 10_000;
  * Carries a template out on `data` (the first dot).
  * @throws TemplateError where a value is not what the template takes it for
  */
-export function evaluate(nodes: readonly Node[], data: GoValue): string {
-  const run = new Run(data);
+export function evaluate(nodes: readonly TemplateNode[], data: GoValue): string {
+  const run = new TemplateRun(data);
   run.walk(nodes, data);
   return run.output;
 }
 
 type Jump = 'break' | 'continue' | null;
 
-class Run {
+class TemplateRun {
   output = '';
   #rounds = 0;
   readonly #variables: { readonly name: string; value: GoValue }[];
@@ -47,7 +47,7 @@ class Run {
     this.#variables = [{ name: '$', value: data }];
   }
 
-  walk(nodes: readonly Node[], dot: GoValue): Jump {
+  walk(nodes: readonly TemplateNode[], dot: GoValue): Jump {
     for (const node of nodes) {
       const jump = this.#node(node, dot);
       if (jump !== null) return jump;
@@ -55,7 +55,7 @@ class Run {
     return null;
   }
 
-  #node(node: Node, dot: GoValue): Jump {
+  #node(node: TemplateNode, dot: GoValue): Jump {
     switch (node.kind) {
       case 'text':
         this.#write(node.text);
@@ -131,7 +131,7 @@ class Run {
     return value;
   }
 
-  #command({ operands }: Command, dot: GoValue, piped: readonly GoValue[]): GoValue {
+  #command({ operands }: CommandNode, dot: GoValue, piped: readonly GoValue[]): GoValue {
     const [first, ...rest] = operands as readonly [Operand, ...Operand[]];
     if (first.kind === 'function') return this.#call(first, rest, dot, piped);
     if (first.kind === 'nil') throw new TemplateError('nil is not a command', first.at);
@@ -231,7 +231,7 @@ class Run {
     try {
       return run();
     } catch (error) {
-      if (!(error instanceof ValueError)) throw error;
+      if (!(error instanceof TemplateValueError)) throw error;
       throw new TemplateError(`at <${what}>: ${lead}${error.message}`, at);
     }
   }
@@ -239,24 +239,24 @@ class Run {
 
 function fieldOf(value: GoValue, name: string, given: readonly GoValue[]): GoValue {
   if (value === null || value === undefined)
-    throw new ValueError(`nil pointer evaluating ${typeOf(value)}.${name}`);
+    throw new TemplateValueError(`nil pointer evaluating ${typeOf(value)}.${name}`);
   if (value instanceof Struct) {
     const method = value.method(name);
     if (method !== null) {
       if (given.length === method.arguments) return method.run(given);
-      throw new ValueError(
+      throw new TemplateValueError(
         `wrong number of args for ${name}: want ${method.arguments} got ${given.length}`,
       );
     }
     const field = value.field(name);
     if (field !== null && given.length === 0) return field();
     if (field !== null)
-      throw new ValueError(`${name} has arguments but cannot be invoked as function`);
+      throw new TemplateValueError(`${name} has arguments but cannot be invoked as function`);
   } else if (isMap(value)) {
-    if (given.length > 0) throw new ValueError(`${name} is not a method but has arguments`);
+    if (given.length > 0) throw new TemplateValueError(`${name} is not a method but has arguments`);
     return value.get(name);
   }
-  throw new ValueError(`can't evaluate field ${name} in type ${typeOf(value)}`);
+  throw new TemplateValueError(`can't evaluate field ${name} in type ${typeOf(value)}`);
 }
 
 /** How many rounds a value is good for; null: none can be made of it. */

@@ -8,7 +8,7 @@ import {
   isTrue,
   printValue,
   typeOf,
-  ValueError,
+  TemplateValueError,
   type GoValue,
 } from './values.ts';
 
@@ -17,7 +17,7 @@ export interface TemplateFunction {
   /** Least and most arguments. */
   readonly least: number;
   readonly most: number;
-  /** @throws ValueError */
+  /** @throws TemplateValueError */
   readonly run: (values: readonly GoValue[]) => GoValue;
 }
 
@@ -65,19 +65,22 @@ function decided(values: readonly GoValue[], by: boolean): GoValue {
 
 function isEqual(first: GoValue, other: GoValue): boolean {
   for (const value of [first, other]) {
-    if (isList(value) || isMap(value)) throw new ValueError(`non-comparable type ${typeOf(value)}`);
+    if (isList(value) || isMap(value))
+      throw new TemplateValueError(`non-comparable type ${typeOf(value)}`);
   }
   if (first === null || first === undefined || other === null || other === undefined) {
     return (first ?? null) === (other ?? null);
   }
-  if (typeOf(first) !== typeOf(other)) throw new ValueError('incompatible types for comparison');
+  if (typeOf(first) !== typeOf(other))
+    throw new TemplateValueError('incompatible types for comparison');
   return first === other;
 }
 
 function order(first: GoValue, other: GoValue): number {
-  if (typeOf(first) !== typeOf(other)) throw new ValueError('incompatible types for comparison');
+  if (typeOf(first) !== typeOf(other))
+    throw new TemplateValueError('incompatible types for comparison');
   if (typeof first !== 'string' && typeof first !== 'bigint' && typeof first !== 'number') {
-    throw new ValueError('invalid type for comparison');
+    throw new TemplateValueError('invalid type for comparison');
   }
   return first === other ? 0 : first < (other as typeof first) ? -1 : 1;
 }
@@ -86,34 +89,36 @@ function lengthOf(value: GoValue): number {
   if (typeof value === 'string') return utf8.encode(value).length;
   if (isList(value)) return value.length;
   if (isMap(value)) return value.size;
-  throw new ValueError(`len of type ${typeOf(value)}`);
+  throw new TemplateValueError(`len of type ${typeOf(value)}`);
 }
 
 function indexed(value: GoValue, key: GoValue): GoValue {
   if (isMap(value)) return value.get(asString(key)) ?? '';
-  if (value === null || value === undefined) throw new ValueError('index of untyped nil');
+  if (value === null || value === undefined) throw new TemplateValueError('index of untyped nil');
   if (typeof value !== 'string' && !isList(value))
-    throw new ValueError(`can't index item of type ${typeOf(value)}`);
+    throw new TemplateValueError(`can't index item of type ${typeOf(value)}`);
   if (typeof key !== 'bigint')
-    throw new ValueError(`cannot index slice/array with type ${typeOf(key)}`);
+    throw new TemplateValueError(`cannot index slice/array with type ${typeOf(key)}`);
   const items = typeof value === 'string' ? utf8.encode(value) : value;
-  if (key < 0n || key >= BigInt(items.length)) throw new ValueError(`index out of range: ${key}`);
+  if (key < 0n || key >= BigInt(items.length))
+    throw new TemplateValueError(`index out of range: ${key}`);
   const item = items[Number(key)];
   return typeof item === 'number' && typeof value === 'string' ? BigInt(item) : item;
 }
 
 function sliced(value: GoValue, bounds: readonly GoValue[]): GoValue {
   if (typeof value !== 'string' && !isList(value))
-    throw new ValueError(`can't slice item of type ${typeOf(value)}`);
+    throw new TemplateValueError(`can't slice item of type ${typeOf(value)}`);
   if (typeof value === 'string' && bounds.length === 3)
-    throw new ValueError('cannot 3-index slice a string');
+    throw new TemplateValueError('cannot 3-index slice a string');
   const items = typeof value === 'string' ? utf8.encode(value) : value;
   const [from = 0, to = items.length] = bounds.map((bound) => {
     const at = asInteger(bound);
-    if (at < 0n || at > BigInt(items.length)) throw new ValueError(`index out of range: ${at}`);
+    if (at < 0n || at > BigInt(items.length))
+      throw new TemplateValueError(`index out of range: ${at}`);
     return Number(at);
   });
-  if (from > to) throw new ValueError(`invalid slice index: ${from} > ${to}`);
+  if (from > to) throw new TemplateValueError(`invalid slice index: ${from} > ${to}`);
   return items instanceof Uint8Array
     ? decoder.decode(items.subarray(from, to))
     : items.slice(from, to);
@@ -175,7 +180,7 @@ function urlQuery(text: string): string {
 /** Go's strconv.ParseUint. */
 function parseUnsigned(text: string, base: bigint, bits: bigint): bigint {
   const refuse = (why: string): never => {
-    throw new ValueError(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`);
+    throw new TemplateValueError(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`);
   };
   if (base !== 0n && (base < 2n || base > 36n)) refuse(`invalid base ${base}`);
   if (bits < 0n || bits > 64n) refuse(`invalid bit size ${bits}`);

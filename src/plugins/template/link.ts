@@ -3,6 +3,7 @@ import { andThen, isLater, type Maybe } from '../../base/maybe.ts';
 import type { Pattern } from '../../base/pattern.ts';
 import type { Options } from '../../corefile/syntax.ts';
 import type { Next, WorkerContext } from '../../server/contract/plugin.ts';
+import { endlessAliases, isEndless } from '../../server/contract/lookup-bounds.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { CLASS, className, FLAG, RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeRecord, type DnsRecord } from '../../wire/message.ts';
@@ -21,7 +22,7 @@ import {
   type RecordTemplate,
 } from './record-template.ts';
 import type { syntax } from './syntax.ts';
-import { Counters } from './counters.ts';
+import { TemplateCounters } from './counters.ts';
 import type { Struct } from './values.ts';
 
 /** One `template`, ready for queries. */
@@ -47,7 +48,7 @@ interface Maker {
 }
 
 /** The records of a reply before it is written. */
-interface Made {
+interface DraftReply {
   answers: DnsRecord[];
   readonly additionals: readonly DnsRecord[];
   readonly authorities: readonly DnsRecord[];
@@ -59,12 +60,12 @@ export class TemplateLink {
   readonly #templates: readonly Template[];
   readonly #context: WorkerContext;
   readonly #next: Next;
-  readonly #counters: Counters;
+  readonly #counters: TemplateCounters;
 
   constructor(uses: Options<typeof syntax>, context: WorkerContext, next: Next) {
     this.#context = context;
     this.#next = next;
-    this.#counters = new Counters(context.metrics);
+    this.#counters = new TemplateCounters(context.metrics);
     const makers = (lines: readonly (readonly RecordTemplate[])[]): Maker[] =>
       lines.flat().map((template) => ({ template, constant: constantRecord(template) }));
     this.#templates = uses.map((use) => ({
@@ -134,20 +135,40 @@ export class TemplateLink {
         authorities: make(template.authorities),
         truncated: false,
       };
-      return this.#follow(query, template, made);
+      return this.#follow(query, template, made, (at, found) => {
+        const isMade = ({ template: text, constant }: Maker): boolean =>
+          constant !== null || makeRecord(text, dataOnce()) !== null;
+        const { template: text } = template.answers.filter(isMade)[at]!;
+        const why = new RecordFailure(`"${text.text}": ${found.cause?.message}`, 'record');
+        this.#counters.failed(query.route, zone, qclass, type, text, why);
+        return failure(RCODE.SERVFAIL, 'template', why, found.errors);
+      });
     } catch (error) {
       if (error instanceof RecordFailure) return failure(RCODE.SERVFAIL, 'template', error);
       throw error;
     }
   }
 
-  /** Looks up where CNAMEs lead to, for questions about addresses; what is found stands behind each. */
-  #follow(query: Query, template: Template, made: Made): Maybe<Reply> {
+  /**
+   * Looks up where CNAMEs lead to, for questions about addresses; what is found stands behind each.
+   * @param endless what is said where the CNAME of an answer led on too often
+   */
+  #follow(
+    query: Query,
+    template: Template,
+    made: DraftReply,
+    endless: (at: number, found: Reply) => Reply,
+  ): Maybe<Reply> {
     if (query.type !== TYPE.A && query.type !== TYPE.AAAA)
       return this.#write(query, template, made);
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];
+    // Who follows aliases without end says so once; whoever asked for them hands that on.
+    const fails = (found: Reply, at: number): Reply | null => {
+      if (found === endlessAliases) return endless(at, found);
+      return isEndless(found) ? failure(RCODE.SERVFAIL, 'template', null, found.errors) : null;
+    };
     const step = (from: number, asker: Query): Maybe<Reply> => {
       for (let at = from; at < targets.length; at++) {
         all.push(made.answers[at]!);
@@ -157,11 +178,16 @@ export class TemplateLink {
         if (found !== null && isLater(found)) {
           const kept = asker.keep();
           return andThen(found, (later) => {
+            const failed = fails(later, at);
+            if (failed !== null) return failed;
             made.truncated = take(later, all);
             return step(at + 1, kept);
           });
         }
-        if (found !== null) made.truncated = take(found, all);
+        if (found === null) continue;
+        const failed = fails(found, at);
+        if (failed !== null) return failed;
+        made.truncated = take(found, all);
       }
       made.answers = all;
       return this.#write(asker, template, made);
@@ -178,7 +204,7 @@ export class TemplateLink {
     }
   }
 
-  #write(query: Query, { rcode, errors }: Template, made: Made): Reply {
+  #write(query: Query, { rcode, errors }: Template, made: DraftReply): Reply {
     const { writer } = this.#context;
     try {
       writer.reply(query, FLAG.AA | (made.truncated ? FLAG.TC : 0));

@@ -2,11 +2,11 @@
 import { functions } from './functions.ts';
 import { lex, TemplateError, type Lexeme } from './lex.ts';
 import { literalValue } from './literal.ts';
-import type { BranchNode, Command, Node, Operand, Pipe } from './tree.ts';
+import type { BranchNode, CommandNode, TemplateNode, Operand, Pipe } from './tree.ts';
 
 /** Reads a template: a large part of Go's text/template. @throws TemplateError */
-export function parseTemplate(source: string): readonly Node[] {
-  return new Parser(lex(source)).whole();
+export function parseTemplate(source: string): readonly TemplateNode[] {
+  return new TemplateParser(lex(source)).whole();
 }
 
 /** How deep actions and parentheses may lie within each other: more is a mistake, or an attack. */
@@ -15,7 +15,7 @@ const DEPTH_MAX = 100;
 /** Words of the language that make no sense, or are not known, where each record is a template of its own. */
 const unknown: ReadonlySet<string> = new Set(['define', 'template', 'block']);
 
-class Parser {
+class TemplateParser {
   readonly #lexemes: readonly Lexeme[];
   #at = 0;
   #depth = 0;
@@ -27,7 +27,7 @@ class Parser {
     this.#lexemes = lexemes;
   }
 
-  whole(): readonly Node[] {
+  whole(): readonly TemplateNode[] {
     const { nodes, end } = this.#nodes();
     if (end.text !== 'EOF') this.#fail(`unexpected {{${end.text}}}`, end);
     return nodes;
@@ -59,8 +59,8 @@ class Parser {
   }
 
   /** Nodes up to the action (`else`, `end`) that ends them, or the end of the template. */
-  #nodes(): { readonly nodes: Node[]; readonly end: Lexeme } {
-    const nodes: Node[] = [];
+  #nodes(): { readonly nodes: TemplateNode[]; readonly end: Lexeme } {
+    const nodes: TemplateNode[] = [];
     for (;;) {
       const lexeme = this.#take();
       if (lexeme.kind === 'end') return { nodes, end: lexeme };
@@ -77,7 +77,7 @@ class Parser {
     }
   }
 
-  #action(word: Lexeme): Node {
+  #action(word: Lexeme): TemplateNode {
     if (word.kind === 'word') {
       switch (word.text) {
         case 'if':
@@ -123,7 +123,7 @@ class Parser {
   }
 
   /** What stands behind `else`; `else if` and `else with` share their `end`. */
-  #otherwise(kind: BranchNode['kind']): Node[] {
+  #otherwise(kind: BranchNode['kind']): TemplateNode[] {
     const word = this.#next;
     if (word.kind === 'word' && word.text === kind && kind !== 'range') {
       this.#at++;
@@ -140,7 +140,7 @@ class Parser {
   #pipe(context: string): Pipe {
     const { at } = this.#next;
     const { variables, declares } = this.#variablesOf(context);
-    const commands: Command[] = [];
+    const commands: CommandNode[] = [];
     for (;;) {
       if (this.#pipeEnds()) break;
       commands.push(this.#command());
@@ -186,7 +186,7 @@ class Parser {
       this.#fail(`undefined variable ${JSON.stringify(name)}`, lexeme);
   }
 
-  #command(): Command {
+  #command(): CommandNode {
     const { at } = this.#next;
     const operands: Operand[] = [this.#operand()];
     for (;;) {

@@ -8,7 +8,7 @@ import { dataFields } from './data.ts';
 import { evaluate } from './evaluate.ts';
 import { TemplateError } from './lex.ts';
 import { parseTemplate } from './parse.ts';
-import { printNodes, type Node, type Operand, type Pipe } from './tree.ts';
+import { printNodes, type TemplateNode, type Operand, type Pipe } from './tree.ts';
 import type { Struct } from './values.ts';
 
 /** The section that a record goes to, as the Corefile has it. */
@@ -17,7 +17,7 @@ export type SectionName = 'answer' | 'additional' | 'authority';
 /** The template of one record. */
 export interface RecordTemplate {
   readonly section: SectionName;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly TemplateNode[];
   /** As Go writes it: the metrics' label. */
   readonly text: string;
   readonly token: Token;
@@ -150,7 +150,7 @@ interface Unknown {
 }
 
 /** Fields that the data does not have, where the dot is the data. */
-function unknownFields(nodes: readonly Node[], isData = true): Unknown[] {
+function unknownFields(nodes: readonly TemplateNode[], isData = true): Unknown[] {
   return nodes.flatMap((node) => {
     switch (node.kind) {
       case 'action':

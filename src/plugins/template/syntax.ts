@@ -8,7 +8,7 @@ import {
   fallthrough,
   lines,
   setting,
-  type Property,
+  type PropertySchema,
   type Refuse,
 } from '../../corefile/properties.ts';
 import { directive, type Syntax } from '../../corefile/syntax.ts';
@@ -101,13 +101,13 @@ export const syntax: Syntax<
     zones: Position<readonly string[]>;
   },
   {
-    patterns: Property<readonly (readonly Pattern[])[]>;
-    answers: Property<readonly (readonly RecordTemplate[])[]>;
-    additionals: Property<readonly (readonly RecordTemplate[])[]>;
-    authorities: Property<readonly (readonly RecordTemplate[])[]>;
-    rcode: Property<number>;
-    error: Property<ExtendedError | null>;
-    fallthrough: Property<readonly string[] | null>;
+    patterns: PropertySchema<readonly (readonly Pattern[])[]>;
+    answers: PropertySchema<readonly (readonly RecordTemplate[])[]>;
+    additionals: PropertySchema<readonly (readonly RecordTemplate[])[]>;
+    authorities: PropertySchema<readonly (readonly RecordTemplate[])[]>;
+    rcode: PropertySchema<number>;
+    error: PropertySchema<ExtendedError | null>;
+    fallthrough: PropertySchema<readonly string[] | null>;
   },
   'gather'
 > = directive({

@@ -1,7 +1,7 @@
 /** Rules about `template`. */
 import type { Directive } from '../../corefile/tree.ts';
 import { expandZone } from '../../corefile/zones.ts';
-import { blockRule, type Rule } from '../../lint/rule.ts';
+import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf, type LintedBlock } from '../../lint/subject.ts';
 
 /** `template CLASS TYPE [ZONES…]` */
@@ -33,7 +33,7 @@ const others: readonly string[] = [
 /** Patterns that every name fits. */
 const anything = /^(\.\*|\^?\(?\.\*\)?\$?|\.|\^)$/;
 
-const unmatched: Rule = blockRule({
+const unmatched: LintRule = blockRule({
   code: 'CF06',
   severity: 'error',
   summary: 'template with match and without fallthrough, where others answer, too',
@@ -63,7 +63,7 @@ const unmatched: Rule = blockRule({
 const soaLine =
   'authority "{{ .Zone }} 60 IN SOA ns.invalid. hostmaster.invalid. 1 7200 900 86400 60"';
 
-const suppressedFamily: Rule = blockRule({
+const suppressedFamily: LintRule = blockRule({
   code: 'CF07',
   severity: 'error',
   summary: 'AAAA (or A) suppressed by NXDOMAIN, or by NOERROR without SOA',
@@ -101,4 +101,4 @@ const suppressedFamily: Rule = blockRule({
 });
 
 /** Rules about `template`. */
-export const templateRules: readonly Rule[] = [unmatched, suppressedFamily];
+export const templateRules: readonly LintRule[] = [unmatched, suppressedFamily];

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { printMessage } from '../../wire/print.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { problemsIn } from '../../base/problem.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -262,14 +263,25 @@ describe('template with a CNAME', () => {
     assert.deepEqual([reply.rcode, reply.answer.length], [RCODE.NOERROR, 1]);
   });
 
-  test('a CNAME that leads to itself ends', async () => {
-    const world = await serve(
-      'template IN A loop.test {\n answer "{{ .Name }} 60 IN CNAME {{ .Name }}"\n}',
-    );
-    const reply = await world.ask('loop.test. A');
-    assert.equal(reply.rcode, RCODE.NOERROR);
-    assert.ok(reply.answer.length < 40);
-  });
+  for (const target of ['{{ .Name }}', 'x{{ .Name }}'])
+    test(`a CNAME that leads to ${target} without end is SERVFAIL: told to the client, logged and counted once`, async () => {
+      for (const later of [false, true]) {
+        const world = await serve(
+          `template IN A loop.test {\n answer "{{ .Name }} 60 IN CNAME ${target}"\n}\ntemplate IN A to.test {\n answer "{{ .Name }} 60 IN CNAME a.loop.test."\n}`,
+          later,
+        );
+        for (const name of ['a.loop.test.', 'to.test.']) {
+          const reply = await world.ask(`${name} A`, { edns: true });
+          assert.deepEqual([reply.rcode, reply.answer.length], [RCODE.SERVFAIL, 0]);
+          assert.match(printMessage(reply), /EDE: 0 .*aliases lead on more than 20 times/);
+        }
+        const lines = world.log.filter((line) => line.includes('aliases lead on'));
+        assert.equal(lines.length, 2, lines.join('\n'));
+        assert.ok(lines[0]!.includes(`CNAME ${target.replaceAll(' ', '')}"`), lines.join('\n'));
+        assert.match(world.metrics(), /template_rr_failures_total\{.*zone="loop\.test\."\} 2\n/);
+        await world.close();
+      }
+    });
 
   for (const count of [2, 3, 30])
     test(`${count} CNAMEs that lead to themselves end soon`, { timeout: 20_000 }, async () => {

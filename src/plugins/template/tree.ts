@@ -2,7 +2,7 @@
 import type { GoValue } from './values.ts';
 
 /** A template, read: texts to copy and actions to carry out. Positions count characters from the template's start. */
-export type Node = TextNode | ActionNode | BranchNode | JumpNode;
+export type TemplateNode = TextNode | ActionNode | BranchNode | JumpNode;
 
 /** Text that is copied as it stands. */
 export interface TextNode {
@@ -20,9 +20,9 @@ export interface ActionNode {
 export interface BranchNode {
   readonly kind: 'if' | 'with' | 'range';
   readonly pipe: Pipe;
-  readonly body: readonly Node[];
+  readonly body: readonly TemplateNode[];
   /** What stands behind `else`; `else if` is an `if` in here. */
-  readonly otherwise: readonly Node[];
+  readonly otherwise: readonly TemplateNode[];
 }
 
 /** `{{break}}` or `{{continue}}` of the innermost `{{range}}`. */
@@ -37,11 +37,11 @@ export interface Pipe {
   readonly variables: readonly string[];
   /** `:=` makes them, `=` gives them other values. */
   readonly declares: boolean;
-  readonly commands: readonly Command[];
+  readonly commands: readonly CommandNode[];
 }
 
 /** A first operand, which may be a function, and its arguments. */
-export interface Command {
+export interface CommandNode {
   readonly at: number;
   readonly operands: readonly Operand[];
 }
@@ -72,11 +72,11 @@ export type Operand =
     };
 
 /** A tree as text, the way Go writes it: `{{.Name}} 60 IN A 192.0.2.1`. */
-export function printNodes(nodes: readonly Node[]): string {
+export function printNodes(nodes: readonly TemplateNode[]): string {
   return nodes.map(printNode).join('');
 }
 
-function printNode(node: Node): string {
+function printNode(node: TemplateNode): string {
   switch (node.kind) {
     case 'text':
       return node.text;

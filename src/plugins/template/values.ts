@@ -49,8 +49,8 @@ export interface Method {
 }
 
 /** A value that cannot be worked with as the template says. */
-export class ValueError extends Error {
-  override readonly name = 'ValueError';
+export class TemplateValueError extends Error {
+  override readonly name = 'TemplateValueError';
 }
 
 /** Go's name of the value's type, for messages. */
@@ -78,19 +78,19 @@ export function isTrue(value: GoValue): boolean {
   return Boolean(value);
 }
 
-/** The value as a string. @throws ValueError if it is none */
+/** The value as a string. @throws TemplateValueError if it is none */
 export function asString(value: GoValue): string {
   if (typeof value === 'string') return value;
   throw value === undefined
-    ? new ValueError('invalid value; expected string')
-    : new ValueError(`wrong type for value; expected string; got ${typeOf(value)}`);
+    ? new TemplateValueError('invalid value; expected string')
+    : new TemplateValueError(`wrong type for value; expected string; got ${typeOf(value)}`);
 }
 
-/** The value as a whole number. @throws ValueError if it is none */
+/** The value as a whole number. @throws TemplateValueError if it is none */
 export function asInteger(value: GoValue): bigint {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
-  throw new ValueError(`expected integer; found ${typeOf(value)}`);
+  throw new TemplateValueError(`expected integer; found ${typeOf(value)}`);
 }
 
 /** Whether the value is a map. */
@@ -112,7 +112,8 @@ export function printValue(value: GoValue): string {
     const keys = [...value.keys()].toSorted();
     return `map[${keys.map((key) => `${key}:${printValue(value.get(key))}`).join(' ')}]`;
   }
-  if (value instanceof Struct) throw new ValueError(`can't print a value of type ${value.type}`);
+  if (value instanceof Struct)
+    throw new TemplateValueError(`can't print a value of type ${value.type}`);
   return typeof value === 'number' ? printFloat(value) : String(value);
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -131,6 +131,41 @@ describe('tls', () => {
       assert.match(world.log.join('\n'), told);
       await world.close();
     });
+
+  test('when the certificate ends is a metric, and once it has ended, while it is served, a line in the log', async () => {
+    const ends = new X509Certificate(testCertificate).validToDate.getTime();
+    const clock = new VirtualClock(ends - 5 * 3600_000);
+    const corefile = `tls://.:853 {\n root ${folder}\n tls a.crt a.key\n whoami\n}`;
+    const world = await makeWorld(corefile, { clock });
+    const metric = (): string | undefined =>
+      /^ndots_tls_certificate_expiration_timestamp_seconds\{certificate=".*\/a\.crt"\} (.*)$/m.exec(
+        world.metrics(),
+      )?.[1];
+    const told = (): readonly string[] => world.log.filter((line) => line.includes('expired on'));
+    assert.equal(Number(metric()), ends / 1000);
+    await clock.advance(4 * 3600_000);
+    assert.deepEqual(told(), []);
+    await clock.advance(30 * 3600_000);
+    assert.equal(told().length, 1, told().join('\n'));
+    assert.match(told()[0]!, /^\[ERROR\] plugin\/tls: the certificate .*a\.crt expired on Oct 28/);
+    assert.equal(Number(metric()), ends / 1000);
+    await world.close();
+  });
+
+  test('a reload with a renewed certificate has its metric, and that of one that is no longer served goes', async () => {
+    const world = await worldWith('tls a.crt a.key');
+    const count = (): number =>
+      world.metrics().match(/^ndots_tls_certificate_expiration_timestamp_seconds\{/gm)?.length ?? 0;
+    assert.equal(count(), 1);
+    assert.ok(await world.server.reload());
+    assert.equal(count(), 1);
+    writeFileSync(join(folder, 'c.crt'), testCertificate);
+    world.setCorefile(`tls://.:853 {\n root ${folder}\n tls c.crt a.key\n whoami\n}`);
+    assert.ok(await world.server.reload());
+    assert.equal(count(), 1);
+    assert.match(world.metrics(), /certificate=".*c\.crt"/);
+    await world.close();
+  });
 
   test('a key in the place of the certificate is told of', async () => {
     assert.match(

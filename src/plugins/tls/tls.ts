@@ -14,6 +14,7 @@ import {
   outOfTime,
   readCertificateFile,
 } from '../../server/contract/server-certificate.ts';
+import { CertificateWatch } from './certificate-watch.ts';
 
 const files = position(
   'CERT KEY [CA]',
@@ -76,6 +77,9 @@ export const tls: Plugin = definePlugin({
     const why = outOfTime(parts.cert, context.clock.wall());
     if (why !== null)
       context.log.warning(`the certificate ${certificate} ${why}: clients that look at it go away`);
+    const at = context.path(certificate);
+    const watch = context.keep(`tls/${at}`, () => new CertificateWatch(at, context));
+    context.onStart(() => watch.follow(parts.cert));
     if (keyLog === null || keyLog === '') return;
     const path = context.path(keyLog);
     checkWritable(path);

@@ -41,6 +41,7 @@ const syntax = directive({
       help: 'clients and names that are counted: who has less than this part of all queries may be missed',
     }),
     search: zoneList('search', {
+      isStrict: true,
       help: 'search domains of clients: what does not exist below them was asked for in vain on the way through a search path (default cluster.local)',
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),

@@ -2,7 +2,7 @@
 import { Problem, type Place } from '../../base/problem.ts';
 import { optional, position, type Position } from '../../corefile/positions.ts';
 import { pluginRemark } from '../../corefile/problems.ts';
-import { custom, fields, setting, type Property } from '../../corefile/properties.ts';
+import { custom, fields, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
 import { decimal, duration, integer, word } from '../../corefile/values.ts';
 
@@ -10,7 +10,7 @@ import { decimal, duration, integer, word } from '../../corefile/values.ts';
 export type CollectorKind = 'zipkin' | 'otlp';
 
 /** Where spans go. */
-export interface Collector {
+export interface SpanCollector {
   readonly kind: CollectorKind;
   /** As a URL. */
   readonly url: string;
@@ -21,7 +21,7 @@ const usual: Readonly<Record<CollectorKind, { readonly at: string; readonly path
   otlp: { at: 'localhost:4318', path: '/v1/traces' },
 };
 
-const collector: Position<Collector> = position(
+const collector: Position<SpanCollector> = position(
   '[ENDPOINT-TYPE] [ENDPOINT]',
   'where spans go: `zipkin` (default), at HOST:PORT or a URL (default localhost:9411), or `otlp`: OTLP over HTTP (default localhost:4318)',
   (line) => {
@@ -70,7 +70,7 @@ function datadog(place: Place): Problem {
   });
 }
 
-const clientServer: Property<boolean | null> = custom(
+const clientServer: PropertySchema<boolean | null> = custom(
   'client_server',
   '[true|false]',
   (words, refuse) => {
@@ -91,15 +91,15 @@ const clientServer: Property<boolean | null> = custom(
 
 /** The directive `trace`. */
 export const syntax: Syntax<
-  { collector: Position<Collector> },
+  { collector: Position<SpanCollector> },
   {
-    every: Property<number>;
-    service: Property<string>;
-    clientServer: Property<boolean | null>;
-    analyticsRate: Property<{ readonly rate: number | null } | null>;
-    backlog: Property<number>;
-    batch: Property<number>;
-    intervalMs: Property<number>;
+    every: PropertySchema<number>;
+    service: PropertySchema<string>;
+    clientServer: PropertySchema<boolean | null>;
+    analyticsRate: PropertySchema<{ readonly rate: number | null } | null>;
+    backlog: PropertySchema<number>;
+    batch: PropertySchema<number>;
+    intervalMs: PropertySchema<number>;
   },
   'merge'
 > = directive({

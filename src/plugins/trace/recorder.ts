@@ -9,7 +9,7 @@ const SPANS_MAX = 128;
 /** What the first span is called, as CoreDNS calls it. */
 const ROOT = 'servedns';
 
-interface Open {
+interface OpenSpan {
   readonly id: string;
   readonly parent: string | null;
   readonly name: string;
@@ -25,7 +25,7 @@ export class TraceRecorder implements LinkRecorder {
   dropped = 0;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #spans: Open[] = [];
+  readonly #spans: OpenSpan[] = [];
   /** Spans that have been entered and not left. */
   readonly #within: number[] = [0];
 

@@ -3,7 +3,7 @@ import { printAddress } from '../../base/ip.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
-import { list, setting, type Property } from '../../corefile/properties.ts';
+import { list, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import { ip } from '../../corefile/values.ts';
 import { definePlugin, type Next, type Plugin } from '../../server/contract/plugin.ts';
@@ -22,7 +22,7 @@ import { receiver } from './receiver.ts';
 import { isWithin } from '../../wire/within-zone.ts';
 
 /** A setting whose second line is a mistake. */
-function once<T>(property: Property<T | null>): Property<T | null> {
+function once<T>(property: PropertySchema<T | null>): PropertySchema<T | null> {
   return {
     ...property,
     take(line, before, bind) {

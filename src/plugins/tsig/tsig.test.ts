@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { problemsIn } from '../../base/problem.ts';
-import { algorithmNamed, SignedExchange, type SigningKey } from '../../net/tsig.ts';
+import { algorithmNamed, SignedExchange, type TsigSigningKey } from '../../net/tsig.ts';
 import { OPCODE, RCODE, typeNumber } from '../../wire/iana.ts';
 import { dataOf, readMessage, writeMessage, type Message } from '../../wire/message.ts';
 import { foldName, parseName } from '../../wire/name.ts';
@@ -14,7 +14,7 @@ import { readTsig, tsigAlgorithms, tsigAt } from '../../wire/tsig.ts';
 
 const secret = Buffer.alloc(32, 7).toString('base64');
 
-const key = (name = 'key.example.', algorithm = 'hmac-sha256', text = secret): SigningKey => ({
+const key = (name = 'key.example.', algorithm = 'hmac-sha256', text = secret): TsigSigningKey => ({
   name: foldName(parseName(name)),
   secret: Buffer.from(text, 'base64'),
   algorithm: algorithmNamed(algorithm)!,
@@ -56,7 +56,7 @@ interface Signed {
 async function asked(
   world: World,
   text: string,
-  by: SigningKey = key(),
+  by: TsigSigningKey = key(),
   alter: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes,
   seconds = now(world),
 ): Promise<Signed> {

@@ -3,7 +3,7 @@ import { Problem } from '../../base/problem.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { required, zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
-import { custom, each, list, type Property, type Refuse } from '../../corefile/properties.ts';
+import { custom, each, list, type PropertySchema, type Refuse } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { domainName, token, word } from '../../corefile/values.ts';
@@ -158,7 +158,7 @@ function requirement(
   numberOf: (name: string) => number | null,
   unknown: string,
   help: { readonly help: string },
-): Property<Required> {
+): PropertySchema<Required> {
   const read = (words: readonly Token[], refuse: Refuse): Required => {
     if (words.length === 0) return refuse('Wrong argument count or unexpected line ending');
     if (words[0]!.text === 'all') return 'all';
@@ -196,7 +196,7 @@ function keysOf(
   const keys = secrets.map(({ name, secret }) => makeKey(name, secret.text, passed) as TsigKey);
   const names = new Set(keys.map(({ name }) => printName(name)));
   for (const file of files) {
-    for (const key of readKeyFile(file, 'tsig', named, broken)) {
+    for (const key of readKeyFile(file, 'plugin/tsig: ', named, broken)) {
       const name = printName(key.name);
       if (names.has(name))
         throw new Problem({

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { makeQuery } from '../../wire/query.ts';
 import { parseName } from '../../wire/name.ts';
 import { compileExpression } from './expression.ts';
-import { ValueError } from './values.ts';
+import { ExpressionValueError } from './values.ts';
 import { ExpressionError } from './words.ts';
 
 const query = makeQuery(parseName('client.example.org.'), 1);
@@ -71,7 +71,7 @@ test('whatever is written, an expression is refused, fails or gives a value: not
         assert.notEqual(value, undefined);
       } catch (error) {
         assert.ok(
-          error instanceof ExpressionError || error instanceof ValueError,
+          error instanceof ExpressionError || error instanceof ExpressionValueError,
           String((error as Error).stack),
         );
       }

@@ -7,39 +7,46 @@ import { netHolds } from '../../base/ip.ts';
 import { nearest } from '../../base/problem.ts';
 import { builtins, ofQuery, overItems, readCidr } from './functions.ts';
 import { NOT_RANK, operators, SIGN_RANK } from './operators.ts';
-import { asArray, asBool, asNumber, type Part, type Type, type Value } from './values.ts';
-import { ExpressionError, readWords, type Word } from './words.ts';
+import {
+  asArray,
+  asBool,
+  asNumber,
+  type CompiledPart,
+  type Type,
+  type ExpressionValue,
+} from './values.ts';
+import { ExpressionError, readWords, type ExpressionWord } from './words.ts';
 
 /** @throws ExpressionError */
-export function compileExpression(text: string): Part {
-  return new Parser(readWords(text)).whole();
+export function compileExpression(text: string): CompiledPart {
+  return new ExpressionParser(readWords(text)).whole();
 }
 
 /** How deep parentheses may lie within each other: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
 
-class Parser {
-  readonly #words: readonly Word[];
+class ExpressionParser {
+  readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
   /** How many predicates the present place lies in. */
   #predicates = 0;
 
-  constructor(words: readonly Word[]) {
+  constructor(words: readonly ExpressionWord[]) {
     this.#words = words;
   }
 
-  whole(): Part {
+  whole(): CompiledPart {
     const part = this.#expression(0);
     if (this.#word.kind !== 'end') this.#unexpected();
     return part;
   }
 
-  get #word(): Word {
+  get #word(): ExpressionWord {
     return this.#words[this.#at]!;
   }
 
-  #next(): Word {
+  #next(): ExpressionWord {
     return this.#words[this.#at++]!;
   }
 
@@ -68,7 +75,7 @@ class Parser {
     );
   }
 
-  #expression(rank: number): Part {
+  #expression(rank: number): CompiledPart {
     if (++this.#depth > DEPTH_MAX)
       throw new ExpressionError('the expression is nested too deeply', this.#word.at);
     let left = this.#prefix();
@@ -94,7 +101,7 @@ class Parser {
     return left;
   }
 
-  #choice(condition: Part): Part {
+  #choice(condition: CompiledPart): CompiledPart {
     const yes = this.#expression(0);
     this.#expect(':');
     const no = this.#expression(0);
@@ -107,7 +114,7 @@ class Parser {
     };
   }
 
-  #prefix(): Part {
+  #prefix(): CompiledPart {
     const { at } = this.#word;
     if (this.#take('not') || this.#take('!')) {
       const part = this.#expression(NOT_RANK);
@@ -132,7 +139,7 @@ class Parser {
     return part;
   }
 
-  #primary(): Part {
+  #primary(): CompiledPart {
     const word = this.#next();
     const { kind, text, at } = word;
     if (kind === 'number') return literal(Number(text.replaceAll('_', '')), at);
@@ -152,7 +159,7 @@ class Parser {
     return this.#unexpected();
   }
 
-  #named({ text, at }: Word): Part {
+  #named({ text, at }: ExpressionWord): CompiledPart {
     if (text === 'true' || text === 'false') return literal(text === 'true', at);
     if (text === 'nil') return literal(null, at);
     const isKnown = [ofQuery, builtins, overItems].some((table) => Object.hasOwn(table, text));
@@ -171,7 +178,7 @@ class Parser {
     return this.#call(text, at, []);
   }
 
-  #piped(first: Part): Part {
+  #piped(first: CompiledPart): CompiledPart {
     const { kind, text, at } = this.#next();
     if (kind !== 'name' || (known(builtins, text) ?? known(overItems, text)) === undefined) {
       throw new ExpressionError(`unknown function ${text}`, at);
@@ -181,7 +188,7 @@ class Parser {
   }
 
   /** The arguments that are left, and the closing parenthesis. */
-  #call(name: string, at: number, given: readonly Part[]): Part {
+  #call(name: string, at: number, given: readonly CompiledPart[]): CompiledPart {
     const items = known(overItems, name);
     if (items !== undefined) return this.#predicate(items, at, given);
     const parts = [...given];
@@ -200,7 +207,7 @@ class Parser {
     if (parts.length > arity[1])
       throw new ExpressionError(`too many arguments to call ${name}`, at);
     if (name === 'incidr') return inNet(parts[0]!, parts[1]!, at);
-    const call: Part = {
+    const call: CompiledPart = {
       type,
       at,
       run: (query, item) =>
@@ -212,7 +219,11 @@ class Parser {
     return name === 'metadata' ? call : folded(call, parts);
   }
 
-  #predicate(over: (typeof overItems)[string], at: number, given: readonly Part[]): Part {
+  #predicate(
+    over: (typeof overItems)[string],
+    at: number,
+    given: readonly CompiledPart[],
+  ): CompiledPart {
     const items = given[0] ?? this.#expression(0);
     if (given.length === 0) this.#expect(',');
     this.#predicates++;
@@ -229,8 +240,8 @@ class Parser {
     };
   }
 
-  #array(at: number): Part {
-    const parts: Part[] = [];
+  #array(at: number): CompiledPart {
+    const parts: CompiledPart[] = [];
     while (!this.#take(']')) {
       if (parts.length > 0) this.#expect(',');
       if (parts.length > 0 && this.#take(']')) break;
@@ -243,7 +254,7 @@ class Parser {
   }
 
   /** `[i]`, `[from:to]`; negative numbers count from the end. */
-  #index(of: Part): Part {
+  #index(of: CompiledPart): CompiledPart {
     const { at } = of;
     const from = this.#is(':') ? null : this.#expression(0);
     if (!this.#take(':')) {
@@ -276,11 +287,11 @@ function known<T>(table: Readonly<Record<string, T>>, name: string): T | undefin
 }
 
 /** Operators that are words can be negated: `not in`, `not contains`. */
-function isWord({ text }: Word): boolean {
+function isWord({ text }: ExpressionWord): boolean {
   return /^[a-z]/i.test(text) && text !== 'and' && text !== 'or';
 }
 
-function literal(value: Value, at: number): Part {
+function literal(value: ExpressionValue, at: number): CompiledPart {
   const type: Type =
     value === null
       ? 'nil'
@@ -290,20 +301,20 @@ function literal(value: Value, at: number): Part {
   return { type, at, constant: value, run: () => value };
 }
 
-function not({ run, at }: Pick<Part, 'run' | 'at'>): Part {
+function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart {
   return { type: 'bool', at, run: (query, item) => !asBool(run(query, item)) };
 }
 
-function pick(value: Value, index: number): Value {
+function pick(value: ExpressionValue, index: number): ExpressionValue {
   return (
     (typeof value === 'string'
       ? value.at(index)
-      : (asArray(value).at(index) as Value | undefined)) ?? null
+      : (asArray(value).at(index) as ExpressionValue | undefined)) ?? null
   );
 }
 
 /** What is made of constants only is worked out once. A mistake in it shows when a query comes, as any other. */
-function folded(part: Part, from: readonly Part[]): Part {
+function folded(part: CompiledPart, from: readonly CompiledPart[]): CompiledPart {
   if (from.some(({ constant }) => constant === undefined)) return part;
   try {
     const constant = part.run(nobody, null);
@@ -317,7 +328,7 @@ function folded(part: Part, from: readonly Part[]): Part {
 const nobody = null as never;
 
 /** By far the most used condition works on the client's bytes, without texts in between. */
-function inNet(address: Part, cidr: Part, at: number): Part {
+function inNet(address: CompiledPart, cidr: CompiledPart, at: number): CompiledPart {
   const { constant } = cidr;
   if (typeof constant === 'string') {
     const net = readCidr(constant);

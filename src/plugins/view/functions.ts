@@ -8,38 +8,39 @@ import {
   asNumber,
   asString,
   isSame,
-  ValueError,
+  ExpressionValueError,
   type Type,
-  type Value,
+  type ExpressionValue,
 } from './values.ts';
 
 /** What can be asked of a query; CoreDNS's names. None takes an argument. */
-export const ofQuery: Readonly<Record<string, { readonly type: Type; read(query: Query): Value }>> =
-  {
-    bufsize: { type: 'number', read: (query) => query.limit },
-    class: { type: 'string', read: (query) => className(query.class) },
-    client_ip: {
-      type: 'string',
-      read: (query) => printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
-    },
-    do: { type: 'bool', read: (query) => query.dnssecOk },
-    id: { type: 'number', read: (query) => query.id },
-    name: { type: 'string', read: (query) => query.name },
-    opcode: { type: 'number', read: (query) => query.opcode },
-    port: { type: 'string', read: (query) => String(query.peerPort) },
-    proto: { type: 'string', read: ({ overStream }) => (overStream ? 'tcp' : 'udp') },
-    server_ip: { type: 'string', read: (query) => query.local },
-    server_port: { type: 'string', read: (query) => String(query.localPort) },
-    size: { type: 'number', read: (query) => query.end - query.start },
-    type: { type: 'string', read: (query) => typeName(query.type) },
-  };
+export const ofQuery: Readonly<
+  Record<string, { readonly type: Type; read(query: Query): ExpressionValue }>
+> = {
+  bufsize: { type: 'number', read: (query) => query.limit },
+  class: { type: 'string', read: (query) => className(query.class) },
+  client_ip: {
+    type: 'string',
+    read: (query) => printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16),
+  },
+  do: { type: 'bool', read: (query) => query.dnssecOk },
+  id: { type: 'number', read: (query) => query.id },
+  name: { type: 'string', read: (query) => query.name },
+  opcode: { type: 'number', read: (query) => query.opcode },
+  port: { type: 'string', read: (query) => String(query.peerPort) },
+  proto: { type: 'string', read: ({ overStream }) => (overStream ? 'tcp' : 'udp') },
+  server_ip: { type: 'string', read: (query) => query.local },
+  server_port: { type: 'string', read: (query) => String(query.localPort) },
+  size: { type: 'number', read: (query) => query.end - query.start },
+  type: { type: 'string', read: (query) => typeName(query.type) },
+};
 
 /** A function that expressions may call. */
 export interface Builtin {
   readonly type: Type;
   /** Least and most arguments. */
   readonly arity: readonly [number, number];
-  readonly run: (values: readonly Value[], query: Query) => Value;
+  readonly run: (values: readonly ExpressionValue[], query: Query) => ExpressionValue;
 }
 
 function builtin(type: Type, arity: readonly [number, number], run: Builtin['run']): Builtin {
@@ -48,7 +49,7 @@ function builtin(type: Type, arity: readonly [number, number], run: Builtin['run
 
 function texts(
   type: Type,
-  run: (...values: string[]) => Value,
+  run: (...values: string[]) => ExpressionValue,
   count: number,
   most = count,
 ): Builtin {
@@ -105,7 +106,13 @@ export const builtins: Readonly<Record<string, Builtin>> = {
 export const overItems: Readonly<
   Record<
     string,
-    { readonly type: Type; run(items: readonly Value[], test: (item: Value) => Value): Value }
+    {
+      readonly type: Type;
+      run(
+        items: readonly ExpressionValue[],
+        test: (item: ExpressionValue) => ExpressionValue,
+      ): ExpressionValue;
+    }
   >
 > = {
   all: { type: 'bool', run: (items, test) => items.every((item) => asBool(test(item))) },
@@ -123,8 +130,8 @@ export const overItems: Readonly<
   map: { type: 'array', run: (items, test) => items.map((item) => test(item)) },
 };
 
-/** Whether the value is among the items. @throws ValueError if these are no array */
-export function isIn(value: Value, items: Value): boolean {
+/** Whether the value is among the items. @throws ExpressionValueError if these are no array */
+export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
   return asArray(items).some((item) => isSame(item, value));
 }
 
@@ -135,9 +142,9 @@ export function readCidr(text: string): Net | null {
 
 function inCidr(address: string, cidr?: string): boolean {
   const bytes = parseAddress(address);
-  if (bytes === null) throw new ValueError('first argument is not an IP address');
+  if (bytes === null) throw new ExpressionValueError('first argument is not an IP address');
   const net = readCidr(cidr!);
-  if (net === null) throw new ValueError(`invalid CIDR address: ${cidr}`);
+  if (net === null) throw new ExpressionValueError(`invalid CIDR address: ${cidr}`);
   return netHolds(net, bytes);
 }
 
@@ -149,9 +156,9 @@ function trimmed(text: string, chars: string): string {
   return text.slice(from, to);
 }
 
-function toNumber(value: Value): number {
+function toNumber(value: ExpressionValue): number {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   if (typeof number !== 'number' || Number.isNaN(number))
-    throw new ValueError(`no number: ${JSON.stringify(value)}`);
+    throw new ExpressionValueError(`no number: ${JSON.stringify(value)}`);
   return number;
 }

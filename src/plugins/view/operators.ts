@@ -7,11 +7,11 @@ import {
   asNumber,
   asString,
   isSame,
-  ValueError,
-  type Part,
-  type Run,
+  ExpressionValueError,
+  type CompiledPart,
+  type Evaluate,
   type Type,
-  type Value,
+  type ExpressionValue,
 } from './values.ts';
 import { ExpressionError } from './words.ts';
 
@@ -21,7 +21,7 @@ export interface Operator {
   readonly rank: number;
   readonly rightFirst?: boolean;
   /** @throws ExpressionError for operands it can never work with */
-  make(left: Part, right: Part, name: string): Pick<Part, 'type' | 'run'>;
+  make(left: CompiledPart, right: CompiledPart, name: string): Pick<CompiledPart, 'type' | 'run'>;
 }
 
 /** Ranks of the prefixes `not`, `!` and `-`, `+`. */
@@ -36,7 +36,7 @@ function plain(
   rank: number,
   operands: Type,
   type: Type,
-  run: (left: Value, right: Value) => Value,
+  run: (left: ExpressionValue, right: ExpressionValue) => ExpressionValue,
 ): Operator {
   return {
     rank,
@@ -50,7 +50,7 @@ function plain(
   };
 }
 
-function mismatch(name: string, left: Part, right: Part): never {
+function mismatch(name: string, left: CompiledPart, right: CompiledPart): never {
   throw new ExpressionError(
     `invalid operation: ${name} (mismatched types ${left.type} and ${right.type})`,
     left.at,
@@ -73,7 +73,7 @@ function compared(run: (order: number) => boolean): Operator {
   };
 }
 
-function order(left: Value, right: Value): number {
+function order(left: ExpressionValue, right: ExpressionValue): number {
   if (typeof left === 'string') return left === right ? 0 : left < asString(right) ? -1 : 1;
   return asNumber(left) - asNumber(right);
 }
@@ -93,7 +93,7 @@ function equal(wanted: boolean): Operator {
   };
 }
 
-function logical(rank: number, run: (left: Run, right: Run) => Run): Operator {
+function logical(rank: number, run: (left: Evaluate, right: Evaluate) => Evaluate): Operator {
   return {
     rank,
     make(left, right, name) {
@@ -155,7 +155,7 @@ const within: Operator = {
     if (right.type !== 'array' && right.type !== 'any') mismatch(name, left, right);
     const { constant } = right;
     if (Array.isArray(constant) && constant.every((value) => !Array.isArray(value))) {
-      const members = new Set<Value>(constant as readonly Value[]);
+      const members = new Set<ExpressionValue>(constant as readonly ExpressionValue[]);
       return { type: 'bool', run: (query, item) => members.has(left.run(query, item)) };
     }
     return {
@@ -209,11 +209,11 @@ export const operators: Readonly<Record<string, Operator>> = {
 function range(from: number, to: number): readonly number[] {
   const length = to - from + 1;
   if (length > RANGE_MAX)
-    throw new ValueError(`a range of ${length} items; at most ${RANGE_MAX} are allowed`);
+    throw new ExpressionValueError(`a range of ${length} items; at most ${RANGE_MAX} are allowed`);
   return length <= 0 ? [] : Array.from({ length }, (_, index) => from + index);
 }
 
 function remainder(a: number, b: number): number {
-  if (b === 0) throw new ValueError('integer divide by zero');
+  if (b === 0) throw new ExpressionValueError('integer divide by zero');
   return a % b;
 }

@@ -9,12 +9,12 @@ import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { metadataCollector, metadataProviders } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import { compileExpression } from './expression.ts';
-import type { Part } from './values.ts';
+import type { CompiledPart } from './values.ts';
 import { ExpressionError } from './words.ts';
 
 interface Condition {
   readonly text: string;
-  readonly part: Part;
+  readonly part: CompiledPart;
   readonly token: Token;
 }
 

@@ -1,5 +1,5 @@
 /** What an expression is made of. */
-export interface Word {
+export interface ExpressionWord {
   readonly kind: 'number' | 'string' | 'name' | 'sign' | 'end';
   /** The text; of strings, what it stands for. */
   readonly text: string;
@@ -32,8 +32,8 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** @throws ExpressionError */
-export function readWords(text: string): readonly Word[] {
-  const words: Word[] = [];
+export function readWords(text: string): readonly ExpressionWord[] {
+  const words: ExpressionWord[] = [];
   let at = 0;
   const take = (pattern: RegExp): string | null => {
     pattern.lastIndex = at;

@@ -6,7 +6,7 @@ import type { Token } from '../../corefile/tree.ts';
 export const UNKNOWN = '@unknown';
 
 /** A namespace, the beginnings of some (`team-*`), or all (`*`). */
-interface Pattern {
+interface NamespacePattern {
   readonly bytes: Uint8Array;
   readonly open: boolean;
   /** Only clients that are no pod's. */
@@ -14,21 +14,21 @@ interface Pattern {
 }
 
 /** One line: the first one that fits a client and a namespace decides. */
-export interface Rule {
+export interface VisibilityRule {
   readonly allows: boolean;
-  readonly from: readonly Pattern[];
-  readonly to: readonly Pattern[];
+  readonly from: readonly NamespacePattern[];
+  readonly to: readonly NamespacePattern[];
 }
 
 /** `allow|deny from NAMESPACE… to NAMESPACE…`. */
-export function readRule({ text }: Token, words: readonly Token[], refuse: Refuse): Rule {
+export function readRule({ text }: Token, words: readonly Token[], refuse: Refuse): VisibilityRule {
   const to = words.findIndex((word) => word.text === 'to');
   if (words[0]?.text !== 'from' || to < 2 || to === words.length - 1) {
     return refuse(`a line reads '${text} from NAMESPACE… to NAMESPACE…'`, undefined, {
       hint: `Namespaces are names, beginnings like team-*, * for all, and after 'from' ${UNKNOWN} for clients that are no pods.`,
     });
   }
-  const patterns = (tokens: readonly Token[], client: boolean): Pattern[] =>
+  const patterns = (tokens: readonly Token[], client: boolean): NamespacePattern[] =>
     tokens.map((token) => readPattern(token, client, refuse));
   return {
     allows: text === 'allow',
@@ -40,7 +40,7 @@ export function readRule({ text }: Token, words: readonly Token[], refuse: Refus
 /** RFC 1123 labels, as namespaces are, with an open end. */
 const NAMESPACE = /^(?:[a-z0-9][a-z0-9-]{0,62}\*?|\*)$/;
 
-function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): Pattern {
+function readPattern({ text, place }: Token, client: boolean, refuse: Refuse): NamespacePattern {
   const unknown = client && text === UNKNOWN;
   if (!unknown && !NAMESPACE.test(text)) {
     return refuse(`not a namespace: ${JSON.stringify(text)}`, place, {
@@ -56,10 +56,10 @@ export class ClientRules {
   /** It sees everything. */
   readonly all: boolean;
   readonly #own: Uint8Array;
-  readonly #rules: readonly Rule[];
+  readonly #rules: readonly VisibilityRule[];
 
   /** @param client its namespace; empty: it is no pod's; null: whoever sees least, for what anybody may be told in the end */
-  constructor(rules: readonly Rule[], client: string | null) {
+  constructor(rules: readonly VisibilityRule[], client: string | null) {
     this.#own = Buffer.from(client ?? '');
     this.#rules = rules.filter(({ allows, from }) =>
       client === null
@@ -82,11 +82,16 @@ export class ClientRules {
   }
 }
 
-function isAnybody({ bytes, open }: Pattern): boolean {
+function isAnybody({ bytes, open }: NamespacePattern): boolean {
   return open && bytes.length === 0;
 }
 
-function fits({ bytes, open }: Pattern, name: Uint8Array, at: number, length: number): boolean {
+function fits(
+  { bytes, open }: NamespacePattern,
+  name: Uint8Array,
+  at: number,
+  length: number,
+): boolean {
   return open
     ? length >= bytes.length && same(bytes, name, at, bytes.length)
     : same(bytes, name, at, length);

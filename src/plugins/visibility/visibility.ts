@@ -183,7 +183,7 @@ class Visibility {
     return depth > 0 && this.#own[via.index] !== true;
   }
 
-  readonly #judgeLater = (reply: Reply, { query, client }: Asked): Maybe<Reply> =>
+  readonly #judgeLater = (reply: Reply, { query, client }: ClientQuery): Maybe<Reply> =>
     this.#judge(reply, query, client);
 
   #judge(reply: Reply, query: Query, client: string | null): Maybe<Reply> {
@@ -270,7 +270,7 @@ class Visibility {
   }
 }
 
-interface Asked {
+interface ClientQuery {
   readonly query: Query;
   readonly client: string | null;
 }

@@ -1,11 +1,11 @@
 /**
- * A and AAAA from one socket at the same moment, as glibc and musl send them: one of the two is lost where two processors make
- * the same connection-tracking entry.
+ * A and AAAA from one socket at the same moment, as glibc and musl send them: one of them is lost if two processors
+ * create the same connection tracking entry at once.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { ask, isThere, observe, outcome, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import type { Asked } from '../network.ts';
+import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../kube/manifests/yaml-shape.ts';
 import { domainName } from '../parameters.ts';
 
@@ -21,7 +21,7 @@ export const pairSameSocket: CheckKind = checkKind({
   async run({ name, pairs }, context) {
     const found: Observation[] = [];
     for (const server of context.vip) {
-      const results: Asked[] = [];
+      const results: ProbeResult[] = [];
       let broken = 0;
       let failure = '';
       for (let count = 0; count < pairs; count++) {

@@ -1,4 +1,7 @@
-/** Names and addresses agree both ways: the name that the reverse lookup of an address gives has that address. Logs and Kerberos go by it. */
+/**
+ * Names and addresses agree in both directions: the name that the reverse lookup of an address gives has that address.
+ * Logs and Kerberos depend on it.
+ */
 import { parseAddress } from '../../base/ip.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { nameOfAddress } from '../../wire/reverse-name.ts';
@@ -11,10 +14,10 @@ import {
   outcome,
   question,
   serverText,
-  type Verdict,
+  type ProbeVerdict,
 } from '../asking.ts';
 import { checkKind, type CheckKind, type Observation, type ProbeContext } from '../check.ts';
-import type { Asked, ProbeServer } from '../network.ts';
+import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
@@ -34,7 +37,7 @@ export const ptr: CheckKind = checkKind({
     const found: Observation[] = [];
     for (const server of allServers(context))
       for (const name of names) {
-        const asked: Asked[] = [];
+        const asked: ProbeResult[] = [];
         const verdict = await compare(name, server, context, asked);
         found.push(observe(`${serverText(server)} ${name}`, asked, verdict));
       }
@@ -42,14 +45,14 @@ export const ptr: CheckKind = checkKind({
   },
 });
 
-/** @param asked everything that was asked is added */
+/** @param asked collects all results */
 async function compare(
   name: string,
   server: ProbeServer,
   context: ProbeContext,
-  asked: Asked[],
-): Promise<Verdict> {
-  const ask = async (which: string, type: number): Promise<Asked> => {
+  asked: ProbeResult[],
+): Promise<ProbeVerdict> {
+  const ask = async (which: string, type: number): Promise<ProbeResult> => {
     const result = await askOne(context, server, question(which, type, 1232));
     asked.push(result);
     return result;
@@ -62,7 +65,7 @@ async function compare(
       state: 'failed',
       text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so nothing to reverse`,
     };
-  // A few speak for all of a large service.
+  // A few addresses are enough for a large service.
   for (const address of addresses.slice(0, 4)) {
     const type = address.includes(':') ? TYPE.AAAA : TYPE.A;
     const reverse = nameOfAddress(parseAddress(address)!);

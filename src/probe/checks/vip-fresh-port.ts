@@ -1,8 +1,8 @@
-/** The service's address from source ports never used before: each query is a new entry of the connection tracking. */
+/** The service's address, asked from new source ports: each query makes a new connection tracking entry. */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
-import type { Asked } from '../network.ts';
+import type { ProbeResult } from '../network.ts';
 import { optional, whole } from '../../kube/manifests/yaml-shape.ts';
 import { domainName, recordType } from '../parameters.ts';
 
@@ -20,7 +20,7 @@ export const vipFreshPort: CheckKind = checkKind({
     const asked = question(name, type);
     const found: Observation[] = [];
     for (const server of context.vip) {
-      const results: Asked[] = [];
+      const results: ProbeResult[] = [];
       for (let count = 0; count < queries; count++)
         results.push(await askOne(context, server, asked));
       const bad = results.filter((each) => mustHaveData(each, asked).state !== 'ok');

@@ -3,60 +3,50 @@ import { andThen, isLater, orElse, type Maybe } from '../../base/maybe.ts';
 import { CLASS, RCODE } from '../../wire/iana.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
+import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
-/** One listen address as queries see it: what is served there, and what is let in. */
+/** A listen address as queries see it: what is served there, and which queries are accepted. */
 export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
   readonly table: ZoneTable;
-  /** Whether classes other than IN pass (some block here has `chaos` or `forward`). */
+  /** Whether classes other than IN are served (a block here has `chaos` or `forward`). */
   readonly anyClass: boolean;
-  /** Told of queries that no block took; their route is `nowhere`. */
+  /** Called for queries that no block matched; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
-  /** Decides whether the error is sent that such a query gets, or a message that is no query (`Query.rejection`); null: it always is. */
+  /**
+   * Decides whether the error is sent for such a query, or for a message that is not a query (`Query.rejection`); null:
+   * it always is.
+   */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
-  /** A plugin threw: counts and logs, or with `debug` ends this worker. @returns SERVFAIL */
+  /** Called when a plugin threw: counts and logs it, or with `debug` ends this worker. @returns SERVFAIL */
   readonly panicked: (error: unknown, query: Query) => Reply;
-  /** Whether `debug` holds here. */
+  /** Whether `debug` is set for this address. */
   readonly debug: boolean;
 }
 
-/** Internal look-ups (CNAME targets) may lead to each other only so often. */
-const DEPTH_MAX = 20;
-
-/** Internal look-ups on behalf of one query: aliases may lead to several others each, and those on and on. */
-const LOOKUPS_MAX = 200;
-
 /** So many records in the reply to a look-up are as much work as another look-up. */
 const RECORDS_PER_LOOKUP = 64;
-
-const tooMuch = failure(
-  RCODE.SERVFAIL,
-  '',
-  new Error(
-    `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`,
-  ),
-);
 
 /** Answers an internal look-up: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
   query.depth++;
   lookups.count++;
-  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return tooMuch;
+  if (query.depth > DEPTH_MAX || lookups.count > LOOKUPS_MAX) return endlessAliases;
   const bounded = (reply: Reply): Reply => {
     lookups.count += reply.answers / RECORDS_PER_LOOKUP;
-    return lookups.count > LOOKUPS_MAX ? tooMuch : reply;
+    return lookups.count > LOOKUPS_MAX && !isEndless(reply) ? endlessAliases : reply;
   };
   const reply = answer(endpoint, query);
   return isLater(reply) ? andThen(reply, bounded) : bounded(reply);
 }
 
 /**
- * Answers one query: filters that come before any plugin (CoreDNS: `ServeDNS`), choice of the server block, its chain.
- * Never throws, never rejects.
+ * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`), chooses the server block,
+ * runs its chain. Never throws, never rejects.
  */
 export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   try {
@@ -82,7 +72,7 @@ function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   return served.chain(query);
 }
 
-/** An error that stands before any plugin. */
+/** Refuses a query with an error that no plugin made. */
 function refuse(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
   query.route = endpoint.nowhere;
   const refused = failure(rcode, '');

@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { parseName, printName, foldName, joinNames, suffixAt } from '../../wire/name.ts';
 import { makeQuery, type Query } from '../../wire/query.ts';
 import { failure } from '../../wire/reply.ts';
-import { ZoneTable, type Served } from './router.ts';
+import { ZoneTable, type RoutedBlock } from './router.ts';
 
 const label = fc.stringMatching(/^[a-cA-C]{1,3}$/);
 const name = fc
   .array(label, { maxLength: 4 })
   .map((labels) => `${labels.join('.')}.`.replace(/^\.$/, '.'));
 
-function served(zone: string, index: number, filters: Served['filters'] = []): Served {
+function served(zone: string, index: number, filters: RoutedBlock['filters'] = []): RoutedBlock {
   return {
     zone: parseName(zone),
     route: { index, server: 'dns://:53', zone, view: '' },

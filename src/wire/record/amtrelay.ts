@@ -5,7 +5,7 @@ import type { MessageWriter } from '../writer.ts';
 import { typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
-/** Where multicast is translated. */
+/** A relay for multicast. */
 export interface Relay {
   readonly precedence: number;
   /** 1: it is asked whether it takes part (D, "discovery optional"). */

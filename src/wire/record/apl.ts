@@ -6,7 +6,7 @@ import { recordKind, type Field, type RecordKind } from './kind.ts';
 /** One prefix of an address list. */
 export interface AddressPrefix {
   readonly negated: boolean;
-  /** All zero beyond `bits`. */
+  /** An address whose bits beyond the prefix are zero. */
   readonly address: string;
   readonly bits: number;
 }

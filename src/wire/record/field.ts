@@ -86,7 +86,7 @@ function address(length: number, kind: string): Field<string> {
   };
 }
 
-/** Nothing, where an address or a name may be: `.` in text. */
+/** No address and no name: `.` in text. */
 const none: Field<string> = {
   read: () => '.',
   write: () => undefined,

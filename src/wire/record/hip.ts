@@ -3,7 +3,7 @@ import { TYPE } from '../iana.ts';
 import { fullName, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
-/** A host's identity, and where it can be met. */
+/** A host's identity and the servers through which it can be reached. */
 export interface HostIdentity {
   /** Of the key, as in IPSECKEY: 1 DSA, 2 RSA, 3 ECDSA (RFC 8005 section 5.2). */
   readonly algorithm: number;

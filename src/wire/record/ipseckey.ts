@@ -5,7 +5,7 @@ import type { MessageWriter } from '../writer.ts';
 import { restBase64, typedHosts, u8 } from './field.ts';
 import type { RecordKind } from './kind.ts';
 
-/** A key, and the gateway that speaks for the host. */
+/** A key, and the gateway through which the host is reached. */
 export interface IpsecKey {
   readonly precedence: number;
   /** 0: none, 1: IPv4 address, 2: IPv6 address, 3: name. */

@@ -16,7 +16,7 @@ export interface RecordKind<D extends object> {
   /** Reads the data up to the reader's end. @throws ReadError */
   read(from: Reader): D;
   write(data: D, to: MessageWriter): void;
-  /** @param split long hex and base64 fields are cut into words of so many characters; 0: never */
+  /** @param split cuts long hex and base64 fields into words of this many characters; 0: never */
   print(data: D, split?: number): string;
   /** @throws TextError */
   parse(from: Words): D;
@@ -28,7 +28,7 @@ export interface Field<T> {
   write(value: T, to: MessageWriter): void;
   /** Words, separated by spaces; may be empty. */
   print(value: T, split: number): string;
-  /** @param what the field's name, for messages */
+  /** @param what the field's name, for error messages */
   parse(from: Words, what: string): T;
 }
 
@@ -60,7 +60,10 @@ export function recordKind<D extends object>(
   };
 }
 
-/** Data of a type without a kind, or of one whose data is empty although that is not its form (RFC 2136): bytes as they are. */
+/**
+ * Record data as plain bytes: for types without a codec, and for data that is empty although its type's form is not
+ * (RFC 2136).
+ */
 export class Opaque {
   readonly bytes: Uint8Array;
 

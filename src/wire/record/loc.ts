@@ -3,8 +3,8 @@ import type { Words } from '../words.ts';
 import { u32, u8 } from './field.ts';
 import type { Field, RecordKind } from './kind.ts';
 
-/** A place on Earth. */
-export interface Place {
+/** A location on Earth. */
+export interface GeoLocation {
   /** Always 0: other versions have another form. */
   readonly version: number;
   /** Centimetres: diameter of the place, and how exact the coordinates are. One digit and a power of ten each. */
@@ -53,7 +53,7 @@ function roundSpan(value: number): number {
 }
 
 /** Where something is on Earth (RFC 1876 section 2). */
-export const loc: RecordKind<Place> = {
+export const loc: RecordKind<GeoLocation> = {
   name: 'LOC',
   type: TYPE.LOC,
   read(from) {

@@ -71,7 +71,10 @@ import { uri } from './uri.ts';
 import { x25 } from './x25.ts';
 import { zonemd } from './zonemd.ts';
 
-/** Every record type whose data has a form; all others are bytes (RFC 3597). OPT is no record: see `edns.ts`. */
+/**
+ * Every record type whose data is decoded; the data of all others is plain bytes (RFC 3597). OPT is not among them: see
+ * `edns.ts`.
+ */
 export const recordKinds: readonly RecordKind<object>[] = [
   a,
   aaaa,
@@ -150,7 +153,7 @@ const byType: ReadonlyMap<number, RecordKind<object>> = new Map(
   recordKinds.map((kind) => [kind.type, kind]),
 );
 
-/** The kind of a type; undefined: its data is only bytes. */
+/** The codec of a type; undefined if its data is plain bytes. */
 export function kindOf(type: number): RecordKind<object> | undefined {
   return byType.get(type);
 }

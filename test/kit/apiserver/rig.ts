@@ -3,18 +3,18 @@ import { makeLog } from '../../../src/base/log.ts';
 import { seededRandom } from '../../../src/base/random.ts';
 import { VirtualClock } from '../../../src/base/virtual-clock.ts';
 import { apiServerSource, type ApiServerParts } from '../../../src/kube/api/api-server.ts';
-import { endpointConnection, type Connection } from '../../../src/kube/api/connection.ts';
+import { endpointConnection, type ApiConnection } from '../../../src/kube/api/connection.ts';
 import {
   namespaceOf,
-  type Change,
-  type Kind,
+  type ObjectChange,
+  type ObjectKind,
   type KubeObject,
 } from '../../../src/kube/store/objects.ts';
-import type { Source, SourceEvents, Wanted } from '../../../src/kube/store/source.ts';
+import type { Source, SourceEvents, WantedObjects } from '../../../src/kube/store/source.ts';
 import { ApiServer, type ApiServerOptions } from './server.ts';
 
 /** What most tests want: everything but the rare parts. */
-export const everything: Wanted = {
+export const everything: WantedObjects = {
   endpoints: true,
   pods: true,
   multicluster: false,
@@ -25,16 +25,16 @@ export const everything: Wanted = {
 
 /** Remembers what a source told, and the state that follows from it. */
 export class Listener implements SourceEvents {
-  readonly batches: (readonly Change[])[] = [];
-  readonly syncedKinds: Kind[] = [];
+  readonly batches: (readonly ObjectChange[])[] = [];
+  readonly syncedKinds: ObjectKind[] = [];
   /** `Kind namespace/name` → object, as the changes so far have it. */
   readonly state: Map<string, KubeObject> = new Map<string, KubeObject>();
 
-  get all(): Change[] {
+  get all(): ObjectChange[] {
     return this.batches.flat();
   }
 
-  changes(batch: readonly Change[]): void {
+  changes(batch: readonly ObjectChange[]): void {
     this.batches.push(batch);
     for (const change of batch) {
       if (change.verb === 'put') this.state.set(keyOf(change.object), change.object);
@@ -42,11 +42,11 @@ export class Listener implements SourceEvents {
     }
   }
 
-  synced(kind: Kind): void {
+  synced(kind: ObjectKind): void {
     this.syncedKinds.push(kind);
   }
 
-  names(kind: Kind): string[] {
+  names(kind: ObjectKind): string[] {
     return [...this.state.values()]
       .filter((object) => object.kind === kind)
       .map((object) => object.name)
@@ -76,9 +76,9 @@ export interface Rig {
 /** What differs from a server that does nothing wrong and a source that wants everything. */
 export interface RigOptions {
   readonly server?: Omit<ApiServerOptions, 'clock'>;
-  readonly wanted?: Partial<Wanted>;
+  readonly wanted?: Partial<WantedObjects>;
   readonly source?: Partial<ApiServerParts>;
-  readonly connection?: (server: ApiServer, clock: VirtualClock) => Connection;
+  readonly connection?: (server: ApiServer, clock: VirtualClock) => ApiConnection;
   /** Debug lines too. */
   readonly debugging?: boolean;
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { systemClock, type Clock } from '../../../src/base/clock.ts';
-import type { Identity } from '../../../src/base/certificates.ts';
+import type { PemIdentity } from '../../../src/base/certificates.ts';
 import { Faults, strike, type Verb } from './faults.ts';
 import { Lists } from './lists.ts';
 import {
@@ -36,7 +36,7 @@ export interface ApiServerOptions {
   readonly without?: readonly string[];
   /** Accepted bearer tokens; none = no check. */
   readonly tokens?: readonly string[];
-  readonly tls?: Identity & { readonly clientCa?: string };
+  readonly tls?: PemIdentity & { readonly clientCa?: string };
   readonly port?: number;
   readonly store?: Store;
 }

@@ -5,8 +5,8 @@ import { connect, createServer, type Server } from 'node:net';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Asked } from '../../../src/diff/compare.ts';
-import type { AnswerRecord, Outcome, Question } from '../../../src/diff/question.ts';
+import type { ServedConfiguration } from '../../../src/diff/compare.ts';
+import type { PrintedRecord, QueryOutcome, DiffQuestion } from '../../../src/diff/question.ts';
 import { scriptedReply } from '../../../src/diff/script.ts';
 import { rcodeName, typeName } from '../../../src/wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../../../src/wire/message.ts';
@@ -104,7 +104,7 @@ export class RealServer {
 }
 
 /** One of its Corefiles. */
-export class RealSide implements Asked {
+export class RealSide implements ServedConfiguration {
   readonly left: readonly string[] = [];
   readonly #port: number;
   readonly #upstreams: ScriptedUpstreams;
@@ -131,7 +131,7 @@ export class RealSide implements Asked {
     // Only the quick rounds are played for real.
   }
 
-  async ask(question: Question): Promise<Outcome> {
+  async ask(question: DiffQuestion): Promise<QueryOutcome> {
     const { name, type, client, dnssecOk, udpSize } = question;
     if (!given.has(client)) {
       given.add(client);
@@ -161,7 +161,7 @@ export class RealSide implements Asked {
       return { ...common, rcode: 'silence', flags: [], answer: [], authority: [], additional: [] };
     const message = readMessage(reply);
     const key = Object.values(question).join(' ');
-    const records = (section: readonly DnsRecord[]): readonly AnswerRecord[] =>
+    const records = (section: readonly DnsRecord[]): readonly PrintedRecord[] =>
       section.map((record) => {
         const printed = printData(record.type, record.data);
         // The serial of a cluster's zone is the time of its last change, as each server saw it.

@@ -1,6 +1,6 @@
 /** What the linter says of the configuration that runs, and whether it is what runs. */
 import { excluded, listed, unknown } from '../../../capture/findings/finding.ts';
-import type { Finding as Flaw } from '../../../lint/finding.ts';
+import type { LintFinding } from '../../../lint/finding.ts';
 import { nameOf } from '../facts.ts';
 import { clusterRule, finding, type ClusterRule } from './rule.ts';
 
@@ -41,7 +41,7 @@ export const flaws: ClusterRule = clusterRule(
   },
 );
 
-function codesOf(list: readonly Flaw[]): readonly string[] {
+function codesOf(list: readonly LintFinding[]): readonly string[] {
   return [...new Set(list.map(({ code }) => code))];
 }
 

@@ -11,7 +11,7 @@ import { overload } from '../../../capture/findings/overload.ts';
 import { searchWaste } from '../../../capture/findings/search-waste.ts';
 import { serverFails } from '../../../capture/findings/servfail.ts';
 import { slowServer } from '../../../capture/findings/slow-server.ts';
-import type { Labels } from '../../../metrics/read-exposition.ts';
+import type { SeriesLabels } from '../../../metrics/read-exposition.ts';
 import { nameOf, type ClusterFacts } from '../facts.ts';
 import { grown, grownBy, type Measured } from '../measure.ts';
 import { clusterRule, finding, type ClusterRule } from './rule.ts';
@@ -23,7 +23,11 @@ const unread = unknown('no DNS pod’s metrics could be read');
 const quiet = unknown('too few queries came while it was measured (--for 60s)');
 
 /** The sum over pods that serve; caches of nodes count the same queries once more. */
-function total(facts: ClusterFacts, metric: string, fits?: (labels: Labels) => boolean): number {
+function total(
+  facts: ClusterFacts,
+  metric: string,
+  fits?: (labels: SeriesLabels) => boolean,
+): number {
   return servers(facts).reduce((sum, each) => sum + grown(each, metric, fits), 0);
 }
 
@@ -52,7 +56,7 @@ export function trafficOf(facts: ClusterFacts): {
   };
 }
 
-function isServfail({ rcode }: Labels): boolean {
+function isServfail({ rcode }: SeriesLabels): boolean {
   return rcode === 'SERVFAIL';
 }
 

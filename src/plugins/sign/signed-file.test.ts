@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+test('a signed zone for which the disk has no room leaves the file as it was, wherever the room ends', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-signed-file-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'db.example.org.signed');
+  writeFileSync(path, 'the zone as it was');
+  // A text of 1500 bytes and one of 3000: the limit of 4096 bytes, as a full disk, cuts the last write and lets what it has written stand.
+  const code = `
+    import { writeZoneFile } from ${JSON.stringify(new URL('signed-file.ts', import.meta.url))};
+    const owner = new Uint8Array([1, 97, 0]);
+    const text = (size) => [{ owner, type: 16, ttl: 60, data: Array(size / 100).fill(new Uint8Array([80, ...Array(80).fill(98)])), signatures: [] }];
+    async function* zone() { yield text(1500); yield text(3000); }
+    await writeZoneFile(${JSON.stringify(path)}, zone()).then(
+      () => console.log('written'),
+      (error) => console.log(error.code),
+    );`;
+  const words = ['-c', `ulimit -f 8; exec "$@"`, 'sh', process.execPath, '--input-type=module'];
+  const { stdout, stderr } = spawnSync('sh', [...words, '-e', code], { encoding: 'utf8' });
+  assert.equal(stdout, 'EFBIG\n', stderr);
+  assert.equal(readFileSync(path, 'utf8'), 'the zone as it was');
+  assert.deepEqual(readdirSync(folder), ['db.example.org.signed']);
+});
