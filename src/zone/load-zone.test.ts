@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../base/clock.ts';
 import { foldName, parseName } from '../wire/name.ts';
@@ -51,6 +51,28 @@ describe('a large zone file', () => {
       warnings: [],
       digest,
     });
+  });
+
+  test('that takes more memory to be read than there is, with what it includes, is refused before', async (t) => {
+    const path = file(t, text('$INCLUDE more\n'));
+    writeFileSync(join(dirname(path), 'more'), 'x A 192.0.2.1\n'.repeat(20));
+    const size = statSync(path).size;
+    const within = (bytes: number): ReturnType<typeof loadZone> =>
+      loadZone(path, origin, systemClock, null, undefined, undefined, () => bytes);
+    assert.equal((await within(size + 1000)).packed!.records, names + 22);
+    for (const bytes of [size - 1, size + 1]) {
+      const { packed, problems } = await within(bytes);
+      assert.equal(packed, null);
+      assert.match(problems[0]!.message, /db: reading it takes more memory than there is/);
+    }
+  });
+
+  test('beyond what any zone has is refused', async (t) => {
+    const path = file(t, '');
+    truncateSync(path, 600 * 1024 * 1024);
+    const { packed, problems } = await loadZone(path, origin, systemClock, null);
+    assert.equal(packed, null);
+    assert.match(problems[0]!.message, /db: is larger than 500 MiB/);
   });
 
   test("that is not there is an error with the system's code", async () => {
