@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { answered, type Child } from '../test/kit/child.ts';
 import { startKnot, startNamed, startNsd } from '../test/kit/zone-servers.ts';
-import { figure } from './kit/figures.ts';
-import { load, median, type Load } from './kit/dnsperf.ts';
+import { beside, figure, figureOf, type Goal } from './kit/figures.ts';
+import { load, loadInTurn, spread } from './kit/dnsperf.ts';
 import {
   ndots,
   need,
-  ratio,
+  printLoads,
   rounds,
   runSeconds,
   smoke,
@@ -102,34 +102,23 @@ for (const name of ['nsd', 'knot'])
   spawnSync('taskset', ['-a', '-p', '-c', '0', String(servers[name]!.child.pid)]);
 for (const { port } of Object.values(servers)) await answered(port, 'ns.bench.test');
 await pause(3000);
+// NSD answers in a process of its own.
+servers['nsd'].child = withChildren(servers['nsd'].child);
 
 console.log(`zone of ${names} names, ${(text / 1e6).toFixed(1)} MB of text`);
-console.log(`peers: ${versionOf('nsd', '-v')}, ${versionOf('knotd', '-V')}`);
-const runs: Record<string, Load[]> = { ndots: [], nsd: [], knot: [] };
-for (let round = 0; round < rounds; round++) {
-  for (const [name, { port, child }] of Object.entries(servers)) {
-    // NSD answers in a process of its own.
-    runs[name]!.push(load(withChildren(child), { port, file: questions, seconds: runSeconds }));
-  }
-}
-const middle = Object.fromEntries(
-  Object.entries(runs).map(([name, list]) => [name, median(list, ({ cpuMicros }) => cpuMicros)]),
-);
-for (const [name, { perSecond, cpuMicros, lost, rcodes }] of Object.entries(middle))
-  console.log(
-    `${name.padEnd(8)} ${perSecond.toFixed(0).padStart(8)} replies/s  ${cpuMicros.toFixed(2)} µs CPU each  lost ${lost}  ${rcodes}`,
-  );
-for (const peer of ['nsd', 'knot'])
-  console.log(
-    `CPU per query, ndots : ${peer.padEnd(5)} ${ratio(middle['ndots']!.cpuMicros, middle[peer]!.cpuMicros)}   (goal ≤ 1.1)`,
-  );
+beside('nsd', versionOf('nsd', '-v'));
+beside('knot', versionOf('knotd', '-V'));
+const { middle, ratio } = loadInTurn(servers, {
+  rounds: smoke ? 1 : 9,
+  seconds: smoke ? 1 : 2,
+  outstanding: 100,
+  names: () => questions,
+});
+printLoads(middle);
+figureOf('CPU per query, ndots : knot', ratio('ndots', 'knot'), goal({ atMost: 1.1 }));
+figureOf('CPU per query, ndots : nsd', ratio('ndots', 'nsd'));
 console.log(`memory over a small zone's ${zoneMiB.toFixed(1)} MiB`);
-figure(
-  'memory : the text of the zone',
-  (zoneMiB * 1.048576e6) / text,
-  '',
-  smoke ? null : { atMost: 2 },
-);
+figure('memory : the text of the zone', (zoneMiB * 1.048576e6) / text, '', goal({ atMost: 2 }));
 for (const { child } of Object.values(servers)) await child.stop();
 
 const many = smoke ? 20_000 : 1_000_000;
@@ -163,13 +152,22 @@ for (let round = 0; round < rounds; round++) {
       console.log(`${name.padEnd(8)} ${/\(.*records\)/.exec(stdout)?.[0] ?? stdout}`);
   }
 }
-const best = (name: string): number => Math.min(...times[name]!) / 1000;
+const seconds = (name: string): number => spread(times[name]!).median / 1000;
 console.log(
-  `AXFR of ${many} records to kdig: ndots ${best('ndots').toFixed(2)} s, bind ${best('bind').toFixed(2)} s`,
+  `AXFR of ${many} records to kdig: ndots ${seconds('ndots').toFixed(2)} s, bind ${seconds('bind').toFixed(2)} s`,
 );
-console.log(`records/s,     ndots : bind  ${ratio(best('bind'), best('ndots'))}   (goal ≥ 1.0)`);
+figureOf(
+  'records/s by AXFR, ndots : bind',
+  spread(times['bind']!.map((bindMs, round) => bindMs / times['ndots']![round]!)),
+  goal({ atLeast: 1 }),
+);
 await Promise.all([ours.stop(), bind.child.stop()]);
 process.exit(0);
+
+/** A short run says nothing of speed. */
+function goal(wanted: Goal): Goal | null {
+  return smoke ? null : wanted;
+}
 
 /** CPU seconds of a server and of the processes that it started. */
 function withChildren(child: Child): Child {

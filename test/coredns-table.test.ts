@@ -34,6 +34,17 @@ describe('the table of plugins and properties', () => {
     }
   });
 
+  test('a difference that names a property stands with it, and not with its siblings', async () => {
+    const rows = await tableRows();
+    const noteOf = (directive: string, property: string): string =>
+      rows.find((row) => row.directive === directive && row.property === property)!.note;
+    assert.match(noteOf('dnstap', '[QUEUE]'), /^`QUEUE` counts memory/);
+    assert.match(noteOf('rewrite', 'edns0 local'), /^`edns0 local append`/);
+    assert.equal(noteOf('rewrite', 'edns0 nsid'), '');
+    assert.match(noteOf('view', 'expr'), /^`expr`/);
+    assert.doesNotMatch(noteOf('view', ''), /`expr`/);
+  });
+
   test('every directive of CoreDNS stands in it', () => {
     // What only ndots has stands in the second table.
     const page = readFileSync('docs/coredns-plugins.md', 'utf8');

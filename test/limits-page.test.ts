@@ -3,7 +3,22 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { loadPlugins } from '../src/plugins/order.ts';
 import { fixedLimits, limitsPage } from '../tools/limits-page.ts';
+
+/** Words of a syntax that stand for a number of things, or for bytes. */
+const AMOUNT = /\b(?:COUNT|SIZE|CAPACITY|MAX|MAX_SESSIONS|QUERIES|PORTS|LINES|N)\b/;
+/** Settings that hold such a number, and bound neither memory nor what waits. */
+const boundsNothing: ReadonlySet<string> = new Set([
+  'timeouts maxtcpqueries',
+  'trace zipkin_max_batch_size',
+  'rrl slip-ratio',
+  'kubernetes apiserver_max_inflight',
+  'lkg asked',
+  'forward max_idle_conns',
+  'forward max_fails',
+  'forward max_connect_attempts',
+]);
 
 const page = readFileSync('docs/limits.md', 'utf8');
 const rows = page
@@ -24,6 +39,19 @@ describe('the page of limits', () => {
     );
   });
 
+  test('has every setting of a plugin that says how many, or how much', async () => {
+    const told = new Set(
+      rows.map(([, setting = '']) => /\[(\w+)\].*`([^`]+)`/.exec(setting)?.slice(1).join(' ')),
+    );
+    const missing = (await loadPlugins()).flatMap(({ name, syntax }) =>
+      Object.values(syntax.properties)
+        .filter(({ show }) => AMOUNT.test(show))
+        .map(({ words }) => `${name} ${words[0]}`)
+        .filter((setting) => !told.has(setting) && !boundsNothing.has(setting)),
+    );
+    assert.deepEqual(missing, []);
+  });
+
   test('has the defaults of the pages of the plugins, and of the command line', () => {
     assert.ok(rows.length > 20);
     const help = readFileSync('src/cli/serve-options.ts', 'utf8');
@@ -37,7 +65,7 @@ describe('the page of limits', () => {
           ? new RegExp(`'${name}',[^]*?\\(default ${value}[;)]`)
           : value.startsWith('by ')
             ? new RegExp(`- \`${name} .*by default`)
-            : new RegExp(`- \`${name} .*${number}`);
+            : new RegExp(`- \`${name}[ \`].*${number}`);
       assert.match(text, said, `${setting} ${value}`);
     }
   });

@@ -311,6 +311,23 @@ describe('the house', () => {
     assert.deepEqual(found, []);
   });
 
+  test('no two files export a type or a class of one name', () => {
+    const owners = Map.groupBy(
+      running.flatMap((file) =>
+        [
+          ...texts.get(file)!.matchAll(/^export (?:abstract )?(?:interface|type|class) (\w+)/gm),
+        ].map(([, name]) => ({ name: name!, file })),
+      ),
+      ({ name }) => name,
+    );
+    assert.deepEqual(
+      [...owners.values()]
+        .filter((all) => all.length > 1)
+        .map((all) => all.map(({ name, file }) => `${name}: ${file}`)),
+      [],
+    );
+  });
+
   test('every file says at its head what it is about', () => {
     assert.deepEqual(
       described.filter(([, text]) => !hasHeadLine(text)).map(([file]) => file),

@@ -58,21 +58,43 @@ function absentRows({ name, properties }: Directive): readonly Row[] {
 
 function presentRows({ name, properties }: Directive, syntax: Syntax): readonly Row[] {
   const bullets = differencesOf(name);
-  const words = properties.map((property) => property.name).filter((word) => word !== '');
-  const about = (bullet: string, word: string): boolean =>
-    bullet.split('`').some((part, index) => index % 2 === 1 && part.split(/[ (]/, 1)[0] === word);
+  const all = properties.map(wordsOf).filter((words) => words.length > 0);
+  const about = (bullet: string, words: readonly string[]): boolean =>
+    quotedIn(bullet).some((quoted) => isAbout(quoted, words));
   return properties.map((property) => {
-    const word = property.name.split(' ')[0]!;
+    const words = wordsOf(property);
+    const [word = ''] = words;
     const own =
       property.name === ''
-        ? bullets.filter((bullet) => !words.some((each) => about(bullet, each.split(' ')[0]!)))
-        : bullets.filter((bullet) => about(bullet, word));
+        ? bullets.filter((bullet) => !all.some((each) => about(bullet, each)))
+        : bullets.filter((bullet) => about(bullet, words));
     return {
       directive: name,
       property: property.name,
       ...verdictOf(property, own, syntax, word),
     };
   });
+}
+
+/** `[QUEUE]` is `QUEUE`, `edns0 local` two words. */
+function wordsOf({ name }: Property): readonly string[] {
+  return name.split(/[ |]/).map(bare).filter(Boolean);
+}
+
+/** What stands between backquotes, as words. */
+function quotedIn(bullet: string): readonly (readonly string[])[] {
+  return bullet
+    .split('`')
+    .filter((_, index) => index % 2 === 1)
+    .map((text) => text.split(/[ (]/).map(bare).filter(Boolean));
+}
+
+const bare = (word: string): string => word.replaceAll(/[[\]…]/g, '');
+
+/** `edns0 local append` is about `edns0 local` and not about `edns0 nsid`, `edns0` about both. */
+function isAbout(quoted: readonly string[], words: readonly string[]): boolean {
+  if (quoted.length === 0) return false;
+  return words.every((word, index) => index >= quoted.length || word === quoted[index]);
 }
 
 function verdictOf(

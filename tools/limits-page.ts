@@ -11,10 +11,26 @@ const page = `${home}docs/limits.md`;
 const MARK = '<!-- Written by tools/limits-page.ts from here on. -->';
 
 /** What `serve` is made of. */
-const rooms = ['base', 'corefile', 'etcd', 'kube', 'linux', 'net', 'plugins', 'server', 'zone'];
+const rooms = [
+  'base',
+  'corefile',
+  'dnssec',
+  'etcd',
+  'kube',
+  'linux',
+  'metrics',
+  'net',
+  'plugins',
+  'server',
+  'wire',
+  'zone',
+];
 /** Parts of these rooms that only other verbs use. */
-const elsewhere = /^src\/(kube\/(pods|scaling)|linux\/(packet|programs|termination)|base\/x?slt)/;
-const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$/;
+const elsewhere =
+  /^src\/(kube\/(pods|scaling)|linux\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
+const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
+/** Where limits have a range of their own for tests, and no setting. */
+const unset = /^src\/(?:base|metrics)\//;
 
 /** A bound that stands in the code. */
 export interface FixedLimit {
@@ -47,7 +63,11 @@ function limitsOf(file: string, source: string): FixedLimit[] {
       comment = null;
       continue;
     }
-    const constant = /^(?:export )?const ([A-Z_0-9]+)(?:: \w+)? = ([^;]+);/.exec(line);
+    const constant =
+      /^(?:export )?const ([A-Z_0-9]+)(?:: \w+)? = ([^;]+);/.exec(line) ??
+      (unset.test(file)
+        ? /^(?:export )?const (\w+Limit)(?:: Limit)? = limit\(\{ default: ([^,]+),/.exec(line)
+        : null);
     if (constant === null) {
       text = '';
       continue;

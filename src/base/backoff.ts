@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { Random } from './random.ts';
 
-/** Waits that double from failure to failure, with jitter, and start over after a healthy while. */
+/** Waits that double with each successive failure, with jitter, and start over after some time without failures. */
 export class Backoff {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -11,7 +11,7 @@ export class Backoff {
   #failures = 0;
   #lastAt = -Infinity;
 
-  /** The first wait is nominally `firstMs`, none is longer than `mostMs`, milliseconds. */
+  /** @param firstMs nominal first wait @param mostMs the longest wait, both in milliseconds */
   constructor(
     clock: Clock,
     random: Random,
@@ -50,5 +50,5 @@ export class Backoff {
   }
 }
 
-/** No failure for so long: the next one is a new story. */
+/** After this long without a failure the waits start over, in milliseconds. */
 const FORGET_MS = 2 * 60_000;

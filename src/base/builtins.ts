@@ -1,6 +1,6 @@
 /**
- * Parts of the runtime that cost megabytes of memory once they are loaded. Here they are loaded when they are first used, and
- * without `import`, which touches every export (of `node:http` among them the whole fetch machinery, about 10 MiB).
+ * Modules of the runtime that cost megabytes of memory once they are loaded. They are loaded on first use, and without
+ * `import`, which would touch every export (of `node:http` among them the whole fetch machinery, about 10 MiB).
  */
 export const builtins = {
   crypto: (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto'),
@@ -10,7 +10,7 @@ export const builtins = {
   tls: (): typeof import('node:tls') => process.getBuiltinModule('node:tls'),
   zlib: (): typeof import('node:zlib') => process.getBuiltinModule('node:zlib'),
   dgram: (): typeof import('node:dgram') => process.getBuiltinModule('node:dgram'),
-  /** For what is imported by rooms that do no I/O themselves, as `random.ts` is. */
+  /** For modules imported by rooms that do no I/O themselves, such as `random.ts`. */
   files: (): typeof import('node:fs') => process.getBuiltinModule('node:fs'),
   filePromises: (): typeof import('node:fs/promises') =>
     process.getBuiltinModule('node:fs/promises'),

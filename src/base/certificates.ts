@@ -1,4 +1,4 @@
-/** Certificates made on the spot (P-256, RFC 5280): for servers that must be trusted by somebody who can be told their authority. */
+/** Makes certificates (P-256, RFC 5280) for servers whose clients can be given their authority. */
 import {
   createPrivateKey,
   generateKeyPairSync,
@@ -16,10 +16,10 @@ export interface PemIdentity {
 }
 
 const DAY_MS = 24 * 3600_000;
-/** Clocks differ: what is made now is good for those that are behind, too. */
+/** Certificates are valid from a little earlier than now, for clients whose clocks are behind. */
 const EARLIER_MS = 3600_000;
 
-/** From when and until when a certificate is good. */
+/** The time in which a certificate is valid. */
 interface CertificateValidity {
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -30,7 +30,7 @@ function validFor(ms: number, now: number): CertificateValidity {
   return { notBefore: new Date(now - EARLIER_MS), notAfter: new Date(now + ms) };
 }
 
-/** A certificate authority of one's own. */
+/** A certificate authority of our own. */
 export class Authority {
   readonly identity: PemIdentity;
   readonly #name: string;
@@ -42,7 +42,7 @@ export class Authority {
     this.#name = commonNameOf(identity.cert);
   }
 
-  /** A new one. @param lastsMs how long it is good @param now milliseconds since 1970 */
+  /** Makes a new authority. @param lastsMs how long it is valid @param now milliseconds since 1970 */
   static make(name: string, lastsMs: number = DAY_MS, now: number = Date.now()): Authority {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const validity = validFor(lastsMs, now);
@@ -53,7 +53,7 @@ export class Authority {
     });
   }
 
-  /** One that was made before. @throws if it is none */
+  /** Restores an authority that was made before. @throws if the identity is invalid */
   static of(identity: PemIdentity): Authority {
     return new Authority(identity);
   }
@@ -64,8 +64,8 @@ export class Authority {
   }
 
   /**
-   * For a server (`hosts`: names and addresses) or a client (no hosts).
-   * @param until when it ends; a day from now on
+   * Issues a certificate for a server (`hosts`: its names and addresses) or a client (no hosts).
+   * @param until its end; default: a day from now
    */
   issue(
     subject: string,
@@ -80,7 +80,7 @@ export class Authority {
     const issuer = this.#name;
     const der = certificate({ subject, issuer, publicKey, signer: this.#key, hosts, validity });
     const cert = pem('CERTIFICATE', der);
-    // A mistake in the encoding shows here and not in some handshake.
+    // Parsed once, so that an encoding mistake shows here and not in a handshake.
     new X509Certificate(cert);
     return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   }
@@ -88,7 +88,7 @@ export class Authority {
 
 function commonNameOf(cert: string): string {
   const told = /^CN=(.*)$/m.exec(new X509Certificate(cert).subject)?.[1] ?? '';
-  // A comma and the like are told with a backslash before them.
+  // Commas and the like are returned with a backslash before them.
   return told.replaceAll(/\\(.)/g, '$1');
 }
 
@@ -176,7 +176,7 @@ function extension(id: string, value: Buffer): Buffer {
   return sequence(oid(id), tagged(0x04, value));
 }
 
-/** GeneralizedTime, good for every year. */
+/** A GeneralizedTime, which can express every year. */
 function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]/g, '').slice(0, 14);
   return tagged(0x18, Buffer.from(`${digits}Z`));

@@ -1,6 +1,4 @@
-/**
- * Time as a parameter. Everything that waits takes a `Clock`, so that tests and stories run in virtual time.
- */
+/** Time as a parameter: everything that waits takes a `Clock`, so that tests and stories run in virtual time. */
 export interface Clock {
   /** Monotonic milliseconds, with fractions. */
   now(): number;
@@ -15,7 +13,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Looked up once: the global is a getter. */
+/** Read once, because the global is a getter. */
 const { performance } = globalThis;
 
 /** The machine's clock. */

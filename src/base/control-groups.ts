@@ -1,8 +1,8 @@
-/** The control groups of this process (cgroups(7)), of both versions: where their limits stand. */
+/** Finds the control groups of this process (cgroups(7)), of both versions, and so their limits. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the system shows control groups, and what it says of this process; other places in tests. */
+/** Where the system shows control groups, and those of this process; tests use other places. */
 export interface ControlGroupFiles {
   /** Where control groups are mounted. */
   readonly root: string;
@@ -10,15 +10,15 @@ export interface ControlGroupFiles {
   readonly own: string;
 }
 
-/** Where Linux has them. */
+/** The places on Linux. */
 export const CONTROL_GROUPS: ControlGroupFiles = {
   root: '/sys/fs/cgroup',
   own: '/proc/self/cgroup',
 };
 
 /**
- * Where the limits of this process's groups may be found that this controller sets, of both versions: its own group and all that it is
- * nested in, each of which may have the tightest.
+ * The folders that may contain this process's limits for a controller, of both versions: its own group and all groups
+ * around it, each of which may have the tightest limit.
  */
 export function groupFolders(
   { root, own }: ControlGroupFiles,
@@ -28,7 +28,8 @@ export function groupFolders(
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers !== '' && !controllers.split(',').includes(controller)) return [];
     const top = controllers === '' ? root : join(root, controller);
-    // Within a container the group's own path may be that of the host; the mount then shows the container's group at its top.
+    // Within a container the path of the own group may be the host's, while the mount shows the container's group at
+    // its root.
     return [...parents(path), ''].map((each) => join(top, each));
   });
 }

@@ -1,4 +1,4 @@
-/** Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes a loop beats `set`, which needs a view of its own. */
+/** Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes a loop is faster than `set`, which needs a view. */
 export function copyBytes(
   from: Uint8Array,
   at: number,
@@ -10,7 +10,7 @@ export function copyBytes(
   else for (let i = 0; i < size; i++) to[toAt + i] = from[at + i]!;
 }
 
-/** The bytes `[start, end)` in memory of their own; of a Buffer, too, whose `slice` is a view of what others write to later. */
+/** A copy of the bytes `[start, end)`; also for a Buffer, whose `slice` would be a view. */
 export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.subarray(start, end));
 }

@@ -1,4 +1,4 @@
-/** Durations in Go's syntax, which Corefiles are written in. */
+/** Durations in Go's syntax, which Corefiles use. */
 
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -11,7 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds of a duration in Go's syntax (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`); null if it is none. */
+/** The milliseconds of a duration in Go's syntax (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`); null if it is malformed. */
 export function parseDuration(text: string): number | null {
   const match = /^([+-]?)(.+)$/.exec(text);
   if (match === null) return null;

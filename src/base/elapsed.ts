@@ -1,4 +1,7 @@
-/** Times as people read them: those that were measured, and those that were set. Go's syntax, for Corefiles and logs, is in `duration.ts`. */
+/**
+ * Times in the form that people read, measured ones and limits. Go's syntax, for Corefiles and logs, is in
+ * `duration.ts`.
+ */
 
 /** A measured time in milliseconds, to about three digits: `0.4 ms`, `20 ms`, `2.50 s`, `12.3 s`. */
 export function printElapsed(ms: number): string {
@@ -7,7 +10,7 @@ export function printElapsed(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1).replace(/\.0$/, '') : ms.toFixed(0)} ms`;
 }
 
-/** A limit or a period in milliseconds, as seconds and to its last digit: `5 s`, `0.25 s`. */
+/** A limit or a period in milliseconds, printed exactly in seconds: `5 s`, `0.25 s`. */
 export function printSpan(ms: number): string {
   return `${ms / 1000} s`;
 }

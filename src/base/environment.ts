@@ -1,2 +1,2 @@
-/** The variables of a process, or those that a program is started with, by name. */
+/** Environment variables by name, of this process or for a program to start. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,27 +2,30 @@ import type { Clock } from './clock.ts';
 import { printDuration } from './duration.ts';
 import type { Log } from './log.ts';
 
-/** What went wrong, as far as a person is told of it. */
+/** A failure as it is reported to a person. */
 export interface ReportedFailure {
-  /** One word; another one is told at once. */
+  /** One word; a failure of another kind is reported at once. */
   readonly kind: string;
   readonly message: string;
   /** What to do; empty if only waiting helps. */
   readonly advice: string;
 }
 
-/** The same failure is told again at most this often, milliseconds. */
+/** The least time between two reports of the same failure, in milliseconds. */
 const REPEAT_MS = 60_000;
 
-/** Tells a person about failures: the first of a sort at once, then one line a minute of each sort, and when it is over. */
+/**
+ * Reports failures to a person: the first of each kind at once, then at most one line a minute per kind, and the end of
+ * the failures.
+ */
 export class FailureReport {
   readonly #log: Log;
   readonly #clock: Clock;
-  /** What is being done, e.g. `list and watch of services`. */
+  /** The work that fails, e.g. `list and watch of services`. */
   readonly #work: string;
   #since: number | null = null;
   #failures = 0;
-  /** By kind: when it was told last. */
+  /** By kind: when it was last reported. */
   readonly #toldAt = new Map<string, number>();
   #told = false;
 
@@ -51,7 +54,7 @@ export class FailureReport {
     );
   }
 
-  /** It works again; says so if the failure was told. */
+  /** Called when it works again; says so if the failure was reported. */
   over(): void {
     if (this.#since !== null && this.#told) {
       const lasted = roundedDuration(this.#clock.now() - this.#since);
@@ -61,7 +64,7 @@ export class FailureReport {
     }
     this.#since = null;
     this.#failures = 0;
-    // When and what was told last stays: what fails now and then is not told each time.
+    // The times of reports are kept, so that an intermittent failure is not reported each time.
     this.#told = false;
   }
 }

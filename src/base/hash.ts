@@ -9,30 +9,33 @@
  * ```
  */
 
-/** FNV-1a's own beginning: for hashes that must be the same in every run. */
+/** FNV-1a's own initial value: for hashes that must be the same in every run. */
 export const HASH_START: number = 0x811c9dc5 | 0;
 
 let seed = HASH_START;
 
 /**
- * Begins all hashes of this thread with another number from now on. A server draws it at random before it makes the first table:
- * clients must not know which names meet in one place of a table, or they could make every look into it long.
+ * Sets the initial value of all hashes of this thread. A server draws it at random before it makes the first table:
+ * clients must not know which names collide, or they could make every lookup long.
  */
 export function seedHashes(drawn: number): void {
   seed = drawn | 0;
 }
 
-/** What this thread's hashes begin with. A table that others look into as well goes with the seed it was made by. */
+/**
+ * The initial value of this thread's hashes. A table that other threads read, too, must carry the seed with which it
+ * was made.
+ */
 export function hashSeed(): number {
   return seed;
 }
 
-/** The hash of what `hash` stands for and one more byte, or number. */
+/** The hash of what `hash` stands for, followed by one more byte or number. */
 export function nextHash(hash: number, next: number): number {
   return Math.imul(hash ^ next, 0x01000193);
 }
 
-/** Lets the high bits reach the low ones, of which a table uses only a few. */
+/** Mixes the high bits into the low ones, of which a table uses only a few. */
 export function mixedHash(hash: number): number {
   return hash ^ (hash >>> 15);
 }

@@ -1,6 +1,6 @@
-/** Pages of HTML: one file each, without script, for a phone too. */
+/** HTML pages: one file each, without script, readable on a phone, too. */
 
-/** Characters that mean something in HTML, written so that they do not. */
+/** Escapes the characters that have a meaning in HTML. */
 export function escape(text: string): string {
   return text
     .replaceAll('&', '&amp;')

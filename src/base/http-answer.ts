@@ -1,7 +1,7 @@
 /** Answers over HTTP. */
 import type { ServerResponse } from 'node:http';
 
-/** A short answer with its length, as Go's servers send it: probes and proxies need not read chunks. */
+/** Sends a short answer with its length, as Go's servers do, so that probes and proxies need not support chunks. */
 export function answerText(
   response: ServerResponse,
   status: number,

@@ -1,4 +1,4 @@
-/** How a server of HTTP or HTTPS begins to listen, and how it ends. */
+/** How an HTTP or HTTPS server begins to listen, and how it ends. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -8,7 +8,7 @@ export function listenHttp(server: Server, host: string, port: number): Promise<
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      // A connection that could not be accepted is the matter of who wanted it, and no end of this process.
+      // A connection that could not be accepted concerns only its client, and must not end this process.
       server.on('error', () => undefined);
       resolve((server.address() as AddressInfo).port);
     });
@@ -16,8 +16,8 @@ export function listenHttp(server: Server, host: string, port: number): Promise<
 }
 
 /**
- * Takes no more connections, and ends when the requests that are here have been answered, or after `graceMs`.
- * @param cut called before the connections that are left are closed
+ * Accepts no more connections, and ends when the requests under way have been answered, or after `graceMs`.
+ * @param cut called before the remaining connections are closed
  */
 export async function endHttp(server: Server, graceMs: number, cut?: () => void): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));

@@ -1,9 +1,15 @@
-/** Connections up to a limit: at it the one goes that has been idle longest, never the newcomer, who may be the API server. */
+/**
+ * Limits the number of connections: at the limit the one that has been idle longest is closed, never the new one, which
+ * may be the API server's.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Server as TcpServer, Socket } from 'node:net';
 
-/** Bounds the connections of an HTTP server that shares nothing with others: one that is answering a request goes last. */
+/**
+ * Limits the connections of an HTTP server that shares nothing with others; one that is answering a request is closed
+ * last.
+ */
 export function boundConnections(server: Server | TlsServer, most: number): void {
   const connections = new IdleConnections(most);
   server.on('connection', (socket: Socket) => connections.came(socket));
@@ -14,11 +20,11 @@ export function boundConnections(server: Server | TlsServer, most: number): void
 }
 
 /**
- * Bounds the connections of a server that only listens to its clients: at the limit the one goes that has been silent longest.
- * @param onEnd told each time one had to go
+ * Limits the connections of a server that only receives: at the limit the one that has been silent longest is closed.
+ * @param onEnd called for each connection closed to make room
  */
 export function boundSenders(server: TcpServer, most: number, onEnd: () => void): void {
-  /** Whoever was heard last is the last. */
+  /** Ordered by when they last sent, most recent last. */
   const senders = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     senders.add(socket);
@@ -34,41 +40,41 @@ export function boundSenders(server: TcpServer, most: number, onEnd: () => void)
   });
 }
 
-/** Sockets by the client's address and port, since TLS has another object than the socket below. */
+/** Connections by the client's address and port, because TLS has another socket object than the TCP socket below. */
 class IdleConnections {
   readonly #most: number;
-  /** Those without a request, the one that has been idle longest first. */
+  /** Connections without a request; the one that has been idle longest comes first. */
   readonly #idle = new Map<string, Socket>();
-  /** Those with one, the one that came first first. */
+  /** Connections with a request; the oldest request comes first. */
   readonly #busy = new Map<string, Socket>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** A connection was accepted. */
+  /** Called when a connection was accepted. */
   came(socket: Socket): void {
     const key = keyOf(socket);
     this.#idle.set(key, socket);
     socket.once('close', () => {
-      // A client that comes back from the same port may be there before this one is known to have gone.
+      // A client may return from the same port before its previous connection is known to have closed.
       for (const known of [this.#idle, this.#busy])
         if (known.get(key) === socket) known.delete(key);
     });
     if (this.#idle.size + this.#busy.size <= this.#most) return;
-    // Where all others are busy, the one goes that has been so for longest.
+    // If all others are busy, the one that has been busy longest is closed.
     const others = this.#idle.size > 1 ? this.#idle : this.#busy;
     const [[longest, victim] = [key, socket]] = others;
     others.delete(longest);
     victim.destroy();
   }
 
-  /** A request came over it. */
+  /** Called when a request came over it. */
   asks(socket: Socket): void {
     move(keyOf(socket), this.#idle, this.#busy);
   }
 
-  /** Its request is answered. */
+  /** Called when its request has been answered. */
   rests(socket: Socket): void {
     move(keyOf(socket), this.#busy, this.#idle);
   }

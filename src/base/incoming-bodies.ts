@@ -1,15 +1,16 @@
-/** Bodies of requests that are on their way. */
+/** Reads the bodies of requests. */
 import type { IncomingMessage } from 'node:http';
 
 /**
- * What became of a body. `too-large`: no body may be so long. `busy`: too much was on its way. `gone`: its sender went away.
+ * The outcome of reading a body. `too-large`: it exceeds the limit for one. `busy`: all together exceeded theirs.
+ * `gone`: the sender disconnected.
  */
 export type Body = { readonly bytes: Buffer } | 'too-large' | 'busy' | 'gone';
 
-/** How much is kept, bytes. */
+/** Limits in bytes. */
 export interface BodyLimits {
   readonly each: number;
-  /** Of all that have not come whole. */
+  /** For all bodies that are not complete. */
   readonly all: number;
 }
 
@@ -19,8 +20,8 @@ interface Coming {
 }
 
 /**
- * Reads bodies within a bound for all of them: beyond it the one is dropped that has been coming for longest. Who sends in earnest
- * is done in a moment, so that those who send slowly to fill the memory lose to those who have something to say.
+ * Reads bodies within one limit for all of them: beyond it the one that has been coming for longest is dropped. A
+ * normal sender is done in a moment, so those who send slowly in order to fill the memory lose.
  */
 export class IncomingBodies {
   readonly #limits: BodyLimits;
@@ -32,7 +33,7 @@ export class IncomingBodies {
     this.#limits = limits;
   }
 
-  /** The connection stays, so that the sender can be told. */
+  /** The connection stays open, so that the sender can be answered. */
   read(request: IncomingMessage): Promise<Body> {
     return new Promise((resolve) => {
       const pieces: Buffer[] = [];
@@ -44,7 +45,7 @@ export class IncomingBodies {
       const coming: Coming = { bytes: 0, drop: () => end('busy') };
       this.#coming.add(coming);
       request.on('data', (piece: Buffer) => {
-        // What comes behind the end is passed over.
+        // Further input of a dropped body is ignored.
         if (!this.#coming.has(coming)) return;
         pieces.push(piece);
         coming.bytes += piece.length;

@@ -1,11 +1,14 @@
-/** The 4 or 16 bytes of an address in text form, network order; null if it is none. Zones (`%eth0`) are not accepted. */
+/**
+ * The 4 or 16 bytes of an address in text form, in network order; null if it is malformed. Zones (`%eth0`) are not
+ * accepted.
+ */
 export function parseAddress(text: string): Uint8Array | null {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
 
 /**
- * 4 or 6 for an address of that family, with a zone (`fe80::1%eth0`) or without; else 0. The runtime's function of this name says the same, but
- * takes each thread 5 ms the first time, for its pattern.
+ * The family of an address, with a zone (`fe80::1%eth0`) or without: 4, 6, or 0 if it is malformed. The runtime's
+ * function of this name gives the same, but costs each thread 5 ms the first time, for its regular expression.
  */
 export function isIP(text: string): 0 | 4 | 6 {
   const zone = text.indexOf('%');
@@ -17,9 +20,9 @@ export function isIP(text: string): 0 | 4 | 6 {
 const ZONE = /^[^%]*%[\da-z.:-]+$/i;
 
 /**
- * The usual text form of an address as the Kubernetes API may hold it, where objects of old clusters are written in ways that
- * other readers refuse or understand differently: `010.009.000.006` is decimal (10.9.0.6), `::ffff:10.9.0.6` is IPv4. Other
- * texts stay as they are, whether or not they are addresses.
+ * The usual text form of an address from the Kubernetes API, where objects of old clusters may have forms that other
+ * parsers reject or misread: `010.009.000.006` is decimal (10.9.0.6), `::ffff:10.9.0.6` is IPv4. Other texts are
+ * unchanged, whether or not they are addresses.
  */
 export function plainAddress(text: string): string {
   if (!text.includes(':')) return ODD_QUAD.test(text) ? text.replaceAll(ZEROS, '') : text;
@@ -36,7 +39,7 @@ const ZEROS = /\b0+(?=\d)/g;
 const MAPPED = /^[0:]+:ffff:/i;
 const MAPPED_PREFIX = '::ffff:';
 
-/** Null unless four decimal numbers without zeros in front begin at `from` and end with the text. */
+/** Null unless the text from `from` on is four decimal numbers without leading zeros. */
 function parseIPv4(text: string, from = 0): Uint8Array | null {
   const bytes = new Uint8Array(4);
   let index = 0;
@@ -81,7 +84,7 @@ function parseIPv6(text: string): Uint8Array | null {
   return bytes;
 }
 
-/** @param last the address ends with these, so that the last two may be written as an IPv4 address */
+/** @param last whether these groups end the address, so that the last two may be written as an IPv4 address */
 function parseGroups(text: string, last: boolean): number[] | null {
   if (text === '') return [];
   const groups: number[] = [];
@@ -99,7 +102,7 @@ function parseGroups(text: string, last: boolean): number[] | null {
 
 const HEX_GROUP = /^[\da-f]{1,4}$/i;
 
-/** The text form of the 4 or 16 bytes at `at`; IPv6 as RFC 5952 has it. */
+/** The text form of the 4 or 16 bytes at `at`; IPv6 as in RFC 5952. */
 export function printAddress(
   bytes: Uint8Array,
   at = 0,
@@ -138,7 +141,7 @@ export function printAddress(
 
 const COLON = 0x3a;
 const HEX = '0123456789abcdef';
-/** Captures may name another address in each packet: a thread prints them all here. */
+/** Scratch space, one per thread: addresses are printed for every packet of a capture. */
 const scratch = Buffer.alloc(40);
 
 function groupOf(bytes: Uint8Array, at: number, group: number): number {
@@ -193,15 +196,15 @@ export function printHostPort(host: string, port: number): string {
   return `${bracketed(host)}:${port}`;
 }
 
-/** A host and its port as text has them; port null: none is named. */
+/** Host and port of a text; port null: the text has none. */
 export interface HostPortText {
   readonly host: string;
   readonly port: number | null;
 }
 
 /**
- * The address of a server as people write it: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, perhaps with the interface
- * of a link-local one (`fe80::1%eth0`). Names are none. The port is from 0 to 65535.
+ * Parses a server's address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, perhaps with the interface
+ * of a link-local address (`fe80::1%eth0`). Names are not accepted. The port is from 0 to 65535.
  */
 export function parseHostPort(text: string): HostPortText | null {
   if (isHost(text)) return { host: text, port: null };
@@ -210,8 +213,9 @@ export function parseHostPort(text: string): HostPortText | null {
 }
 
 /**
- * What stands before the colon and behind it: `:9153`, `localhost:8080`, `[::1]:53`, or no colon at all. Whether the host is one, and the
- * port (of at most five digits) in its range, is for the caller to judge. null: colons without brackets, or a port that is no number.
+ * Splits at the colon before the port: `:9153`, `localhost:8080`, `[::1]:53`, or a host alone. The caller must check
+ * the host and the range of the port (at most five digits). null: colons without brackets, or a port that is not a
+ * number.
  */
 export function splitHostPort(text: string): HostPortText | null {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);

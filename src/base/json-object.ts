@@ -1,26 +1,26 @@
-/** JSON that others have written: nothing about its shape is sure. */
+/** Access to JSON from outside, whose structure is not certain. */
 
 /** An object as it was parsed. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 const nothing: JsonObject = Object.freeze({});
 
-/** The object at `key`; an empty one if it is missing or something else. */
+/** The object at `key`; an empty one if it is missing or has another type. */
 export function child(object: JsonObject, key: string): JsonObject {
   return asObject(object[key]);
 }
 
-/** The value if it is an object; an empty one otherwise. */
+/** The value if it is an object, else an empty one. */
 export function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : nothing;
 }
 
-/** Whether the value is an object: no list, not null. */
+/** Whether the value is an object, that is neither a list nor null. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The text at `key`; `''` if it is missing or no text. */
+/** The text at `key`; `''` if it is missing or has another type. */
 export function text(object: JsonObject, key: string): string {
   const value = object[key];
   return typeof value === 'string' ? value : '';
@@ -33,7 +33,7 @@ export function texts(object: JsonObject, key: string): string[] {
   );
 }
 
-/** The list at `key`; an empty one if it is missing or something else. */
+/** The list at `key`; an empty one if it is missing or has another type. */
 export function list(object: JsonObject, key: string): readonly unknown[] {
   const value = object[key];
   return Array.isArray(value) ? value : [];

@@ -1,11 +1,11 @@
-/** A bound that a person may set: every queue, table and buffer has one, with the reason beside it. */
+/** A configurable limit: every queue, table and buffer has one, with the reason beside it. */
 export interface Limit {
   readonly default: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** A limit, for a constant: gives it its type. */
+/** Defines a limit; gives the constant its type. */
 export function limit(parts: Limit): Limit {
   return parts;
 }

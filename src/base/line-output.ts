@@ -1,7 +1,8 @@
-/** Lines of all threads on one descriptor, written without holding up any thread. */
+/** Writes the lines of all threads to one descriptor without blocking any thread. */
 import { write, writev } from 'node:fs';
 import { sleep, systemClock } from './clock.ts';
 import { errorCode } from './error-code.ts';
+import { whyFailed } from './why-failed.ts';
 import {
   LineReader,
   lineRingLimit,
@@ -10,32 +11,32 @@ import {
   type LineRingMemory,
 } from './line-ring.ts';
 
-/** Lines are gathered for so long before they are written, milliseconds. */
+/** How long lines are collected before they are written, in milliseconds. */
 const GATHER_MS = 25;
 
-/** What becomes of lines. */
+/** An output of lines. */
 export interface LineOutput {
-  /** A line of this thread, without its end. Needs no `this`. */
+  /** Writes a line of this thread, given without its end. A function that needs no `this`. */
   readonly write: (line: string) => void;
-  /** Where another thread puts its lines (`LineWriter`); the same for the same number. */
+  /** The ring for the lines of another thread (`LineWriter`); the same for the same number. */
   ringOf(thread: number): LineRingMemory;
-  /** Resolves when all lines so far are written: true, or to false after `limitMs`. */
+  /** Resolves to true when all lines so far have been written, or to false after `limitMs`. */
   flushed(limitMs: number): Promise<boolean>;
-  /** Lines that are lost because they were read too slowly, or not at all. */
+  /** The number of lines lost because they were read too slowly, or not at all. */
   readonly lost: number;
 }
 
 /**
- * The lines of all threads, written to one descriptor from one place, so that nobody else waits for who reads them. Each
- * thread has a ring of shared memory; a line that finds it full is lost and counted, and the loss is told in a line of its own
- * once there is room again.
+ * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits for a slow reader.
+ * Each thread has a ring of shared memory; a line that finds it full is lost and counted, and the loss is reported in a
+ * line of its own once there is room again.
  *
- * Writing may block, and mostly does when a pipe is full: a descriptor that is made non-blocking is so for every process that
- * has it, a terminal's shell among them. So it is written from the runtime's thread pool, one call at a time: who does not
- * read his pipe holds one thread of the pool, and nothing else.
+ * Writing may block, and usually does when a pipe is full: making a descriptor non-blocking would affect every process
+ * that shares it, a terminal's shell among them. So it is written from the runtime's thread pool, one call at a time: a
+ * reader that does not read blocks one thread of the pool, and nothing else.
  *
- * Where the process is killed, what has not been written is lost: the last 25 ms, and what the reader has not taken yet.
- * What a thread has logged before it ended, however it ended, is not.
+ * If the process is killed, what has not been written is lost: the last 25 ms, and what the reader has not accepted
+ * yet. What a thread logged before it ended, however it ended, is not lost.
  */
 export function lineOutput(fd: number, ringSize: number = lineRingLimit.default): LineOutput {
   const output = new RingOutput(fd, ringSize);
@@ -55,11 +56,12 @@ class RingOutput implements LineOutput {
   /** By thread; null: this one. */
   readonly #rings = new Map<number | null, Ring>();
   readonly #own: LineWriter;
-  /** Lines that are lost because writing failed. */
+  /** Lines that are lost because writing failed, and why it did last; empty: it has not. */
   #failed = 0;
+  #why = '';
   /** Lost lines of which a line has told. */
   #told = 0;
-  /** Lines are being gathered or written. */
+  /** Whether lines are being collected or written. */
   #busy = false;
 
   constructor(fd: number, ringSize: number) {
@@ -88,7 +90,7 @@ class RingOutput implements LineOutput {
     return true;
   }
 
-  /** Writes lines whenever there are some, for good. */
+  /** Writes lines whenever there are some; never ends. */
   async run(): Promise<never> {
     for (;;) {
       const { async, value } = Atomics.waitAsync(this.#bell, 0, 0);
@@ -115,15 +117,16 @@ class RingOutput implements LineOutput {
     return [...this.#rings.values()].some(({ reader }) => reader.pieces().length > 0);
   }
 
-  /** Writes what the rings hold, and tells what is lost. */
+  /** Writes what the rings hold, and reports what was lost. */
   async #round(): Promise<void> {
     let flows = true;
     for (const { reader } of this.#rings.values()) {
       try {
         await this.#drain(reader);
-      } catch {
+      } catch (error) {
         // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare better.
         flows = false;
+        this.#why = whyFailed(error);
         for (const piece of reader.pieces()) {
           this.#failed += countLines(piece);
           reader.release(piece.length);
@@ -131,15 +134,17 @@ class RingOutput implements LineOutput {
       }
     }
     const missing = this.lost - this.#told;
-    // A line about the loss would be lost, too, and be one more to tell of.
+    // A line about the loss would be lost as well, and increase the number to report.
     if (missing === 0 || !flows) return;
     this.#told += missing;
-    this.#own.write(
-      `[WARNING] ${missing} lines of the log are lost: they could not be written as fast as they came`,
-    );
+    const why = this.#why === '' ? 'they could not be written as fast as they came' : this.#why;
+    this.#why = '';
+    this.#own.write(`[WARNING] ${missing} lines of the log are lost: ${why}`);
   }
 
-  /** Writes what a ring holds now. What comes meanwhile waits for the next round: other threads have lines, too. */
+  /**
+   * Writes what a ring holds now. What is added meanwhile waits for the next round, so that every thread has its turn.
+   */
   async #drain(reader: LineReader): Promise<void> {
     let pieces = reader.pieces();
     while (pieces.length > 0) {
@@ -161,7 +166,7 @@ async function writeSome(fd: number, pieces: Uint8Array[]): Promise<number> {
         else writev(fd, pieces, done);
       });
     } catch (error) {
-      // Somebody else made the descriptor non-blocking, and it is full.
+      // Another process made the descriptor non-blocking, and it is full.
       if (errorCode(error) !== 'EAGAIN') throw error;
       await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     }

@@ -1,26 +1,29 @@
-/** A ring of lines in shared memory, from one thread to another. */
+/** A ring of lines in shared memory, for passing lines from one thread to another. */
 import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 
-/** Bytes of lines that may wait for one thread: what is logged at 20 000 queries a second in more than a third of a second. */
+/**
+ * The most bytes of lines that may wait for one thread: more than a third of a second of query log at 20 000 queries a
+ * second.
+ */
 export const lineRingLimit: Limit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
 
-/** Memory through which one thread hands lines to another. */
+/** The memory through which one thread passes lines to another. */
 export interface LineRingMemory {
   readonly bytes: SharedArrayBuffer;
   /** Positions: see `HEAD`, `TAIL`, `LOST`. */
   readonly words: Int32Array<SharedArrayBuffer>;
-  /** One word, shared by all rings with one reader: 1 while it has been rung and not been heard. */
+  /** One word, shared by all rings with the same reader: 1 while lines were announced and not read. */
   readonly bell: Int32Array<SharedArrayBuffer>;
 }
 
-/** Bytes written, and bytes read, since the beginning; both wrap at 2^32, and are taken modulo the size for a place. */
+/** Bytes written and bytes read since the beginning; both wrap at 2^32, and modulo the size give the position. */
 const HEAD = 0;
 const TAIL = 1;
-/** Lines that found no room. */
+/** Lines that did not fit. */
 const LOST = 2;
 
-/** @param size bytes, made a power of two within `lineRingLimit` */
+/** @param size bytes, rounded to a power of two within `lineRingLimit` */
 export function makeLineRing(size: number, bell: Int32Array<SharedArrayBuffer>): LineRingMemory {
   const { min, max } = lineRingLimit;
   const power = 2 ** Math.ceil(Math.log2(Math.min(max, Math.max(min, size))));
@@ -35,8 +38,8 @@ const encoder = new TextEncoder();
 const NEWLINE = 10;
 
 /**
- * The writing end, for one thread at a time. A line is encoded once, into the shared memory, and is there for the reader from
- * then on, whatever becomes of this thread. It never waits: a line that finds no room is lost, and counted.
+ * The writing end, for one thread at a time. A line is encoded once, directly into the shared memory, and stays there
+ * for the reader whatever happens to this thread. It never waits: a line that does not fit is lost, and counted.
  */
 export class LineWriter {
   readonly #bytes: Uint8Array;
@@ -57,7 +60,7 @@ export class LineWriter {
     this.#commit(head, this.#put(line, head & this.#mask, this.#room(head)));
   }
 
-  /** `from[start, end)`, whole or not at all; for who marks by other means than a line's end where something ends. */
+  /** Writes `from[start, end)`, whole or not at all; for data whose records are not delimited by line ends. */
   writeBytes(from: Uint8Array, start: number, end: number): void {
     const length = end - start;
     const head = Atomics.load(this.#words, HEAD);
@@ -73,7 +76,7 @@ export class LineWriter {
     return this.#bytes.length - (((head - Atomics.load(this.#words, TAIL)) | 0) >>> 0);
   }
 
-  /** What was written is the reader's from now on. @param written 0: it found no room */
+  /** Makes what was written visible to the reader. @param written 0: it did not fit */
   #commit(head: number, written: number): void {
     const words = this.#words;
     if (written === 0) {
@@ -99,7 +102,7 @@ export class LineWriter {
       }
     }
     if (line.length >= room) return 0;
-    // It crosses the end, where it is cut in two.
+    // The line crosses the end of the ring and is split.
     const encoded = encoder.encode(`${line}\n`);
     if (encoded.length > room) return 0;
     const first = Math.min(encoded.length, bytes.length - at);
@@ -117,7 +120,10 @@ export class LineReader {
     this.#memory = memory;
   }
 
-  /** What waits, in one or two pieces, whole lines unless a part of one was released before. Valid until released. */
+  /**
+   * What waits to be read, in one or two pieces; whole lines, unless part of one was released before. Valid until
+   * released.
+   */
   pieces(): Uint8Array<SharedArrayBuffer>[] {
     const { bytes, words } = this.#memory;
     const tail = Atomics.load(words, TAIL);
@@ -130,13 +136,13 @@ export class LineReader {
     return pieces;
   }
 
-  /** Makes room: so many bytes of what waits are not needed any more. */
+  /** Releases the first `count` bytes of what waits. */
   release(count: number): void {
     const { words } = this.#memory;
     Atomics.store(words, TAIL, (Atomics.load(words, TAIL) + count) | 0);
   }
 
-  /** Lines lost so far for want of room. */
+  /** How many lines were lost so far. */
   get lost(): number {
     return Atomics.load(this.#memory.words, LOST) >>> 0;
   }

@@ -1,6 +1,6 @@
 import { sourceStack } from './stack.ts';
 
-/** One line per call, in CoreDNS's shape: `[LEVEL] text`. */
+/** A log with one line per call, in CoreDNS's format: `[LEVEL] text`. */
 export interface Log {
   debug(text: string): void;
   info(text: string): void;
@@ -10,7 +10,10 @@ export interface Log {
   raw(line: string): void;
 }
 
-/** A log that hands finished lines (no line end) to `sink`. Debug lines pass only while `debugging()` holds. */
+/**
+ * A log that passes complete lines (without line end) to `sink`. Debug lines are passed only while `debugging()` is
+ * true.
+ */
 export function makeLog(sink: (line: string) => void, debugging: () => boolean = () => false): Log {
   return {
     debug: (text) => {
@@ -23,7 +26,7 @@ export function makeLog(sink: (line: string) => void, debugging: () => boolean =
   };
 }
 
-/** The same log, each line under the plugin's name: `[INFO] plugin/cache: text`. */
+/** The same log with the plugin's name in each line: `[INFO] plugin/cache: text`. */
 export function pluginLog(log: Log, plugin: string): Log {
   const prefix = `plugin/${plugin}: `;
   return {
@@ -35,7 +38,7 @@ export function pluginLog(log: Log, plugin: string): Log {
   };
 }
 
-/** What a bug has thrown, as text for the log: with its stack, where it has one. */
+/** The text for the log of what a bug has thrown: with its stack, if there is one. */
 export function bugText(error: unknown): string {
   return error instanceof Error ? sourceStack(error) : String(error);
 }

@@ -1,14 +1,17 @@
-/** A value now, or one to come: what a link of the chain returns (see ARCHITECTURE.md, "Synchronous until it must wait"). */
+/**
+ * A value now, or a promise of one: what a link of the chain returns (see ARCHITECTURE.md, "Synchronous until it must
+ * wait").
+ */
 export type Maybe<T> = T | Promise<T> | Later<T>;
 
-/** Whether `value` has to be waited for. */
+/** Whether `value` is yet to come. */
 export function isLater<T>(value: Maybe<T>): value is Promise<T> | Later<T> {
   return value instanceof Later || value instanceof Promise;
 }
 
 /**
- * Goes on with `step` now if the value is here, later if it is not. `context` is handed to the step, so that on hot ways it can
- * be a function made once rather than a closure per query.
+ * Continues with `step`: now if the value is there, otherwise later. `context` is passed to the step, so that on hot
+ * paths it can be a function made once rather than a closure per query.
  */
 export function andThen<A, B, C = undefined>(
   value: Maybe<A>,
@@ -20,7 +23,7 @@ export function andThen<A, B, C = undefined>(
   return step(value, context);
 }
 
-/** Puts what `step` makes of an error in the place of a value that does not come. */
+/** Replaces an error by the result of `step`. */
 export function orElse<T, C>(
   value: Promise<T> | Later<T>,
   step: (error: unknown, context: C) => Maybe<T>,
@@ -30,7 +33,7 @@ export function orElse<T, C>(
   return value.catch((error: unknown) => step(error, context));
 }
 
-/** Calls one of the two when the value, or an error, is there; nobody else uses it. */
+/** Calls one of the two when the value or an error is there; the value must have no other user. */
 export function whenSettled<T, C>(
   value: Promise<T> | Later<T>,
   onValue: (value: T, context: C) => void,
@@ -44,7 +47,7 @@ export function whenSettled<T, C>(
   );
 }
 
-/** What is done with the value, or with the error, once there is one. */
+/** What to do with the value, or with the error, once it is there. */
 interface LaterStep {
   readonly onValue: ((value: never, context: never) => Maybe<unknown>) | null;
   readonly onError: ((error: unknown, context: never) => Maybe<unknown>) | null;
@@ -53,12 +56,12 @@ interface LaterStep {
 }
 
 /**
- * A value to come, lighter than a promise: what is to be done with it is kept in one list, and done within the call that
- * settles it. So the reply to a forwarded query passes through all links of the chain, in order, within the turn in which its
- * datagram was read.
+ * A value to come, lighter than a promise: the steps to apply are kept in one list, and run within the call that
+ * settles it. So the reply to a forwarded query passes through all links of the chain, in order, within the turn in
+ * which its datagram was read.
  *
- * `map` and `rescue` change the value that this very object brings, and give the object back: it has one line of users, each of
- * which takes it over from the one before. Who wants a value of its own to share uses `then`, which makes a promise.
+ * `map` and `rescue` change the value that this very object brings, and return the object: its users form one line,
+ * each of which takes it over from the one before. For a value that is shared use `then`, which makes a promise.
  */
 export class Later<T> implements PromiseLike<T> {
   #state: 'pending' | 'value' | 'error' = 'pending';
@@ -67,7 +70,7 @@ export class Later<T> implements PromiseLike<T> {
   #last: LaterStep | null = null;
   #running = false;
 
-  /** Settles it. A value that has itself to be waited for is waited for. */
+  /** Settles it. A value that is itself yet to come is waited for. */
   resolve(value: Maybe<T>): void {
     this.#take(value);
     this.#run();
@@ -79,19 +82,19 @@ export class Later<T> implements PromiseLike<T> {
     this.#run();
   }
 
-  /** Puts what `step` makes of the value in its place. */
+  /** Replaces the value by the result of `step`. */
   map<B, C>(step: (value: T, context: C) => Maybe<B>, context: C): Later<B> {
     this.#add({ onValue: step as LaterStep['onValue'], onError: null, context, next: null });
     return this as unknown as Later<B>;
   }
 
-  /** Puts what `step` makes of an error in its place. */
+  /** Replaces an error by the result of `step`. */
   rescue<C>(step: (error: unknown, context: C) => Maybe<T>, context: C): this {
     this.#add({ onValue: null, onError: step as LaterStep['onError'], context, next: null });
     return this;
   }
 
-  /** Both at once; the end of the line. */
+  /** Sets both final steps; ends the line of users. */
   settle<C>(
     onValue: (value: T, context: C) => void,
     onError: (error: unknown, context: C) => void,
@@ -144,7 +147,7 @@ export class Later<T> implements PromiseLike<T> {
   }
 
   #run(): void {
-    // A step may add another one, or settle what this one waits for.
+    // A step may add another one, or settle what this object waits for.
     if (this.#running) return;
     this.#running = true;
     while (this.#first !== null && this.#state !== 'pending') {

@@ -1,4 +1,4 @@
-/** How much memory this process may take. */
+/** Finds how much memory this process may use. */
 import { join } from 'node:path';
 import {
   CONTROL_GROUPS,
@@ -7,14 +7,15 @@ import {
   type ControlGroupFiles,
 } from './control-groups.ts';
 
-/** More than any machine has: what version 1 shows where nothing is limited. */
+/** More than any machine has: version 1 shows such a number if there is no limit. */
 const NO_LIMIT = 2 ** 48;
-/** Of version 2, where a process is throttled and where it is killed; of version 1. */
+/** Version 2: the limits at which a process is throttled and killed; version 1: its limit. */
 const FILES = ['memory.high', 'memory.max', 'memory.limit_in_bytes'];
 
 /**
- * Bytes that the process may take (`resources.limits.memory` of a container); Infinity without a limit. Of nested control groups the tightest
- * counts, which `process.constrainedMemory` does not see. A file that holds anything but a number of bytes says nothing.
+ * Bytes that the process may use (`resources.limits.memory` of a container); Infinity without a limit. Of nested
+ * control groups the tightest counts, which `process.constrainedMemory` does not consider. A file with anything but a
+ * number of bytes is ignored.
  */
 export function memoryLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let limit = Infinity;

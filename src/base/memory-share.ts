@@ -1,22 +1,22 @@
-/** How much of the process's memory something may take where nobody has said. */
+/** Default shares of the process's memory for its larger consumers. */
 
 const MIB = 1024 * 1024;
-/** A server that serves nothing yet takes so much. Measured. */
+/** Memory of a server that serves nothing yet; measured. */
 const EMPTY = 95 * MIB;
 
-/** What something takes. */
+/** The memory requirements of a consumer. */
 export interface MemoryTerms {
-  /** Bytes that the process takes for each byte of it, at the worst moment. */
+  /** Bytes of the process per byte of the consumer, at the worst moment. */
   readonly times: number;
-  /** Without so many bytes it would be of no use. */
+  /** With fewer bytes it would be useless. */
   readonly least: number;
-  /** Bytes where nothing bounds the process. */
+  /** Bytes if the process has no limit. */
   readonly unlimited: number;
 }
 
 /**
- * Bytes of it that may be held.
- * @param limit bytes that the whole process may take (`memoryLimit`); Infinity: no limit
+ * The most bytes that the consumer may hold.
+ * @param limit bytes that the whole process may use (`memoryLimit`); Infinity: no limit
  */
 export function memoryShare(limit: number, { times, least, unlimited }: MemoryTerms): number {
   if (limit === Infinity) return unlimited;

@@ -1,7 +1,7 @@
 /** Whether an address lies in any of many nets. */
 import type { Net } from './ip.ts';
 
-/** Many nets as sorted ranges: finding out whether they hold an address takes a binary search and allocates nothing. */
+/** Many nets as sorted ranges: looking up an address is a binary search and allocates nothing. */
 export class Nets {
   readonly #v4: Ranges;
   readonly #v6: Ranges;

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
 
-/** What matched: the whole at 0, groups behind it; a group that took no part is undefined. */
+/** A match: the whole at 0, then the groups; a group that took no part is undefined. */
 export interface PatternMatch {
   readonly groups: readonly (string | undefined)[];
   /** The same by name. */
@@ -9,9 +9,9 @@ export interface PatternMatch {
 }
 
 /**
- * A regular expression of a Corefile: Go's syntax and Go's matches, since CoreDNS runs them with Go's `regexp`. A match
- * takes at most the program's size times the length of the text, so that texts may come from anybody. A runtime's own
- * expressions try every combination and must not meet such texts.
+ * A regular expression of a Corefile, with Go's syntax and Go's matches, because CoreDNS uses Go's `regexp`. Matching
+ * takes at most time proportional to the program's size times the length of the text, so texts may come from anybody.
+ * JavaScript's own expressions backtrack, and must not be applied to such texts.
  */
 export interface Pattern {
   readonly source: string;
@@ -23,10 +23,10 @@ export interface Pattern {
   exec(text: string): PatternMatch | null;
 }
 
-/** Why a text is no pattern: in Go's words, or CoreDNS's where it is too long. */
+/** Why a text is not a valid pattern, in Go's words, or in CoreDNS's if it is too long. */
 export class PatternError extends Error {
   override readonly name = 'PatternError';
-  /** What to look for. */
+  /** What to look for in the text. */
   readonly hint: string;
   readonly kind: 'syntax' | 'length' | 'size';
 
@@ -37,22 +37,22 @@ export class PatternError extends Error {
   }
 }
 
-/** Bytes of a pattern, CoreDNS's limit. */
+/** The most bytes of a pattern; CoreDNS's limit. */
 const LENGTH_MAX = 10_000;
 /**
- * Instructions of a pattern. One without counted repeats has about as many as characters; `x{1000}` has a thousand. A name
- * takes some 30 ns for each letter and instruction at the worst.
+ * The most instructions of a pattern. One without counted repeats has about as many as characters; `x{1000}` has a
+ * thousand. Matching a name takes at worst some 30 ns per letter and instruction.
  */
 const SIZE_MAX = 12_000;
 
-/** Reads a pattern, within the limits above. @throws PatternError */
+/** Compiles a pattern, within the limits above. @throws PatternError */
 export function compilePattern(source: string): Pattern {
   const length = Buffer.byteLength(source);
   if (length > LENGTH_MAX) {
     const message = `regex pattern too long: ${length} > ${LENGTH_MAX}`;
     throw new PatternError('length', message, 'Split it into several patterns.');
   }
-  // Before anything of that size is built.
+  // Checked before anything of that size is built.
   const unfolded = unfoldedSize(source);
   if (unfolded > 8 * SIZE_MAX) throw tooLarge(source, unfolded);
   const compiled = parse(source);
@@ -68,7 +68,7 @@ function parse(source: string): RE2JS {
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error;
     const { error: reason, input } = error;
-    // Go ends every reason with what it is about; where the engine names nothing, that is all of the pattern.
+    // Go's messages end with the part they are about; if the engine names none, that is the whole pattern.
     const about = input ?? (reason.startsWith('trailing backslash') ? '' : source);
     const message = `error parsing regexp: ${reason}: \`${about}\``;
     throw new PatternError('syntax', message, syntaxHint(reason));
@@ -92,10 +92,12 @@ function tooLarge(source: string, size: number): PatternError {
 
 const token = /\\x\{[\da-fA-F]{1,8}\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:,(\d*))?\}|[^]/gs;
 
-/** Of what is repeated, and what is repeated in it, at most so many: the syntax's own limit. */
+/** The most nested repeats, multiplied; Go's own limit. */
 const REPEATS_MAX = 1000;
 
-/** About how many instructions a pattern has once its counted repeats are written out; 0 if Go's syntax has no such repeats. */
+/**
+ * The approximate number of instructions once counted repeats are unfolded; 0 if Go's syntax does not allow them.
+ */
 function unfoldedSize(source: string): number {
   /** For each open group: the size before it, and the most repeats of anything beside it. */
   const open: { readonly size: number; readonly most: number }[] = [];

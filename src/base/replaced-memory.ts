@@ -6,7 +6,7 @@ import { collectMemory } from './settle-memory.ts';
 const WORTH = 1024 * 1024;
 /** What changes often is collected together. */
 const AFTER_MS = 15_000;
-/** More is not waited for, bytes: a pause delays some queries, but memory is not without end. */
+/** More is not waited for, bytes, where nobody has said: a pause delays some queries, but memory is not without end. */
 const MOST = 32 * 1024 * 1024;
 /** A thread that is busier than this, part of its time, goes on answering. */
 const BUSY = 0.1;
@@ -18,19 +18,24 @@ const BUSY = 0.1;
 export class ReplacedMemory {
   readonly #clock: Clock;
   readonly #isBusy: () => boolean;
+  readonly #most: number;
   #bytes = 0;
   #timer: Timer | null = null;
 
-  /** @param isBusy whether the thread has had much to do since it was asked last */
-  constructor(clock: Clock, isBusy: () => boolean = busySince()) {
+  /**
+   * @param isBusy whether the thread has had much to do since it was asked last
+   * @param most bytes that are not waited for any more
+   */
+  constructor(clock: Clock, isBusy: () => boolean = busySince(), most: number = MOST) {
     this.#clock = clock;
+    this.#most = most;
     this.#isBusy = isBusy;
   }
 
   /** A version of so many bytes has been let go. */
   add(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes >= MOST) this.#plan(0);
+    if (this.#bytes >= this.#most) this.#plan(0);
     else if (this.#bytes >= WORTH) this.#plan(AFTER_MS);
   }
 

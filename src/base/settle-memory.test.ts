@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { keepMemorySettled } from './settle-memory.ts';
+import { VirtualClock } from './virtual-clock.ts';
 
 const ROUNDS = 40;
 const THREADS = 4;
@@ -51,4 +53,31 @@ test('memory outside the heap that is passed on and garbage at once does not pil
     });
   const told = await peak(true);
   assert.ok(told < 12, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
+});
+
+test('a process that has grown by much gives it back once there is little to do, and not again for the same', async () => {
+  const clock = new VirtualClock();
+  let [size, settled] = [100, 0];
+  keepMemorySettled(
+    clock,
+    30,
+    () => settled++,
+    () => size,
+  );
+  // Idle for real, since how busy the thread is is measured by the system's clock.
+  const idle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 200));
+  const minute = async (): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      await idle();
+      await clock.advance(20_000);
+    }
+  };
+  size = 129;
+  await minute();
+  assert.equal(settled, 0, 'not for a little');
+  size = 131;
+  await minute();
+  assert.equal(settled, 1);
+  await minute();
+  assert.equal(settled, 1, 'what is still there is in use');
 });

@@ -80,18 +80,27 @@ function collector(): CollectGarbage | undefined {
 
 /** How often a thread looks at the memory of its process. */
 const LOOK_MS = 15_000;
-/** What is worth a collection, bytes: it holds up the thread for some 15 ms. */
-const GROWTH = 2 * 1024 * 1024;
+/** What is worth a collection, bytes: it holds up the thread for some 15 ms. For programs whose memory counts, and for all others. */
+export const GROWTH: Readonly<Record<'some' | 'much', number>> = {
+  some: 2 * 1024 * 1024,
+  much: 24 * 1024 * 1024,
+};
 /** A thread that is busier than this has better things to do. */
 const BUSY = 0.1;
 
 /**
- * Goes on doing so for the life of this thread, whenever the process has grown by some MiB since the last time and there is little to do: for a program that shares
- * a machine with others, whose memory counts more than a pause now and then.
+ * Goes on doing so for the life of this thread, whenever the process has grown since the last time and there is little to do: after a flood, say,
+ * whose memory an idle thread has no reason of its own to give back.
+ * @param growth of the process, bytes
  * @param then runs after each
+ * @param rss of the process, bytes; for tests
  */
-export function keepMemorySettled(clock: Clock, then: () => void = () => undefined): void {
-  const { rss } = process.memoryUsage;
+export function keepMemorySettled(
+  clock: Clock,
+  growth: number,
+  then: () => void = () => undefined,
+  rss: () => number = process.memoryUsage.rss,
+): void {
   const { performance } = globalThis;
   let floor = rss();
   let before = performance.eventLoopUtilization();
@@ -101,7 +110,7 @@ export function keepMemorySettled(clock: Clock, then: () => void = () => undefin
     if (utilization > BUSY) return;
     const size = rss();
     floor = Math.min(floor, size);
-    if (size - floor < GROWTH) return;
+    if (size - floor < growth) return;
     settleMemory(clock, () => {
       then();
       floor = rss();

@@ -39,6 +39,40 @@ describe('a failure is told in words', () => {
     assert.match(await failureOf(() => lookup('nowhere.invalid')), /^the name /);
   });
 
+  test('of a client certificate that the other side does not want', async () => {
+    // As the runtime tells it of a server in Go (certificates of clients that have expired), and of OpenSSL's.
+    const alert = (text: string, number: number): Error =>
+      new Error(
+        `40B3A181047F0000:error:0A000412:SSL routines:ssl3_read_bytes:${text}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number ${number}\n`,
+      );
+    const fail = (error: Error) => (): never => {
+      throw error;
+    };
+    assert.equal(
+      await failureOf(fail(alert('ssl/tls alert bad certificate', 42))),
+      'the other side refuses our certificate',
+    );
+    assert.equal(
+      await failureOf(fail(alert('tlsv13 alert certificate required', 116))),
+      'the other side wants a client certificate',
+    );
+    assert.equal(
+      await failureOf(fail(alert('tlsv1 alert internal error', 80))),
+      'the other side ended TLS: internal error',
+    );
+  });
+
+  test('of what the library of TLS says, by its reason alone', async () => {
+    const text =
+      '40B3:error:0A0000C1:SSL routines:tls_early_post_process:no shared cipher:ssl.c:1:';
+    assert.equal(
+      await failureOf(() => {
+        throw new Error(text);
+      }),
+      'no shared cipher',
+    );
+  });
+
   test('of files for TLS that are no PEM, or of two pairs', async () => {
     const key = 'no key';
     assert.match(

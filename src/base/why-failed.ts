@@ -1,5 +1,6 @@
 /** Why something failed that the system, the network or the TLS library was asked for, in words and without codes of the runtime. */
 import { errorCode } from './error-code.ts';
+import { alertName, tlsAlert } from './tls-alert.ts';
 
 /** The reason for a person, to be put behind a colon: `nobody listens there`, `no such file or directory`. */
 export function whyFailed(error: unknown): string {
@@ -8,9 +9,13 @@ export function whyFailed(error: unknown): string {
   const code = errorCode(error);
   const known = reasons[code];
   if (known !== undefined) return known;
+  const alert = tlsAlert(error);
+  if (alert !== null) return alerts[alert] ?? `the other side ended TLS: ${alertName(alert)}`;
   const message = error instanceof Error ? withoutCall(error.message) : String(error);
   if (/wrong version number/.test(message)) return 'the other side speaks no TLS';
-  return message === '' ? code : message.replace(/^(?:error:[0-9A-F]+:)/, '');
+  if (message === '') return code;
+  // The library of TLS: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
+  return /error:[0-9A-F]+:[^:]*:[^:]*:([^:\n]+)/.exec(message)?.[1] ?? message;
 }
 
 /** The runtime names the call and the path as well: `ENXIO: no such device or address, open '/dev/x'`. */
@@ -53,9 +58,6 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   ERR_SSL_WRONG_VERSION_NUMBER: 'the other side speaks no TLS',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'the other side speaks no TLS',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'the other side wants a client certificate',
-  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: 'the other side does not know the authority of our certificate',
-  ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE: 'the other side ended the handshake',
   ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and nobody is there to type its passphrase',
   ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED:
     'the key is encrypted, and nobody is there to type its passphrase',
@@ -64,4 +66,18 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_OSSL_PEM_BAD_END_LINE: 'the PEM text is cut off',
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the certificate',
   ERR_OSSL_UNSUPPORTED: 'it is no key that can be read',
+};
+
+/** Alerts of TLS by which the other side tells what it does not like. */
+const alerts: Readonly<Record<number, string>> = {
+  40: 'the other side ended the handshake',
+  42: 'the other side refuses our certificate',
+  44: 'the other side refuses our certificate: it has been revoked',
+  45: 'the other side refuses our certificate: it has expired',
+  46: 'the other side refuses our certificate',
+  48: 'the other side does not know the authority of our certificate',
+  49: 'the other side refuses our certificate',
+  70: 'the other side speaks another version of TLS',
+  112: 'the other side has no certificate for the name that it was asked for',
+  116: 'the other side wants a client certificate',
 };

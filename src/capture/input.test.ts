@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { openFile } from './input.ts';
 import { Remarks } from './packets/remarks.ts';
 
@@ -44,5 +46,56 @@ describe('a named pipe', { timeout: 60_000 }, () => {
     for await (const chunk of input.chunks) chunks.push(Uint8Array.from(chunk));
     assert.equal(Buffer.concat(chunks).toString(), '[INFO] a line of a log\nand another\n');
     assert.equal(input.format, 'text');
+  });
+});
+
+describe('a file that is no capture and no text', () => {
+  const open1 = async (bytes: Uint8Array): Promise<string> => {
+    const path = join(mkdtempSync(join(tmpdir(), 'ndots-foreign-')), 'file');
+    writeFileSync(path, bytes);
+    try {
+      return (await openFile(path, new Remarks())).format;
+    } catch (error) {
+      return (error as Error).message.slice(path.length);
+    } finally {
+      rmSync(dirname(path), { recursive: true });
+    }
+  };
+  const refused = (what: string): string => ` is ${what}: ndots does not read that`;
+
+  it('is told by name', async () => {
+    assert.equal(
+      await open1(Buffer.from('fd377a585a000004', 'hex')),
+      refused('compressed with xz'),
+    );
+    assert.equal(await open1(Buffer.from('PK\u0003\u0004abcdef')), refused('a zip archive'));
+    assert.equal(
+      await open1(readFileSync(process.execPath).subarray(0, 4096)),
+      refused('a program'),
+    );
+    assert.equal(
+      await open1(Buffer.from('\ufeffwww.example.org\n', 'utf16le')),
+      refused('text in UTF-16, as PowerShell writes it'),
+    );
+    const tar = Buffer.alloc(1024);
+    tar.write('names.txt');
+    tar.write('ustar', 257);
+    assert.equal(await open1(tar), refused('a tar archive'));
+    assert.equal(await open1(gzipSync(tar)), refused('a tar archive (within gzip)'));
+    // As encrypted and compressed files are.
+    const blocks = Array.from({ length: 32 }, (_, at) =>
+      createHash('sha256').update(`${at}`).digest(),
+    );
+    assert.equal(
+      await open1(Buffer.concat(blocks)),
+      refused('binary, of a kind that is not known'),
+    );
+  });
+
+  it('is not what a log is that was cut while it was written to', async () => {
+    const line = '[INFO] 10.0.0.1:4000 - 1 "A IN a. udp 30 false 512" NOERROR qr 40 0.001s\n';
+    assert.equal(await open1(Buffer.from(`${'\0'.repeat(5000)}${line}`)), 'text');
+    assert.equal(await open1(Buffer.from(`\u001b[32m[INFO]\u001b[0m ${line}`)), 'text');
+    assert.equal(await open1(Buffer.from('Ünïcode\n')), 'text');
   });
 });

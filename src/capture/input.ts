@@ -9,6 +9,7 @@ import { Problem } from '../base/problem.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
 import type { Remarks } from './packets/remarks.ts';
+import { foreignFile } from './foreign-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** What an input is. */
@@ -102,7 +103,18 @@ async function openRegular(
     if (!closed) void handle.close();
     closed = true;
   }
-  return { name, size, taken: () => taken, close, ...(await recognised(chunks(), name, remarks)) };
+  try {
+    return {
+      name,
+      size,
+      taken: () => taken,
+      close,
+      ...(await recognised(chunks(), name, remarks)),
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
 /** Opens what comes through a stream, as standard input does. */
@@ -136,7 +148,14 @@ async function recognised(
   const outer = await peek(chunks);
   const inner = compressionOf(outer.first);
   const opened = inner === null ? outer : await peek(unpack(outer.chunks, inner, name, remarks));
-  return { format: formatOf(opened.first), chunks: opened.chunks };
+  const format = formatOf(opened.first);
+  const foreign = format === 'text' ? foreignFile(opened.first) : null;
+  if (foreign === null) return { format, chunks: opened.chunks };
+  throw new Problem({
+    code: 'capture-foreign',
+    text: `${name} is ${foreign.what}${inner === null ? '' : ` (within ${inner})`}: ndots does not read that`,
+    remedy: foreign.remedy ?? undefined,
+  });
 }
 
 interface Peeked {
@@ -210,8 +229,10 @@ function formatOf(first: Uint8Array): Format {
   if (isPcap(first)) return 'pcap';
   if (isPcapng(first)) return 'pcapng';
   // Frame Streams begin with a control frame: a length of zero, and the number of START or READY.
-  const control = first.length >= 12 && first[0] === 0 && first[1] === 0 && first[2] === 0;
-  return control && first[3] === 0 && first[8] === 0 && first[9] === 0 ? 'dnstap' : 'text';
+  const escape = first.length >= 12 && first.subarray(0, 4).every((byte) => byte === 0);
+  // A log that was cut while it was written to begins with nothing but zeros.
+  const hasNumber = first.subarray(8, 11).every((byte) => byte === 0) && first[11] !== 0;
+  return escape && hasNumber ? 'dnstap' : 'text';
 }
 
 function why(error: unknown): string {

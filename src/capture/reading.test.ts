@@ -13,6 +13,7 @@ import {
   udpPacket,
 } from '../../test/kit/packets.ts';
 import { CONTROL, writeControl } from '../wire/frame-stream.ts';
+import { NameError } from '../wire/name.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
 import { openStream } from './input.ts';
 import type { PassingMessage } from './packets/dissect.ts';
@@ -201,4 +202,15 @@ test('a capture appended to one of the same time is read behind it, not amid it'
   await reading.read(await openStream('two', Readable.from([file]), new Remarks()));
   assert.equal(first, 240);
   assert.deepEqual(numbers.slice(0, 240), numbers.slice(240));
+});
+
+test('what goes wrong with whoever hears of an exchange is no fault of the log', async () => {
+  const line = '[INFO] 10.0.0.1:4000 - 1 "A IN a. udp 30 false 512" NOERROR qr 40 0.001s\n';
+  const reading = new Reading({
+    ended: () => {
+      throw new NameError('of somebody else');
+    },
+  });
+  const input = await openStream('it', Readable.from([Buffer.from(line)]), new Remarks());
+  await assert.rejects(reading.readWhole(input), /of somebody else/);
 });

@@ -1,6 +1,5 @@
 /** Whom a finding is about: clients of its exchanges, by what made them, with their resolvers. */
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
-import type { Kind } from './clients/recognition.ts';
 import type { Observations } from './evidence/observations.ts';
 import type { Finding } from './findings/finding.ts';
 import { isServer } from './findings/losses.ts';
@@ -20,12 +19,9 @@ export interface Who {
   readonly nodes: number;
   /** The largest first. */
   readonly groups: readonly NamedClients[];
-  /** What their resolvers are taken for, the most frequent first. */
-  readonly resolvers: readonly (readonly [Kind, number])[];
+  /** What their resolvers are taken for, the most frequent first; `glibc or c-ares`: the capture does not tell these two. */
+  readonly resolvers: readonly (readonly [string, number])[];
 }
-
-/** From this on a resolver is named. */
-const SURE = 0.7;
 
 /** Clients of a finding. */
 export function whoOf({ exchanges }: Finding, observed: Observations, owners: AddressOwners): Who {
@@ -36,7 +32,7 @@ export function whoOf({ exchanges }: Finding, observed: Observations, owners: Ad
   for (const { client } of hit) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
   const groups = new Map<string, { clients: number; count: number }>();
   const nodes = new Set<string>();
-  const resolvers = new Map<Kind, number>();
+  const resolvers = new Map<string, number>();
   for (const [address, count] of counts) {
     const owner = owners.get(address);
     const name =
@@ -46,9 +42,9 @@ export function whoOf({ exchanges }: Finding, observed: Observations, owners: Ad
     if (owner !== undefined && owner.node !== '') nodes.add(owner.node);
     const group = groups.get(name) ?? { clients: 0, count: 0 };
     groups.set(name, { clients: group.clients + 1, count: group.count + count });
-    const best = observed.clients.get(address)?.recognition.best ?? null;
-    if (best !== null && best.confidence >= SURE)
-      resolvers.set(best.kind, (resolvers.get(best.kind) ?? 0) + 1);
+    const kinds = observed.clients.get(address)?.recognition.best?.among ?? [];
+    const resolver = kinds.join(' or ');
+    if (kinds.length > 0) resolvers.set(resolver, (resolvers.get(resolver) ?? 0) + 1);
   }
   return {
     clients: counts.size,

@@ -9,7 +9,7 @@ import { writeMessage } from '../wire/message.ts';
 import { NameError } from '../wire/name.ts';
 import { Query } from '../wire/query.ts';
 import type { Io } from './command.ts';
-import { openGiven } from './named-file.ts';
+import { readGiven } from './reading-progress.ts';
 
 /** A longer recording is asked from its beginning again: what is kept of it takes memory. */
 const QUERIES_MAX = 1_000_000;
@@ -22,7 +22,7 @@ const QUERIES_MAX = 1_000_000;
  */
 export async function recordedQueries(
   path: string,
-  io: Pick<Io, 'err' | 'signal'>,
+  io: Pick<Io, 'err' | 'signal' | 'progress'>,
 ): Promise<readonly Query[]> {
   const queries: Query[] = [];
   // Clients ask for the same names again and again.
@@ -36,10 +36,8 @@ export async function recordedQueries(
       if (query !== null) queries.push(query);
     },
   });
-  await reading.readWhole(
-    await openGiven(path, reading.remarks),
-    () => queries.length === QUERIES_MAX || io.signal.aborted,
-  );
+  const isEnough = (): boolean => queries.length === QUERIES_MAX || io.signal.aborted;
+  await readGiven(reading, path, io, isEnough);
   for (const remark of reading.remarks.list)
     // Of when and how fast the options say.
     if (remark.text !== noTimesRemark) io.err(`ndots bench: ${printRemark(remark)}\n`);

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../base/json-object.ts';
 import type { CacheReport } from '../plugins/cache/control.ts';
 
-/** The reports of an answer; null: it is none of a cache. */
+/** The reports of an answer; null: the answer is not one of `cache`. */
 export function readReports(answer: unknown): readonly CacheReport[] | null {
   if (!isObject(answer)) return null;
   const { results } = answer;

@@ -16,7 +16,7 @@ import type { CaptureOptions } from './capture-options.ts';
 import { exchangeDocument, exchangeRow } from './capture-rows.ts';
 import { EXIT, type Io } from './command.ts';
 import { count, type Paint } from './page.ts';
-import { openGiven } from './named-file.ts';
+import { readGiven } from './reading-progress.ts';
 
 /** Rows of what was lost that are shown; the rest is counted. */
 const SHOWN = 20;
@@ -38,8 +38,7 @@ export async function captureJoin(
   for (const path of options.files) {
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
     const reading = new Reading({ ended: (exchange) => vantage.add(exchange) }, parts.ports);
-    const input = await openGiven(path, reading.remarks);
-    await reading.readWhole(input, () => vantage.isOver);
+    const input = await readGiven(reading, path, io, () => vantage.isOver);
     // A place that is none would have seen nothing of what was lost.
     if ((input.format === 'text' || input.format === 'empty') && reading.totals.exchanges === 0)
       throw new Problem({

@@ -56,7 +56,7 @@ export function capturePackets(
   };
 }
 
-/** `port 53`, `ports 53 and 5353`: who asks at another one wonders why nothing is shown. */
+/** `port 53`, `ports 53 and 5353`, so that a person whose queries use another port knows why nothing is shown. */
 function printPorts(ports: readonly number[]): string {
   const last = ports.at(-1);
   return ports.length < 2 ? `port ${last}` : `ports ${ports.slice(0, -1).join(', ')} and ${last}`;
@@ -67,7 +67,8 @@ function told(error: unknown, device: string, netns: string | null): unknown {
     return new Problem({
       code: 'capture-not-here',
       text: `packets cannot be captured here: ${error.message}`,
-      remedy: 'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture -',
+      remedy:
+        'Capture with tcpdump and pass it on: tcpdump -w - port 53 | ndots capture - (or doctor -)',
       cause: error,
     });
   switch (errorCode(error)) {
@@ -78,7 +79,7 @@ function told(error: unknown, device: string, netns: string | null): unknown {
         text: `packets may not be captured: permission denied${netns === null ? '' : ` (${netns})`}`,
         hint: `Packet sockets need CAP_NET_RAW${netns === null ? '' : ', other network namespaces CAP_SYS_ADMIN'}.`,
         remedy:
-          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture -',
+          'Run it by sudo, or capture elsewhere and pass it on: sudo tcpdump -w - port 53 | ndots capture - (or doctor -)',
         cause: error,
       });
     case 'ENODEV':

@@ -19,14 +19,16 @@ export interface NameChoice extends ClusterOptions {
   readonly cluster: boolean;
 }
 
-/** Reads who has which address, if it was asked for. */
+/**
+ * Reads which pods have which addresses, if it was asked for.
+ * @param note called with what could not be read
+ */
 export async function addressOwners(
   choice: NameChoice,
   io: Io,
-  verb: string,
+  note: (text: string) => void,
 ): Promise<AddressOwners> {
   const { manifests, cluster } = choice;
-  const note = (text: string): void => io.err(`ndots ${verb}: ${text}\n`);
   if (manifests !== null && cluster)
     throw new Problem({ code: 'usage', text: '--manifests or the cluster, not both' });
   if (manifests !== null) return manifestOwners(manifests, (problem) => note(problem.print()));
@@ -37,7 +39,7 @@ export async function addressOwners(
 /** Says whose address it is. */
 export type PeerNaming = (peer: Peer) => string;
 
-/** Whoever writes dnstap need not say who was asked: such a message has this address. */
+/** Programs that write dnstap may leave out the server's address: such a message has this one. */
 const UNKNOWN = '0.0.0.0';
 
 /** @param redaction applied to the names too; null = they are shown as they are */

@@ -23,7 +23,7 @@ export const capture: Command = {
   name: 'capture',
   async run(words, io) {
     const options = parseCaptureOptions(words);
-    const owners = await addressOwners(options, io, 'capture');
+    const owners = await addressOwners(options, io, (text) => io.err(`ndots capture: ${text}\n`));
     const filter = filterOf(options.filters, owners);
     const redaction = options.redactKey === null ? null : new Redaction(options.redactKey);
     const naming = namingOf(owners, redaction);
@@ -53,7 +53,7 @@ class CaptureRun {
   readonly #stop = new AbortController();
   #shown = 0;
   #failed = 0;
-  /** Why nothing can be written any more: that ends the capture, whoever was about to write. */
+  /** Why output has failed, which ends the capture. */
   readonly #unwritten: unknown[] = [];
   /** Whether the frame that is being read is wanted as a packet. */
   #keep = false;
@@ -157,7 +157,7 @@ class CaptureRun {
     this.#write(() => this.#outputs.flush());
   }
 
-  /** Timers and sockets call it, too: what they throw nobody would catch. */
+  /** Also called from timers and sockets, where an exception would not be caught. */
   #write(action: () => void): void {
     if (this.#unwritten.length > 0) return;
     try {
@@ -192,9 +192,8 @@ class CaptureRun {
     const input = await openGiven(path, remarks, this.#stop.signal);
     const close = (): void => input.close();
     this.#stop.signal.addEventListener('abort', close);
-    const { quiet, output } = this.#options;
-    const shows = !quiet && output === 'none';
-    const progress = shows ? readingProgress(this.#io, input, this.#reading) : null;
+    const { quiet } = this.#options;
+    const progress = quiet ? null : readingProgress(this.#io, input, this.#reading);
     const before = this.#reading.totals.exchanges;
     // What is read from a pipe is shown when it comes, not when a piece is full.
     const flush = input.size === null ? setInterval(() => this.#flush(), 200) : null;

@@ -31,7 +31,7 @@ const known: ReadonlySet<string> = new Set([
   ...['KH_REPORTING_URL', 'KH_RUN_UUID', 'KH_POD_NAMESPACE', 'KH_CHECK_RUN_DEADLINE'],
 ]);
 
-/** Reads what stays. @throws Problem for what is no number or time */
+/** Reads the values that persist. @throws Problem if one is not a number or a time */
 export function keptOf(env: Environment): KeptJobCounts {
   const count = (name: string, usual: number): number => {
     const given = env[name] ?? '';
@@ -55,7 +55,7 @@ export function keptOf(env: Environment): KeptJobCounts {
   };
 }
 
-/** Variables of Kuberhealthy that are set and change nothing here; whoever set them is to know. */
+/** Variables of Kuberhealthy that have no effect here, which their users should know. */
 export function unheard(env: Environment): readonly string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith('KH_') || name === 'CHECK_REAPER_RUN_INTERVAL')

@@ -6,18 +6,18 @@ import { worst, type CheckState, type Observation } from '../probe/check.ts';
 import type { CheckResult } from '../probe/round.ts';
 import { roundSamples } from '../probe/samples.ts';
 import type { CheckOutput } from './check-options.ts';
-import { count, paintFor, type Paint } from './page.ts';
+import { beside, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from './page.ts';
 import { xmlText } from './xml-text.ts';
 
 /** The results in a format. */
 export function printChecks(
   format: CheckOutput,
   results: readonly CheckResult[],
-  colour: boolean,
+  style: { readonly colour: boolean; readonly columns: number },
 ): string {
   switch (format) {
     case 'text':
-      return asText(results, paintFor(colour));
+      return asText(results, pageFor({ ...style, wide: false }));
     case 'json':
       return `${JSON.stringify(checkDocument(results), null, 2)}\n`;
     case 'junit':
@@ -36,7 +36,11 @@ const glyphs: Readonly<Record<CheckState, string>> = {
   unknown: '?',
 };
 
-function asText(results: readonly CheckResult[], paint: Paint): string {
+/** Where what a target was found to do begins, behind its name and the time. */
+const TARGET_COLUMN = 14;
+
+function asText(results: readonly CheckResult[], page: Page): string {
+  const { paint } = page;
   const colours: Readonly<Record<CheckState, (text: string) => string>> = {
     ok: paint.good,
     warning: paint.warn,
@@ -47,14 +51,19 @@ function asText(results: readonly CheckResult[], paint: Paint): string {
   for (const { check, state, observations } of results) {
     const width = Math.max(22, ...observations.map(({ target }) => target.length));
     lines.push(
-      `${colours[state](`${glyphs[state]} ${state.padEnd(7)}`)} ${paint.strong(check.kind.name)} ${check.title}`,
+      ...wrap(
+        `${paint.strong(check.kind.name)} ${check.title}`,
+        `${colours[state](`${glyphs[state]} ${state.padEnd(7)}`)} `,
+        page,
+      ),
     );
-    for (const each of observations)
-      lines.push(
-        `            ${colours[each.state](glyphs[each.state])} ${each.target.padEnd(width)} ${milliseconds(each).padStart(9)}  ${each.text}`,
-      );
+    for (const each of observations) {
+      const left = `            ${colours[each.state](glyphs[each.state])} ${each.target.padEnd(width)} ${milliseconds(each).padStart(9)}  `;
+      if (page.columns >= ONE_LINE_COLUMNS) lines.push(left + each.text);
+      else lines.push(...beside(left, each.text, TARGET_COLUMN + width + 12, page));
+    }
   }
-  lines.push(summary(results));
+  lines.push(...wrap(summary(results), '', page));
   return `${lines.join('\n')}\n`;
 }
 

@@ -108,7 +108,13 @@ async function checkAll(
     systemClock,
     AbortSignal.any([signal, io.signal]),
   );
-  if (!signal.aborted) io.out(printChecks(options.output, results, wantsColour(options, io)));
+  if (!signal.aborted)
+    io.out(
+      printChecks(options.output, results, {
+        colour: wantsColour(options, io),
+        columns: io.columns,
+      }),
+    );
   return reportOf(results);
 }
 

@@ -33,7 +33,7 @@ export interface CheckOptions extends ClusterOptions, ColourOptions {
   readonly targetsMax: number;
   /** Whether `serve` stands in Kuberhealthy's place, and how. */
   readonly kuberhealthy: boolean;
-  /** Whose checks are run; `''`: those of all namespaces. */
+  /** The namespace whose checks are run; `''`: all. */
   readonly targetNamespace: string;
   /** Where checkers report; null: the service `kuberhealthy` of the own namespace. */
   readonly reportingUrl: URL | null;
@@ -176,6 +176,8 @@ export function parseCheckOptions(
         ? `Servers are given with --vip ${extra.slice(1)}, or found with --service.`
         : 'Files of checks are given with -f.',
     );
+  if (action === 'list' && !['text', 'json'].includes(values.output ?? 'text'))
+    throw usage('list takes -o text or -o json');
   if (values.kuberhealthy && action !== 'serve')
     throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
   const url =

@@ -6,7 +6,7 @@ import { printHostPort } from '../base/ip.ts';
 import { makeLog } from '../base/log.ts';
 import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
 import { Lease } from '../kube/api/lease.ts';
 import { CheckCluster } from '../kuberhealthy/check-cluster.ts';
 import { CheckEvents } from '../kuberhealthy/check-events.ts';
@@ -115,7 +115,7 @@ export async function serveKuberhealthy(options: CheckOptions, io: Io): Promise<
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`in Kuberhealthy's place for ${access.name}, on ${printHostPort(host, bound)}`);
-  settleMemory(systemClock, () => keepMemorySettled(systemClock));
+  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
   watch.start();
   await Promise.all([lease.run(ended, (signal) => runner.run(signal)), file?.run(ended)]);
   await server.close();

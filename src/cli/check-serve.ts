@@ -4,7 +4,7 @@ import { printHostPort } from '../base/ip.ts';
 import { makeLog, type Log } from '../base/log.ts';
 import { problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
 import { CheckSchedule } from '../probe/watch.ts';
 import { watchDocument, WatchServer } from '../probe/watch-server.ts';
 import { chosen, type CheckOptions } from './check-options.ts';
@@ -27,7 +27,7 @@ export async function serveChecks(options: CheckOptions, io: Io): Promise<number
   const place = { host, port, option: '--listen' };
   const bound = await listening(place, () => server.listen(host, port));
   log.info(`metrics on ${printHostPort(host, bound)}`);
-  settleMemory(systemClock, () => keepMemorySettled(systemClock));
+  settleMemory(systemClock, () => keepMemorySettled(systemClock, GROWTH.some));
   await run(ended);
   await server.close();
   return EXIT.ok;

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -230,5 +232,67 @@ describe('a file of checks', () => {
     const { out, code } = await runCommand(check, ['list']);
     assert.equal(code, 0);
     assert.match(out, /truncation-roundtrip[^]*name: NAME .*must be there/);
+  });
+
+  test('a target is one line for programs, and wraps on a narrow terminal', async () => {
+    const words = ['run', '--vip', '127.0.0.1:1', '--only', 'vip-fixed-port'];
+    const { out } = await runCommand(check, words);
+    assert.match(out, /✕ 127\.0\.0\.1:1 .* nobody listens at .* \(conntrack .*\)$/m);
+    for (const columns of [40, 60, 80])
+      for (const line of (await runCommand(check, words, {}, { columns })).out.split('\n'))
+        assert.ok(line.length <= columns, line);
+  });
+
+  test('list wraps at 40 columns, and programs have it as JSON', async () => {
+    const { out } = await runCommand(check, ['list'], {}, { columns: 40 });
+    for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+    const listed = JSON.parse((await runCommand(check, ['list', '-o', 'json'])).out) as {
+      checks: { check: string; parameters: { key: string; required: boolean }[] }[];
+      everyCheck: object[];
+      file: object[];
+    };
+    const found = listed.checks.find((each) => each.check === 'truncation-roundtrip')!;
+    assert.ok(found.parameters.some(({ key, required }) => key === 'name' && required));
+    assert.ok(listed.everyCheck.length > 0 && listed.file.length > 0);
+    assert.equal((await runCommand(check, ['list', '-o', 'junit'])).code, 3);
+  });
+});
+
+describe('Ctrl-C amid the checks', () => {
+  const yaml =
+    'vip: 127.0.0.1:1\ntimeout: 30s\nchecks:\n  - check: tcp\n  - check: search-walk\n    name: a.example\n';
+
+  /** Interrupts when the first check is done: the second one waits for a server that is silent. */
+  async function interrupted(...words: readonly string[]): Promise<Ran & { readonly ms: number }> {
+    const silent = createSocket('udp4');
+    silent.bind(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const path = join(folder, 'cut.yaml');
+    writeFileSync(path, yaml.replace('127.0.0.1:1', `127.0.0.1:${silent.address().port}`));
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 300);
+    const begun = performance.now();
+    const ran = await runCommand(check, ['run', '-f', path, ...words], {}, { signal: stop.signal });
+    silent.close();
+    return { ...ran, ms: performance.now() - begun };
+  }
+
+  test('ends at once, with what was found so far', async () => {
+    const { out, err, code, ms } = await interrupted();
+    assert.ok(ms < 5000, `${ms} ms`);
+    assert.equal(code, 130);
+    assert.match(out, /✕ failed +tcp/);
+    assert.match(err, /^ndots check: ended before 1 of 2 checks could be done$/m);
+  });
+
+  test('is JSON all the same, and CRITICAL for Nagios where something has failed', async () => {
+    const { out } = await interrupted('-o', 'json');
+    assert.equal((JSON.parse(out) as Report).checks.length, 1);
+    const nagios = await interrupted('--nagios');
+    assert.equal(nagios.code, 2);
+    assert.match(nagios.out, /^DNS CRITICAL/);
+    const nothing = await interrupted('--nagios', '--only', 'search-walk');
+    assert.equal(nothing.code, 3);
+    assert.match(nothing.out, /^DNS UNKNOWN - ended before 1 of 1 check could be done/);
   });
 });

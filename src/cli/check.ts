@@ -1,5 +1,6 @@
 /** `ndots check`: whether DNS does what clients need, seen from where this runs. */
 import { systemClock } from '../base/clock.ts';
+import { Problem } from '../base/problem.ts';
 import { commonParameters, fileParameters } from '../probe/check-file.ts';
 import { worst } from '../probe/check.ts';
 import { checkKinds } from '../probe/kinds.ts';
@@ -13,6 +14,7 @@ import { chosen, parseCheckOptions, type CheckOptions } from './check-options.ts
 import { contextOf, ownServers, planOf } from './check-plan.ts';
 import { serveChecks } from './check-serve.ts';
 import { EXIT, failure, wantsColour, type Command, type Io } from './command.ts';
+import { beside, count, wrap } from './page.ts';
 
 /** The verb `check`. */
 export const check: Command = {
@@ -21,7 +23,7 @@ export const check: Command = {
     const options = parseCheckOptions(words, io.env);
     switch (options.action) {
       case 'list':
-        io.out(listing());
+        io.out(options.output === 'json' ? listingDocument() : listing(io));
         return EXIT.ok;
       case 'init':
         io.out(firstFile(ownServers()));
@@ -61,9 +63,23 @@ async function runOnce(options: CheckOptions, io: Io): Promise<number> {
   const results = await runChecks(checks, context, systemClock, io.signal).finally(() =>
     clearInterval(hold),
   );
-  if (io.signal.aborted) return EXIT.interrupted;
-  io.out(printChecks(options.output, results, wantsColour(options, io)));
-  return options.output === 'nagios' ? nagiosCode(results) : exitCode(results, options);
+  const left = checks.length - results.length;
+  if (left > 0) {
+    const text = `ended before ${left} of ${count(checks.length, 'check', 'checks')} could be done`;
+    // Nagios has no code for it; but what was found to fail fails.
+    if (options.output === 'nagios' && exitCode(results, options) !== EXIT.no) throw cutShort(text);
+    io.err(`ndots check: ${text}\n`);
+  }
+  io.out(
+    printChecks(options.output, results, { colour: wantsColour(options, io), columns: io.columns }),
+  );
+  if (options.output === 'nagios') return nagiosCode(results);
+  if (left > 0) return EXIT.interrupted;
+  return exitCode(results, options);
+}
+
+function cutShort(text: string): Problem {
+  return new Problem({ code: 'check-cut-short', text });
 }
 
 function exitCode(results: readonly CheckResult[], { failOn }: CheckOptions): number {
@@ -73,17 +89,49 @@ function exitCode(results: readonly CheckResult[], { failOn }: CheckOptions): nu
   return state === 'warning' && failOn === 'warning' ? EXIT.no : EXIT.ok;
 }
 
-function listing(): string {
-  const lines = ['Checks (check: NAME), and what each takes:', ''];
+/** Where what is said of checks and of their parameters begins. */
+const CHECK_COLUMN = 25;
+const PARAMETER_COLUMN = 39;
+
+function listing(io: Io): string {
+  const lines = [...wrap('Checks (check: NAME), and what each takes:', '', io), ''];
   const rows = (table: YamlFields): string[] =>
-    Object.entries(table).map(
-      ([key, { shape, help, fallback }]) =>
-        `    ${`${key}: ${shape.placeholder}`.padEnd(34)} ${help}${fallback === undefined ? ' (must be there)' : ''}`,
+    Object.entries(table).flatMap(([key, { shape, help, fallback }]) =>
+      beside(
+        `    ${key}: ${shape.placeholder}`.padEnd(PARAMETER_COLUMN - 1),
+        `${help}${fallback === undefined ? ' (must be there)' : ''}`,
+        PARAMETER_COLUMN,
+        io,
+      ),
     );
   for (const { name, summary, parameters } of checkKinds)
-    lines.push(`  ${name.padEnd(22)} ${summary}`, ...rows(parameters), '');
+    lines.push(
+      ...beside(`  ${name}`.padEnd(CHECK_COLUMN - 1), summary, CHECK_COLUMN, io),
+      ...rows(parameters),
+      '',
+    );
   lines.push('  Every check', ...rows(commonParameters), '', '  The file', ...rows(fileParameters));
   return `${lines.join('\n')}\n`;
+}
+
+function listingDocument(): string {
+  const rows = (table: YamlFields): object[] =>
+    Object.entries(table).map(([key, { shape, help, fallback }]) => ({
+      key,
+      value: shape.placeholder,
+      help,
+      required: fallback === undefined,
+    }));
+  const document = {
+    checks: checkKinds.map(({ name, summary, parameters }) => ({
+      check: name,
+      summary,
+      parameters: rows(parameters),
+    })),
+    everyCheck: rows(commonParameters),
+    file: rows(fileParameters),
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
 }
 
 function firstFile(servers: readonly ProbeServer[]): string {

@@ -61,7 +61,10 @@ export function accessOf(options: ClusterOptions, { env }: Pick<Io, 'env'>): Clu
   return clusterAccess({ kubeconfig, context, as, asGroups: asGroup, env });
 }
 
-/** A client for the cluster, to be closed by who has it. @param limits of its requests, for programs that go on */
+/**
+ * A client for the cluster, which the caller must close.
+ * @param limits of its requests, for programs that go on
+ */
 export function clusterClient(
   { connection }: ClusterAccess,
   limits?: ClientParts['limits'],

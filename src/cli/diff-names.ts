@@ -6,13 +6,16 @@ import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import type { NamedType } from '../diff/witnesses.ts';
 import { TYPE, typeNumber } from '../wire/iana.ts';
 import type { Io } from './command.ts';
-import { openGiven } from './named-file.ts';
+import { readGiven } from './reading-progress.ts';
 
 /** More names than this make more questions than are asked. */
 const NAMES_MAX = 50_000;
 
 /** The names of a file, each once with its types. Lines of a text that are no log are `NAME [TYPE…]`. Says what is left out. */
-export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<readonly NamedType[]> {
+export async function readNames(
+  path: string,
+  io: Pick<Io, 'err' | 'progress'>,
+): Promise<readonly NamedType[]> {
   const found = new Map<string, Set<number>>();
   let queries = 0;
   let odd = 0;
@@ -39,17 +42,17 @@ export async function readNames(path: string, io: Pick<Io, 'err'>): Promise<read
         add(name, words.length === 0 ? [TYPE.A, TYPE.AAAA] : types.filter((type) => type !== null));
     },
   });
-  await reading.readWhole(await openGiven(path, reading.remarks), () => found.size >= NAMES_MAX);
+  await readGiven(reading, path, io, () => found.size >= NAMES_MAX);
   if (found.size >= NAMES_MAX)
     reading.remarks.add(`${path}: the first ${NAMES_MAX} names are asked, and no more is read`);
-  // A log has other lines, too; in a list they are mistakes, or it is none.
+  // A log has other lines, too; in a list they are mistakes, or it is not a list of names.
   if (queries === 0 && odd > 0)
     reading.remarks.add(
       `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and left out; the first: ${JSON.stringify(firstOdd)}`,
     );
   if (found.size === 0) reading.remarks.add(`${path} holds no names`);
   for (const remark of reading.remarks.list)
-    // Answers do not depend on when somebody asked.
+    // Answers do not depend on when the question was asked.
     if (remark.text !== noTimesRemark) io.err(`ndots diff: ${printRemark(remark)}\n`);
   return [...found].map(([name, types]) => ({ name, types: [...types] }));
 }

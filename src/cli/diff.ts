@@ -8,7 +8,7 @@ import type { DiffQuestion } from '../diff/question.ts';
 import { objectNames } from '../diff/object-names.ts';
 import { Side } from '../diff/side.ts';
 import { witnesses, type NamedType } from '../diff/witnesses.ts';
-import { ManifestFolder } from '../kube/manifests/folder.ts';
+import { readManifestsOnce } from '../kube/manifests/read-once.ts';
 import { sortInputs } from '../lint/inputs.ts';
 import { loadPlugins } from '../plugins/order.ts';
 import { isDomainName, absoluteName } from '../corefile/zones.ts';
@@ -106,7 +106,10 @@ export async function withBoth<T>(
     if (broken.length > 0) throw new Problems(broken);
     const refused = await second.start();
     if (refused.length > 0) return new Problems(refused);
-    const objects = objectNames(await readObjects(manifests, told), clusterZones(trees));
+    const objects = objectNames(
+      await readManifestsOnce(manifests, (problem) => told?.(problem.print())),
+      clusterZones(trees),
+    );
     const questions = witnesses({
       corefiles: trees,
       objects: objects.names,
@@ -142,18 +145,6 @@ function clusterZones(trees: readonly Corefile[]): readonly string[] {
   return [...new Set(zones)].filter(
     (zone) => isDomainName(zone) && !/(in-addr|ip6)\.arpa\.$|\//.test(zone),
   );
-}
-
-async function readObjects(
-  folder: string,
-  told?: Common['told'],
-): Promise<ManifestFolder['manifests']> {
-  const objects = new ManifestFolder(folder);
-  const { problems } = await objects.look();
-  for (const problem of problems) told?.(problem.print());
-  if (problems.length === 0 && objects.manifests.length === 0)
-    told?.(`there are no objects in ${folder}: no name of the cluster is asked for`);
-  return objects.manifests;
 }
 
 /** The text of a Corefile, or of the one within a ConfigMap or values of the chart. */

@@ -106,14 +106,18 @@ export function clusterWell(
   return 'Not DNS, as far as this shows: every DNS pod and the service answer as the API server has it. If programs fail or wait, look at where they are: ndots doctor -i any on their node.';
 }
 
-/** What could not be read, each once, and what was not judged for it; empty if all was there. */
-export function lackingText({ lacking, measurement }: ClusterFacts, page: Page): string {
+/** What of a cluster could not be read, each once, and what was not judged for it. */
+export function lackingOf({ lacking, measurement }: ClusterFacts): readonly string[] {
   const pods = measurement.without.filter(({ pod }) => pod.role === 'server');
-  const lines = [
+  return [
     ...lacking.map(({ why, so }) => `${so}: ${why}`),
     ...pods.slice(0, 3).map(({ pod, why }) => `what ${pod.name} counts: ${why}`),
     ...(pods.length > 3 ? [`and ${pods.length - 3} more pods without metrics`] : []),
   ];
+}
+
+/** What could not be read, at the end of the report; empty if all was there. */
+export function notReadText(lines: readonly string[], page: Page): string {
   if (lines.length === 0) return '';
   const told = lines.flatMap((line) => wrap(line, '  ', page));
   return `${page.paint.strong('Not read')}\n${told.join('\n')}\n`;

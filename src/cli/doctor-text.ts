@@ -75,7 +75,7 @@ function list(
   if (rules.length === 0) return [];
   // Reasons that are the same for several stand once.
   const byReason = Map.groupBy(rules, ({ reason }) => reason);
-  const lines = [page.paint.strong(title)];
+  const lines = wrap(title, '', page).map(page.paint.strong);
   for (const [reason, same] of byReason)
     lines.push(...wrap(`${same.map(({ name }) => name).join(', ')}: ${hide(reason)}`, '  ', page));
   return [...lines, ''];

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { freePorts } from '../../test/kit/free-ports.ts';
 import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
 import { writeNodeCapture } from '../../test/kit/node-captures.ts';
@@ -52,6 +53,46 @@ describe('ndots doctor', () => {
       assert.match(out, part);
     assert.match(out, /resolvers: glibc 5, musl 3/);
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
+  });
+
+  test('what a finding means wraps, too, and is JSON for programs', async () => {
+    const { out } = await runCommand(doctor, ['--explain', 'ND2003'], {}, { columns: 40 });
+    for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+    const found = JSON.parse((await run('--explain', 'ND2003', '-o', 'json')).out) as object;
+    assert.deepEqual(Object.keys(found), ['code', 'title', 'page']);
+  });
+
+  test('the report is there though the evidence cannot be written', async () => {
+    const { code, out, err } = await run(at('race.pcap'), '--evidence', at('missing/e.pcapng'));
+    assert.equal(code, 2);
+    assert.match(out, /^✕ ND3001/m);
+    assert.match(err, /missing/);
+  });
+
+  test('a capture keeps its diagnosis where the cluster cannot be reached', async () => {
+    const kubeconfig = at('nobody.kubeconfig');
+    const [port] = await freePorts(1);
+    const cluster = { name: 'x', cluster: { server: `http://127.0.0.1:${port}` } };
+    const context = { name: 'x', context: { cluster: 'x', user: 'x' } };
+    const config = { clusters: [cluster], contexts: [context], users: [{ name: 'x', user: {} }] };
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({ apiVersion: 'v1', kind: 'Config', 'current-context': 'x', ...config }),
+    );
+    for (const words of [
+      ['--kubeconfig', kubeconfig],
+      ['--kubeconfig', at('missing')],
+    ]) {
+      const { code, out } = await run(at('race.pcap'), 'cluster', ...words);
+      assert.equal(code, 1);
+      assert.match(out, /^✕ ND3001/m);
+      assert.match(out, /^Not read\n {2}the cluster: /m);
+      const json = await run(at('race.pcap'), 'cluster', ...words, '-o', 'json');
+      const { notRead, findings } = JSON.parse(json.out) as { notRead: string[]; findings: [] };
+      assert.equal(notRead.length, 1);
+      assert.ok(findings.length > 0);
+      assert.equal((await run('cluster', ...words)).code, 2);
+    }
   });
 
   test('at 60 columns no line is longer', async () => {

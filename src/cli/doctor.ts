@@ -1,6 +1,6 @@
 /** `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom, why, and what to do. */
 import { readFileSync, statSync } from 'node:fs';
-import { nearest, type Problem } from '../base/problem.ts';
+import { nearest, problemsIn, type Problem } from '../base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
 import type { Finding, Rule } from '../capture/findings/finding.ts';
@@ -21,13 +21,14 @@ import {
   clusterHead,
   clusterWell,
   examineCluster,
-  lackingText,
+  lackingOf,
+  notReadText,
 } from './doctor-cluster.ts';
 import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
 import { hiddenText } from './doctor-redaction.ts';
 import { diagnosisText } from './doctor-text.ts';
 import { usage } from './option-values.ts';
-import { pageFor, wrap } from './page.ts';
+import { beside, pageFor, setMarkdown, wrap } from './page.ts';
 
 const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;
 
@@ -39,7 +40,7 @@ export const doctor: Command = {
     for (const code of [...options.only, ...options.skip])
       if (![...rules, ...clusterRules].some((rule) => rule.code.startsWith(code)))
         throw noFinding(code);
-    if (options.explain !== null) return explain(options.explain, io);
+    if (options.explain !== null) return explain(options.explain, options, io);
     if (options.rbac) {
       io.out(rbacManifest(options.namespace));
       return EXIT.ok;
@@ -47,17 +48,40 @@ export const doctor: Command = {
     const packets =
       options.files.length > 0 || options.device !== null ? await read(options, io) : null;
     if (packets === 'nothing') return EXIT.failed;
-    const facts = options.living ? await examineCluster(options, io) : null;
+    const facts = options.living ? await clusterFacts(options, packets !== null, io) : null;
     const found = [
       ...(packets === null ? [] : [await diagnosePackets(packets, options, io)]),
-      ...(facts === null ? [] : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
+      ...(facts === null || 'why' in facts
+        ? []
+        : [diagnoseCluster(facts, (rule) => isWanted(rule, options))]),
     ].reduce(mergedDiagnosis);
-    if (options.evidence !== null) writeEvidence(options, found);
     print(found, packets, facts, options, io);
+    // Behind the report: where the file cannot be written that is all that is missing.
+    if (options.evidence !== null) writeEvidence(options, found);
     const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
     return worst >= grades[options.failOn] ? EXIT.no : EXIT.ok;
   },
 };
+
+/** A cluster that could not be examined. */
+interface NoCluster {
+  readonly why: string;
+}
+
+/** @param besides there is something else that is worth a report without it */
+async function clusterFacts(
+  options: DoctorOptions,
+  besides: boolean,
+  io: Io,
+): Promise<ClusterFacts | NoCluster> {
+  try {
+    return await examineCluster(options, io);
+  } catch (error) {
+    const problems = problemsIn(error);
+    if (!besides || problems === null || io.signal.aborted) throw error;
+    return { why: `the cluster: ${problems.map((each) => each.message).join('; ')}` };
+  }
+}
 
 /** Captures that were read. */
 interface Packets {
@@ -73,7 +97,12 @@ const asItIs = (text: string): string => text;
 async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'> {
   // With a living cluster its pods are at hand anyway.
   const cluster = options.cluster || (options.living && options.manifests === null);
-  const owners = await addressOwners({ ...options, cluster }, io, 'doctor');
+  const note = (text: string): void => io.err(`ndots doctor: ${text}\n`);
+  const owners = await addressOwners({ ...options, cluster }, io, note).catch((error: unknown) => {
+    // That there is no cluster is told when it is examined.
+    if (!options.living || problemsIn(error) === null) throw error;
+    return new Map<string, never>();
+  });
   const { reading, observed: looks, failed } = await observe(options, io);
   const observed = looks[0]!;
   const inputs = options.device === null ? options.files.length : 1;
@@ -130,15 +159,18 @@ const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };
 function print(
   found: Diagnosis,
   packets: Packets | null,
-  facts: ClusterFacts | null,
+  examined: ClusterFacts | NoCluster | null,
   options: DoctorOptions,
   io: Io,
 ): void {
+  const facts = examined === null || 'why' in examined ? null : examined;
+  const notRead = examined === null ? [] : 'why' in examined ? [examined.why] : lackingOf(examined);
   const who = (finding: Finding): Who =>
     packets === null ? nobody : whoOf(finding, packets.observed, packets.owners);
   const hide = packets?.hide ?? asItIs;
   if (options.output === 'json') {
-    io.out(`${json(found, packets, facts, who)}\n`);
+    const lacks = examined !== null && 'why' in examined ? notRead : [];
+    io.out(`${json(found, packets, facts, lacks, who)}\n`);
     return;
   }
   const page = pageFor({ colour: wantsColour(options, io), wide: false, columns: io.columns });
@@ -158,7 +190,7 @@ function print(
           ...(facts === null ? [] : [clusterWell(facts, found)]),
         ].join(' ');
   io.out(diagnosisText(found, who, page, hide, well));
-  if (facts !== null) io.out(lackingText(facts, page));
+  io.out(notReadText(notRead, page));
 }
 
 function isWanted({ code }: { readonly code: string }, { only, skip }: DoctorOptions): boolean {
@@ -170,6 +202,7 @@ function json(
   { findings, excluded, unknown }: Diagnosis,
   packets: Packets | null,
   facts: ClusterFacts | null,
+  notRead: readonly string[],
   who: (finding: Finding) => Who,
 ): string {
   const document = {
@@ -189,6 +222,7 @@ function json(
     not: excluded,
     unknown,
     remarks: packets?.reading.remarks.list ?? [],
+    notRead,
   };
   const hide = packets?.hide ?? asItIs;
   const hidden = (_key: string, value: unknown): unknown =>
@@ -231,7 +265,7 @@ function noFinding(given: string): Problem {
   );
 }
 
-function explain(given: string, io: Io): number {
+function explain(given: string, { output }: DoctorOptions, io: Io): number {
   const code = given.toUpperCase();
   const all = [...rules, ...clusterRules];
   const rule = all.find((each) => each.code === code);
@@ -245,6 +279,12 @@ function explain(given: string, io: Io): number {
       [...below].map(([full, title]) => `${full}  ${title}`).join('\n  '),
     );
   }
-  io.out(`${rule.code}  ${rule.title}\n\n${section(rule.code)}\n`);
+  const { title } = rule;
+  const page = section(code);
+  io.out(
+    output === 'json'
+      ? `${JSON.stringify({ code, title, page }, null, 2)}\n`
+      : `${beside(`${code}  `, title, code.length + 2, io).join('\n')}\n\n${setMarkdown(page, io)}\n`,
+  );
   return EXIT.ok;
 }

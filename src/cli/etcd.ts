@@ -2,7 +2,8 @@
 import { sleep, systemClock } from '../base/clock.ts';
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
-import { EtcdClient } from '../etcd/client.ts';
+import { EtcdClient, type EtcdAccess } from '../etcd/client.ts';
+import { isSecure, printEndpoint } from '../etcd/endpoint.ts';
 import { EtcdFailure } from '../etcd/etcd-failure.ts';
 import { prefixRange, type KeyRange, type KeyValue, type EtcdLease } from '../etcd/messages.ts';
 import { nameOf, pathOf } from '../plugins/etcd/path.ts';
@@ -19,6 +20,7 @@ export const etcd: Command = {
   name: 'etcd',
   async run(words, io) {
     const options = parseEtcdOptions(words, io.env);
+    tellUnused(options.access, io);
     const client = new EtcdClient({ ...options.access, clock: systemClock });
     try {
       switch (options.action) {
@@ -43,6 +45,16 @@ export const etcd: Command = {
     }
   },
 };
+
+/** Files of certificates that nothing looks at would be taken for protection. */
+function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {
+  if (tls === null) return;
+  const plain = endpoints.filter((endpoint) => !isSecure(endpoint, tls));
+  if (plain.length === 0) return;
+  io.err(
+    `ndots etcd: no TLS with ${plain.map(printEndpoint).join(', ')}: --cacert, --cert and --key are not used there (endpoints with https:// use them)\n`,
+  );
+}
 
 async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   const key = keyOf(options.names[0]!, options);

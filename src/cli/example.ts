@@ -57,7 +57,7 @@ export async function openExample(wanted: number = PORTS.dns): Promise<Example> 
   };
 }
 
-/** The port, or another one if somebody listens there. */
+/** The port, or another one if it is in use. */
 async function freePort(port: number): Promise<number> {
   try {
     await probeEndpoint({ scheme: 'tls', address: ADDRESS, port });

@@ -5,7 +5,7 @@ import { isAsTold, type Act, type StoryOutcome } from '../lab/story.ts';
 import { escape, htmlPage } from '../base/html.ts';
 import { traceStyle } from './trace-style.ts';
 
-/** More packets than this make a page that nobody reads. */
+/** The most packets of a page. */
 const PACKETS_MAX = 400;
 
 const style = `

@@ -1,25 +1,57 @@
 /** `ndots lab list`: the stories, and what this machine lacks for them. */
 import { lacksOfMachine, lacksOfStory } from '../lab/machine.ts';
 import { stories } from '../lab/stories.ts';
+import type { Story } from '../lab/story.ts';
 import { EXIT, type Io } from './command.ts';
+import { beside, wrap } from './page.ts';
+
+/** A story, and whether it can be told here. */
+interface Listed {
+  readonly name: string;
+  readonly title: string;
+  /** What `lab run` does: the lab itself, its model in virtual time, or nothing. */
+  readonly here: 'played' | 'model' | 'no';
+  /** What playing it takes, seconds. */
+  readonly seconds: number;
+  /** What it needs to be played and this machine does not have. */
+  readonly lacks: readonly string[];
+}
 
 /** Prints the list. */
-export function listStories(io: Io): number {
+export function listStories(output: 'text' | 'json', io: Io): number {
   const path = io.env['PATH'] ?? '';
   const lacks = lacksOfMachine(path);
-  const width = Math.max(...stories.map(({ name }) => name.length));
-  for (const story of stories) {
-    const own = lacks.length > 0 ? [] : lacksOfStory(story.needs, path);
-    const how =
-      lacks.length === 0 && own.length === 0 && story.play !== null
-        ? `${story.seconds} s`
-        : story.model === null
-          ? 'not here'
-          : 'model';
-    io.out(`${story.name.padEnd(width)}  ${how.padStart(8)}  ${story.title}\n`);
-    if (own.length > 0) io.out(`${' '.repeat(width + 12)}needs ${own.join(', ')}\n`);
-  }
-  if (lacks.length > 0)
-    io.out(`\nNothing can be played here, models run: a lab needs ${lacks.join(', ')}.\n`);
+  const listed = stories.map((story) =>
+    listedStory(story, lacks.length > 0 ? lacks : lacksOfStory(story.needs, path)),
+  );
+  io.out(output === 'json' ? `${JSON.stringify(listed, null, 2)}\n` : asText(listed, lacks, io));
   return EXIT.ok;
+}
+
+function listedStory({ name, title, play, model, seconds }: Story, lacks: Listed['lacks']): Listed {
+  const isPlayed = lacks.length === 0 && play !== null;
+  return {
+    name,
+    title,
+    here: isPlayed ? 'played' : model === null ? 'no' : 'model',
+    seconds,
+    lacks,
+  };
+}
+
+function asText(listed: readonly Listed[], machine: readonly string[], io: Io): string {
+  const width = Math.max(...listed.map(({ name }) => name.length));
+  const lines: string[] = [];
+  for (const { name, title, here, seconds, lacks } of listed) {
+    const how = here === 'played' ? `${seconds} s` : here === 'model' ? 'model' : 'not here';
+    lines.push(...beside(`${name.padEnd(width)}  ${how.padStart(8)}  `, title, width + 12, io));
+    if (machine.length === 0 && lacks.length > 0)
+      lines.push(...beside('', `needs ${lacks.join(', ')}`, width + 12, io));
+  }
+  if (machine.length > 0)
+    lines.push(
+      '',
+      ...wrap(`Nothing can be played here, models run: a lab needs ${machine.join(', ')}.`, '', io),
+    );
+  return `${lines.join('\n')}\n`;
 }

@@ -76,7 +76,7 @@ const server: OptionValue<string | null> = {
 };
 
 const table = {
-  ...group('Stories (run, report)', {
+  ...group('Stories (list, run, report)', {
     output: one('-o, --output', choice('FORMAT', ['text', 'json', 'html']), 'text, json or html'),
     server: one('--server', server, 'who answers in the lab (ndots)'),
     model: flag('--model', 'in virtual time: no rights are needed'),
@@ -163,6 +163,7 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   }
   if (values.manifests !== null && namesCluster(values))
     throw usage('--manifests and --kubeconfig or --context exclude each other');
+  if (action === 'list' && values.output === 'html') throw usage('list takes -o text or -o json');
   checkWords(action, others, program, values.file);
   return {
     action,

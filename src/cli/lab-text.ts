@@ -3,7 +3,7 @@ import { printElapsed } from '../base/elapsed.ts';
 import { visible } from '../base/visible.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type Fact, type StoryOutcome } from '../lab/story.ts';
-import { pageFor, wrap, type Page } from './page.ts';
+import { clip, type Page, pageFor, wrap } from './page.ts';
 
 /** More packets than this are told by their number. */
 const PACKETS_MAX = 40;
@@ -11,6 +11,8 @@ const PACKETS_MAX = 40;
 /** Numbers that are compared, at most, and the longest bar. */
 const COMPARED_MAX = 3;
 const BAR = 24;
+/** In less room a title says nothing. */
+const TITLE_MIN = 12;
 
 /** All of the outcomes, one after the other. */
 export function labText(
@@ -22,7 +24,7 @@ export function labText(
     ? ', --pcap story.pcapng keeps the packets'
     : '';
   const hint = `-o html > story.html makes a page of this${packets}`;
-  return `${outcomes.map((outcome) => outcomeText(outcome, page)).join('\n')}${page.paint.dim(hint)}\n`;
+  return `${outcomes.map((outcome) => outcomeText(outcome, page)).join('\n')}${wrap(hint, '', page).map(page.paint.dim).join('\n')}\n`;
 }
 
 function outcomeText(outcome: StoryOutcome, page: Page): string {
@@ -31,8 +33,12 @@ function outcomeText(outcome: StoryOutcome, page: Page): string {
   const played =
     how === 'real' ? `played in namespaces, ${server} answers` : 'a model, in virtual time';
   const lines = [
-    `${paint.strong(visible(story.name))}  ${story.title === story.name ? '' : visible(story.title)}`.trimEnd(),
-    paint.dim(`${visible(story.source)}; ${played}`),
+    ...wrap(
+      `${paint.strong(visible(story.name))}  ${story.title === story.name ? '' : visible(story.title)}`.trimEnd(),
+      '',
+      page,
+    ),
+    ...wrap(`${visible(story.source)}; ${played}`, '', page).map(paint.dim),
     ...(story.preconditions.length > 0 || story.trigger !== '' ? [''] : []),
     ...story.preconditions.flatMap((text, index) =>
       wrap(visible(text), `  ${index === 0 ? 'given' : '     '}  `, page),
@@ -53,13 +59,16 @@ function outcomeText(outcome: StoryOutcome, page: Page): string {
 function actLines(act: Act, page: Page): readonly string[] {
   const { paint } = page;
   const kind = act.kind === 'flaw' ? paint.bad('with the flaw') : paint.good('with the cure');
-  const lines = [`${kind}: ${visible(act.title)}`, paint.dim(`  $ ${visible(act.command)}`)];
+  const lines = [
+    ...wrap(`${kind}: ${visible(act.title)}`, '', page),
+    paint.dim(`  $ ${visible(act.command)}`),
+  ];
   const shown = act.packets.slice(0, PACKETS_MAX);
   for (const row of shown) lines.push(...packetLines(row, page));
   if (act.packets.length > shown.length) {
     lines.push(paint.dim(`  … and ${act.packets.length - shown.length} packets more`));
   }
-  return [...lines, ...act.facts.map((fact) => factLine(fact, page))];
+  return [...lines, ...act.facts.flatMap((fact) => factLines(fact, page))];
 }
 
 function packetLines({ atMs, from, to, text, isOut }: PacketRow, page: Page): readonly string[] {
@@ -70,10 +79,13 @@ function packetLines({ atMs, from, to, text, isOut }: PacketRow, page: Page): re
   return isOut ? lines : lines.map(paint.dim);
 }
 
-function factLine({ what, expected, holds, ...fact }: Fact, { paint }: Page): string {
-  const found = visible(fact.found).replaceAll('\n', '\n    ');
+function factLines({ what, expected, holds, ...fact }: Fact, page: Page): readonly string[] {
+  const { paint } = page;
+  const found = visible(fact.found);
   const wanted = expected === fact.found ? '' : paint.dim(` (${visible(expected)})`);
-  return `  ${holds ? paint.good('✓') : paint.bad('✗')} ${visible(what)}: ${holds ? found : paint.bad(found)}${wanted}`;
+  const text = `${visible(what)}: ${holds ? found : paint.bad(found)}${wanted}`;
+  const mark = `  ${holds ? paint.good('✓') : paint.bad('✗')} `;
+  return text.split('\n').flatMap((line, at) => wrap(line, at === 0 ? mark : '    ', page));
 }
 
 /** A number that a fact has found, of one act. */
@@ -100,16 +112,18 @@ function comparison(acts: readonly Act[], { paint, columns }: Page): readonly st
     .slice(0, COMPARED_MAX);
   const names = Math.max(...told.map(([what]) => what.length));
   const numbers = Math.max(...told.flatMap(([, rows]) => rows.map(({ found }) => found.length)));
+  const left = columns - names - numbers - 6;
+  const longest = Math.max(0, Math.min(BAR, left));
+  const room = left - longest - 2;
   return told.flatMap(([what, rows]) => {
     const most = Math.max(...rows.map(({ value }) => value));
     return [
       '',
       ...rows.map(({ kind, title, found, value }, index) => {
         const head = `  ${(index === 0 ? visible(what) : '').padEnd(names)}  ${found.padStart(numbers)}  `;
-        const bar = '█'.repeat(Math.ceil((value / most) * BAR)).padEnd(BAR);
-        const room = columns - head.length - BAR - 2;
-        const name = visible(title);
-        const shown = name.length > room ? `${name.slice(0, Math.max(0, room - 1))}…` : name;
+        const bar = '█'.repeat(Math.ceil((value / most) * longest)).padEnd(longest);
+        // It stands above, whole.
+        const shown = room < TITLE_MIN ? '' : clip(visible(title), room);
         return `${head}${kind === 'flaw' ? paint.bad(bar) : paint.good(bar)}  ${shown}`.trimEnd();
       }),
     ];

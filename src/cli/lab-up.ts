@@ -112,7 +112,7 @@ async function up(options: LabOptions, io: Io): Promise<number> {
   }
   const { pods, services } = JSON.parse(text) as Ready;
   try {
-    // `down` has taken it away if somebody said that meanwhile.
+    // `down` may have removed it meanwhile.
     ownFolder(folder);
     writeStanding(file, pid, pods);
   } catch (error) {
@@ -181,7 +181,7 @@ async function down(io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** Until it is written down that the lab stands, nobody could take it down: it ends with the process that has started it. */
+/** Until the lab is recorded, `down` could not find it: so it ends with the process that started it. */
 function endWithStarter(): void {
   let stands = false;
   process.stdin.on('data', () => (stands = true));

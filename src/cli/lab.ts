@@ -14,7 +14,7 @@ export const lab: Command = {
       }
       case 'list': {
         const { listStories } = await import('./lab-list.ts');
-        return listStories(io);
+        return listStories(options.run.output === 'json' ? 'json' : 'text', io);
       }
       case 'init': {
         const { printExampleStory } = await import('./lab-story.ts');

@@ -2,7 +2,7 @@
 import { severities, type LintFinding, type LintSeverity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
-import { clip, count, pageFor, wrap, type Page } from './page.ts';
+import { clip, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from './page.ts';
 import { sarif } from './lint-sarif.ts';
 import { xmlText } from './xml-text.ts';
 
@@ -81,9 +81,6 @@ export function holdsText({ file, holds }: LintReport['notJudged'][number]): str
   return `${file}: it holds ${holds}`;
 }
 
-/** On a terminal of this width a finding begins with one line, however long it is: what reads it by program has the whole in it. */
-const ONE_LINE_COLUMNS = 100;
-
 function headLines(where: string, what: string, page: Page): readonly string[] {
   if (page.columns >= ONE_LINE_COLUMNS) return [`${where} ${what}`];
   // A path is not broken.
@@ -92,7 +89,7 @@ function headLines(where: string, what: string, page: Page): readonly string[] {
   return [first.trimStart(), ...more];
 }
 
-/** More of a line nobody reads. */
+/** The most characters of a line that are shown. */
 const EXCERPT_MAX = 110;
 /** Of a long line, so much is shown before the place. */
 const BEFORE_MAX = 20;
@@ -129,12 +126,13 @@ function summary(report: LintReport): string {
 }
 
 function documentOf(report: LintReport): unknown {
-  const { findings, files, target, suppressed } = report;
+  const { findings, files, notJudged, target, suppressed } = report;
   return {
     apiVersion: 'ndots.dev/v1',
     kind: 'LintReport',
     target: target === null ? null : target.kind === 'ndots' ? 'ndots' : target.label,
     files,
+    notJudged,
     suppressed,
     findings: findings.map(({ spot, ...finding }) => ({ ...finding, ...spot })),
   };

@@ -140,6 +140,9 @@ export const lintUsage: Usage = {
 /** Reads the command line of `ndots lint`. Throws a `Problem` (`usage`). */
 export function parseLintOptions(words: readonly string[]): LintOptions {
   const { values, words: paths } = parseOptions(table, words);
+  const isListed = values.explain !== null || values.rules;
+  if (isListed && !['text', 'json'].includes(values.output ?? 'text'))
+    throw usage(`${values.rules ? '--rules' : '--explain'} takes -o text or -o json`);
   if (values.fix && values.diff) throw usage('--fix and --diff exclude each other');
   if ((values.fix || values.diff) && (paths.includes('-') || values.cluster))
     throw usage('--fix and --diff take files, not standard input or the cluster');

@@ -680,6 +680,20 @@ describe('ndots lint', () => {
     });
   });
 
+  test('pages and lists wrap at 40 columns, but for what is code; a page is JSON for programs', async () => {
+    const narrow = async (...words: readonly string[]): Promise<readonly string[]> =>
+      (await runCommand(lint, words, {}, { columns: 40 })).out
+        .replace(/^```[^]*?^```/gm, '')
+        .split('\n');
+    for (const line of [...(await narrow('--explain', 'CF07')), ...(await narrow('--rules'))])
+      assert.ok(line.length <= 40 || line.startsWith('#'), line);
+    const { out } = await run('--explain', 'CF07', '-o', 'json');
+    const found = JSON.parse(out) as { code: string; severity: string; page: string };
+    assert.equal(found.code, 'CF07');
+    assert.match(found.page, /^# CF07[^]*```corefile/);
+    assert.equal((await run('--explain', 'CF07', '-o', 'sarif')).code, 3);
+  });
+
   test('explains a rule by its page, and lists all', async () => {
     assert.match((await run('--explain', 'cf07')).out, /^# CF07: /);
     assert.match((await run('--rules')).out, /^CF01 {2}error {4}a directive/);

@@ -22,6 +22,7 @@ import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
 import { holdsText, printFindings } from './lint-formats.ts';
 import { parseLintOptions, type LintOptions } from './lint-options.ts';
 import { usage } from './option-values.ts';
+import { beside, setMarkdown } from './page.ts';
 
 /** The verb `lint`. */
 export const lint: Command = { name: 'lint', run };
@@ -43,13 +44,13 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     ...options.severity.map((each) => each.code),
   ])
     knownRule(code);
-  if (options.explain !== null) return explain(options.explain, io);
+  if (options.explain !== null) return explain(options.explain, options, io);
   if (options.rules) {
     const listed = rules.toSorted(byCode);
     io.out(
       options.output === 'json'
         ? `${JSON.stringify(listed.map(ruleDocument), null, 2)}\n`
-        : `${listed.map(ruleLine).join('\n')}\n`,
+        : `${listed.flatMap((rule) => ruleLines(rule, io)).join('\n')}\n`,
     );
     return EXIT.ok;
   }
@@ -167,11 +168,16 @@ function knownRule(code: string): LintRule {
   );
 }
 
-function explain(code: string, io: Io): number {
+function explain(code: string, { output }: LintOptions, io: Io): number {
   const rule = knownRule(code);
-  const page = new URL(`../../docs/rules/${rule.code}.md`, import.meta.url);
+  const file = new URL(`../../docs/rules/${rule.code}.md`, import.meta.url);
   try {
-    io.out(readFileText(page.pathname, FILE_MAX.small));
+    const page = readFileText(file.pathname, FILE_MAX.small);
+    io.out(
+      output === 'json'
+        ? `${JSON.stringify({ ...ruleDocument(rule), page }, null, 2)}\n`
+        : setMarkdown(page, io),
+    );
   } catch (error) {
     throw cannotLint('lint-unreadable', `the page of ${rule.code} is not installed here`, {
       hint: `${rule.code}: ${rule.summary}`,
@@ -189,6 +195,7 @@ function ruleDocument({ code, severity, summary }: LintRule): object {
   return { code, severity, summary };
 }
 
-function ruleLine({ code, severity, summary }: LintRule): string {
-  return `${code}  ${severity.padEnd(7)}  ${summary}`;
+function ruleLines({ code, severity, summary }: LintRule, io: Io): string[] {
+  const left = `${code}  ${severity.padEnd(7)}  `;
+  return beside(left, summary, left.length, io);
 }

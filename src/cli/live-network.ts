@@ -3,7 +3,7 @@ import { createSocket, type Socket as Dgram } from 'node:dgram';
 import { connect, type Socket as Stream } from 'node:net';
 import { systemClock, type Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
-import { ArrivalQueue } from '../resolver/arrival-queue.ts';
+import { ReceivingSocket } from '../resolver/receiving-socket.ts';
 import type {
   Arrival,
   Fault,
@@ -12,7 +12,6 @@ import type {
   Socket,
   SentQuery,
 } from '../resolver/network.ts';
-import type { SocketKind } from '../wire/transports.ts';
 import type { ClientReply } from '../resolver/reply.ts';
 import { runLookup, type LookupPlan } from '../resolver/run.ts';
 import type { Trace } from '../resolver/trace.ts';
@@ -93,35 +92,18 @@ class SendRounds {
 }
 
 /** What both kinds of socket share: what they say of a query and of what arrives. */
-abstract class LiveSocket implements Socket {
-  abstract readonly protocol: SocketKind;
+abstract class LiveSocket extends ReceivingSocket {
   port = 0;
   protected readonly trace: Trace;
   protected readonly serverPort: number;
   readonly #turns: SendRounds;
   protected readonly sent: SentQuery[] = [];
-  readonly #arrivals = new ArrivalQueue(holdingClock);
 
   constructor(trace: Trace, serverPort: number, turns: SendRounds) {
+    super(holdingClock);
     this.trace = trace;
     this.serverPort = serverPort;
     this.#turns = turns;
-  }
-
-  abstract connect(server: string): Fault | null;
-  abstract send(query: QueryToSend, server: string): SentQuery | Fault;
-  abstract close(): void;
-
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
   }
 
   /** @param sourcePort null if the socket could not be bound */
@@ -134,7 +116,7 @@ abstract class LiveSocket implements Socket {
   }
 
   protected arrive(arrival: Arrival): void {
-    this.#arrivals.push(arrival);
+    this.arrivals.push(arrival);
   }
 
   /** A message from the wire; what cannot be read, or answers nothing that was asked, is dropped. */

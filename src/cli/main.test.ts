@@ -56,6 +56,14 @@ describe('the first word', () => {
     for (const verb of verbNames) assert.match(err, new RegExp(`^  ${verb} `, 'm'));
   });
 
+  test('the list wraps on a narrow terminal', () => {
+    const { out } = shell('script -qc "stty cols 40; $NDOTS --help" /dev/null', {
+      NDOTS: [process.execPath, ...program].join(' '),
+    });
+    for (const line of out.split(/\r?\n/)) assert.ok(line.length <= 40, line);
+    for (const verb of verbNames) assert.match(out, new RegExp(`^  ${verb} `, 'm'));
+  });
+
   for (const words of [['--help'], ['-h'], ['help'], ['-help'], ['help', 'help']]) {
     test(`${words.join(' ')} lists the verbs`, () => {
       const { code, out } = ndots(...words);

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { pcapFile } from '../../test/kit/packets.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
-import { readStream } from './named-file.ts';
+import { LINK } from '../capture/packets/frame.ts';
+import { readStream, readText } from './named-file.ts';
 
 test('standard input is read whole, wherever its chunks end within a letter', async () => {
   const chunks = [Buffer.from('größe').subarray(0, 3), Buffer.from('größe').subarray(3)];
@@ -39,4 +45,25 @@ test('a verb that reads standard input as a file has the same bound', () => {
   });
   assert.equal(status, 2);
   assert.match(stderr, /standard input: more than 16 MiB is no answers file/);
+});
+
+test('a file that is binary where text is expected is told by what it is', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-binary-'));
+  const told = (bytes: Uint8Array): string => {
+    writeFileSync(join(folder, 'file'), bytes);
+    try {
+      return readText(join(folder, 'file'), 'list of queries');
+    } catch (error) {
+      return (error as Problem).message.slice(folder.length);
+    }
+  };
+  const capture = pcapFile(LINK.RAW, []);
+  assert.equal(told(capture), '/file is no list of queries: it is a capture');
+  assert.equal(told(gzipSync('a')), '/file is no list of queries: it is compressed with gzip');
+  assert.equal(told(Buffer.from('a.example\n')), 'a.example\n');
+  await assert.rejects(
+    readStream(Readable.from([Buffer.from(capture)]), 'Corefile', 1024),
+    /standard input is no Corefile: it is a capture/,
+  );
+  rmSync(folder, { recursive: true });
 });

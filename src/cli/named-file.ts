@@ -5,6 +5,7 @@ import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readGivenBytes, readStandardInput } from '../base/read-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
+import { noText } from '../capture/foreign-file.ts';
 import { openFile, openStream, type Input } from '../capture/input.ts';
 import type { Remarks } from '../capture/packets/remarks.ts';
 import type { Io } from './command.ts';
@@ -14,12 +15,13 @@ import type { Io } from './command.ts';
  * @param path `-` is standard input
  * @param what what the file should be, for messages: `list of names`
  * @param most bytes that it may have
- * @throws Problem (`unreadable-file`, `file-too-large`)
+ * @throws Problem (`unreadable-file`: binary files, too; `file-too-large`)
  */
 export function readText(path: string, what: string, most: number = FILE_MAX.manifest): string {
   try {
-    return path === '-' ? readStandardInput(most) : readGivenBytes(path, most).toString('utf8');
+    return path === '-' ? readStandardInput(most) : textOf(readGivenBytes(path, most), path, what);
   } catch (error) {
+    if (error instanceof Problem) throw error;
     if (errorCode(error) === 'EFBIG') throw tooLarge(path, what, most);
     throw new Problem({
       code: 'unreadable-file',
@@ -59,7 +61,17 @@ export async function readStream(stream: Readable, what: string, most: number): 
     if (bytes > most) throw tooLarge('standard input', what, most);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return textOf(Buffer.concat(chunks), 'standard input', what);
+}
+
+function textOf(bytes: Buffer, name: string, what: string): string {
+  const foreign = noText(bytes);
+  if (foreign === null) return bytes.toString('utf8');
+  throw new Problem({
+    code: 'unreadable-file',
+    text: `${name} is no ${what}: it is ${foreign.what}`,
+    remedy: foreign.remedy ?? undefined,
+  });
 }
 
 function tooLarge(path: string, what: string, most: number): Problem {

@@ -5,7 +5,7 @@ import { isIP, printHostPort } from '../base/ip.ts';
 import { every, systemClock, type Timer } from '../base/clock.ts';
 import { Problems } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { keepMemorySettled } from '../base/settle-memory.ts';
+import { GROWTH, keepMemorySettled } from '../base/settle-memory.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import { chooseRules } from '../nodelocal/choose-rules.ts';
 import { tuneClusterBlocks, type ClusterDns } from '../nodelocal/cluster-blocks.ts';
@@ -119,7 +119,7 @@ async function around(
       repeat(FILES_MS, () => {
         if (writer.update()) host.reload();
       });
-      keepMemorySettled(systemClock);
+      keepMemorySettled(systemClock, GROWTH.some);
       if (before !== null) {
         await before.release();
         metrics.handedOver('in');

@@ -42,8 +42,10 @@ export function choice<const T extends string>(
       const found = words.find((word) => word === given);
       if (found !== undefined) return found;
       const meant = nearest(given, words);
-      const hint = meant === null ? `Known: ${words.join(', ')}` : `Did you mean ${meant}?`;
-      throw usage(`${name} takes ${listed(words)}, not "${given}"`, hint);
+      throw usage(
+        `${name} takes ${listed(words)}, not "${given}"`,
+        meant === null ? undefined : `Did you mean ${meant}?`,
+      );
     },
   };
 }

@@ -18,6 +18,9 @@ export interface TextOptions {
   readonly columns: number;
 }
 
+/** On a terminal of this width what belongs together stands in one line, however long it is: what reads it by program has the whole in it. */
+export const ONE_LINE_COLUMNS = 100;
+
 /** Narrower than this words do not fit, and wider than this nobody likes to read. */
 export function pageFor({ colour, wide, columns }: TextOptions): Page {
   const width = Math.min(120, Math.max(40, columns));
@@ -59,6 +62,55 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
   }
   lines.push(line);
   return lines;
+}
+
+/** Narrower than this, words find no place beside what they are about. */
+const BESIDE = 24;
+/** What stands below something is set in by so much. */
+const BELOW = '    ';
+
+/**
+ * What `left` names, and beside it from column `indent` on what is to be said of it; below it where there is no room.
+ * @returns lines
+ */
+export function beside(
+  left: string,
+  text: string,
+  indent: number,
+  page: Pick<Page, 'columns'>,
+): string[] {
+  const margin = /^ */.exec(left)![0];
+  if (visible(left) > indent || page.columns - indent < BESIDE)
+    return [...wrap(left.trim(), margin, page), ...wrap(text, margin + BELOW, page)];
+  const [first = '', ...more] = wrap(text, ' '.repeat(indent), page);
+  return [left + first.slice(visible(left)), ...more];
+}
+
+/** A page in Markdown for a terminal: paragraphs fill the lines; tables and code stay as they are. */
+export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
+  const lines: string[] = [];
+  let paragraph = '';
+  let inCode = false;
+  const end = (): void => {
+    if (paragraph === '') return;
+    const [mark = ''] = /^(?:[-*]|\d+\.) /.exec(paragraph) ?? [];
+    const [first = '', ...more] = wrap(paragraph.slice(mark.length), ' '.repeat(mark.length), page);
+    lines.push(mark + first.slice(mark.length), ...more);
+    paragraph = '';
+  };
+  for (const line of markdown.split('\n')) {
+    const isFence = line.startsWith('```');
+    if (inCode || isFence || line === '' || /^(?:#|\||\s)/.test(line)) {
+      end();
+      lines.push(...(!inCode && line.startsWith('#') ? wrap(line, '', page) : [line]));
+      if (isFence) inCode = !inCode;
+    } else if (paragraph === '' || /^(?:\*\*|[-*] |\d+\. )/.test(line)) {
+      end();
+      paragraph = line;
+    } else paragraph += ` ${line}`;
+  }
+  end();
+  return lines.join('\n');
 }
 
 /** A word that is longer than a line is cut. */

@@ -50,7 +50,7 @@ export class NameFacts {
   #found(name: string, a: boolean, aaaa: boolean): readonly AnswerRule[] {
     const number = this.#numbers.get(name) ?? this.#numbers.size + 1;
     this.#numbers.set(name, number);
-    // Those for benchmarks (RFC 2544) first, then those that nobody has (240.0.0.0/4): no two names share one.
+    // Addresses for benchmarks (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two names share one.
     const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
     const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
     const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;
@@ -63,7 +63,7 @@ export class NameFacts {
     return [rule('A', a ? v4 : 'NODATA'), rule('AAAA', aaaa ? v6 : 'NODATA'), rule('*', 'NODATA')];
   }
 
-  /** It has a dot, and is none of the cluster's. */
+  /** Whether the name has a dot and is not in the cluster's domain. */
   #isOutside(name: string): boolean {
     return name.slice(0, -1).includes('.') && !name.endsWith(this.#domain);
   }

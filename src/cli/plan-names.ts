@@ -7,7 +7,7 @@ import { absoluteName, isDomainName } from '../corefile/zones.ts';
 import { RCODE, TYPE } from '../wire/iana.ts';
 import { countDots } from '../resolver/client.ts';
 import type { Io } from './command.ts';
-import { openGiven } from './named-file.ts';
+import { readGiven } from './reading-progress.ts';
 
 /** What was seen of a name on the wire; undefined: it was not asked for. */
 export interface SeenName {
@@ -92,11 +92,11 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
           listed.set(name.toLowerCase(), (listed.get(name.toLowerCase()) ?? 0) + times);
       },
     });
-    await reading.readWhole(await openGiven(file, reading.remarks));
+    await readGiven(reading, file, io);
     for (const remark of reading.remarks.list)
-      // What is saved does not depend on when somebody asked.
+      // The savings do not depend on when a name was looked up.
       if (remark.text !== noTimesRemark) io.err(`ndots plan: ${printRemark(remark)}\n`);
-    // A log has other lines, too; in a list they are mistakes, or it is none.
+    // A log has other lines, too; in a list they are mistakes, or it is not a list of names.
     if (lookups === 0 && odd > 0)
       io.err(
         `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,

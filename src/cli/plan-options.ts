@@ -1,7 +1,7 @@
 /** The command line of `ndots plan`. */
 import type { Client } from '../resolver/client.ts';
 import { clientLabels } from '../resolver/clients.ts';
-import { clientNamed } from './client-choice.ts';
+import { clientsNamed } from './client-choice.ts';
 import {
   clusterGiven,
   clusterOptions,
@@ -16,7 +16,7 @@ import { addresses, choice, file, integer, text, usage } from './option-values.t
 export interface PlanOptions extends ClusterOptions {
   readonly files: readonly string[];
   readonly clients: readonly Client[];
-  /** Whose names they are, for files that do not say: `deploy/shop/cart`. */
+  /** The workload that the names belong to, for files that do not say: `deploy/shop/cart`. */
   readonly from: string | null;
   readonly namespace: string | null;
   readonly resolvConf: string | null;
@@ -34,8 +34,8 @@ const usualClients = ['glibc', 'musl', 'go'];
 
 const clientList: OptionValue<readonly Client[]> = {
   placeholder: 'NAME,…',
-  offers: { list: true, words: clientLabels },
-  read: (given) => given.split(',').map(clientNamed),
+  offers: { list: true, words: [...clientLabels, 'all'] },
+  read: (given) => clientsNamed(given.split(',')),
 };
 
 const table = {
@@ -54,7 +54,7 @@ const table = {
     clients: many(
       '-c, --client',
       clientList,
-      `resolvers that pods may have (${usualClients.join(',')})`,
+      `resolvers that pods may have, or all (${usualClients.join(',')})`,
     ),
     resolvConf: one(
       '--resolv-conf',
@@ -104,7 +104,7 @@ export function parsePlanOptions(given: readonly string[]): PlanOptions {
   const clients = values.clients.flat();
   return {
     files: words,
-    clients: clients.length > 0 ? clients : usualClients.map(clientNamed),
+    clients: clients.length > 0 ? clients : clientsNamed(usualClients),
     from: values.from,
     namespace: values.namespace,
     resolvConf: values.resolvConf,

@@ -4,6 +4,7 @@ import type { AddressOwner } from '../kube/pods/address-owners.ts';
 import type { PodSource } from '../kube/pods/pod-source.ts';
 import { parseResourceName } from '../kube/pods/resource-name.ts';
 import type { Settings } from '../resolver/client.ts';
+import { labelOf } from '../resolver/clients.ts';
 import { podResolvConf, type DnsConfig } from '../resolver/dns-policy.ts';
 import { bestNdots, planNdots, type AskedName, type ClientPlan } from '../resolver/ndots-plan.ts';
 import { NameFacts } from './plan-facts.ts';
@@ -15,7 +16,7 @@ import { readText } from './named-file.ts';
 /** Clients with the same settings: the pods of a workload. */
 export interface Workload {
   readonly namespace: string;
-  /** `deploy/cart`, `pod/web-0`; empty: nobody knows whose addresses they are. */
+  /** `deploy/cart`, `pod/web-0`; empty: the owner of the addresses is unknown. */
   readonly name: string;
   /** Addresses of clients, how many. */
   readonly clients: number;
@@ -158,7 +159,11 @@ export class WorkloadPlanning {
       asked.push({ name, lookups, families: both ? [4, 6] : [4], script });
     }
     const plans: ClientPlan[] = [];
-    for (const client of clients) plans.push(await planNdots(client, settings, asked));
+    for (const client of clients) {
+      const isOne = clients.filter(({ name }) => name === client.name).length === 1;
+      const plan = await planNdots(client, settings, asked);
+      plans.push(isOne ? plan : { ...plan, client: labelOf(client) });
+    }
     return {
       workload,
       names: asked.length,

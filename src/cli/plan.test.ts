@@ -8,6 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import { pcapFile } from '../../test/kit/packets.ts';
 import { stories } from '../../test/kit/stories.ts';
 import { runCommand, traceJson, type Ran } from '../../test/kit/trace-command.ts';
+import { clientLabels } from '../resolver/clients.ts';
 import { LINK } from '../capture/packets/frame.ts';
 import { capture as captureVerb } from './capture.ts';
 import { plan } from './plan.ts';
@@ -288,5 +289,44 @@ describe('ndots plan', () => {
       ['a', '-c', 'gibc'],
     ])
       assert.equal((await run(...words)).code, 3, words.join(' '));
+  });
+});
+
+describe('what is no list of names', () => {
+  test('is told by what it is, with what to do', async () => {
+    const packed = join(folder, 'names.xz');
+    writeFileSync(packed, Buffer.from('fd377a585a000004e6d6b446', 'hex'));
+    const { code, err } = await run(packed);
+    assert.equal(code, 2);
+    assert.match(
+      err,
+      /names\.xz is compressed with xz: ndots does not read that\n {2}Unpack it first \(xz -dc\)/,
+    );
+  });
+});
+
+test('-c all plans for every client that is known', async () => {
+  const names = file('all.txt', 'api.shop 3\n');
+  const [found] = await json(names, '--resolv-conf', twelve, '-c', 'all');
+  const named = found!.plans.map(({ client }) => client);
+  assert.equal(named.length, clientLabels.length);
+  // Where there are two releases of one, each has its own.
+  assert.equal(new Set(named).size, named.length);
+  assert.ok(named.includes('glibc@2.36') && named.includes('curl'), named.join());
+});
+
+describe('a folder of manifests', () => {
+  const names = file('few.txt', 'api.shop 3\n');
+
+  test('without objects is told of, once', async () => {
+    const empty = mkdtempSync(join(folder, 'empty-'));
+    const { err } = await run(names, '--resolv-conf', twelve, '--manifests', empty);
+    assert.equal(err.split(`there are no objects in ${empty}\n`).length, 2, err);
+  });
+
+  test('that has a mistake is told of once, though it is read twice', async () => {
+    const wrong = file('wrong.yaml', 'a: b: c\n');
+    const { err } = await run(names, '--resolv-conf', twelve, '--manifests', wrong);
+    assert.equal(err.split('this is no YAML').length, 2, err);
   });
 });

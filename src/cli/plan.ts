@@ -13,7 +13,12 @@ export const plan: Command = {
   async run(words, io) {
     const options = parsePlanOptions(words);
     const seen = await readNames(options.files, io);
-    const note = (text: string): void => io.err(`ndots plan: ${text}\n`);
+    const told = new Set<string>();
+    // The manifests are read for pods and for addresses: what is wrong with them is told once.
+    const note = (text: string): void => {
+      if (!told.has(text)) io.err(`ndots plan: ${text}\n`);
+      told.add(text);
+    };
     const source =
       options.manifests === null && !options.cluster
         ? null
@@ -23,7 +28,7 @@ export const plan: Command = {
         'which services there are is not known (--cluster, --manifests): names of the list with a dot are taken as names outside of the cluster',
       );
     try {
-      const owners = await addressOwners(options, io, 'plan');
+      const owners = await addressOwners(options, io, note);
       const found = await new WorkloadPlanning(options, seen, source, note).all(owners);
       if (found.length === 0) {
         note('nobody looked a name up in what was read');

@@ -3,7 +3,7 @@ import { oneLine } from '../base/visible.ts';
 
 /** Work that is done sooner needs no word, milliseconds. */
 const QUIET_MS = 1000;
-/** Nobody reads faster, milliseconds. */
+/** The least time between two updates, in milliseconds. */
 const EVERY_MS = 200;
 
 /** To the beginning of the line, and what stands there goes (ECMA-48, EL). */

@@ -1,5 +1,7 @@
 /** What one query of `ndots query` asks for, finished and while it is being read. */
 import type { ColourOptions } from './colour-options.ts';
+import type { RemoteServer } from '../net/one-exchange.ts';
+import type { TsigSigningKey } from '../net/tsig.ts';
 import type { EdnsOption } from '../wire/edns.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { Option } from './option.ts';
@@ -53,6 +55,10 @@ export interface QueryOptions extends ColourOptions {
   readonly resolvConf: string;
   /** From the root down, server by server. */
   readonly trace: boolean;
+  /** What the query is signed with, and its reply has to be; null = neither is. */
+  readonly key: TsigSigningKey | null;
+  /** Where it is sent from (port 0: any); null = as the machine chooses. */
+  readonly source: RemoteServer | null;
 }
 
 /** Which parts of dig's text are printed. */
@@ -120,6 +126,8 @@ export const fresh: Draft = {
   domain: null,
   resolvConf: '/etc/resolv.conf',
   trace: false,
+  key: null,
+  source: null,
   color: null,
   noColor: false,
 };

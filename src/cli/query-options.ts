@@ -1,14 +1,24 @@
 /** The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's (`MX example.com @tls://1.1.1.1 --json`). */
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
+import type { RemoteServer } from '../net/one-exchange.ts';
 import { nameOfAddress } from '../wire/reverse-name.ts';
 import { nearest } from '../base/problem.ts';
 import { TYPE, classNumber, typeNumber } from '../wire/iana.ts';
 import { colourOptions } from './colour-options.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
-import { readOptions } from './option-parse.ts';
+import { readOptions, type GivenOption } from './option-parse.ts';
 import { transports } from '../wire/transports.ts';
-import { choice, duration, file, integer, readInteger, text, usage } from './option-values.ts';
+import {
+  choice,
+  duration,
+  file,
+  integer,
+  readInteger,
+  readServer as readServerAddress,
+  text,
+  usage,
+} from './option-values.ts';
 import {
   fresh,
   setting,
@@ -18,6 +28,7 @@ import {
   type QueryProtocol,
 } from './query-draft.ts';
 import { digFlags } from './query-flags.ts';
+import { keyOfFile, writtenKey } from './query-key.ts';
 
 const ports: Readonly<Record<QueryProtocol, number>> = {
   udp: transports.dns.port,
@@ -55,6 +66,14 @@ const classValue: OptionValue<number> = {
     const number = classNumber(given.toUpperCase());
     if (number !== null) return number;
     throw usage(`"${given}" is no class`, 'Known: IN, CH, HS, ANY, CLASS255');
+  },
+};
+
+const source: OptionValue<RemoteServer> = {
+  placeholder: 'IP[#PORT]',
+  read(given) {
+    const { server, port } = readServerAddress(given.replace(/#0$/, ''));
+    return { host: server, port: port ?? 0 };
   },
 };
 
@@ -96,6 +115,28 @@ const table: Readonly<Record<string, QueryOption>> = {
     ipv6: setting(flag('-6', '… over IPv6'), (draft) => {
       draft.family = 6;
     }),
+    source: setting(
+      one('-b, --bind', source, 'send from this address of the machine'),
+      (draft, from) => {
+        draft.source = from ?? null;
+      },
+    ),
+    key: setting(
+      one('-y, --key', writtenKey, 'sign it, and prove the reply (TSIG)'),
+      (draft, key) => {
+        draft.key = key ?? null;
+      },
+    ),
+    keyFile: setting(
+      one('-k, --key-file', file(), 'likewise, with the first key of a file of tsig-keygen'),
+      (draft, path = '') => {
+        draft.key = keyOfFile(path);
+      },
+    ),
+    batch: setting(
+      one('-f, --file', file(), 'queries of a file, a line for each (- is standard input)'),
+      nothing,
+    ),
     tcp: setting(flag('--tcp', 'over TCP'), (draft) => {
       draft.transport = 'tcp';
     }),
@@ -144,22 +185,40 @@ export const queryUsage: Usage = {
     ['@10.96.0.10 kubernetes.default.svc.cluster.local', 'as dig asks'],
     ['@10.96.0.10 -x 10.96.0.1 +short', 'the name of an address'],
     ['MX example.com @tls://9.9.9.9 --short', 'as doggo asks'],
+    ['@10.96.0.10 -f names.txt +short', 'many queries, a line for each'],
+    ['@192.0.2.1 example.org AXFR -k transfer.key', 'a zone, signed (TSIG)'],
   ],
   style: 'gnu',
   options: table,
   brief: ['dig'],
   notes: [
-    'Server   @IP  @IP:PORT  @NAME  @udp:// @tcp:// @tls:// @https://HOST/PATH\n         (default: the first of /etc/resolv.conf)\nWords    NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …), CLASS, in any order.\n         Several names are several queries; what stands before the first holds for all.\ndig      Each + word has its +no form; the manual (man ndots-query) explains them.',
+    'Server: @IP, @IP:PORT, @NAME, @udp://…, @tcp://…, @tls://… or @https://HOST/PATH; without one, the first of /etc/resolv.conf.',
+    'NAME, TYPE (A, AAAA, MX, TYPE65280, AXFR, IXFR=SERIAL …) and CLASS stand in any order. Several names are several queries; what stands before the first holds for all, and for the lines of -f, which are written as a command line is.',
+    'Each + word has its +no form; the manual (man ndots-query) explains them.',
     'The name is asked as it is, without search list (+search has it). What a program would ask: ndots trace.',
     'Exit codes: 0 an answer came, 1 it is NXDOMAIN or an error, 2 no answer came, 3 wrong usage.',
   ],
   words: { words: commonTypes },
 };
 
+/** What a command line asks for. */
+export interface QueryLine {
+  readonly queries: readonly QueryOptions[];
+  /** A file with more, in place of them; null: there is none. */
+  readonly batch: string | null;
+  /** What holds for the lines of that file, too. */
+  readonly common: Draft;
+}
+
 /** The queries of one command line. What stands before the first name holds for all of them, as in dig. */
 export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
+  return parseQueryLine(words).queries;
+}
+
+/** @param from what holds for all of its queries, unless the line says otherwise */
+export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
   const done: Draft[] = [];
-  let draft: Draft = { ...fresh };
+  let draft: Draft = { ...from };
   let common: Draft | null = null;
   /** A name begins a query; a second one begins the next. */
   const begin = (name: string): void => {
@@ -171,6 +230,8 @@ export function parseQueryOptions(words: readonly string[]): readonly QueryOptio
     draft.name = name;
   };
   const list = [...readOptions(table, words)];
+  const file = list.findLast((given) => typeof given !== 'string' && given.key === 'batch');
+  const batch = file === undefined ? null : ((file as GivenOption).value as string);
   list.forEach((given, index) => {
     if (typeof given !== 'string') {
       if (names.has(given.key)) {
@@ -184,7 +245,13 @@ export function parseQueryOptions(words: readonly string[]): readonly QueryOptio
       if (!readWord(draft, given, named)) begin(given);
     }
   });
-  return [...done, draft].map(finished);
+  if (batch === null) return { queries: [...done, draft].map(finished), batch, common: draft };
+  if (draft.name !== null)
+    throw usage(
+      `-f ${batch} has the names, and "${draft.name}" is one besides`,
+      'Write it into the file.',
+    );
+  return { queries: [], batch, common: draft };
 }
 
 /** Whether this can be nothing but a name. */
@@ -202,6 +269,8 @@ function finished(draft: Draft): QueryOptions {
   const transport = draft.transport ?? (transfer ? 'tcp' : 'udp');
   if (type === TYPE.AXFR && transport !== 'tcp' && transport !== 'tls')
     throw usage(`AXFR goes over TCP or TLS, not over ${transport.toUpperCase()}`);
+  if (draft.trace && draft.key !== null)
+    throw usage('+trace asks servers that have no key in common with you: without -y and -k');
   return {
     ...draft,
     name: wireName(draft.name ?? '.', draft.idn),

@@ -35,7 +35,7 @@ function printComment(line: string, paint: Paint): string {
   return `${paint.dim(line.slice(0, at))}${shown}${paint.dim(line.slice(end))}`;
 }
 
-/** A record's line without the columns that nobody wants. */
+/** A record's line without the columns that were switched off. */
 function printLine(line: string, show: PrintedParts, paint: Paint): string {
   const { owner, ttl, kind, type, data } = columns(line);
   const shown = [owner, show.ttl ? ttl : '', show.class ? kind : '', type, data];

@@ -1,7 +1,7 @@
 /** Which server a query goes to, and what resolv.conf says for `+search`. */
 import { lookup } from 'node:dns/promises';
 import { errorCode } from '../base/error-code.ts';
-import { parseAddress } from '../base/ip.ts';
+import { isIP, parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -19,14 +19,15 @@ export interface QueryServer {
 /** Throws a `Problem` if there is none, or its name does not resolve. */
 export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   const name = options.server ?? firstServer(options.resolvConf);
-  const { family } = options;
+  const { source } = options;
+  const family = options.family ?? (source === null ? null : isIP(source.host) === 4 ? 4 : 6);
   const bytes = parseAddress(name.replace(/%.*/s, ''));
   if (bytes !== null) {
     const own = bytes.length === 4 ? 4 : 6;
     if (family !== null && family !== own)
       throw new Problem({
         code: 'usage',
-        text: `${name} is an IPv${own} address, and -${family} is set`,
+        text: `${name} is an IPv${own} address, and ${options.family === null ? `-b ${source?.host ?? ''} is none` : `-${family} is set`}`,
       });
     return { address: name, name };
   }

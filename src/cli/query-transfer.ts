@@ -1,13 +1,34 @@
 /** A zone, record by record as it comes (RFC 5936, RFC 1995). */
+import { Problem } from '../base/problem.ts';
+import { SignedExchange } from '../net/tsig.ts';
 import { TYPE, rcodeName } from '../wire/iana.ts';
-import type { DnsRecord } from '../wire/message.ts';
+import type { DnsRecord, Message } from '../wire/message.ts';
 import { printData, printRecord } from '../wire/print.ts';
 import { EXIT, type Io } from './command.ts';
 import type { QueryOptions } from './query-draft.ts';
 import { readReply } from './query-message.ts';
 import type { QueryServer } from './query-server.ts';
 import { exchangeStream } from './query-transport.ts';
-import { replyDocument, serverLines } from './query-words.ts';
+import { replyDocument, serverLines, wallSeconds } from './query-words.ts';
+
+/** Whether the message is signed: some in the middle need not be. @throws Problem where the signature is wrong */
+function proved(
+  signed: SignedExchange,
+  bytes: Uint8Array,
+  { rcode }: Message,
+  server: QueryServer,
+): boolean {
+  try {
+    return signed.prove(bytes, wallSeconds());
+  } catch (error) {
+    const said = rcode === 0 ? '' : ` (${rcodeName(rcode)})`;
+    throw unproved(server, `${(error as Error).message}${said}`);
+  }
+}
+
+function unproved({ name }: QueryServer, why: string): Problem {
+  return new Problem({ code: 'bad-reply', text: `the transfer of ${name} is not proved: ${why}` });
+}
 
 /** @returns the exit code */
 export async function transfer(
@@ -24,8 +45,11 @@ export async function transfer(
   let size = 0;
   let messages = 0;
   const tookMs = (): number => performance.now() - start;
-  await exchangeStream(message, options, server.address, (bytes) => {
+  const signed = options.key === null ? null : new SignedExchange(options.key);
+  const sent = signed?.sign(message, wallSeconds()) ?? message;
+  await exchangeStream(sent, options, server.address, (bytes) => {
     const reply = readReply(bytes, server.name);
+    const isProved = signed === null || proved(signed, bytes, reply, server);
     messages++;
     size += bytes.length;
     const serialOf = (record: DnsRecord | undefined): number | null =>
@@ -45,7 +69,9 @@ export async function transfer(
         );
     const last = serialOf(reply.answer.at(-1)) === serial;
     // An IXFR of one SOA record says that nothing changed.
-    return end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
+    const isLast = end !== null || (last && (records > 1 || options.type === TYPE.IXFR));
+    if (isLast && !isProved) throw unproved(server, 'its last message is not signed');
+    return isLast;
   });
   if (options.output === 'json') io.out(`${JSON.stringify(document, null, 2)}\n`);
   else if (end !== null) io.out(`; Transfer failed: ${String(end)}.\n`);

@@ -64,11 +64,15 @@ function overUdp(message: Uint8Array, options: QueryOptions, server: string): Pr
       const { address, port } = socket.address();
       finish(() => resolve({ client: { address, port }, sentMs, repliedMs, reply }));
     });
-    // Without a way to the server it is the connecting that fails.
-    socket.connect(options.port, server, (error?: Error) => {
-      if (error === undefined || error === null) send();
-      else fail(reason(error));
-    });
+    const { source } = options;
+    const connect = (): void =>
+      // Without a way to the server it is the connecting that fails.
+      socket.connect(options.port, server, (error?: Error | null) => {
+        if (error === undefined || error === null) send();
+        else fail(reason(error));
+      });
+    if (source === null) connect();
+    else socket.bind({ address: source.host, port: source.port, exclusive: true }, connect);
   });
 }
 
@@ -93,7 +97,12 @@ export function exchangeStream(
   take: (reply: Uint8Array<ArrayBuffer>) => boolean,
 ): Promise<Omit<TimedReply, 'reply'>> {
   return new Promise((resolve, reject) => {
-    const where = { host: server, port: options.port, family: options.family ?? 0 };
+    const where = {
+      host: server,
+      port: options.port,
+      family: options.family ?? 0,
+      ...localEnd(options),
+    };
     const secure = options.transport === 'tls';
     const stream: Socket = secure
       ? connectTls({
@@ -160,6 +169,7 @@ function overHttps(
         host: server,
         port: options.port,
         family: options.family ?? 0,
+        ...localEnd(options),
         path: options.path,
         method: 'POST',
         headers: {
@@ -196,8 +206,22 @@ function overHttps(
   });
 }
 
+/** The local end of a connection, where it was asked for. */
+function localEnd({ source }: QueryOptions): {
+  readonly localAddress?: string;
+  readonly localPort?: number;
+} {
+  if (source === null) return {};
+  const { host, port } = source;
+  return port === 0 ? { localAddress: host } : { localAddress: host, localPort: port };
+}
+
 function reason(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === 'EADDRNOTAVAIL' && syscall === 'bind')
+    return 'this machine has not the address of -b';
+  if (code === 'EADDRINUSE') return 'another program has the port of -b';
+  if (code === 'EACCES' && syscall === 'bind') return 'ports below 1024 are for root (-b)';
   if (code === 'ECONNREFUSED') return 'nobody listens on that port';
   if (code === 'ENETUNREACH' || code === 'EHOSTUNREACH') return 'there is no way to that host';
   if (code === 'EADDRNOTAVAIL') return 'this machine has no address to ask from';

@@ -1,8 +1,14 @@
 /** What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and as JSON. */
+import { systemClock } from '../base/clock.ts';
 import { messageDocument } from '../wire/exchange.ts';
 import type { Protocol } from '../wire/transports.ts';
 import type { QueryOptions } from './query-draft.ts';
 import type { QueryServer } from './query-server.ts';
+
+/** Now, seconds since 1970, as signatures have it. */
+export function wallSeconds(): number {
+  return Math.floor(systemClock.wall() / 1000);
+}
 
 /** dig's lines about time and server, for below a reply. */
 export function serverLines(

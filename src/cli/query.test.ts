@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -6,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serveDelegatedZones, type DelegatedZones } from '../../test/kit/delegated-zones.ts';
+import { freePorts } from '../../test/kit/free-ports.ts';
 import { serveAnswers, type LocalAnswers } from '../../test/kit/local-answers.ts';
+import { serveProcess } from '../../test/kit/serve-process.ts';
 import { runCommand } from '../../test/kit/trace-command.ts';
 import { FLAG } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord } from '../wire/message.ts';
@@ -460,4 +463,150 @@ test('a zone comes record by record, over as many messages as the server sends',
   assert.equal(code, 0);
   assert.equal(out.match(/^h\d\.example\./gm)?.length, 3);
   assert.match(out, /^;; XFR size: 5 records \(messages 3, bytes \d+\)$/m);
+});
+
+describe('queries of a file (-f)', () => {
+  let server: LocalAnswers;
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-batch-'));
+  before(async () => {
+    server = await serveAnswers({ rules: [{ name: '*', answer: '192.0.2.7' }] });
+  });
+  after(async () => {
+    rmSync(folder, { recursive: true });
+    await server.close();
+  });
+  const run = (text: string, ...words: readonly string[]) => {
+    const path = join(folder, 'names.txt');
+    writeFileSync(path, text);
+    return runCommand(query, [`@127.0.0.1:${server.port}`, '-f', path, ...words]);
+  };
+
+  test('are asked as a line of the command has them, with what the command says', async () => {
+    const before = server.asked.length;
+    const { out, err, code } = await run(
+      'a.example\n\n# b.example\n; c.example\nd.example MX +tcp\r\n',
+      '+short',
+    );
+    assert.equal(err, '');
+    assert.equal(code, 0);
+    assert.deepEqual(server.asked.slice(before), ['udp a.example. A', 'tcp d.example. MX']);
+    assert.match(out, /^192\.0\.2\.7$/m);
+  });
+
+  test('that are wrong are told with their line, and the others are asked', async () => {
+    const { out, err, code } = await run('a.example +nonsense\nb.example\n', '+short');
+    assert.equal(code, 3);
+    assert.match(err, /unknown option \+nonsense\n {2}at .*names\.txt:1/);
+    assert.equal(out, '192.0.2.7\n');
+  });
+
+  test('come through a pipe, too; a name besides is one too many, and an empty file none', async () => {
+    const at = `@127.0.0.1:${server.port}`;
+    const { out } = await runCommand(query, [at, '-f', '-', '+short'], {}, {}, 'p.example\n');
+    assert.equal(out, '192.0.2.7\n');
+    assert.match((await run('', 'x.example')).err, /"x\.example" is one besides/);
+    assert.equal((await run('# nothing\n')).code, 2);
+  });
+});
+
+describe('a query from an address of the machine (-b)', () => {
+  test('leaves from there, over UDP and TCP', async () => {
+    const socket = createSocket('udp4');
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    const from = once(socket, 'message') as Promise<[Buffer, { address: string; port: number }]>;
+    const [own] = await freePorts(1);
+    const words = ['a.example', '+tries=1', '--timeout', '50ms'];
+    const at = `@127.0.0.1:${socket.address().port}`;
+    await runCommand(query, [at, '-b', `127.0.0.2#${own}`, ...words]);
+    const [, { address, port }] = await from;
+    socket.close();
+    assert.deepEqual([address, port], ['127.0.0.2', own]);
+
+    let remoteAddress: string | undefined;
+    const server = createServer((connection) => {
+      ({ remoteAddress } = connection);
+      connection.destroy();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port: tcp } = server.address() as AddressInfo;
+    await runCommand(query, [`@127.0.0.1:${tcp}`, '+tcp', '-b', '127.0.0.3', 'a.example']);
+    server.close();
+    assert.equal(remoteAddress, '127.0.0.3');
+  });
+
+  test('that it has not, or of the other family, is told', async () => {
+    const foreign = await runCommand(query, ['@127.0.0.1:1', '-b', '192.0.2.99', 'a.example']);
+    assert.match(foreign.err, /this machine has not the address of -b/);
+    const other = await runCommand(query, ['@127.0.0.1:1', '-b', '::1', 'a.example']);
+    assert.match(other.err, /127\.0\.0\.1 is an IPv4 address, and -b ::1 is none/);
+  });
+});
+
+describe('a signed query (-y, -k)', () => {
+  const secret = 'c2VjcmV0IG9mIHRoaXMgdGVzdCBhbmQgbm8gb3RoZXI=';
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-tsig-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const zone = file(
+    'zone',
+    '$ORIGIN example.org.\n@ 60 SOA ns h 1 1 1 1 1\n@ 60 NS ns\nwww 60 A 192.0.2.1\n',
+  );
+  const directives = `file ${zone} example.org\n transfer {\n  to *\n }\n tsig {\n  secret k. ${secret}\n  require all\n }`;
+
+  test('is answered, and its reply proved; a zone comes with it, too', async () => {
+    const server = await serveProcess(directives);
+    try {
+      const at = `@127.0.0.1:${server.port}`;
+      const good = await runCommand(query, [at, 'www.example.org', '-y', `k:${secret}`, '+short']);
+      assert.deepEqual([good.code, good.out, good.err], [0, '192.0.2.1\n', '']);
+      const written = file('key', `key "k" { algorithm hmac-sha512; secret "${secret}"; };\n`);
+      const signed = await runCommand(query, [at, 'www.example.org', '-k', written]);
+      assert.equal(signed.code, 0);
+      assert.match(signed.out, /TSIG\s+hmac-sha512\./);
+      const zoneOf = await runCommand(query, [
+        at,
+        'example.org',
+        'AXFR',
+        '-y',
+        `hmac-sha1:k:${secret}`,
+      ]);
+      assert.equal(zoneOf.code, 0);
+      assert.match(zoneOf.out, /^www\.example\.org\.\s+60\s+IN\s+A\s+192\.0\.2\.1$/m);
+
+      const wrong = await runCommand(query, [at, 'www.example.org', '-y', 'k:d3Jvbmc=']);
+      assert.equal(wrong.code, 2);
+      assert.match(wrong.out, /status: NOTAUTH/);
+      assert.match(
+        wrong.err,
+        /is not proved: the server says BADSIG: its secret of the key "k\." is another one/,
+      );
+      const unknown = await runCommand(query, [at, 'example.org', 'AXFR', '-y', `other:${secret}`]);
+      assert.equal(unknown.code, 2);
+      assert.match(unknown.err, /the server says BADKEY/);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('takes the words of a key, and says what is wrong with them', async () => {
+    for (const [word, why] of [
+      ['k', /takes the name of a key and its secret/],
+      ['hmac-md5:k:YQ==', /hmac-md5 must not be used any more/],
+      ['hmac-sha257:k:YQ==', /there is no algorithm "hmac-sha257"/],
+      ['k:???', /the secret of key "k" is no base64/],
+    ] as const) {
+      const { code, err } = await runCommand(query, ['a.example', '-y', word]);
+      assert.equal(code, 3);
+      assert.match(err, why);
+    }
+    assert.match(
+      (await runCommand(query, ['a.example', '-k', '/nowhere/key'])).err,
+      /key file \/nowhere\/key cannot be read/,
+    );
+  });
 });

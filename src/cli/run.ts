@@ -14,20 +14,34 @@ import {
 } from './verb-names.ts';
 import { loadUsage, loadVerb } from './verbs.ts';
 
-function help(program: string): string {
+async function help({ program, columns }: Io): Promise<string> {
+  const { beside, wrap } = await import('./page.ts');
   const width = Math.max(...verbNames.map((name) => name.length));
+  const rows = (pairs: Iterable<readonly [string, string]>, room: number): readonly string[] =>
+    [...pairs].flatMap(([left, what]) =>
+      beside(`  ${left.padEnd(room)}  `, what, room + 4, { columns }),
+    );
   return [
-    `${program}: Kubernetes DNS you can see through`,
+    ...wrap(`${program}: Kubernetes DNS you can see through`, '', { columns }),
     '',
-    `  ${program} serve --example             serve the example cluster on 127.0.0.1:1053`,
-    `  ${program} serve -conf Corefile        serve in place of coredns`,
-    `  ${program} trace redis.cache           what a program sends for this name, and why`,
-    `  ${program} query @10.96.0.10 NAME      one query, as dig would send it`,
+    ...rows(
+      [
+        [`${program} serve --example`, 'serve the example cluster on 127.0.0.1:1053'],
+        [`${program} serve -conf Corefile`, 'serve in place of coredns'],
+        [`${program} trace redis.cache`, 'what a program sends for this name, and why'],
+        [`${program} query @10.96.0.10 NAME`, 'one query, as dig would send it'],
+      ],
+      program.length + 27,
+    ),
     '',
     'Verbs:',
-    ...[...verbSummaries].map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
+    ...rows(verbSummaries, width),
     '',
-    'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
+    ...wrap(
+      'Each verb has its own --help. Exit codes: 0 yes, 1 no, 2 could not find out, 3 wrong usage.',
+      '',
+      { columns },
+    ),
     '',
   ].join('\n');
 }
@@ -41,17 +55,17 @@ async function verbHelp(verb: VerbName, { program, columns }: Io): Promise<strin
 async function main(words: readonly string[], io: Io): Promise<number> {
   const [first, ...rest] = words;
   if (first === undefined) {
-    io.err(help(io.program));
+    io.err(await help(io));
     return EXIT.usage;
   }
   if (wantsHelp([first])) {
-    io.out(help(io.program));
+    io.out(await help(io));
     return EXIT.ok;
   }
   if (first === 'help') {
     const [about = 'help'] = rest;
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
-    io.out(about === 'help' ? help(io.program) : await verbHelp(about, io));
+    io.out(about === 'help' ? await help(io) : await verbHelp(about, io));
     return EXIT.ok;
   }
   if (first === '__complete') {

@@ -8,7 +8,8 @@ import { seedHashes } from '../base/hash.ts';
 import { bugText, makeLog, type Log } from '../base/log.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
-import { settleMemory } from '../base/settle-memory.ts';
+import { memoryLimit } from '../base/memory-limit.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.ts';
 import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
@@ -68,7 +69,7 @@ export interface Serving {
   readonly around?: (host: ServeHost) => Promise<ServeHooks>;
 }
 
-/** What somebody around the server may use of it. */
+/** What code around the server may use of it. */
 export interface ServeHost {
   readonly log: Log;
   /** Loads the Corefile anew. */
@@ -77,7 +78,7 @@ export interface ServeHost {
   end(code: number): void;
 }
 
-/** What somebody around the server does, and when. */
+/** What code around the server does, and when. */
 export interface ServeHooks {
   /** Changes what was read of the Corefile, each time. */
   change(parsed: ParseOutput): ParseOutput;
@@ -146,6 +147,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     if (greeting !== null) lines.write(greeting);
     tuneRuntime(true);
     settleMemory(systemClock);
+    // The node cache sees to it by itself.
+    if (hooks === null) keepMemorySettled(systemClock, GROWTH.much);
   }
   // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
   const alive = setInterval(() => undefined, 1 << 30);
@@ -189,6 +192,7 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
       options.workers ?? workersWanted(configuration, availableParallelism()),
     termination,
     descriptors,
+    memory: memoryLimit(),
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
     ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
@@ -239,7 +243,7 @@ const FLUSH_MS = 2000;
 /** @param inOrder false: a thread hangs, for which `process.exit` would wait */
 async function leave(code: number, inOrder: boolean, lines: LineOutput): Promise<void> {
   const read = await lines.flushed(FLUSH_MS);
-  // A line that nobody takes holds a thread of the pool, for which it would wait, too.
+  // A line that is not read occupies a thread of the pool, for which the exit would wait, too.
   if (!inOrder || !read) endProcessNow(inOrder || code !== EXIT.ok ? code : EXIT.no);
   process.exit(code);
 }

@@ -112,7 +112,7 @@ async function byMetrics(
   return EXIT.ok;
 }
 
-/** A scrape that takes longer is none, milliseconds. */
+/** Time limit of a scrape, in milliseconds. */
 const SCRAPE_MS = 10_000;
 
 async function scrape(url: URL, signal: AbortSignal): Promise<ReplicaSample> {
@@ -157,7 +157,10 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
 /** The kubelet has one connection at a time. */
 const CONNECTIONS_MAX = 16;
 
-/** `/healthz`, where cluster-proportional-autoscaler has it: whoever answers lives, whether or not the API server does. */
+/**
+ * `/healthz`, as cluster-proportional-autoscaler has it: success means that this process is alive, whether or not the
+ * API server is.
+ */
 function answerHealth(request: IncomingMessage, response: ServerResponse): void {
   const found = request.url?.split('?')[0] === '/healthz';
   response.writeHead(found ? 200 : 404, { 'content-type': 'text/plain' });

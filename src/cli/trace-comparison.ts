@@ -56,7 +56,7 @@ function table(documents: readonly TraceDocument[], page: Page): string[] {
 export interface ClientDifference {
   /** Yes: a program fails. Maybe: it depends on the program. No: it only costs more. */
   readonly matters: 'yes' | 'maybe' | 'no';
-  /** Labels of those who differ; empty where the text names them. */
+  /** Labels of the clients that differ; empty if the text names them. */
   readonly clients: string;
   readonly text: string;
 }
@@ -119,7 +119,7 @@ function verdictOf(
   return ways > 1 ? 'All resolve this name, but not to the same addresses.' : 'All find the same.';
 }
 
-/** Who sends least, who most, and by how many ports. */
+/** Which client sends the fewest queries, which the most, and from how many ports. */
 function costText(documents: readonly TraceDocument[]): string {
   const by = [...grouped(documents, ({ totals }) => String(totals.queries))].toSorted(
     ([one], [other]) => Number(one) - Number(other),

@@ -60,6 +60,12 @@ export async function resolvConfOfPod(
     const pod = { ...wanted, namespace: wanted.namespace ?? namespace };
     const found = await settingsBehind(source, pod, { clusterDns, clusterDomain, nodeResolvConf });
     return { ...found, warnings: [...warnings, ...found.warnings] };
+  } catch (error) {
+    // What is wrong with the manifests is why it is not there.
+    const [why] = warnings;
+    throw error instanceof Problem && why !== undefined
+      ? error.with({ hint: why.replaceAll(/\n\s*/g, '; '), remedy: undefined })
+      : error;
   } finally {
     source.close();
   }
@@ -84,7 +90,7 @@ export async function settingsBehind(
   };
 }
 
-/** Names that `--from TYPE/` can go on with; none if nobody can be asked. */
+/** Names that can follow `--from TYPE/`; none if the cluster cannot be asked. */
 export async function podNames(
   options: PodChoice,
   io: Pick<Io, 'env' | 'signal'>,
@@ -115,7 +121,7 @@ export async function podSource(
   });
 }
 
-/** kubelet's clusterDNS is the address of the cluster's DNS service, unless somebody chose otherwise. */
+/** kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given. */
 async function dnsOf(source: PodSource, warnings: string[]): Promise<readonly string[]> {
   const found = await source.dnsAddresses();
   if (found.length > 0) return found;

@@ -7,6 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { makeLog } from '../base/log.ts';
 import { parseAddress } from '../base/ip.ts';
+import { Problems, problemsIn } from '../base/problem.ts';
 import { seededRandom } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
 import { ExchangeError } from '../net/upstream-exchange.ts';
@@ -56,6 +57,9 @@ export function corefileOf(file: string, text: string): NamedCorefile {
   return { file, folder: dirname(resolve(file)), text };
 }
 
+/** The name of the Corefile that stands for `--manifests`. */
+const MADE = '--manifests';
+
 /** kubeadm's Corefile, as far as answers depend on it, for the objects of a folder or file of manifests. */
 export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
   const path = resolve(manifests).replace(/[\\"]/g, '\\$&');
@@ -70,7 +74,7 @@ export function corefileFor(manifests: string, clusterDomain: string): NamedCore
     cache 30
 }
 `;
-  return { file: '--manifests', folder: process.cwd(), text };
+  return { file: MADE, folder: process.cwd(), text };
 }
 
 /** How long reading objects may take, milliseconds of real time. */
@@ -88,13 +92,24 @@ export function traceServer(parts: TraceServerParts): StartServer {
   return async (clock) => {
     let starting = true;
     const embedded = embed(parts, clock, (text) => starting && tellOnce(text));
-    const started = embedded.start();
+    const started = embedded.start().catch((error: unknown) => {
+      throw withoutMadePlaces(error);
+    });
     // Objects are read in real time, while the lookup's clock stands still. Where that was in vain, it is not tried again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;
     return serverOf(embedded, parts.client, clock);
   };
+}
+
+/** Removes places in the generated Corefile, which the person has never seen. */
+function withoutMadePlaces(error: unknown): unknown {
+  const problems = problemsIn(error);
+  if (problems === null) return error;
+  return new Problems(
+    problems.map((each) => (each.place?.file === MADE ? each.with({ place: undefined }) : each)),
+  );
 }
 
 function embed(

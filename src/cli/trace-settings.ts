@@ -20,7 +20,7 @@ export interface GatheredSettings {
   readonly settings: Settings;
   /** Where resolv.conf came from, and what is to be said about it. */
   readonly notes: readonly string[];
-  /** Whose they are, where they are a pod's. */
+  /** The pod that the settings belong to, if they are a pod's. */
   readonly from: string | null;
 }
 

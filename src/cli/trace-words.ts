@@ -63,7 +63,7 @@ const glossary: Readonly<Record<string, string>> = {
   TC: 'the answer did not fit into one packet',
 };
 
-/** Words of the answers that appear, for those who do not meet them every day. */
+/** Explains the labels of the answers that appear, for people who rarely see them. */
 export function glossaryOf({ queries }: TraceDocument): readonly (readonly [string, string])[] {
   const seen = new Set(
     queries

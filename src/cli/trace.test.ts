@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -26,6 +26,24 @@ const answers = file(
   "rules:\n  - { name: www.example.com, answer: '203.0.113.80' }\n  - { name: api.ns1.svc.cluster.local, answer: '10.96.1.1' }\n",
 );
 const planned = ['--resolv-conf', pod, '--hosts', hosts, '--answers', answers, '--plan'];
+
+describe('objects that are not there', () => {
+  test('are told of by the path of the folder, and not by a line of a Corefile that nobody wrote', async () => {
+    const { code, err } = await runTrace(['web', '--manifests', '/nowhere/at/all']);
+    assert.equal(code, 2);
+    assert.match(err, /cannot read \/nowhere\/at\/all: /);
+    assert.doesNotMatch(err, /--manifests:/);
+  });
+
+  test('are told of where the folder is empty', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'ndots-none-'));
+    const { err } = await runTrace(['web', '--manifests', empty]);
+    assert.match(err, /there are no objects in .*ndots-none-/);
+    const pod = await runTrace(['web', '--from', 'deploy/web', '--manifests', empty]);
+    rmdirSync(empty);
+    assert.match(pod.err, /no Deployment "web" in .*\n {2}there are no objects in /);
+  });
+});
 
 describe('ndots trace -o json', () => {
   test('has the result and every query with its time, place, reason and answer', async () => {

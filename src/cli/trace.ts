@@ -7,7 +7,6 @@ import { secureRandom, seededRandom } from '../base/random.ts';
 import { emptyScript, parseAnswers, type Script } from '../resolver/answers-file.ts';
 import { findCheaper } from '../resolver/cheaper.ts';
 import type { Client, Settings } from '../resolver/client.ts';
-import { clients } from '../resolver/clients.ts';
 import { makeReport, type TraceDocument } from '../resolver/report.ts';
 import {
   planLookup,
@@ -17,7 +16,7 @@ import {
   type StartServer,
 } from '../resolver/run.ts';
 import { byteLength } from '../resolver/search-list.ts';
-import { clientNamed } from './client-choice.ts';
+import { clientsNamed } from './client-choice.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { LiveNetwork, rehearse } from './live-network.ts';
 import { printAs } from './trace-formats.ts';
@@ -40,7 +39,7 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
   if (options.replay !== null) return show(readSaved(options.replay), options, io);
   const name = checkedName(options.name);
-  const chosen = chooseClients(options);
+  const chosen = clientsNamed(options.clients);
   const { settings, notes, from } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   if (from !== null && !sendsNothing(options))
@@ -156,11 +155,6 @@ function checkedName(name: string | null): string {
     throw new Problem({ code: 'usage', text: 'the name holds a blank or a control character' });
   }
   return name;
-}
-
-function chooseClients(options: TraceVerbOptions): readonly Client[] {
-  if (options.clients.includes('all')) return clients;
-  return options.clients.map(clientNamed);
 }
 
 async function readScript(options: TraceVerbOptions): Promise<Script> {

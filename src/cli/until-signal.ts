@@ -1,4 +1,4 @@
-/** When somebody asks a verb to end: with Ctrl-C, or as a process is asked to end. */
+/** Waits until a verb is asked to end: by Ctrl-C, or by a signal to the process. */
 import { EXIT } from './command.ts';
 
 /** How long a verb has to end by itself once it was asked, milliseconds: what it has found is printed, what it holds is closed. */

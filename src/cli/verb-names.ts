@@ -49,7 +49,7 @@ export function splitVerb(words: readonly string[]): {
 
 const helpWords: ReadonlySet<string> = new Set(['--help', '-help', '-h']);
 
-/** Whether words ask for help in place of what they say; those behind `--` are somebody else's. */
+/** Whether the words ask for help instead; words behind `--` belong to another program. */
 export function wantsHelp(words: readonly string[]): boolean {
   const end = words.indexOf('--');
   return (end < 0 ? words : words.slice(0, end)).some((word) => helpWords.has(word));

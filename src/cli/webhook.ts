@@ -82,7 +82,7 @@ async function serve(options: WebhookOptions, io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** Somebody else renews them: they are looked at once a minute. */
+/** They are renewed elsewhere, so the files are checked once a minute. */
 const FILES_EVERY_MS = 60_000;
 
 async function keepFiles(

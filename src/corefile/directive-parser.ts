@@ -1,4 +1,4 @@
-/** The lines between the braces of a Corefile's blocks: directives and their properties. */
+/** Parses what stands between the braces of a Corefile's blocks: directives and their properties. */
 import type { TokenStream } from './expand.ts';
 import { tokenOf, type RawToken } from './lex.ts';
 import type { DirectiveNames } from './names.ts';
@@ -6,21 +6,21 @@ import { syntaxProblem } from './problems.ts';
 import type { ProblemReport } from './report.ts';
 import type { Directive, Property, Token } from './tree.ts';
 
-/** Deeper braces than anybody writes. */
+/** The deepest nesting of braces. */
 const DEPTH_MAX = 64;
 
-/** Reads directives, one after the other; whoever reads the blocks around them shares the stream. */
+/** Parses directives one after the other. The parser of the blocks around them uses the same token stream. */
 export class DirectiveParser {
   readonly #stream: TokenStream;
   readonly #names: DirectiveNames;
   readonly #report: ProblemReport;
   readonly #substitute: (token: RawToken) => string;
-  /** Braces that close further left than they should: where a } is probably missing. */
+  /** A closing brace that is indented less than its opening line: a `}` is probably missing there. */
   #suspect: Token | null = null;
-  /** The file has ended inside braces, and that is reported. */
+  /** Whether the file ended inside braces, and that has been reported. */
   #ended = false;
 
-  /** @param substitute the text of a word with the values of the environment in it */
+  /** @param substitute returns a word's text with environment variables replaced */
   constructor(
     stream: TokenStream,
     names: DirectiveNames,
@@ -34,10 +34,10 @@ export class DirectiveParser {
   }
 
   /**
-   * The directive whose name is the next word, with all that belongs to it. What stands behind its `}` on the same line is, as in CoreDNS, one
-   * more directive of that name.
-   * @param braces whether the server block has some
-   * @returns none, with a problem: there is none of that name
+   * Parses the directive that the next word names, with everything that belongs to it. What follows its `}` on the same
+   * line counts, as in CoreDNS, as another directive of that name.
+   * @param braces whether the server block has braces
+   * @returns none if the name is unknown, which is reported
    */
   directive(braces: boolean): readonly Directive[] {
     const stream = this.#stream;
@@ -74,7 +74,7 @@ export class DirectiveParser {
     }
   }
 
-  /** People who separate words by commas get words that end with one. */
+  /** Reports a word that ends with a comma: words are separated by blanks only. */
   #comma({ text, place }: Token): void {
     this.#report.warning(place, `the comma is a part of the word '${text}'`, {
       code: 'word-comma',
@@ -82,7 +82,7 @@ export class DirectiveParser {
     });
   }
 
-  /** What stands in braces behind the words of a line; null if no brace opens. */
+  /** The lines in braces behind a line's words; null if no brace opens. */
   #braces(owner: Token, depth: number): readonly Property[] | null {
     const stream = this.#stream;
     const open = stream.peek();
@@ -134,7 +134,7 @@ export class DirectiveParser {
   }
 
   #closing(brace: RawToken, open: RawToken, owner: Token, last: Property | undefined): void {
-    // The words before it on the line would take it for one more argument.
+    // The words before it on the line would be taken for its arguments.
     if (last !== undefined && last.block === null && !this.#stream.atLineStart()) {
       this.#report.mistake(
         brace.place,
@@ -179,7 +179,7 @@ export class DirectiveParser {
     });
   }
 
-  /** The file ended inside braces; what lies around them is not reported again. */
+  /** Reports that the file ended inside braces; the enclosing braces are not reported again. */
   unclosed(open: RawToken, what: 'block' | 'snippet' | 'directive'): void {
     const { last, cut } = this.#stream;
     if (cut || this.#ended) return;
@@ -193,7 +193,7 @@ export class DirectiveParser {
           ? `The { at ${file}:${line} is never closed.`
           : `Most likely the } of '${suspect.text}' at ${file}:${line} is missing.`,
     };
-    // CoreDNS takes the } of the last directive for that of the block, too.
+    // CoreDNS takes the } of the last directive for the block's, too.
     if (what === 'block' && last.text === '}' && !last.quoted)
       this.#report.warning(last.place, 'the last } of the file is missing', advice);
     else if (what !== 'directive')

@@ -3,24 +3,24 @@ import { parseProblem } from './problems.ts';
 import type { ProblemReport } from './report.ts';
 import type { Token } from './tree.ts';
 
-/** A text whose references to environment variables were replaced. */
+/** A text whose references to environment variables have been replaced. */
 export interface Substituted {
   readonly text: string;
-  /** Variables that have no value: they became nothing. */
+  /** Variables without a value, which were replaced by nothing. */
   readonly unset: readonly string[];
-  /** A reference right behind a brace: probably text of a Go template (`{{$x}}`). */
+  /** Whether a reference follows a brace directly: it is probably part of a Go template (`{{$x}}`). */
   readonly template: boolean;
-  /** The values refer to each other without end, or grow beyond all bounds; the text is left as it was. */
+  /** Whether the values refer to each other without end, or grow too long; the text was then left unchanged. */
   readonly endless: boolean;
 }
 
-/** Far more references than anybody writes into one word. */
+/** The most replacements in one word. */
 const ROUNDS_MAX = 1000;
 const CHARACTERS_MAX = 1 << 20;
 
 /**
- * Replaces `{%NAME%}`, then `{$NAME}`. A name of no letters (`{$}`) ends the replacing and stays. A value is searched for
- * references again.
+ * Replaces `{%NAME%}`, then `{$NAME}`. An empty name (`{$}`) ends the replacing and stays. Values are searched for
+ * references, too.
  */
 function substitute(text: string, env: Environment): Substituted {
   const unset: string[] = [];
@@ -49,7 +49,7 @@ function substitute(text: string, env: Environment): Substituted {
   return { text: result, unset, template, endless: false };
 }
 
-/** The token's text with its references replaced; what looks wrong about them is reported. */
+/** The token's text with its references replaced; suspicious ones are reported. */
 export function textOf({ text, place }: Token, env: Environment, report: ProblemReport): string {
   if (!text.includes('{$') && !text.includes('{%')) return text;
   const found = substitute(text, env);

@@ -9,19 +9,19 @@ import type { Advice } from './problems.ts';
 import type { ProblemReport } from './report.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Where imported text comes from. */
+/** Access to imported files. */
 export interface Files {
   /** The text of a file; throws an error whose `code` says why (`ENOENT`, `EISDIR`, …). */
   readFile(path: string): string;
-  /** The files that fit a pattern with at most one `*` and one `?`, in order. */
+  /** The files that match a pattern with at most one `*` and one `?`, sorted. */
   glob(pattern: string): readonly string[];
 }
 
-/** Imports of snippets in one Corefile. CoreDNS's limit, which ends those that import each other in a circle. */
+/** The most imports of snippets in one Corefile; CoreDNS's limit, which ends circular imports. */
 export const SNIPPET_IMPORTS_MAX = 10_000;
-/** The same of files. */
+/** The same for imports of files. */
 const FILE_IMPORTS_MAX = 100_000;
-/** Words of a Corefile with all that it imports: imports within imports can multiply. */
+/** The most words of a Corefile with everything it imports, because nested imports can multiply. */
 export const TOKENS_MAX = 1_000_000;
 
 interface TokenFrame {
@@ -31,8 +31,8 @@ interface TokenFrame {
 }
 
 /**
- * The words of a Corefile in the order in which they count: an `import` gives way to the words of its snippet or files, as a
- * stack of sources, so nothing is copied. The end of an import is the end of a line.
+ * The words of a Corefile in the order in which they take effect: an `import` is replaced by the words of its snippet
+ * or files. The sources form a stack, so nothing is copied. The end of an import ends the line.
  */
 export class TokenStream {
   readonly #stack: TokenFrame[];
@@ -42,7 +42,7 @@ export class TokenStream {
   readonly #lexed = new Map<string, Lexed>();
   /** All files read so far, the Corefile first. */
   readonly filesRead: string[];
-  /** The last word that was taken. */
+  /** The word that was taken last. */
   last: RawToken;
   #snippetImports = 0;
   #fileImports = 0;
@@ -101,7 +101,7 @@ export class TokenStream {
     return token;
   }
 
-  /** Whether the stream was ended early, with a problem: its end says nothing about the file. */
+  /** Whether the stream was cut off because of a problem, so that its end is not that of the file. */
   get cut(): boolean {
     return this.#full;
   }
@@ -110,14 +110,14 @@ export class TokenStream {
     while (this.peekOnLine() !== null) this.take();
   }
 
-  /** Makes a snippet known to the imports below; false if there is one of that name. */
+  /** Defines a snippet for later imports; false if the name is already defined. */
   defineSnippet(name: string, tokens: readonly RawToken[]): boolean {
     if (this.#snippets.has(name)) return false;
     this.#snippets.set(name, tokens);
     return true;
   }
 
-  /** Takes an `import` line (`import` is the next word) and goes on with the words it stands for. */
+  /** Processes an `import` line (`import` is the next word): continues with the words that it stands for. */
   import(substituted: (token: RawToken) => string): void {
     const at = this.take();
     if (this.peekOnLine() === null) {
@@ -154,7 +154,7 @@ export class TokenStream {
       return;
     }
     const matches = this.#matches(name, place);
-    // The first file comes to lie on top of the stack.
+    // Pushed in reverse, so that the first file is on top of the stack.
     for (const { path, literal } of matches.toReversed()) {
       const tokens = this.#read(path, literal ? name : null, place);
       if (tokens !== null) this.#push(tokens);
@@ -162,7 +162,7 @@ export class TokenStream {
   }
 
   #push(tokens: readonly RawToken[]): void {
-    // What has been read to its end leaves the stack first, so that a circle does not pile up.
+    // Sources that are used up are removed first, so that a circular import does not pile them up.
     this.peek();
     if (tokens.length > 0) this.#stack.push({ tokens, next: 0, imported: true });
   }
@@ -222,7 +222,7 @@ export class TokenStream {
   }
 
   #tooDeep(place: Place, text: string, name: string): void {
-    // The circle has no end: whatever else is on the stack belongs to it.
+    // The circle has no end, so the rest of the stack is part of it.
     this.#full = true;
     this.#refuse(place, text, {
       code: 'import-circle',

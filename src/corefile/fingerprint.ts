@@ -3,8 +3,9 @@ import type { Problem } from '../base/problem.ts';
 import type { Directive, Property, ServerBlock, Token } from './tree.ts';
 
 /**
- * SHA-512 (hex) over what the blocks say: the words and where lines and braces begin and end, but neither places, white space
- * nor comments. What could not be read counts by its problems, so that every edit of a broken file is seen.
+ * SHA-512 (hex) over the content of the blocks: the words, and where lines and braces begin and end, but neither
+ * places, white space nor comments. Unreadable parts count by their problems, so that every edit of a broken file
+ * changes the fingerprint.
  */
 export function fingerprint(blocks: readonly ServerBlock[], problems: readonly Problem[]): string {
   const hash = builtins.crypto().createHash('sha512');

@@ -4,7 +4,7 @@ import { blockProblem, meant, warning } from './problems.ts';
 import type { Key, Token } from './tree.ts';
 import { followsPreferredSyntax, schemes, splitAddress, splitScheme } from './zones.ts';
 
-/** What one address of a server block says. */
+/** What one address of a server block means. */
 export interface ParsedKey {
   /** Several for a CIDR between two label boundaries; none if there is a problem. */
   readonly keys: readonly Key[];
@@ -12,7 +12,7 @@ export interface ParsedKey {
   readonly warnings: readonly Problem[];
 }
 
-/** Reads one address of a server block: `[scheme://]zone[:port]`. */
+/** Parses one address of a server block: `[scheme://]zone[:port]`. */
 export function parseKey(token: Token, dnsPort: number): ParsedKey {
   const { text, place } = token;
   const { scheme, rest } = splitScheme(text);

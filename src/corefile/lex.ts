@@ -3,23 +3,23 @@ import { warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 import type { Token } from './tree.ts';
 
-/** A token as it stands in its file: environment references are still in it. */
+/** A token as it stands in the file, with environment references not yet replaced. */
 export interface RawToken extends Token {
   /** Whether it is the first one on its line. */
   readonly first: boolean;
 }
 
-/** The words of a file, and what is odd about them. */
+/** The words of a file, and warnings about them. */
 export interface Lexed {
   readonly tokens: readonly RawToken[];
   readonly warnings: readonly Problem[];
 }
 
 /**
- * Cuts a text into words. A word that begins with `"` runs to the next `"` that has no backslash before it, over line ends if
- * need be; only `\"` is an escape. `#` at the beginning of a word starts a comment up to the end of the line; inside a word it
- * hides the rest of that word only, and what follows the next blank counts again, which surprises everybody: it is reported.
- * Time and memory grow with the text's length, whatever it holds.
+ * Splits a text into words. A word that begins with `"` extends to the next `"` without a backslash before it, if
+ * necessary over line ends; `\"` is the only escape. A `#` at the beginning of a word starts a comment up to the end of
+ * the line. A `#` inside a word hides only the rest of that word, and what follows the next blank counts again; since
+ * this is unexpected, it is reported. Time and memory are linear in the text's length.
  */
 export function lex(text: string, file: string): Lexed {
   return new Lexer(text, file).run();
@@ -85,7 +85,7 @@ class Lexer {
     if (text.charCodeAt(end) === HASH) this.#hiddenTail(place);
   }
 
-  /** `word#tail more`: the tail is gone, `more` is a word again. */
+  /** Reports `word#tail more`: the tail is dropped, but `more` is a word again. */
   #hiddenTail(place: Place): void {
     const text = this.#text;
     while (this.#at < text.length) {
@@ -156,10 +156,10 @@ class Lexer {
   }
 }
 
-/** Warnings about one file; further ones say nothing new. */
+/** The most warnings about one file. */
 const WARNINGS_MAX = 100;
 
-/** A backslash that ends the file escapes nothing and is lost. */
+/** A backslash at the end of the file escapes nothing and is dropped. */
 function withoutOpenEscape(text: string): string {
   let start = text.length;
   while (start > 0 && text.charCodeAt(start - 1) === BACKSLASH) start--;
@@ -198,7 +198,10 @@ export function needsQuotes(text: string): boolean {
   return false;
 }
 
-/** The token of the tree: plain data, without the lexer's notes. @param text what the environment has made of its text */
+/**
+ * The token for the tree: plain data, without the lexer's own fields.
+ * @param text its text with environment references replaced
+ */
 export function tokenOf({ place, quoted }: Token, text: string): Token {
   return { text, place, quoted };
 }

@@ -13,8 +13,8 @@ export interface Binding {
 }
 
 /**
- * The words of one line, taken from either end. A word that doesn't fit throws a `LineRefusal`, which ends this line only:
- * the others are still bound, so that all mistakes of a file are reported at once.
+ * The words of one line, taken from either end. A word that does not fit throws a `LineRefusal`, which ends only this
+ * line: the others are still bound, so that all mistakes of a file are reported at once.
  */
 export class DirectiveLine {
   /** The directive's or property's own name. */
@@ -23,12 +23,12 @@ export class DirectiveLine {
   /** The lines inside the braces that follow, if there are any. */
   readonly block: readonly Property[] | null;
   readonly #words: Token[];
-  /** What the whole line may look like: `forward FROM TO…`. */
+  /** The form of the whole line: `forward FROM TO…`. */
   readonly #form: string;
   #last: Token;
   /**
-   * What becomes of words that are left at the end: they are a mistake; or are passed over with a warning, as CoreDNS does not look at them; or are
-   * left to whoever reads the next line.
+   * What happens to words that are left at the end: they are a mistake; or they are ignored with a warning, because
+   * CoreDNS ignores them; or they are left for the next line.
    */
   tail: 'refused' | 'unread' | 'next' = 'refused';
 
@@ -56,7 +56,7 @@ export class DirectiveLine {
     return this.#words[0] ?? null;
   }
 
-  /** The next word; a line that ends here is refused as CoreDNS does it. */
+  /** The next word; if there is none, the line is refused as by CoreDNS. */
   take(): Token {
     return this.#words.shift() ?? this.refuseCount();
   }
@@ -71,7 +71,7 @@ export class DirectiveLine {
     return this.#words.splice(0);
   }
 
-  /** `count` words from the place where `word` stands, or null if it doesn't. */
+  /** `count` words from `word` on; null if the line does not contain it. */
   takeFrom(word: string, count: number): readonly Token[] | null {
     const at = this.#words.findIndex((token) => token.text === word);
     if (at < 0) return null;
@@ -83,12 +83,12 @@ export class DirectiveLine {
     const found = value.read(word);
     if (!(found instanceof Wrong)) return found;
     const { text, hint } = found;
-    // What the text says already need not be said again.
+    // A hint that the text already contains is left out.
     const isNews = hint !== null && !text.toLowerCase().includes(hint.toLowerCase());
     return this.refuse(text, word.place, { hint: isNews ? hint : null });
   }
 
-  /** All words that are left, each as this value. Each that is none is told of. */
+  /** All remaining words, each read as this value. Every word that does not fit is reported. */
   readAll<T>(value: Value<T>): readonly T[] {
     const refusals: LineRefusal[] = [];
     const found: T[] = [];
@@ -111,7 +111,7 @@ export class DirectiveLine {
     throw new LineRefusal(text, place, advice);
   }
 
-  /** The line must end here. */
+  /** Refuses the line if any words are left. */
   end(): void {
     const [first] = this.#words;
     if (first === undefined) return;
@@ -136,7 +136,7 @@ export class DirectiveLine {
   }
 }
 
-/** Thrown by `DirectiveLine` for a line that cannot be bound; whoever binds lines makes a problem of it. */
+/** Thrown by `DirectiveLine` for a line that cannot be bound; the caller turns it into a problem. */
 export class LineRefusal extends Error {
   readonly place: Place;
   readonly advice: Advice;

@@ -1,13 +1,16 @@
-/** `max_connections` and its like, as CoreDNS reads them for one transport: whole numbers, where 0 is no limit. */
+/**
+ * `max_connections` and similar properties, as CoreDNS reads them for one transport: whole numbers, where 0 means no
+ * limit.
+ */
 import { setting, type PropertySchema } from './properties.ts';
 import { integer, value, Wrong, wrong } from './values.ts';
 
 const whole = integer('COUNT');
 
 /**
- * A property that may stand once in a server block.
- * @param what it counts, for the page
- * @param byDefault what holds when nobody says otherwise, for the page
+ * A property that may occur once in a server block.
+ * @param what what it counts, for the page
+ * @param byDefault the default, for the page
  */
 export function maximum(
   name: string,

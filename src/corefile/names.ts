@@ -4,7 +4,7 @@ import type { ProblemReport } from './report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Token } from './tree.ts';
 
-/** The directives that are known, by today's and by older names. */
+/** The known directives, by current and by older names. */
 export class DirectiveNames {
   readonly #known: ReadonlySet<string>;
   readonly #external: Readonly<Record<string, string>>;
@@ -27,7 +27,10 @@ export class DirectiveNames {
     }
   }
 
-  /** Today's name of the directive; null, with a problem, if there is none. `braces`: the server block has some. */
+  /**
+   * The current name of the directive; null, with a problem, if it is unknown. `braces`: whether the server block has
+   * braces.
+   */
   today({ text, place }: Token, braces: boolean): string | null {
     if (this.#known.has(text)) return text;
     if (this.#report.full) return null;

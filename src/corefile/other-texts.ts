@@ -1,12 +1,12 @@
-/** Texts that are given as a Corefile and are something else: a manifest for kubectl, a template of Helm. */
+/** Recognises texts that are mistaken for a Corefile: a manifest for kubectl, a Helm template. */
 
-/** What to say, and what to do. */
+/** What to tell a person, and what to do. */
 export interface OtherText {
   readonly hint: string;
   readonly remedy: string;
 }
 
-/** What to say of a text that is no Corefile at all; null: it may be one. */
+/** The advice for a text that is not a Corefile; null: it may be one. */
 export function adviceForOther(text: string): OtherText | null {
   if (isManifest(text)) return manifestAdvice;
   return isChart(text) ? chartAdvice : null;

@@ -4,17 +4,20 @@ import type { Key } from './tree.ts';
 /** A server block as the overlap check sees it. */
 export interface ListenClaim {
   readonly keys: readonly Key[];
-  /** The addresses its `bind` names; none = all of the machine's. */
+  /** The addresses that `bind` names; empty: all addresses of the machine. */
   readonly binds: readonly string[];
   /** Blocks with a view may share a zone: they are tried from top to bottom. */
   readonly hasView: boolean;
 }
 
-/** Blocks that claim the same zone, port, scheme and address, or the same ones once bound and once unbound. */
+/**
+ * Reports blocks that listen for the same zone with the same port, scheme and address, or for the same zone once with
+ * and once without `bind`.
+ */
 export function overlapProblems(blocks: readonly ListenClaim[]): Problem[] {
   const problems: Problem[] = [];
   const claimed = new Map<string, Key>();
-  /** By the claim without its address: the last one registered. */
+  /** By claim without address: the last one seen. */
   const anywhere = new Map<string, { name: string; key: Key }>();
   for (const { keys, binds, hasView } of blocks) {
     for (const key of keys) {

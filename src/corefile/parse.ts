@@ -14,39 +14,42 @@ import { ProblemReport } from './report.ts';
 import type { Syntax } from './syntax.ts';
 import type { Corefile, Directive, Key, ServerBlock, Token } from './tree.ts';
 
-/** A Corefile, and what has to be known to read it. */
+/** A Corefile and what is needed to parse it. */
 export interface ParseInput extends Files {
-  /** Named in every place; imports are looked up beside it. */
+  /** The file's name for places; imports are relative to it. */
   readonly file: string;
   readonly text: string;
-  /** The port of keys without one (`-dns.port`). */
+  /** The default port (`-dns.port`). */
   readonly dnsPort: number;
   readonly env: Environment;
-  /** Known names, in chain order. */
+  /** Known directives in chain order. */
   readonly directives: readonly string[];
-  /** Plugins that others made for CoreDNS, and what to do instead. */
+  /** External plugins of CoreDNS, and what to do instead. */
   readonly external?: Readonly<Record<string, string>>;
-  /** For better advice: older names of directives, and which directive a stray property belongs to. */
+  /** For better advice: older names of directives, and which directive a misplaced property belongs to. */
   readonly syntaxes?: readonly Syntax[];
 }
 
-/** What a Corefile says, and what is wrong with it. */
+/** The parsed Corefile and its problems. */
 export interface ParseOutput {
-  /** What could be read. It is whole only if there are no problems. */
+  /** What could be parsed; complete only if there are no problems. */
   readonly corefile: Corefile;
   /** In the order found: the first one is what CoreDNS would have said. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 }
 
-/** Reads a Corefile with all it imports. Never throws; every mistake becomes a problem, and reading goes on behind it. */
+/**
+ * Parses a Corefile with everything it imports. Never throws: every mistake becomes a problem, and parsing goes on
+ * behind it.
+ */
 export function parseCorefile(input: ParseInput): ParseOutput {
   const report = new ProblemReport();
   const parser = new Parser(input, report);
   const blocks = parser.run();
   const advice = report.found.length > 0 ? adviceForOther(input.text) : null;
   if (advice !== null) {
-    // Every line of it is a mistake of the same sort: one is enough.
+    // Every line would give a mistake of the same kind: one is enough.
     report.found.splice(0, Infinity, report.found[0]!.with(advice));
     report.remarks.length = 0;
   }
@@ -67,9 +70,9 @@ class Parser {
   readonly #report: ProblemReport;
   readonly #stream: TokenStream;
   readonly #lines: DirectiveParser;
-  /** Whether a block with an address stands further up. */
+  /** Whether there was a block with an address before. */
   #anyBlock = false;
-  /** CoreDNS looks at the addresses when the whole file has been read. */
+  /** Problems of addresses come last, because CoreDNS checks addresses after reading the whole file. */
   readonly #addressProblems: Problem[] = [];
   readonly #substitute: (token: RawToken) => string;
 
@@ -132,7 +135,9 @@ class Parser {
     return keys;
   }
 
-  /** A } too many behind the last block: CoreDNS reads it as one more zone, so nothing of the file is lost by it. */
+  /**
+   * Reports a surplus } behind the last block, which CoreDNS reads as another zone; nothing of the file is lost by it.
+   */
   #braceAtEnd(addresses: readonly Token[], brace: RawToken): boolean {
     if (addresses.length > 0 || !this.#anyBlock || this.#stream.peek() !== null) return false;
     this.#report.warning(brace.place, "this '}' closes nothing: it is left out", {

@@ -1,6 +1,6 @@
 /**
- * The places on a line where words stand: required ones, optional ones, lists, the last one. Both a directive's arguments
- * and a property's are records of positions; the record's keys name the options, its order is the order on the line.
+ * The positions of words on a line: required ones, optional ones, lists, the last one. A directive's arguments and a
+ * property's are records of positions: the keys name the options, their order is the order on the line.
  */
 import { parseDuration } from '../base/duration.ts';
 import type { DirectiveLine } from './line.ts';
@@ -8,13 +8,13 @@ import { Wrong } from './values.ts';
 import type { Value } from './values.ts';
 import { expandZone } from './zones.ts';
 
-/** One place on a line, and what it gives. */
+/** One position on a line, and the option that it gives. */
 export interface Position<T> {
   readonly show: string;
   readonly help: string;
-  /** What holds when the line doesn't say; empty = nothing to tell. */
+  /** The default, for the page; empty: nothing to tell. */
   readonly defaultText: string;
-  /** Taken before the others: it stands at the line's end or anywhere. */
+  /** Whether it is read before the others, because it is at the line's end or anywhere on the line. */
   readonly early: boolean;
   take(line: DirectiveLine): T;
 }
@@ -27,17 +27,17 @@ export type BoundPositions<A extends Positions> = {
   readonly [K in keyof A]: A[K] extends Position<infer T> ? T : never;
 };
 
-/** What the page of the plugin says of it: lower case, no full stop. */
+/** The description for the plugin's page: lower case, no full stop. */
 export interface Help {
   readonly help?: string;
 }
 
-/** The line must have this word. */
+/** A required word. */
 export function required<T>(value: Value<T>, { help = '' }: Help = {}): Position<T> {
   return position(value.show, help, (line) => line.read(value, line.take()));
 }
 
-/** The next word, if there is one; it must then fit. */
+/** An optional word: if there is one it must fit. */
 export function optional<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function optional<T>(
   value: Value<T>,
@@ -56,8 +56,8 @@ export function optional<T>(
 }
 
 /**
- * The next word if it is of the value's kind; any other word is left for the next position. `cache [TTL] [ZONES…]`: a
- * leading number is the TTL, a name is a zone. A number out of range is refused, not left.
+ * An optional word that is read only if it is of the value's kind; any other word is left for the next position. `cache
+ * [TTL] [ZONES…]`: a leading number is the TTL, a name is a zone. A number out of range is refused.
  */
 export function leading<T>(value: Value<T>, options?: Help): Position<T | null>;
 export function leading<T>(
@@ -80,7 +80,7 @@ export function leading<T>(
   };
 }
 
-/** The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: what to say of a line without any. */
+/** The line's last word, required: `autopath [ZONES…] RESOLV_CONF`. `missing`: the message for a line without any. */
 export function last<T>(
   value: Value<T>,
   { help = '', missing = null }: Help & { readonly missing?: string | null } = {},
@@ -94,7 +94,7 @@ export function last<T>(
   };
 }
 
-/** All words that are left. */
+/** All remaining words. */
 export function rest<T>(
   value: Value<T>,
   options: Help & { readonly min?: number; readonly max?: number } = {},
@@ -107,11 +107,14 @@ export function rest<T>(
   });
 }
 
-/** All words that are left, as zones (a CIDR may stand for several); none: the zones of the block's keys. */
+/** All remaining words as zones (a CIDR may mean several); none: the zones of the block's keys. */
 export function zones(
   options: Help & {
     readonly show?: string;
-    /** Numbers and times are mistakes; the text says where they belong. For directives that CoreDNS does not have. */
+    /**
+     * If set, numbers and durations are mistakes; the text says where they belong. For directives that CoreDNS does not
+     * have.
+     */
     readonly noNumbers?: string;
   } = {},
 ): Position<readonly string[]> {
@@ -124,7 +127,7 @@ export function zones(
   };
 }
 
-/** One word as a zone: `forward FROM`. Of a CIDR that stands for several zones only the first is used, with a warning. */
+/** One word as a zone: `forward FROM`. If a CIDR means several zones, only the first is used, with a warning. */
 export function oneZone(show: string, { help = '' }: Help = {}): Position<string> {
   return position(show, help, (line) => {
     const word = line.take();
@@ -186,7 +189,7 @@ export function keyed<T>(
   };
 }
 
-/** A position with a reader of its own. */
+/** A position that is read by a function of its own. */
 export function position<T>(
   show: string,
   help: string,
@@ -195,7 +198,7 @@ export function position<T>(
   return { show, help, defaultText: '', early: false, take };
 }
 
-/** Binds a whole line: every word must be taken. */
+/** Binds a whole line: no word may be left. */
 export function bindPositions<A extends Positions>(
   positions: A,
   line: DirectiveLine,
@@ -203,7 +206,7 @@ export function bindPositions<A extends Positions>(
   const bound: Record<string, unknown> = {};
   const names = Object.keys(positions);
   for (const name of names) bound[name] = undefined;
-  // From the end backwards, so that the last position of all gets the last word.
+  // In reverse order, so that the last position gets the last word.
   for (const name of names.toReversed()) {
     if (positions[name]!.early) bound[name] = positions[name]!.take(line);
   }
@@ -221,11 +224,19 @@ export function showPositions(positions: Positions): string {
     .join(' ');
 }
 
+/** Names that begin with a digit and have no dot: no CIDR, and hardly a zone. */
+const looksLikeNumber = /^\d[^./:]*$/;
+
 /**
- * The words that are left, as zones. One that is no zone is left out with a warning, as CoreDNS leaves it out silently.
- * @param noNumbers numbers and times are mistakes, with this hint
+ * All remaining words as zones. A word that is not a zone is ignored with a warning; CoreDNS ignores it silently.
+ * @param noNumbers if set, numbers and durations are mistakes, with this hint
+ * @param isStrict whether a word that is not a zone is a mistake: for directives that CoreDNS does not have
  */
-export function takeZones(line: DirectiveLine, noNumbers?: string): readonly string[] {
+export function takeZones(
+  line: DirectiveLine,
+  noNumbers?: string,
+  isStrict: boolean = noNumbers !== undefined,
+): readonly string[] {
   const found: string[] = [];
   for (const word of line.takeAll()) {
     const isNumber = /^\d+$/.test(word.text);
@@ -234,9 +245,10 @@ export function takeZones(line: DirectiveLine, noNumbers?: string): readonly str
         hint: noNumbers,
       });
     const zones = expandZone(word.text);
+    const hint = 'A zone is a domain name or a CIDR, such as example.org or 10.0.0.0/8.';
     if (zones !== null) {
       found.push(...zones);
-      if (/^\d[^./:]*$/.test(word.text))
+      if (looksLikeNumber.test(word.text))
         line.binding.warning(
           word.place,
           `'${word.text}' is taken for the zone ${zones[0]}, not for a number or a time`,
@@ -245,11 +257,8 @@ export function takeZones(line: DirectiveLine, noNumbers?: string): readonly str
             remedy: `See the page of ${line.name.text} for where numbers stand; if the zone is meant, write it with its dot: ${zones[0]}`,
           },
         );
-    } else {
-      line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, {
-        hint: 'A zone is a domain name or a CIDR, such as example.org or 10.0.0.0/8.',
-      });
-    }
+    } else if (isStrict) line.refuse(`'${word.text}' is no zone`, word.place, { hint });
+    else line.binding.warning(word.place, `'${word.text}' is no zone and is left out`, { hint });
   }
   return found;
 }

@@ -2,10 +2,10 @@ import { needsQuotes } from './lex.ts';
 import type { Corefile, Directive, Property, ServerBlock, Token } from './tree.ts';
 
 /**
- * The canonical text of a Corefile: one block after the other with an empty line between, four blanks for each level, imports
- * and environment references replaced by what they stood for. Reading it again gives the same tree but for the places.
+ * The canonical text of a Corefile: blocks separated by an empty line, four blanks per level, imports and environment
+ * references replaced. Parsing it gives the same tree except for the places.
  *
- * Comments are gone. Words keep the quotes they had and get them where they need them.
+ * Comments are lost. Words keep their quotes, and get some where they need them.
  */
 export function printCorefile({ blocks }: Pick<Corefile, 'blocks'>): string {
   return blocks.map(printBlock).join('\n');
@@ -19,11 +19,12 @@ function printBlock({ keys, directives }: ServerBlock): string {
 
 function printKeys(keys: ServerBlock['keys']): string {
   const words = keys
-    // The zones of one CIDR share its place: they were one word.
+    // The zones of one CIDR have the same place, because they were one word.
     .filter(({ place }, at) => at === 0 || keys[at - 1]!.place !== place)
-    // The parser takes one comma away; such a key had one, and was not the last.
+    // The parser removes one comma, so a key that ends in one, and was not the last, had two.
     .map(({ text }) => printWord(/,$|^[{}]$/.test(text) ? `${text},` : text, false));
-  // The parser passes over an empty word. Behind it neither an import nor a byte order mark is one.
+  // An empty word is skipped by the parser. Written before `import` or a byte order mark, it makes these ordinary
+  // words.
   const special = words[0] === 'import' || words[0]?.startsWith('\uFEFF');
   return special ? `"" ${words.join(' ')}` : words.join(' ');
 }
@@ -37,7 +38,7 @@ function addLine(
   const indent = '    '.repeat(depth);
   const words = [name, ...args].map(({ text, quoted }) => printWord(text, quoted)).join(' ');
   const line = block === null ? words : `${words} {`;
-  // At the beginning of a line it would be an import; it was read behind a brace.
+  // At the beginning of a line it would be an import; the original stood behind a brace.
   if (name.text === 'import' && lines.length > 0) lines.push(`${lines.pop()} ${line}`);
   else lines.push(indent + line);
   if (block === null) return;
@@ -45,7 +46,10 @@ function addLine(
   lines.push(`${indent}}`);
 }
 
-/** A word as it must be written. Text that quotes cannot hold (a lone backslash before a quote) is written as near as can be. */
+/**
+ * A word as it must be written. A text that cannot be quoted (a lone backslash before a quote) is written as closely as
+ * possible.
+ */
 function printWord(text: string, quoted: boolean): string {
   if (!quoted && !needsQuotes(text)) return text;
   return `"${text.replaceAll('"', '\\"')}"`;

@@ -1,7 +1,7 @@
 import { Problem, nearest } from '../base/problem.ts';
 import type { Place } from '../base/problem.ts';
 
-/** What a problem adds to its text. */
+/** What a problem tells besides its text. */
 export interface Advice {
   /** Stable, lower case with dashes; names the entry in docs/problems.md. */
   readonly code?: string | undefined;
@@ -41,7 +41,7 @@ export function pluginProblem(
   return problem('directive-value', place, full, advice);
 }
 
-/** A mistake that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also the shape of a plugin's warnings. */
+/** A mistake that CoreDNS reports without a line: `plugin/NAME: TEXT`. Also the form of a plugin's warnings. */
 export function pluginRemark(
   plugin: string,
   place: Place,
@@ -56,15 +56,15 @@ export function warning(place: Place, text: string, advice: Advice = {}): Proble
   return problem('corefile-warning', place, text, advice);
 }
 
-/** "Did you mean …?" when a known word is near. */
+/** "Did you mean …?" if a known word is similar. */
 export function meant(word: string, known: Iterable<string>): string | null {
-  // A name is short; comparing a long word with every known one would take long.
+  // Names are short, and comparing a long word with every known one would take long.
   if (word.length > 64) return null;
   const found = nearest(word, known) ?? longer(word, [...known]);
   return found === null ? null : `Did you mean '${found}'?`;
 }
 
-/** The one known word that goes on where this one ends: `slip` for `slip-ratio`. */
+/** The only known word that begins with this one: `slip-ratio` for `slip`. */
 function longer(word: string, known: readonly string[]): string | null {
   const found = known.filter((one) => word.length > 2 && one.startsWith(word.toLowerCase()));
   return found.length === 1 ? found[0]! : null;

@@ -1,6 +1,6 @@
 /**
- * The lines inside a directive's braces. A record of properties says which words may begin a line; the record's keys name
- * the options, so a unit can stand there (`lameduckMs: setting('lameduck', duration('DURATION'))`).
+ * The lines inside a directive's braces. A record of properties says which words may begin a line; its keys name the
+ * options and may contain a unit (`lameduckMs: setting('lameduck', duration('DURATION'))`).
  */
 import type { Place } from '../base/problem.ts';
 import type { Advice } from './problems.ts';
@@ -16,21 +16,21 @@ export type BindLines = <P extends Properties>(
   lines: readonly Property[],
 ) => BoundProperties<P>;
 
-/** One kind of line inside a directive's braces, and what it gives. */
+/** One kind of line inside a directive's braces, and the option that it gives. */
 export interface PropertySchema<T> {
   /** The words that begin the line; `*` stands for any word that no other property has. */
   readonly words: readonly string[];
   /** The whole line: `success CAPACITY [TTL] [MINTTL]`. */
   readonly show: string;
   readonly help: string;
-  /** What holds when the line isn't there; empty = nothing to tell. */
+  /** The default, for the page; empty: nothing to tell. */
   readonly defaultText: string;
-  /** What may stand inside braces of its own; null: it takes none. */
+  /** The properties inside braces of its own; null: it takes no braces. */
   readonly nested: Properties | null;
-  /** Only lines above the first one with this word count as `*`. */
+  /** Only lines before the first one with this word count for `*`. */
   readonly above: string | null;
   initial(): T;
-  /** `before` is what the lines above gave, `initial()` at first. */
+  /** @param before the value from the lines above; `initial()` for the first */
   take(line: DirectiveLine, before: T, bind: BindLines): T;
 }
 
@@ -42,7 +42,7 @@ export type BoundProperties<P extends Properties> = {
   readonly [K in keyof P]: P[K] extends PropertySchema<infer T> ? T : never;
 };
 
-/** A word alone on its line: true if it is there. */
+/** A word alone on its line: true if the line is there. */
 export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boolean> {
   return property(word, '', help, false, (line) => {
     line.end();
@@ -50,12 +50,14 @@ export function flag(word: string, { help = '' }: Help = {}): PropertySchema<boo
   });
 }
 
-/** The same property, behind whose words CoreDNS does not look: what stands there is passed over, with a warning. */
+/**
+ * The same property with a lenient end of line: further words are ignored with a warning, because CoreDNS ignores them.
+ */
 export function lax<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'unread');
 }
 
-/** The same property, behind whose words CoreDNS reads the next property, as if it stood on a line of its own. */
+/** The same property, behind whose words CoreDNS reads the next property as if it stood on its own line. */
 export function chained<T>(strict: PropertySchema<T>): PropertySchema<T> {
   return withTail(strict, 'next');
 }
@@ -70,7 +72,7 @@ function withTail<T>(strict: PropertySchema<T>, tail: DirectiveLine['tail']): Pr
   };
 }
 
-/** One value. Of several lines the last one counts. */
+/** One value; of several lines the last one counts. */
 export function setting<T>(word: string, value: Value<T>, options?: Help): PropertySchema<T | null>;
 export function setting<T>(
   word: string,
@@ -93,7 +95,9 @@ export function setting<T>(
   };
 }
 
-/** Several values with names: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the last one counts. */
+/**
+ * Several named values: `success CAPACITY [TTL]` → `{ capacity, ttlSeconds }`. Of several lines the last one counts.
+ */
 export function fields<A extends Positions>(
   word: string,
   positions: A,
@@ -150,12 +154,19 @@ export function list<T>(
   });
 }
 
-/** Zones (a CIDR may stand for several); several lines add up. null: the line isn't there. */
+/**
+ * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
+ * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS does not have)
+ */
 export function zoneList(
   word: string,
-  options: Help & { readonly show?: string; readonly min?: number } = {},
+  options: Help & {
+    readonly show?: string;
+    readonly min?: number;
+    readonly isStrict?: boolean;
+  } = {},
 ): PropertySchema<readonly string[] | null> {
-  const { show = 'ZONES', min = 1, help = '' } = options;
+  const { show = 'ZONES', min = 1, isStrict = false, help = '' } = options;
   return property<readonly string[] | null>(
     word,
     min === 0 ? `[${show}…]` : `${show}…`,
@@ -163,7 +174,7 @@ export function zoneList(
     null,
     (line, before) => {
       if (line.left < min) line.refuseCount();
-      return [...(before ?? []), ...takeZones(line)];
+      return [...(before ?? []), ...takeZones(line, undefined, isStrict)];
     },
   );
 }
@@ -182,10 +193,13 @@ function someOrNone(zones: readonly string[]): readonly string[] | null {
   return zones.length === 0 ? null : zones;
 }
 
-/** Ends the reading of a line with a problem, at the line's first word unless a place is given. */
+/** Refuses a line with a problem, at the line's first word unless a place is given. */
 export type Refuse = (text: string, place?: Place, advice?: Advice) => never;
 
-/** Lines read by the plugin itself, for a grammar that values and positions don't cover; of several lines the last one counts. */
+/**
+ * Lines that the plugin parses itself, for a grammar that values and positions do not cover; of several lines the last
+ * one counts.
+ */
 export function custom<T>(
   word: string,
   show: string,
@@ -213,8 +227,8 @@ export function custom<T>(
 }
 
 /**
- * Lines whose order among each other matters although they begin with different words (`allow`, `block` …), or whose first
- * word is free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
+ * Lines that begin with different words (`allow`, `block` …) but whose common order matters, or whose first word is
+ * free (`*`, hosts' inline lines). Each becomes one `T`, in file order.
  */
 export function lines<T>(
   words: readonly string[] | '*',

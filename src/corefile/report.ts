@@ -1,19 +1,19 @@
-/** The problems and remarks of one reading of a Corefile. */
+/** Collects the problems and remarks of parsing a Corefile. */
 import { printPlace } from '../base/problem.ts';
 import type { Place, Problem } from '../base/problem.ts';
 import { parseProblem, warning } from './problems.ts';
 import type { Advice } from './problems.ts';
 
-/** Nobody reads more; a file of garbage must not make a report of megabytes. */
+/** The most problems: a file of garbage must not cause a report of megabytes. */
 const PROBLEMS_MAX = 100;
 
-/** Gathers what is found on the way, in order; a snippet that is imported twice reports its mistakes once. */
+/** Collects problems in order; a snippet that is imported twice reports its mistakes once. */
 export class ProblemReport {
   readonly found: Problem[] = [];
   readonly remarks: Problem[] = [];
   readonly #seen = new Set<string>();
 
-  /** Whether there are problems enough: no need to make more. */
+  /** Whether the limit of problems is reached. */
   get full(): boolean {
     return this.found.length >= PROBLEMS_MAX;
   }

@@ -26,13 +26,13 @@ import type { BoundProperties, Properties, PropertySchema } from './properties.t
 import type { Directive, Property, Token } from './tree.ts';
 
 /**
- * What a second use in the same server block means: `once` = an error; `each` = one more instance; `gather` = one instance is
- * given all of them; `last` = the last one counts; `merge` = the arguments of the last one count, and the properties of all;
- * `first` = it is not even read, as CoreDNS's plugins of that sort do.
+ * What a second use in the same server block means. `once`: an error; `each`: another instance; `gather`: one instance
+ * gets all of them; `last`: the last one counts; `merge`: the arguments of the last one, and the properties of all;
+ * `first`: later ones are not even parsed, as in some of CoreDNS's plugins.
  */
 export type Repeat = 'once' | 'each' | 'gather' | 'last' | 'merge' | 'first';
 
-/** Words behind the last argument; braces with nothing in them; or braces and whatever is in them. */
+/** What CoreDNS ignores: words behind the last argument; empty braces; or braces with any content. */
 export type Unread = 'words' | 'braces' | 'lines';
 
 /** The shape of one directive, as `directive` makes it. */
@@ -47,37 +47,37 @@ export interface Syntax<
   readonly repeat: R;
   readonly args: A;
   readonly properties: P;
-  /** Properties of older versions: accepted and ignored with a warning. The text says what to write today. */
+  /** Properties of older versions: ignored with a warning; the text says what to write instead. */
   readonly retired: Readonly<Record<string, string>>;
   /** Older names of the directive (`proxy` for `forward`); the text says what changed. */
   readonly formerly: Readonly<Record<string, string>>;
-  /** What CoreDNS does not look at, and is passed over with a warning. */
+  /** What is ignored with a warning, because CoreDNS ignores it. */
   readonly unread: readonly Unread[];
   /** Groups of property words of which only one may be used. */
   readonly exclusive: readonly (readonly string[])[];
-  /** Looks at the whole; called only when every line was right. */
+  /** Checks the options as a whole; called only if every line was right. */
   check?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
-  /** What works but is probably not meant. */
+  /** Warns of what works but is probably not intended. */
   warn?(options: OptionsOf<A, P, R>, at: Place): readonly Problem[];
 }
 
-/** What one occurrence of the directive says. `at` is the place of its name. */
+/** The options of one use of the directive. `at` is the place of its name. */
 export type Occurrence<A extends Positions, P extends Properties> = BoundPositions<A> &
   BoundProperties<P> & { readonly at: Place };
 
-/** What an instance is given, by arguments, properties and repetition. */
+/** The options of an instance, by arguments, properties and repetition. */
 export type OptionsOf<
   A extends Positions,
   P extends Properties,
   R extends Repeat,
 > = R extends 'gather' ? readonly Occurrence<A, P>[] : Occurrence<A, P>;
 
-/** What an instance of the plugin is given: one occurrence, or for `gather` the list of all. */
+/** The options of an instance of the plugin: of one use, or for `gather` the list of all uses. */
 export type Options<S extends Syntax> = OptionsOf<S['args'], S['properties'], S['repeat']>;
 
 type Nothing = Readonly<Record<never, never>>;
 
-/** Declares a directive; what is left out is empty. */
+/** Declares a directive; parts that are left out are empty. */
 export function directive<
   A extends Positions = Nothing,
   P extends Properties = Nothing,
@@ -106,7 +106,7 @@ export function directive<
   };
 }
 
-/** What all uses of a directive in one server block say. */
+/** The options of all uses of a directive in one server block. */
 export interface BoundDirective<S extends Syntax> {
   /** One per instance. Complete only if there are no problems. */
   readonly options: readonly Options<S>[];
@@ -114,7 +114,7 @@ export interface BoundDirective<S extends Syntax> {
   readonly warnings: Problem[];
 }
 
-/** Reads all occurrences of a directive in one server block. `zones` are those of the block's keys. */
+/** Binds all uses of a directive in one server block. `zones` are those of the block's keys. */
 export function bindDirective<S extends Syntax>(
   syntax: S,
   directives: readonly Directive[],
@@ -183,7 +183,7 @@ function notRead({ name }: Syntax, again: Directive, { at }: Directive): Problem
   });
 }
 
-/** @param said what an earlier use said, which this one adds to */
+/** @param said the options of an earlier use, to which this one adds */
 function bindOccurrence(
   syntax: Syntax,
   { at, args, block: braces }: Directive,
@@ -320,7 +320,7 @@ function exclude(syntax: Syntax, lines: readonly Property[], binding: Binding): 
   }
 }
 
-/** Runs the reading of one line; a refusal becomes a problem and null. */
+/** Binds one line; a refusal becomes a problem, and the result null. */
 function guarded<T>(binding: Binding, run: () => T): T | null {
   try {
     return run();
@@ -337,7 +337,7 @@ function formOf({ name, args }: Syntax): string {
 }
 
 /**
- * The Syntax section of the plugin's page (Markdown): the whole shape, then every part that has something to say.
+ * The Syntax section of the plugin's page (Markdown): the whole form, then every part that has a description.
  * @public
  */
 export function printSyntax(syntax: Syntax): string {

@@ -1,14 +1,17 @@
-/** The property `tls [CERT KEY] [CA]` of plugins that are clients of somebody. */
+/** The property `tls [CERT KEY] [CA]` of plugins that are TLS clients. */
 import { custom, type PropertySchema } from './properties.ts';
 
-/** Paths of PEM files as `tls` names them; empty: none of its own. */
+/** Paths of the PEM files that `tls` names; empty: not given. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
 }
 
-/** One word is the authority's file, two are certificate and key. @param tooMany what is told of more than three words */
+/**
+ * One word is the file of the authority, two are certificate and key.
+ * @param tooMany the message for more than three words
+ */
 export function tlsFiles(
   help: string,
   tooMany: (words: readonly string[]) => string,

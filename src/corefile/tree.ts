@@ -2,8 +2,8 @@ import type { Place } from '../base/problem.ts';
 import type { Scheme } from '../wire/transports.ts';
 
 /**
- * What a Corefile says, as plain data: every node survives `structuredClone`, so the tree travels to worker threads, which
- * bind its directives again.
+ * A parsed Corefile as plain data: every node survives `structuredClone`, so that the tree can be sent to worker
+ * threads, which bind its directives again.
  */
 export interface Corefile {
   /** The file as it was named on the command line. */
@@ -15,7 +15,7 @@ export interface Corefile {
   readonly fingerprint: string;
 }
 
-/** One server block: the addresses it answers at, and what it does. */
+/** One server block: the addresses that it serves, and its directives. */
 export interface ServerBlock {
   readonly keys: readonly Key[];
   /** In file order; the same name may occur more than once. */
@@ -37,11 +37,11 @@ export interface Key {
 
 /** One line of a server block, with the lines inside its braces. */
 export interface Directive {
-  /** Today's name; `at.text` is what the file says. */
+  /** The current name; `at.text` is the name in the file. */
   readonly name: string;
   readonly at: Token;
   readonly args: readonly Token[];
-  /** null: no braces at all. */
+  /** null: there are no braces. */
   readonly block: readonly Property[] | null;
 }
 

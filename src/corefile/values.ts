@@ -1,6 +1,6 @@
 /**
- * What one word of a Corefile can mean. A `Value` reads a word and knows how to say what it expected; arguments and
- * properties are made of values.
+ * What one word of a Corefile can mean. A `Value` parses a word and says what it expected if it does not fit; arguments
+ * and properties are made of values.
  */
 import { parseDuration, printDuration } from '../base/duration.ts';
 import { parseAddress, parseNet, printAddress, printHostPort } from '../base/ip.ts';
@@ -9,16 +9,19 @@ import { nearest } from '../base/problem.ts';
 import type { Token } from './tree.ts';
 import { absoluteName, isDomainName } from './zones.ts';
 
-/** What one word can mean. */
+/** The meaning of one word. */
 export interface Value<T> {
   /** How the syntax shows it: `TTL`, `udp|tcp`. */
   readonly show: string;
   read(word: Token): T | Wrong;
-  /** As a Corefile would say it; for the defaults in the docs. */
+  /** As it is written in a Corefile; for the defaults in the docs. */
   print(value: T): string;
 }
 
-/** Why a word doesn't fit. `form`: it isn't even of this kind (`abc` for a number), so an optional place may be skipped. */
+/**
+ * Why a word does not fit. `form`: it is not even of this kind (`abc` for a number), so an optional position may be
+ * skipped.
+ */
 export class Wrong {
   readonly text: string;
   readonly hint: string | null;
@@ -36,7 +39,7 @@ export function wrong(text: string, hint: string | null = null): Wrong {
   return new Wrong(text, hint, false);
 }
 
-/** The word is something else. */
+/** The word is of another kind. */
 export function wrongForm(text: string, hint: string | null = null): Wrong {
   return new Wrong(text, hint, true);
 }
@@ -65,15 +68,12 @@ export function worded<T>(
   };
 }
 
-/** The word as it stands. */
+/** The word itself. */
 export function word(show: string): Value<string> {
   return value(show, (token) => token.text);
 }
 
-/**
- * The word with its place, for plugins that look further into it and want to report where.
- * @public
- */
+/** The word with its place, for plugins that parse it further and report where a mistake is. @public */
 export function token(show: string): Value<Token> {
   return value(
     show,
@@ -82,7 +82,7 @@ export function token(show: string): Value<Token> {
   );
 }
 
-/** Bounds of a number, both included; left out: none. */
+/** Bounds of a number, both included; undefined: none. */
 export interface Range {
   readonly min?: number;
   readonly max?: number;
@@ -223,7 +223,7 @@ export function duration(
   );
 }
 
-/** What Go says of a text that is no duration. */
+/** Go's error for a text that is not a duration. */
 function goDurationError(text: string): string {
   const quoted = JSON.stringify(text);
   if (/^[+-]?(\d+(?:\.\d*)?|\.\d+)$/.test(text)) return `time: missing unit in duration ${quoted}`;
@@ -296,7 +296,7 @@ export function ip(show: string): Value<string> {
   );
 }
 
-/** A CIDR, or an address for itself alone. */
+/** A CIDR, or an address, which stands for itself alone. */
 export function net(show: string): Value<Net> {
   return value(
     show,
@@ -333,7 +333,7 @@ export function hostPort(show: string, options: { readonly port?: number } = {})
       if (parts[3] === undefined && options.port === undefined) {
         return refuse('missing port in address');
       }
-      // `localhost:` is a port, too: the one that is left out, or any that the system chooses.
+      // `localhost:` has an empty port, which means the default, or one that the system chooses.
       const port = Number(parts[3] || (options.port ?? 0));
       return port > 65535 ? refuse('invalid port') : { host, port };
     },

@@ -4,9 +4,9 @@ import { isAbsoluteName, NameError, parseName } from '../wire/name.ts';
 import { transports, type Scheme } from '../wire/transports.ts';
 
 /**
- * The absolute lower-case zones that a name or a CIDR stands for; null if it is neither. A scheme and a port are left out.
- * An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of 4; any other length stands for all the zones at
- * the next longer cut (10.0.0.0/15 → two /16 zones).
+ * The absolute lower-case zones that a name or a CIDR means; null if the text is neither. A scheme and a port are
+ * ignored. An IPv4 prefix is cut at multiples of 8 bits, an IPv6 one at multiples of 4; any other length means all the
+ * zones at the next longer cut (10.0.0.0/15 → two /16 zones).
  */
 export function expandZone(text: string): readonly string[] | null {
   const address = splitAddress(splitScheme(text).rest);
@@ -19,7 +19,7 @@ export const schemes: readonly (Scheme | 'unix')[] = [
   'unix',
 ];
 
-/** The transport before `://`, `dns` when there is none that is known. */
+/** The transport before `://`; `dns` if there is none or it is unknown. */
 export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: string } {
   for (const scheme of schemes) {
     const prefix = `${scheme}://`;
@@ -28,7 +28,7 @@ export function splitScheme(text: string): { scheme: Scheme | 'unix'; rest: stri
   return { scheme: 'dns', rest: text };
 }
 
-/** Zone and port of an address without its scheme. `wrong` is CoreDNS's sentence about what is amiss. */
+/** Zone and port of an address without its scheme. `wrong` is CoreDNS's error message. */
 export function splitAddress(
   text: string,
 ): { zones: readonly string[]; port: number | null } | { wrong: string } {
@@ -48,7 +48,7 @@ export function splitAddress(
   const net = zone.includes('/') ? parseNet(zone) : null;
   if (net === null) {
     const absolute = absoluteName(zone).toLowerCase();
-    // The dot that makes it absolute counts too.
+    // The final dot that makes it absolute counts, too.
     if (!isDomainName(absolute)) return { wrong: `zone is not a valid domain name: ${absolute}` };
     return { zones: [absolute], port };
   }
@@ -82,7 +82,7 @@ function reverseZones(net: Net): readonly string[] {
   const zones: string[] = [];
   for (let i = 0; i < 2 ** (bits - net.bits); i++) {
     const bytes = first.slice();
-    // Both cuts lie in one byte: the prefix is at most 7 bits short of the next one.
+    // Both cuts are in the same byte: the prefix is at most 7 bits shorter than the next cut.
     if (bits > 0) bytes[(bits - 1) >> 3]! |= i << ((8 - (bits & 7)) & 7);
     zones.push(reverseZone(bytes, bits, step));
   }
@@ -107,7 +107,7 @@ function reverseZone(bytes: Uint8Array, bits: number, step: number): string {
   return [...labels.slice(0, bits / step).toReversed(), tail].join('.');
 }
 
-/** Whether the zone follows the preferred syntax of RFC 1035 section 2.3.1. The root and reverse zones count as following. */
+/** Whether the zone follows the preferred syntax of RFC 1035 section 2.3.1; the root and reverse zones always do. */
 export function followsPreferredSyntax(zone: string): boolean {
   if (zone === '.' || zone.endsWith('.in-addr.arpa.') || zone.endsWith('.ip6.arpa.')) return true;
   return zone

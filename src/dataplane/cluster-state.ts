@@ -6,8 +6,8 @@ import { ApiFailure } from '../kube/api/failure.ts';
 import { listWhole } from '../kube/api/list.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
-import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
+import { readManifestsOnce } from '../kube/manifests/read-once.ts';
 import type { EndpointSlice, Service } from '../kube/store/objects.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 import { endpointsOf } from './endpoints.ts';
@@ -46,10 +46,7 @@ export async function manifestObjects(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<ProxyObjects> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  for (const each of problems) problem(each);
-  return manifestsState(folder.manifests, problem);
+  return manifestsState(await readManifestsOnce(path, problem), problem);
 }
 
 /** The same from objects that have been read. */

@@ -63,7 +63,7 @@ export class ConntrackTable {
     this.#settings = settings;
   }
 
-  /** Entries, also those whose time is up but that nobody has collected. */
+  /** The number of entries, also of expired ones that were not collected yet. */
   get size(): number {
     return this.#entries.size;
   }

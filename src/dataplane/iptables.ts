@@ -255,7 +255,9 @@ function writeOutside(
   }
 }
 
-/** Who may use the load balancer's address. What comes to the end of the chain is dropped by KUBE-PROXY-FIREWALL. */
+/**
+ * The sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops what reaches the end of the chain.
+ */
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
   { firewall, external }: PortChains,

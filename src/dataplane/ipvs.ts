@@ -14,7 +14,7 @@ export interface IpvsSettings {
 /** As the kernel has it. */
 export const defaultIpvs: IpvsSettings = { udpSeconds: 300, expireNoDestination: false };
 
-/** What becomes of a packet: it reaches a server, or nobody. */
+/** The fate of a packet: it reaches a server, or is lost. */
 export type PacketDelivery = { readonly server: string } | 'lost';
 
 /** Connections of one virtual server. Times are milliseconds of the caller's clock. */

@@ -307,7 +307,7 @@ function writeFirewall(
   addRule(commands, firewall, `${commands.words.ip} saddr != { ${allowed.join(' , ')} } drop`);
 }
 
-/** A chain for each endpoint that remembers who came, and how long. */
+/** A chain per endpoint that remembers its clients, and for how long. */
 function writeAffinity({ port, reachable }: Traffic, commands: NftCommands): void {
   const { ip, type } = commands.words;
   for (const endpoint of reachable) {

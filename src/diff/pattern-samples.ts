@@ -1,6 +1,6 @@
 /**
- * Names that fit a regular expression of a Corefile: a few for each, one through every alternative. What the syntax does not cover
- * is left out, so whoever uses them asks the expression itself whether they fit.
+ * Names that match a regular expression of a Corefile: a few for each, one through every alternative. Syntax that is
+ * not supported is ignored, so callers must check each name with the expression itself.
  */
 
 /** More samples say no more, and alternatives within alternatives multiply. */

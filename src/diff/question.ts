@@ -7,7 +7,7 @@ export interface DiffQuestion {
   readonly type: number;
   /** 1 = IN, 3 = CH. */
   readonly class: number;
-  /** Who asks: an IP address. */
+  /** The client's IP address. */
   readonly client: string;
   /** The address that is asked; `''`: any that no bind names. */
   readonly address: string;

@@ -15,7 +15,7 @@ export interface WitnessParts {
   readonly corefiles: readonly Corefile[];
   /** Names of the cluster's objects, with the types that they have. */
   readonly objects: readonly NamedType[];
-  /** Addresses of pods: who asks. The first one asks everything. */
+  /** Addresses of pods, as clients. The first one asks everything. */
   readonly clients: readonly string[];
   /** Names that people ask for. */
   readonly names: readonly NamedType[];

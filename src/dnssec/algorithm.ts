@@ -14,7 +14,7 @@ export interface Algorithm {
   readonly quick: boolean;
   /** Fields of a private key file that make the key. */
   readonly fields: readonly string[];
-  /** The public key of DNSKEY data, without the four bytes before it; null: it is none of this algorithm. */
+  /** The public key of DNSKEY data, without the four bytes before it; null: it is not of this algorithm. */
   publicJwk(bytes: Uint8Array): JsonWebKey | null;
   /** The private parts, by the fields' names. */
   privateJwk(fields: ReadonlyMap<string, Uint8Array>): JsonWebKey;

@@ -1,4 +1,4 @@
-/** NSEC records: what is not there (RFC 4034 section 4). */
+/** NSEC records, which prove that a name or type does not exist (RFC 4034 section 4). */
 import { copyBytes } from '../base/copy-bytes.ts';
 import type { WireName } from '../wire/name.ts';
 import { typeSet } from '../wire/record/type-field.ts';

@@ -3,7 +3,7 @@ import { createPrivateKey, sign, type KeyObject } from 'node:crypto';
 import { algorithms } from './algorithm.ts';
 import { isKeySigning, type KeyPair } from './key-pair.ts';
 
-/** Told once: the signature, or why there is none. */
+/** Called once, with the signature or with the reason why there is none. */
 export type SignatureMade = (error: Error | null, signature: Uint8Array) => void;
 
 /** Signs with one key. */
@@ -66,7 +66,10 @@ export class TurnSigner implements Signer {
   }
 }
 
-/** Who signs with this key: the thread that asks, unless the algorithm takes so long that everybody else would have to wait. */
+/**
+ * Signs with this key: on the calling thread, unless the algorithm takes so long that all other work would have to
+ * wait.
+ */
 export function signerFor(pair: KeyPair): Signer {
   return isQuick(pair) ? new TurnSigner(pair) : new PoolSigner(pair);
 }

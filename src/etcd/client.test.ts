@@ -129,7 +129,7 @@ describe('a client of etcd', () => {
     const tls = { certificate: '', key: '', authority: '/dev/zero' };
     await assert.rejects(
       dial(endpoint, tls, new AbortController().signal),
-      /127\.0\.0\.1:1: is a device, not a file/,
+      /127\.0\.0\.1:1: cannot read \/dev\/zero: is a device, not a file/,
     );
   });
 
@@ -316,3 +316,20 @@ async function cutUp(from: Socket, to: Socket, size: number): Promise<void> {
     }
   }
 }
+
+test('of several endpoints that cannot be connected to each is named', async (t) => {
+  const dead = async (): Promise<number> => {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await new Promise((done) => server.close(done));
+    return port;
+  };
+  const ports = [await dead(), await dead()];
+  const client = clientOf(t, ports);
+  await assert.rejects(
+    client.range({ key: Buffer.from('/a'), end: null, limit: 1 }),
+    ({ message }: Error) => ports.every((port) => message.includes(`127.0.0.1:${port}: `)),
+  );
+});

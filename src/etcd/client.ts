@@ -78,9 +78,9 @@ export class EtcdClient {
     this.#parts = parts;
   }
 
-  /** The keys of a range; whoever is done with them may release `bytes`. */
+  /** The keys of a range; when the caller is done with them it may release `bytes`. */
   range(request: RangeRequest): Promise<RangeResponse> {
-    // What comes is lent, and its memory given back, before anybody has looked at the keys.
+    // The received bytes are only valid during the call, and their memory is reused before the keys are read.
     const read = (reply: Buffer): RangeResponse => readRange(ownCopy(reply), request.limit);
     return this.#call(METHOD.range, rangeRequest(request), read);
   }
@@ -242,7 +242,7 @@ export class EtcdClient {
       try {
         this.#token = await this.#exchange(connection, METHOD.authenticate, {}, request, readToken);
       } catch (error) {
-        // A cluster without authentication takes anybody.
+        // A cluster without authentication accepts every client.
         if (!(error instanceof EtcdFailure) || !error.message.includes('is not enabled'))
           throw error;
         this.#token = '';
@@ -273,18 +273,18 @@ export class EtcdClient {
   /** Connects to the present endpoint, or the first of the others that takes it. */
   async #connect(): Promise<GrpcConnection> {
     const { endpoints } = this.#parts;
-    let last: EtcdFailure | null = null;
+    const failures: EtcdFailure[] = [];
     for (let tried = 0; tried < endpoints.length; tried++) {
       try {
         return await this.#connectTo(endpoints[this.#index]!);
       } catch (error) {
         if (!(error instanceof EtcdFailure)) throw error;
-        last ??= error;
+        failures.push(error);
         this.#index = (this.#index + 1) % endpoints.length;
         if (this.#closed) break;
       }
     }
-    throw last ?? new EtcdFailure('unavailable', 'there is no endpoint');
+    throw allOf(failures);
   }
 
   async #connectTo(endpoint: EtcdEndpoint): Promise<GrpcConnection> {
@@ -309,7 +309,17 @@ export class EtcdClient {
   }
 }
 
-/** In memory that nobody else has a part of. */
+/** That no endpoint could be connected to: what the first one says counts, and each is named. */
+function allOf(failures: readonly EtcdFailure[]): EtcdFailure {
+  const [first, ...others] = failures;
+  if (first === undefined) return new EtcdFailure('unavailable', 'there is no endpoint');
+  if (others.length === 0) return first;
+  const text = failures.map(({ message }) => message).join('; ');
+  const advice = failures.find((each) => each.advice !== '')?.advice;
+  return new EtcdFailure(first.kind, text, advice, first.cause);
+}
+
+/** Copies into memory that is not shared. */
 function ownCopy(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   bytes.copy(own);

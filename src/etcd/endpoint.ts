@@ -64,7 +64,7 @@ export function dial(
     const done = (failure: EtcdFailure | null): void => {
       signal.removeEventListener('abort', aborted);
       socket.removeAllListeners();
-      // An error of a socket that is given up concerns nobody; without a listener it would end the process.
+      // An error of a socket that was given up does not matter, but without a listener it would end the process.
       socket.on('error', () => undefined);
       if (failure === null) return resolve(socket);
       socket.destroy();
@@ -102,7 +102,13 @@ function open({ host, port, socket }: EtcdEndpoint, tls: EtcdTlsFiles | null): S
   });
 }
 
-const read = (file: string): Buffer => readFileBytes(file, FILE_MAX.small);
+function read(file: string): Buffer {
+  try {
+    return readFileBytes(file, FILE_MAX.small);
+  } catch (error) {
+    throw new Error(`cannot read ${file}: ${whyFailed(error)}`, { cause: error });
+  }
+}
 
 function tlsFailure(error: unknown, where: string): EtcdFailure {
   const advice = 'check the files of `tls`: CERT KEY CA, each PEM, the key that of the certificate';

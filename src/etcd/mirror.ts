@@ -19,7 +19,7 @@ import {
 } from './messages.ts';
 import { MessageError } from '../base/protobuf.ts';
 
-/** Who keeps what is mirrored. Buffers are lent until the call returns. */
+/** The store of what is mirrored. Buffers are valid only during the call. */
 export interface MirrorTarget {
   /** Everything is listed anew: what is known stays until `complete`. */
   begin(): void;
@@ -50,7 +50,7 @@ export interface MirrorHooks {
 /** Why everything was listed: at first; the history was compacted; etcd went back in time or is another cluster; a message too large; there is room for what was left out. */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
-/** What a mirror is made of: what is copied (`ranges`), from where (`client`), and who holds the copy (`target`). */
+/** What a mirror is made of: what is copied (`ranges`), from where (`client`), and the store of the copy (`target`). */
 export interface MirrorParts {
   readonly client: Pick<EtcdClient, 'range' | 'watch' | 'moveOn'>;
   readonly ranges: readonly KeyRange[];
@@ -121,7 +121,7 @@ export class Mirror {
     this.#running ??= this.#run();
   }
 
-  /** Has everything listed once more: who holds the copy has room now for what it left out. */
+  /** Lists everything again, because the store has room now for what it left out. */
   listAgain(): void {
     this.#wanted = true;
     this.#endWatch?.(new ListAgain());

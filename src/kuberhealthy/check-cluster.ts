@@ -23,7 +23,7 @@ export interface CheckClusterParts {
 }
 
 const WAIT_MS = 10_000;
-/** Somebody else changed the object: so often the change is tried on what it is now. */
+/** How often a change is retried on the current object after another process has changed it. */
 const TRIES_MAX = 10;
 const AGAIN_MS = 100;
 
@@ -39,7 +39,7 @@ export class CheckCluster {
   }
 
   /**
-   * Changes the state of a check as it is, whoever else changes it at the same time.
+   * Changes the current state of a check, even if other processes change it at the same time.
    * @param step the next state; null: there is nothing to change any more
    * @returns the check with its new state; null: nothing was changed, or it is gone
    */
@@ -153,7 +153,10 @@ export class CheckCluster {
     await deleteObject(this.#parts.client, asked(path, `delete ${resource} ${name}`, signal));
   }
 
-  /** Kuberhealthy wants to see checks go, and where it runs no more nobody else would let them. */
+  /**
+   * Removes Kuberhealthy's finalizer from checks that are being deleted, since Kuberhealthy no longer runs and cannot
+   * do it.
+   */
   async removeFinalizer(check: CheckObject, signal: AbortSignal): Promise<void> {
     const { version, namespace, name, finalizers, stateVersion } = check;
     if (version !== 3 || !finalizers.includes(FINALIZER)) return;

@@ -31,7 +31,7 @@ export interface CheckEvent {
   readonly message: string;
 }
 
-/** Who is told what happens to checks. */
+/** Gets what happens to checks. */
 export type RecordEvent = (check: CheckObject, event: CheckEvent) => void;
 
 /** What a report is as an event. */

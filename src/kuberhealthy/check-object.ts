@@ -43,7 +43,7 @@ export interface CheckObject {
   readonly podLabels: Readonly<Record<string, string>>;
   readonly podAnnotations: Readonly<Record<string, string>>;
   readonly podSpec: JsonObject;
-  /** Being deleted, and waiting for somebody to take a finalizer off. */
+  /** Whether it is being deleted, and waits for a finalizer to be removed. */
   readonly isGoing: boolean;
   readonly finalizers: readonly string[];
   /** What is wrong with it and was passed over. */
@@ -71,7 +71,7 @@ export interface CheckCondition {
   /** Kuberhealthy 2 says when it was told last, and by whom. */
   readonly toldAt: number | null;
   readonly authoritativePod: string;
-  /** Counts and times of Kuberhealthy 3; of checks of version 2 nobody keeps them. */
+  /** Counts and times of Kuberhealthy 3; version 2 does not have them. */
   readonly successes: number;
   readonly failures: number;
   readonly failuresInARow: number;

@@ -124,13 +124,13 @@ export interface CheckerPod {
   readonly addresses: readonly string[];
   /** Milliseconds since 1970. */
   readonly madeAt: number;
-  /** It is being deleted: the kubelet, or somebody's finalizer, has not let it go yet. */
+  /** Whether it is being deleted, but the kubelet or a finalizer has not let it go yet. */
   readonly isGoing: boolean;
   /** Why it does not run, for a person: `Pending: ImagePullBackOff (…)`. */
   readonly condition: string;
 }
 
-/** @returns null: the pod is none of a check */
+/** @returns null: the pod does not belong to a check */
 export function readCheckerPod(pod: JsonObject, version: 2 | 3): CheckerPod | null {
   const metadata = child(pod, 'metadata');
   const run = text(child(metadata, 'labels'), RUN_LABEL[version]);

@@ -35,11 +35,11 @@ export interface RunnerNumbers {
   readonly refused: number;
 }
 
-/** What becomes of a run that somebody asks for. `follows`: another replica leads. */
+/** The outcome of a request for a run. `follows`: another replica is the leader. */
 export type RunRequest = 'begins' | 'follows' | 'unknown' | 'runs' | 'too-soon';
 
 const TICK_MS = 1000;
-/** A run that is asked for begins no sooner than so long after the last one did: anybody may ask. */
+/** The least time between the last run and one that is requested, because anybody may request runs. */
 const ASKED_MS = 10_000;
 /** Checks that are dealt with at the same time, and runs that begin in one second: a cluster is not to be flooded with pods. */
 const BUSY_MAX = 16;
@@ -58,7 +58,7 @@ export class CheckRunner {
   readonly #busy = new Set<string>();
   readonly #own: OwnRuns;
   readonly sweeper: PodSweeper;
-  /** Checks that run before they are due: somebody asked for it, or their run was given up. */
+  /** Checks that run before they are due: a run was requested, or their last one was given up. */
   readonly #asked = new Set<string>();
   /** Checks that the API server did not let be changed. */
   readonly #refused: RefusedChecks;
@@ -173,7 +173,7 @@ export class CheckRunner {
       // Checks of ndots run in this process: those that another one began ended with it.
       if (ownChecks !== null && !isMine) return this.#giveUp;
       if (ageMs <= timeoutMs + GRACE_MS) return null;
-      // It ran out of time while nobody led, and perhaps nobody was there to be told: that says nothing of the check.
+      // It timed out while there was no leader, and perhaps nobody to take its report: that says nothing of the check.
       const ranOutAt = clock.now() - ageMs + timeoutMs;
       return ranOutAt < this.#leadsSince && !runsOnce ? this.#giveUp : this.#end;
     }
@@ -234,7 +234,7 @@ export class CheckRunner {
       signal,
     );
     if (given === null || given.kind === 'khjob') return;
-    // At once, not an interval later: nobody knows how the check is.
+    // At once, not an interval later, because the state of the check is unknown.
     if (this.#mayBegin(given) === null) this.#asked.add(keyOf(given));
     else await this.#begin(given, signal);
   }
@@ -263,7 +263,7 @@ export class CheckRunner {
       signal,
     );
     if (started === null) return;
-    // Whoever says so first runs the job: nobody runs it again, whatever becomes of this process.
+    // The replica that records this first runs the job; it is not run again, whatever happens to this process.
     if (
       started.kind === 'khjob' &&
       (await cluster.changePhase(started, '', 'Running', signal)) === null

@@ -46,7 +46,7 @@ export interface CheckWatchParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Whose checks count; `''`: those of all namespaces. */
+  /** The namespace whose checks count; `''`: all. */
   readonly namespace: string;
 }
 

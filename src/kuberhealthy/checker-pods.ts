@@ -14,11 +14,11 @@ export interface CheckerPodsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Whose pods count; `''`: those of all namespaces. */
+  /** The namespace whose pods count; `''`: all. */
   readonly namespace: string;
 }
 
-/** So many of a version are remembered: their labels are anybody's to write. */
+/** How many pods of each version are remembered, because anybody can create pods with these labels. */
 const PODS_MAX = 20_000;
 
 /** Follows the pods that have the label of a run. */

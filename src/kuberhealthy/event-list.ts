@@ -1,4 +1,7 @@
-/** The events of a check as `/api/events` shows them. Anybody may ask for them: the API server is asked once in a while. */
+/**
+ * The events of a check as `/api/events` shows them. Anybody may ask for them, so the API server is asked only now and
+ * then.
+ */
 import type { Clock } from '../base/clock.ts';
 import { asObject, children, text } from '../base/json-object.ts';
 import { Recent } from '../base/recent.ts';

@@ -1,4 +1,4 @@
-/** Pages on their way to readers who may be slow, or many. */
+/** Sends pages to readers that may be slow or many. */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { Recent } from '../base/recent.ts';

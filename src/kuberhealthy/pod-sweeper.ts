@@ -10,7 +10,7 @@ import type { CheckerPod } from './check-pod.ts';
 import type { CheckWatch } from './check-watch.ts';
 import { isOfObject } from './object-failure.ts';
 
-/** How many pods of each check stay for somebody to look at. */
+/** How many pods of each check are kept for inspection. */
 export interface Retention {
   readonly completed: number;
   readonly failed: number;
@@ -24,7 +24,7 @@ export interface Retention {
 export type SweepReason = 'timeout' | 'completed' | 'failed' | 'expired';
 
 const EVERY_MS = 30_000;
-/** A pod that does not end is left for at least so long after it was made: somebody may want to see why. */
+/** A pod that does not end is kept at least this long after its creation, so that a person can find out why. */
 const UNENDED_MS = 5 * 60_000;
 /** More deletions are the next round's: the API server has others to serve. */
 const DELETIONS_MAX = 200;

@@ -48,7 +48,7 @@ export interface ReportIntakeParts {
 /** A run that another replica began may not be known here yet: so long is waited, and by so many at most. */
 const UNKNOWN_MS = 2000;
 const UNKNOWN_MAX = 64;
-/** So many of them from one sender: who floods keeps nobody else from waiting. */
+/** The most reports of one sender at a time, so that one that floods does not make others wait. */
 const UNKNOWN_EACH_MAX = 4;
 const LOOK_EVERY_MS = 100;
 /** While the API server is away a report is held for so long, and tried so often. */
@@ -215,7 +215,7 @@ function saysTheSame({ state }: CheckObject, { ok, errors }: TakenReport): boole
   );
 }
 
-/** What a report says. A text: why it is none. */
+/** The content of a report; a text: why it is invalid. */
 function readReport(body: string, version: KuberhealthyVersion): TakenReport | string {
   let read: unknown;
   try {

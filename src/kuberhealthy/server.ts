@@ -116,7 +116,7 @@ export class KuberhealthyServer {
       return answerText(response, 503, 'too many reports at once');
     }
     const come = await this.#bodies.read(request);
-    // The client closed the connection while it sent: there is nobody to answer.
+    // The client closed the connection while sending: there is nobody to answer.
     if (come === 'gone') return;
     if (come === 'busy') {
       this.#count(version, 503);
@@ -155,7 +155,7 @@ export class KuberhealthyServer {
     }
   }
 
-  /** Once a minute for each check: who reports often is no reason to write as often. */
+  /** At most one write a minute for each check, however often it is reported. */
   #mayTell({ check, status }: { readonly check: string; readonly status: number }): boolean {
     const key = `${check} ${status}`;
     const now = this.#parts.clock.now();
@@ -209,7 +209,7 @@ export class KuberhealthyServer {
   #page(path: string, namespace: string, request: IncomingMessage, response: ServerResponse): void {
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return answerText(response, 405, 'reports go to /check, or /externalCheckStatus');
-    // A checker that reports here would never know that nobody heard it.
+    // A checker that reports here would never learn that its report was lost.
     if (Number(request.headers['content-length'] ?? 0) > 0)
       return answerText(response, 400, 'reports go to /check, or /externalCheckStatus');
     const { isReady, more, own } = this.#parts;

@@ -6,7 +6,7 @@ import { boundedErrors } from './error-texts.ts';
 /** What kubectl writes for itself: the whole object once more. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** An object as it is kept: errors that somebody else has written there are as short as our own. */
+/** An object as it is stored: errors written by other programs are shortened like our own. */
 export function storedObject(raw: JsonObject): JsonObject {
   const object = withoutManagedFields(raw);
   const metadata = child(object, 'metadata');

@@ -1,12 +1,12 @@
 /**
- * The part of the Kubernetes API that a DNS server reads: lists and watches of services, endpoint slices, namespaces and pods. What is
- * changed here is what a cluster's controllers would have changed.
+ * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint slices, namespaces and
+ * pods. Changes made here stand for those that a cluster's controllers would have made.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { JsonObject } from '../base/json-object.ts';
 import { child, text } from '../base/json-object.ts';
 
-/** Kinds of objects by the path below which they are listed. */
+/** Kinds of objects by the path under which they are listed. */
 const kinds = {
   '/api/v1/services': { kind: 'Service', apiVersion: 'v1' },
   '/api/v1/namespaces': { kind: 'Namespace', apiVersion: 'v1' },
@@ -26,11 +26,11 @@ const API_PORT = 8080;
 interface ApiWatcher {
   readonly kind: ServedKind;
   readonly reply: ServerResponse;
-  /** It is told of nothing more. */
+  /** Set if it gets no more events. */
   frozen: boolean;
 }
 
-/** Objects, and who watches them. */
+/** The objects and their watchers. */
 export class LabApi {
   #server: Server | null = null;
   readonly #objects = new Map<string, { readonly kind: ServedKind; readonly object: JsonObject }>();
@@ -44,7 +44,7 @@ export class LabApi {
       .map(({ object }) => object);
   }
 
-  /** Adds an object, or puts it in the place of the former of this name. */
+  /** Adds an object, or replaces the one with its name. */
   put(kind: ServedKind, object: JsonObject): void {
     const key = keyOf(kind, object);
     const isNew = !this.#objects.has(key);
@@ -60,7 +60,10 @@ export class LabApi {
     this.#tell(kind, 'DELETED', this.#versioned(kind, object));
   }
 
-  /** Listens, and ends watches that were frozen, so that who had them lists anew; `start` chooses the network namespace. */
+  /**
+   * Listens, and ends watches that were frozen, so that their clients list again; `start` chooses the network
+   * namespace.
+   */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
     for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
     if (this.#server !== null) return;
@@ -70,7 +73,7 @@ export class LabApi {
     await start(this.#server, API_PORT);
   }
 
-  /** Ends all connections and listens no more. */
+  /** Closes all connections and stops listening. */
   close(): void {
     this.#server?.close();
     this.#server?.closeAllConnections();
@@ -78,7 +81,7 @@ export class LabApi {
     this.#watchers.clear();
   }
 
-  /** Those who watch now hear nothing more, and do not know it: a server that has fallen behind. */
+  /** Freezes current watches: they stay open but get no more events, like those of a server that has fallen behind. */
   freezeWatches(): void {
     for (const watcher of this.#watchers) watcher.frozen = true;
   }
@@ -110,7 +113,7 @@ export class LabApi {
     }
     const { kind, apiVersion } = served;
     if (url.searchParams.has('sendInitialEvents')) {
-      // A client that asks for the list as a watch falls back to a plain list after this.
+      // A client that asks for a streaming list falls back to an ordinary list after this.
       return json(422, { kind: 'Status', status: 'Failure', reason: 'Invalid', code: 422 });
     }
     if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
@@ -119,7 +122,7 @@ export class LabApi {
       const watcher = { kind, reply, frozen: false };
       this.#watchers.add(watcher);
       reply.on('close', () => this.#watchers.delete(watcher));
-      // What has happened between the list and this.
+      // Events since the version of the client's list.
       const since = Number(url.searchParams.get('resourceVersion') ?? '0');
       for (const object of selected(this.of(kind), url)) {
         const version = Number(text(child(object, 'metadata'), 'resourceVersion'));
@@ -132,7 +135,10 @@ export class LabApi {
   }
 }
 
-/** CoreDNS and ndots ask for pods that have not finished: `status.phase!=Succeeded,status.phase!=Failed,…`. */
+/**
+ * Applies the field selector with which CoreDNS and ndots ask for pods that have not finished:
+ * `status.phase!=Succeeded,status.phase!=Failed,…`.
+ */
 function selected(objects: readonly JsonObject[], url: URL): readonly JsonObject[] {
   const without = (url.searchParams.get('fieldSelector') ?? '')
     .split(',')

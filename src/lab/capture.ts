@@ -1,4 +1,4 @@
-/** What goes over a machine's link: packets as the kernel shows them, and one row for each. */
+/** Captures the packets of a machine's link, as the kernel shows them, with one row for each. */
 import { printAddress } from '../base/ip.ts';
 import { Dissector, type PassingMessage } from '../capture/packets/dissect.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
@@ -17,7 +17,7 @@ import { readMessage, type Message } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 import { pause } from './pause.ts';
 
-/** One packet. */
+/** One packet as a row. */
 export interface PacketRow {
   /** Milliseconds since the first packet. */
   readonly atMs: number;
@@ -27,30 +27,30 @@ export interface PacketRow {
   /** `A? www.google.com.`, `NXDOMAIN`, `SYN`. */
   readonly text: string;
   readonly isQuery: boolean;
-  /** Whether it goes from the machine that sent the first packet. */
+  /** Whether it comes from the machine that sent the first packet. */
   readonly isOut: boolean;
   /** A packet that opens a connection is `syn`, others of TCP without a message are `tcp`. */
   readonly kind: 'query' | 'reply' | 'syn' | 'reset' | 'tcp' | 'other';
   readonly protocol: 'udp' | 'tcp';
-  /** Of the first question; `''`: there is none. */
+  /** The name of the first question; `''`: there is none. */
   readonly name: string;
   readonly type: string;
 }
 
-/** Which packets are looked at. */
+/** Selects packets. */
 export interface CaptureFilter {
-  /** One of the two ports of a packet; 53 if nothing is said. */
+  /** Source or destination ports; default 53. */
   readonly ports?: readonly number[];
   readonly protocol?: 'udp' | 'tcp';
   /** Only those to this address. */
   readonly to?: string;
 }
 
-/** What the kernel has just handed over is still on its way to us, milliseconds. */
+/** How long packets may take from the kernel to this process, in milliseconds. */
 const SETTLE_MS = 60;
 /** Packets that one capture holds at most. */
 const PACKETS_MAX = 200_000;
-/** Records of an answer that stand in a row. */
+/** How many records of an answer are shown in a row. */
 export const RECORDS_SHOWN = 3;
 
 /** A capture that is under way. */
@@ -105,7 +105,7 @@ function rowsOf(frames: readonly Frame[]): readonly PacketRow[] {
     try {
       messages.push(readMessage(bytes, start, end));
     } catch {
-      // Whatever it is, it is no message: the row says what else is known.
+      // The payload is not a DNS message; the row shows the rest.
     }
   };
   const dissector = new Dissector({ message: take }, new Remarks(), new Set([53]));
@@ -206,7 +206,7 @@ function isIcmp({ protocol }: IpPacket): boolean {
   return protocol === PROTOCOL.ICMP || protocol === PROTOCOL.ICMP6;
 }
 
-/** Others are pings, and the talk of neighbours and routers. */
+/** Whether it is an ICMP error; other ICMP packets are pings and neighbour discovery. */
 function isIcmpError({ family, bytes, at }: IpPacket): boolean {
   const type = bytes[at] ?? 0;
   return family === 6 ? type < 128 : [3, 4, 5, 11, 12].includes(type);

@@ -1,4 +1,4 @@
-/** What is wrong with a cluster file for a lab, though it is a good manifest: addresses that stand twice, names that are taken, nobody who serves DNS. */
+/** Finds what makes a valid manifest unusable for a lab: duplicate addresses, reserved names, no DNS server. */
 import { child, text, texts } from '../base/json-object.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { manifestsState } from '../dataplane/cluster-state.ts';
@@ -7,7 +7,7 @@ import { impliedNodes, type ImpliedPod } from '../kube/manifests/pods.ts';
 import { endpointAddresses } from './endpoints.ts';
 import { API_HOST, DNS_SERVICE } from './plan.ts';
 
-/** Names of machines that a lab has of its own. */
+/** Names of the lab's own machines. */
 const TAKEN = new Set(['internet']);
 const policies = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
 

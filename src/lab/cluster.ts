@@ -1,11 +1,14 @@
-/** A small cluster of network namespaces: nodes, pods with the files that kubelet gives them, services by kube-proxy's rules, a DNS server. */
+/**
+ * A small cluster of network namespaces: nodes, pods with the files that kubelet gives them, services by kube-proxy's
+ * rules, a DNS server.
+ */
 import { child, text, type JsonObject } from '../base/json-object.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import { manifestObjects, type ProxyObjects } from '../dataplane/cluster-state.ts';
 import { defaultRanges, ImpliedCluster } from '../kube/manifests/cluster.ts';
-import { ManifestFolder } from '../kube/manifests/folder.ts';
 import type { Manifest } from '../kube/manifests/manifest.ts';
 import { impliedNodes, type ImpliedPod } from '../kube/manifests/pods.ts';
+import { readGoodManifests } from '../kube/manifests/read-once.ts';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import type { ProgramResult } from '../linux/programs.ts';
 import type { Script } from '../resolver/answers-file.ts';
@@ -25,10 +28,10 @@ import { applyRules, prepareNode, rulesText } from './service-rules.ts';
 
 /** The most pods of a lab: each is a network namespace. */
 const PODS_MAX = 64;
-/** A name that every DNS server of a cluster knows. */
+/** A name that every cluster DNS server has. */
 const KNOWN = 'kubernetes.default.svc.cluster.local.';
 
-/** A cluster that runs. It ends with the process that made it; `close` ends what runs in it before that. */
+/** A running cluster. It ends with the process that made it; `close` ends what runs in it before. */
 export class LabCluster {
   readonly network: LabNetwork = new LabNetwork();
   readonly api: LabApi = new LabApi();
@@ -53,7 +56,7 @@ export class LabCluster {
 
   /** Builds all of it and waits until the DNS servers answer. Throws a `Problem`. */
   static async start(plan: ClusterPlan, programs: LabPrograms): Promise<LabCluster> {
-    const manifests = await readCluster(plan.manifests);
+    const manifests = await readGoodManifests(plan.manifests);
     const pods = podsOf(manifests, plan.manifests);
     const [problem] = checkCluster(manifests, pods, plan.internet.addresses);
     if (problem !== undefined) throw problem;
@@ -77,7 +80,7 @@ export class LabCluster {
     return this.#nodes;
   }
 
-  /** Pods behind the DNS service, as the objects say it now. */
+  /** Pods behind the DNS service, according to the current objects. */
   get dnsPods(): readonly LabPod[] {
     return [...this.#pods.values()].filter(({ addresses }) =>
       this.endpointsOf(DNS_SERVICE).some((address) => addresses.includes(address)),
@@ -94,12 +97,12 @@ export class LabCluster {
     return this.processes.call(this.pod(pod), words, limitMs);
   }
 
-  /** Runs a program in a pod while others go on. */
+  /** Runs a program in a pod without blocking. */
   execLater(pod: string, words: readonly string[], limitMs?: number): Promise<ProgramResult> {
     return this.processes.run(this.pod(pod), words, limitMs);
   }
 
-  /** Another script for the internet. */
+  /** Replaces the script by which the internet answers. */
   answerOutside(script: Script): void {
     this.#internet?.follow(script);
   }
@@ -119,7 +122,7 @@ export class LabCluster {
     });
   }
 
-  /** Addresses behind a service, as the objects say it now. */
+  /** Addresses behind a service, according to the current objects. */
   endpointsOf(service: string): readonly string[] {
     return endpointAddresses(this.#objects.slices, service);
   }
@@ -129,7 +132,7 @@ export class LabCluster {
     return this.#objects;
   }
 
-  /** Services and endpoints are others from now on: the API server tells of them, and all nodes get new rules. */
+  /** Replaces services and endpoints: the API server announces them, and all nodes get new rules. */
   change(objects: Partial<ProxyObjects>): void {
     const before = this.#objects;
     this.#objects = { ...before, ...objects };
@@ -146,7 +149,7 @@ export class LabCluster {
     this.writeRules();
   }
 
-  /** The rules of services on every node, or on one, as they follow from the objects. */
+  /** Writes the rules of services, derived from the objects, on every node or on one. */
   writeRules(only?: string): void {
     const { mode } = this.plan;
     for (const [name, node] of this.#nodes) {
@@ -166,23 +169,23 @@ export class LabCluster {
     await this.#servers.start(found, corefile, this.network.path(found.name), known);
   }
 
-  /** Which program DNS servers are that start from now on: ndots, or what the lab was given in its place. */
+  /** Chooses the program of DNS servers started from now on: ndots, or the one that the lab was given instead. */
   serveBy(program: 'ndots' | 'given'): void {
     this.#servers.byNdots = program === 'ndots';
   }
 
-  /** Starts a program in a pod that goes on until the lab ends, or until `stop` is called. */
+  /** Starts a program in a pod that runs until the lab ends, or until `stop` is called. */
   background(pod: string, words: readonly string[]): { stop(): Promise<void> } {
     const { program } = this.processes.start(this.pod(pod), words);
     return { stop: async () => void (await program.stop('SIGKILL')) };
   }
 
-  /** The API server goes away: connections are closed, and new ones refused. */
+  /** Stops the API server: connections are closed, and new ones refused. */
   stopApi(): void {
     this.api.close();
   }
 
-  /** The API server is there again, with the objects as they are by now. */
+  /** Starts the API server again, with the current objects. */
   startApi(): Promise<void> {
     return this.api.listen((server, port) => listenIn(this.network.path('internet'), server, port));
   }
@@ -277,7 +280,7 @@ export class LabCluster {
     }
   }
 
-  /** The internet, the API server, and what pods answer over HTTP on the ports of their containers. */
+  /** Starts the internet's DNS, the API server, and HTTP servers on the ports of pods' containers. */
   async #listen(pods: readonly ImpliedPod[]): Promise<void> {
     const { script, addresses } = this.plan.internet;
     this.#internet = await inNetworkNamespace(this.network.path('internet'), () =>
@@ -302,7 +305,8 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
   if (found.length === 1) return found[0]!;
   const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  // Pods of a Deployment have names that nobody knows by heart: what begins alike is meant, sooner than what is spelled alike.
+  // The generated names of a Deployment's pods are hard to remember: a name without its generated end is tried before
+  // similar spellings.
   const stem = name.replace(/-[^-/]*$/, '');
   const alike = known.filter((each) => each.startsWith(`${name}-`) || each.startsWith(`${stem}-`));
   const meant = alike[0] ?? nearest(name, [...known, ...pods.map(({ pod }) => pod)]);
@@ -316,15 +320,7 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   });
 }
 
-/** The objects of a cluster that a lab can be made of. Throws the first `Problem`. */
-async function readCluster(path: string): Promise<readonly Manifest[]> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  if (problems.length > 0) throw problems[0]!;
-  return folder.manifests;
-}
-
-/** The pods that a lab has a machine for. Throws a `Problem` if they are too many. */
+/** The pods for which a lab has machines. Throws a `Problem` if there are too many. */
 export function podsOf(manifests: readonly Manifest[], file: string): readonly ImpliedPod[] {
   const wanted = {
     endpoints: true,

@@ -1,4 +1,4 @@
-/** Commands that the lab gives to this machine, and what is said when one of them fails. */
+/** Runs commands on this machine, and reports those that fail. */
 import { errorCode } from '../base/error-code.ts';
 import { Problem } from '../base/problem.ts';
 import { runProgramNow, type ProgramResult, type RunSettings } from '../linux/programs.ts';
@@ -12,7 +12,7 @@ export function call(words: readonly string[], settings: RunSettings = {}): Prog
   }
 }
 
-/** Runs a program that must succeed, and gives what it printed. */
+/** Runs a program that must succeed, and returns its output. */
 export function must(words: readonly string[], input = ''): string {
   const { code, stdout, stderr } = call(words, { input });
   if (code === 0) return stdout;
@@ -25,7 +25,7 @@ export function must(words: readonly string[], input = ''): string {
   });
 }
 
-/** Which Debian package has a program, where the two have different names. */
+/** Debian packages of programs whose names differ. */
 const packages: Readonly<Record<string, string>> = {
   ip: 'iproute2',
   tc: 'iproute2',
@@ -39,7 +39,7 @@ const packages: Readonly<Record<string, string>> = {
   mount: 'mount',
 };
 
-/** What is said of a program that cannot be started. */
+/** The problem of a program that cannot be started. */
 function unstarted(program: string, error: unknown): unknown {
   if (errorCode(error) !== 'ENOENT') return error;
   return new Problem({

@@ -1,25 +1,28 @@
-/** The kernel's table of connections on a node: what it holds, what it has lost, and entries that are taken out. */
+/** The connection tracking table of a node: its size, its losses, and the removal of entries. */
 import { conntrackStatistic } from '../linux/conntrack-statistics.ts';
 import type { LabCluster } from './cluster.ts';
 import { call } from './commands.ts';
 
-/** Connections over UDP and TCP that a node keeps. */
+/** How many UDP and TCP connections a node tracks. */
 export function countConnections(lab: LabCluster, node: string): number {
   const { stdout } = inNode(lab, node, ['conntrack', '-L']);
   return stdout.split('\n').filter((line) => /^(?:udp|tcp) /.test(line)).length;
 }
 
-/** Packets that the kernel itself has lost because two wanted to be the first of one connection: the column `insert_failed`. */
+/**
+ * Packets that the kernel dropped because two packets tried to create the same connection at once: the column
+ * `insert_failed`.
+ */
 export function insertFailed(lab: LabCluster, node: string): number {
   const text = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
   return conntrackStatistic(text, 'insert_failed');
 }
 
 /**
- * Takes entries out, as kube-proxy does for services over UDP when an endpoint goes.
- * @param to where packets were sent; null: anywhere
- * @param endpoint where the kernel leads them; null: anywhere
- * @returns the command, its exit code (1: nothing was to be taken out), and how many entries went
+ * Removes entries, as kube-proxy does for UDP services when an endpoint goes away.
+ * @param to the original destination; null: any
+ * @param endpoint the translated destination; null: any
+ * @returns the command, its exit code (1: there was nothing to remove), and how many entries were removed
  */
 export function forgetConnections(
   lab: LabCluster,

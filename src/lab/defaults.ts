@@ -1,6 +1,6 @@
-/** What most clusters have, and stories therefore do not say: a Corefile, a DNS service, search domains of a cloud. */
+/** What most clusters have, so that stories need not state it: a Corefile, a DNS service, search domains of a cloud. */
 
-/** kubeadm's Corefile, with the lab's API server and the lab's internet in the place of the node's resolv.conf. */
+/** kubeadm's Corefile, with the lab's API server, and the lab's internet instead of the node's resolv.conf. */
 export const usualCorefile: string = `.:53 {
     errors
     health {
@@ -23,10 +23,10 @@ export const usualCorefile: string = `.:53 {
 }
 `;
 
-/** Where the internet answers DNS. */
+/** The address of the internet's DNS server. */
 export const INTERNET: string = '192.0.2.53';
 
-/** The node's own: its search domains are those of the Datadog story. */
+/** The node's own resolv.conf; its search domains are those of the Datadog story. */
 export const usualNodeResolvConf: string = `search c.sandbox.internal google.internal\nnameserver ${INTERNET}\n`;
 
 /** The DNS service with so many pods, and the objects that every cluster has. */
@@ -71,7 +71,7 @@ spec:
 ${pods.join('')}`;
 }
 
-/** A pod that only asks. */
+/** A pod that is only a client. */
 export function clientPod(namespace: string, name: string, ip: string, spec = ''): string {
   return `---
 apiVersion: v1
@@ -85,7 +85,10 @@ status: { podIP: ${ip} }
 `;
 }
 
-/** The service by which node caches ask the DNS pods: they take the address of the other one on their nodes. */
+/**
+ * The service through which node caches ask the DNS pods, since they take over the DNS service's own address on their
+ * nodes.
+ */
 export const upstreamService: string = `---
 apiVersion: v1
 kind: Service
@@ -98,7 +101,7 @@ spec:
     - { name: dns-tcp, port: 53, protocol: TCP }
 `;
 
-/** The template of NodeLocal DNSCache's Corefile, with the lab's internet in the place of the node's resolv.conf. */
+/** The template of NodeLocal DNSCache's Corefile, with the lab's internet instead of the node's resolv.conf. */
 export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     cache {

@@ -1,4 +1,4 @@
-/** Endpoints of a service that change while a story goes on. */
+/** Changes the endpoints of a service during a story. */
 import { child, children, text, textMap, texts, type JsonObject } from '../base/json-object.ts';
 import { serviceNameLabel } from '../kube/store/transform.ts';
 
@@ -8,7 +8,7 @@ function serviceOf(slice: JsonObject): string {
   return `${text(metadata, 'namespace')}/${textMap(metadata, 'labels')[serviceNameLabel] ?? ''}`;
 }
 
-/** The slices with only these addresses behind a service. Ports and nodes stay as they were. */
+/** The slices with exactly these addresses behind a service. Ports and nodes are unchanged. */
 export function withEndpoints(
   slices: readonly JsonObject[],
   service: string,

@@ -1,19 +1,19 @@
-/** Faults of networks, as rules of nftables on a node: each has its own table, so that it can be taken away again. */
+/** Network faults as nftables rules on a node; each has its own table, so that it can be removed again. */
 import type { LabCluster } from './cluster.ts';
 
-/** Takes a fault away. */
+/** Removes a fault. */
 export type Undo = () => void;
 
-/** Packets that a fault is about; what is not said matches all. */
+/** Selects the packets of a fault; a missing field matches all. */
 export interface PacketMatch {
   readonly from?: string | null;
   readonly to?: string | null;
   readonly protocol?: 'udp' | 'tcp' | null;
-  /** Of source or destination. */
+  /** Source or destination port. */
   readonly port?: number | null;
 }
 
-/** Of the packets that a node forwards, a share is lost: 0.1 is a tenth. */
+/** Drops a share of the packets that a node forwards: 0.1 is a tenth. */
 export function losePackets(
   lab: LabCluster,
   node: string,
@@ -42,8 +42,8 @@ export function losePackets(
 }
 
 /**
- * The second of two packets that leave one port within `windowMs` is lost: what a kernel before 5.8 did with A and AAAA of one lookup
- * when it translated both addresses at once.
+ * Drops the second of two packets from one port within `windowMs`, as kernels before 5.8 did with the A and AAAA of one
+ * lookup when they translated the addresses of both at once.
  */
 export function loseSecondOfPair(
   lab: LabCluster,
@@ -64,7 +64,7 @@ export function loseSecondOfPair(
   );
 }
 
-/** Of the packets that leave for an address, so many pass in a second and the others are lost: a cloud's limit for its resolver. */
+/** Limits the packets per second to an address and drops the others, as clouds do for their resolvers. */
 export function limitPackets(
   lab: LabCluster,
   node: string,
@@ -83,7 +83,7 @@ export function limitPackets(
   );
 }
 
-/** TCP from an address to port 53 goes nowhere (`drop`), or is refused with a reset (`reject`). */
+/** Drops TCP from an address to port 53 (`drop`), or refuses it with a reset (`reject`). */
 export function blockTcp(
   lab: LabCluster,
   node: string,
@@ -103,7 +103,7 @@ export function blockTcp(
   );
 }
 
-/** No more than so many connections are tracked: what comes beyond is lost, as with a table that is full. */
+/** Limits the number of tracked connections; packets of further ones are dropped, as when the table is full. */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return table(
     lab,
@@ -116,7 +116,7 @@ export function limitConnections(lab: LabCluster, node: string, most: number, na
   );
 }
 
-/** How many packets a fault has taken. */
+/** How many packets a fault has dropped. */
 export function lostBy(lab: LabCluster, node: string, name: string): number {
   const text = lab.network.run(node, ['nft', 'list', 'table', 'ip', tableName(name)]);
   return Number(/counter packets (\d+)/.exec(text)?.[1] ?? '0');

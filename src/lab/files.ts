@@ -1,16 +1,19 @@
-/** Files that a machine of a lab has of its own: resolv.conf, hosts, nsswitch.conf. */
+/** A machine's own files: resolv.conf, hosts, nsswitch.conf. */
 import { existsSync, mkdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
 import { errorCode } from '../base/error-code.ts';
 import { Problem } from '../base/problem.ts';
 
-/** Where a lab keeps its files: in memory, and gone with it. */
+/** Where a lab keeps its files: in memory, removed with the lab. */
 export const LAB_FOLDER = '/run/ndots-lab';
 
 /** A machine's own files by the path under which its programs see them. */
 export type OwnFiles = Readonly<Record<string, string>>;
 
-/** Writes the files of a machine; `wordsBehind` makes programs see them. @throws Problem if this machine has nothing that one could hide */
+/**
+ * Writes the files of a machine; `wordsBehind` makes programs see them.
+ * @throws Problem if this machine lacks the file that one would cover
+ */
 export function writeFiles(machine: string, files: OwnFiles): void {
   const folder = join(LAB_FOLDER, machine);
   for (const [path, text] of Object.entries(files)) {
@@ -26,21 +29,21 @@ export function writeFiles(machine: string, files: OwnFiles): void {
   }
 }
 
-/** Whether that can be the path of a machine's own file: absolute, and as short as it can be written, so that it leads nowhere else. */
+/** Whether the path can be that of a machine's own file: absolute and normalised, so that it cannot lead elsewhere. */
 export function isOwnPath(path: string): boolean {
   return (
     isAbsolute(path) && normalize(path) === path && !path.endsWith('/') && !/\p{Cc}/u.test(path)
   );
 }
 
-/** A program's words, so that it runs in a machine's network and sees its files in the place of this machine's. */
+/** The command line that runs a program in a machine's network with the machine's own files. */
 export function wordsBehind(
   machine: string,
   files: OwnFiles,
   words: readonly string[],
 ): readonly string[] {
   const binds = Object.keys(files).flatMap((path) => [join(LAB_FOLDER, machine, path), path]);
-  // No path is a part of the script: whatever stands in one is no command.
+  // Paths are passed as arguments, not as parts of the script, so that nothing in them is executed.
   const script = `${'mount --bind "$1" "$2" && shift 2 && '.repeat(binds.length / 2)}exec "$@"`;
   return [
     ...['nsenter', `--net=/run/netns/${machine}`, '--'],
@@ -49,8 +52,8 @@ export function wordsBehind(
 }
 
 /**
- * A file can only be hidden by another one if it is there. A symbolic link to below /run leads nowhere, since a lab has a /run of its own:
- * what it leads to is made there.
+ * Creates the target of a mount: a file can be covered by another one only if it exists. A symbolic link to below /run
+ * is dangling, because a lab has its own /run, so its target is created there.
  */
 function standIn(path: string): void {
   try {
@@ -60,7 +63,7 @@ function standIn(path: string): void {
     mkdirSync(dirname(full), { recursive: true });
     writeFileSync(full, '', { flag: 'a' });
   } catch (error) {
-    // No link, or no such file: then nothing is hidden.
+    // Not a link, or no such file: there is nothing to create.
     if (!['EINVAL', 'ENOENT'].includes(errorCode(error) ?? '')) throw error;
   }
 }

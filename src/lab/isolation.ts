@@ -1,6 +1,7 @@
 /**
- * The walls of a lab. It runs in namespaces of its own (network, mounts, processes) that are made for one process: when that process
- * ends, however it ends, the kernel ends all others in there, and nothing is left of the lab, not even a file.
+ * Isolates a lab from the machine. It runs in namespaces of its own (network, mounts, processes) that belong to one
+ * process: when that process ends, however it ends, the kernel ends all others in there, and nothing of the lab
+ * remains, not even a file.
  */
 import type { StdioOptions } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -9,10 +10,10 @@ import { LAB_FOLDER } from './files.ts';
 import { must } from './commands.ts';
 
 /**
- * Starts a program as the first process of new namespaces, in a session of its own: Ctrl-C comes to this process alone. It is killed when
- * this process ends, and everything in there with it.
+ * Starts a program as the first process of new namespaces, in a session of its own, so that Ctrl-C reaches only this
+ * process. When this process ends the program is killed, with everything in its namespaces.
  * @param env of the program
- * @param outlives it goes on when this process ends
+ * @param outlives whether it continues when this process ends
  */
 export function startIsolated(
   words: readonly string[],
@@ -26,7 +27,10 @@ export function startIsolated(
   return startProgram(bound, { env, stdio, detached: true });
 }
 
-/** Inside of the walls, before anything else: what is mounted here is not seen outside, and /run is the lab's own. */
+/**
+ * Prepares the namespaces, before anything else: mounts made from now on are not visible outside, and /run is the lab's
+ * own.
+ */
 export function furnish(): void {
   must(['mount', '--make-rprivate', '/']);
   must(['mount', '-t', 'tmpfs', 'tmpfs', '/run']);

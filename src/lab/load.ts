@@ -1,4 +1,4 @@
-/** A steady stream of queries from one machine, and what became of each. */
+/** Sends a steady stream of queries from one machine, and records the outcome of each. */
 import { UdpClient, type QueryResult } from './udp-client.ts';
 
 /** What is sent, and how fast. */
@@ -7,27 +7,30 @@ export interface LoadPlan {
   readonly namespace: string;
   readonly server: string;
   readonly perSecond: number;
-  /** How long, or until when. */
+  /** How long, or until which promise resolves. */
   readonly seconds: number | Promise<unknown>;
   /** The name of the n-th query, with its final dot. */
   name(index: number): string;
   /** Milliseconds until a query is given up. */
   readonly waitMs: number;
-  /** Sockets that take turns: each has a source port of its own. */
+  /** Sockets used in turn, each with a source port of its own. */
   readonly sockets: number;
 }
 
-/** What became of a stream. */
+/** The outcome of a stream. */
 export interface LoadResult {
   readonly sent: number;
   readonly answered: number;
   readonly all: readonly QueryResult[];
 }
 
-/** Queries are sent in groups, so often, milliseconds. */
+/** The interval between groups of queries, in milliseconds. */
 const TURN_MS = 5;
 
-/** Sends the stream and waits for the last answer. What a busy machine is late with is sent in the next turn. */
+/**
+ * Sends the stream and waits for the last answer. Queries that are late because the machine is busy are sent with the
+ * next group.
+ */
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const clients = await Promise.all(
     Array.from({ length: plan.sockets }, () => UdpClient.open(plan.namespace, plan.server)),
@@ -59,7 +62,7 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
   return { sent: all.length, answered, all };
 }
 
-/** The longest time, in milliseconds, in which no query that was sent was answered. */
+/** The longest time, in milliseconds, during which no query was answered. */
 export function longestOutageMs(all: readonly QueryResult[]): number {
   let longest = 0;
   let since: number | null = null;

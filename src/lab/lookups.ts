@@ -1,4 +1,4 @@
-/** Lookups of clients: real programs and modelled resolvers in a pod, and the same models in virtual time. */
+/** Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual time. */
 import { seededRandom } from '../base/random.ts';
 import { parseAnswers } from '../resolver/answers-file.ts';
 import { findClient } from '../resolver/clients.ts';
@@ -17,33 +17,33 @@ export interface AskedQuestion {
   readonly name: string;
   readonly type: string;
   readonly protocol: string;
-  /** What it was told: `NXDOMAIN`, `203.0.113.80`, `DROP`. */
+  /** Its answer: `NXDOMAIN`, `203.0.113.80`, `DROP`. */
   readonly answer: string;
 }
 
-/** What a lookup came to. */
+/** The outcome of a lookup. */
 export interface Looked {
   /** Who looked it up: `musl`, or `musl (its model: needs musl-gcc)`. */
   readonly who: string;
   readonly ok: boolean;
   readonly seconds: number;
   readonly addresses: readonly string[];
-  /** What the program was told; null: it has addresses. */
+  /** The error that the program got; null: it got addresses. */
   readonly error: string | null;
   /** What was asked, in order. */
   readonly queries: readonly AskedQuestion[];
   readonly packets: readonly PacketRow[];
 }
 
-/** The DNS service of clusters that nobody has described otherwise. */
+/** The DNS service's address unless a cluster says otherwise. */
 const CLUSTER_DNS = '10.96.0.10';
 
 /** The longest time of a lookup, milliseconds. */
 const LIMIT_MS = 120_000;
 
 /**
- * A lookup in a pod by a real client of that name, or over real sockets by its model where there is no such program here. Lookups of one
- * pod are not to overlap: each is told by the packets of the pod's link.
+ * A lookup in a pod by the real client of that name, or by its model over real sockets if the program is not available.
+ * Lookups of one pod must not overlap, because each is recognised by the packets of the pod's link.
  */
 export async function look(
   stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,
@@ -73,7 +73,7 @@ export async function look(
   };
 }
 
-/** The C library of this machine, by getent. */
+/** Runs this machine's C library through getent. */
 export async function getent(
   stage: Pick<Stage, 'capture'>,
   lab: LabCluster,
@@ -96,7 +96,7 @@ export async function getent(
   };
 }
 
-/** A resolver that is modelled, over real sockets: what it sends is what the real one would. */
+/** Runs a model over real sockets: it sends what the real resolver would. */
 export async function modelled(
   stage: Pick<Stage, 'ndots'>,
   lab: LabCluster,
@@ -111,7 +111,7 @@ export async function modelled(
   return lookedOf(document, `${client} (its model)`);
 }
 
-/** The queries among packets, and what each was told. */
+/** The queries among the packets, with their answers. */
 function askedIn(packets: readonly PacketRow[]): readonly AskedQuestion[] {
   return packets
     .filter(({ isQuery }) => isQuery)

@@ -1,29 +1,31 @@
-/** What this machine gives a lab: rights, programs, parts of the kernel. Asked of the machine itself, never guessed. */
+/**
+ * What this machine provides for a lab: privileges, programs, parts of the kernel. It is always tested, never guessed.
+ */
 import { libc } from '../linux/libc.ts';
 import { findProgram } from '../linux/programs.ts';
 import { call } from './commands.ts';
 import type { RuleMode } from './plan.ts';
 
-/** Something a story cannot do without: a program, or a part of the kernel. */
+/** A requirement of a story: a program, or a part of the kernel. */
 export type Need =
   | { readonly program: string }
   /** A rule of iptables that the kernel must take, in `iptables-restore`'s words: `-m statistic --mode random`. */
   | { readonly rule: string; readonly part: string };
 
-/** Programs without which there is no lab at all. */
+/** Programs that every lab needs. */
 const basics = ['unshare', 'setpriv', 'mount', 'nsenter', 'ip'] as const;
 /** The program that takes the rules of services. */
 const ruleProgram: Readonly<Record<RuleMode, string>> = {
   iptables: 'iptables-restore',
   nftables: 'nft',
 };
-/** What kube-proxy's rules are made of in nftables mode: the kernel is asked for all of it at once. */
+/** A ruleset with everything that kube-proxy's nftables mode uses; the kernel is tested for all of it at once. */
 const NFT_PARTS = `table ip ndots-lab-probe {
   chain nat { type nat hook prerouting priority -100; ct state new numgen random mod 2 vmap { 0 : accept, 1 : drop }; meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 192.0.2.1 . 80, 1 : 192.0.2.2 . 80 }; }
 }
 `;
 
-/** What a lab lacks here, in words that say what to do; empty: nothing. */
+/** What is missing for a lab, worded as what to do; empty: nothing. */
 export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): readonly string[] {
   if (process.platform !== 'linux') return [`Linux (this is ${process.platform})`];
   const lacks: string[] = [];
@@ -49,7 +51,7 @@ export function lacksOfMachine(path: string, mode: RuleMode = 'iptables'): reado
   return lacks;
 }
 
-/** What of a story's needs is not there. */
+/** Which of a story's requirements are missing. */
 export function lacksOfStory(
   needs: readonly Need[],
   path: string,
@@ -58,13 +60,13 @@ export function lacksOfStory(
   return needs.flatMap((need) => {
     if ('program' in need)
       return findProgram(need.program, path) === null ? [`the program ${need.program}`] : [];
-    // What nft needs was asked of the machine.
+    // The requirements of nft were tested with the machine's.
     if (mode === 'nftables') return [];
     return inScratch(need.rule) === 0 ? [] : [`${need.part} in the kernel`];
   });
 }
 
-/** Whether the kernel takes a rule of the table nat: asked in a namespace of its own, which is gone afterwards. */
+/** Tests in a temporary network namespace whether the kernel accepts a rule of the table nat. */
 function inScratch(rule: string): number | null {
   const input = `*nat\n${rule}\nCOMMIT\n`;
   return call(['unshare', '--net', 'iptables-restore', '--noflush'], { input }).code;

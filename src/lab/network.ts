@@ -1,12 +1,12 @@
 /**
- * Machines of a lab and what joins them: network namespaces, pairs of virtual links, routes. All of it lies in a network namespace
- * that the lab made for itself, so that the machine's own network has no part in it.
+ * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of it is in a network
+ * namespace of the lab's own, separate from the machine's network.
  */
 import { writeFileSync } from 'node:fs';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import { must } from './commands.ts';
 
-/** What every pod takes for its router; each node has it on its side of each pod's link. */
+/** The router's address as every pod sees it; each node has it on its side of each pod's link. */
 const ROUTER = '169.254.1.1';
 const ROUTER_V6 = 'fe80::1';
 const BRIDGE = 'cluster';
@@ -22,7 +22,7 @@ export interface Machine {
 export class LabNetwork {
   /** Nodes and hosts, which share a network; pods are behind nodes. */
   readonly #neighbours: Machine[] = [];
-  /** Routes of machines that are cut off. */
+  /** The saved routes of machines that are cut off. */
   readonly #ways = new Map<string, readonly string[]>();
   #links = 0;
 
@@ -33,7 +33,7 @@ export class LabNetwork {
     );
   }
 
-  /** A machine on the network of the nodes, which reaches all others there. */
+  /** Adds a machine to the nodes' network, from which it reaches all others there. */
   addHost(name: string, addresses: readonly string[]): Machine {
     const machine = { name, addresses };
     const link = this.#link(name);
@@ -53,17 +53,17 @@ export class LabNetwork {
     return machine;
   }
 
-  /** A machine that forwards packets of pods: their router. */
+  /** Adds a machine that forwards packets of pods: their router. */
   addNode(name: string, addresses: readonly string[]): Machine {
     const node = this.addHost(name, addresses);
     this.set(name, 'net/ipv4/ip_forward', '1');
-    // What a node sends to a service has a way before its rules give it another address.
+    // A node's own packets to a service need a route before its rules translate the address.
     this.batch(name, ['route add default dev eth0']);
     this.set(name, 'net/ipv6/conf/all/forwarding', '1');
     return node;
   }
 
-  /** A machine behind a node. All other nodes learn the way to it. */
+  /** Adds a machine behind a node. All other nodes get a route to it. */
   addPod(name: string, addresses: readonly string[], node: Machine): Machine {
     const link = this.#link(name);
     must(['ip', 'link', 'set', link, 'netns', node.name]);
@@ -102,13 +102,13 @@ export class LabNetwork {
     });
   }
 
-  /** Cuts a machine off, or joins it again. The ways that go with its link come back with it. */
+  /** Cuts a machine off, or reconnects it. The routes lost with its link are restored with it. */
   setLink(machine: string, state: 'up' | 'down'): void {
     if (state === 'down') {
       const [four, six] = ['-4', '-6'].map((family) =>
         must(['ip', '-n', machine, family, 'route', 'show', 'dev', 'eth0']),
       );
-      // Without it the addresses of IPv6 go with the link.
+      // Otherwise the IPv6 addresses are lost with the link.
       this.set(machine, 'net/ipv6/conf/all/keep_addr_on_down', '1');
       this.#ways.set(machine, [four ?? '', six ?? '']);
       return this.batch(machine, ['link set eth0 down']);
@@ -118,7 +118,7 @@ export class LabNetwork {
       const lines = text
         .split('\n')
         .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
-      // The kernel may still be about to give it the link-local address by which a router is reached: `onlink` does not ask for that.
+      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that check.
       this.batch(
         machine,
         lines.map(
@@ -129,17 +129,17 @@ export class LabNetwork {
     this.#ways.delete(machine);
   }
 
-  /** Runs a program in the network of a machine, with this machine's files; it must succeed. */
+  /** Runs a program in a machine's network, with this machine's files; it must succeed. */
   run(machine: string, words: readonly string[], input = ''): string {
     return must(['nsenter', `--net=${this.path(machine)}`, '--', ...words], input);
   }
 
-  /** The file that stands for a machine's network. */
+  /** The file of a machine's network namespace. */
   path(machine: string): string {
     return `/run/netns/${machine}`;
   }
 
-  /** Makes a namespace with a link into it; the name of the end that stays here. */
+  /** Makes a namespace with a link into it. @returns the name of the outer end */
   #link(name: string): string {
     const link = `v${++this.#links}`;
     must(['ip', 'netns', 'add', name]);
@@ -157,7 +157,7 @@ function withLength(address: string): string {
   return isIPv6(address) ? `${address}/128` : `${address}/32`;
 }
 
-/** An address that is not checked for being taken is there at once. */
+/** Skips duplicate address detection, so that an IPv6 address can be used at once. */
 function nodad(address: string): string {
   return isIPv6(address) ? ' nodad' : '';
 }

@@ -1,4 +1,7 @@
-/** What the stories of node caches share: a cluster with one, a name that says who has answered, and a stream from a pod. */
+/**
+ * What the stories of node caches share: a cluster with one, a name that shows who has answered, and a stream of
+ * queries from a pod.
+ */
 import {
   clientPod,
   upstreamService,
@@ -19,7 +22,7 @@ export const NODE: string = 'node-1';
 const NAME = 'kubernetes.default.svc.cluster.local.';
 const WHO = 'who.test.';
 const answers = { cluster: '192.0.2.101', node: '192.0.2.102' } as const;
-/** A node cache that has not taken its addresses after this time will not, milliseconds. */
+/** How long a node cache may take to set up its addresses, in milliseconds. */
 const TAKES_MS = 10_000;
 
 function whoBlock(address: string, more = ''): string {
@@ -30,13 +33,13 @@ function whoBlock(address: string, more = ''): string {
 export function startWithNodeCache(stage: Stage): Promise<LabCluster> {
   return stage.start({
     objects: usualObjects() + upstreamService + clientPod('default', 'client', '10.244.1.4'),
-    // Names live longer than any act: what is asked anew was not known.
+    // The TTL is longer than any act, so what is asked again was not cached.
     corefile: `${usualCorefile.replace('ttl 30', 'ttl 600')}${whoBlock(answers.cluster)}`,
     ipv6: false,
   });
 }
 
-/** As NodeLocal DNSCache is set up: rules of iptables, and what it sets up stays when it dies. */
+/** The settings of NodeLocal DNSCache: iptables rules, which stay when it dies. */
 export const asNodeLocal: readonly string[] = ['-failopen=false', '-skipteardown'];
 
 /** What its node cache is started with. */
@@ -46,14 +49,14 @@ export function nodeCachePlan(lab: LabCluster, flags: readonly string[]): NodeCa
     corefile: `${usualNodeCorefile.replace('success 9984 30', 'success 9984 600')}${whoBlock(answers.node, bind)}`,
     service: lab.serviceAddress(DNS_SERVICE),
     upstream: lab.serviceAddress('kube-system/kube-dns-upstream'),
-    // What NodeLocal DNSCache leaves behind are rules of iptables: who is to take them over must find them.
+    // NodeLocal DNSCache leaves iptables rules behind, which its successor must find.
     rules: 'iptables',
     flags,
     known: NAME,
   };
 }
 
-/** Who answers a pod that asks the DNS service: `node`, `cluster`, or `nobody`. */
+/** Who answers a pod's query to the DNS service: `node`, `cluster`, or `nobody`. */
 export async function whoAnswers(lab: LabCluster): Promise<string> {
   const { name } = lab.pod('client');
   const client = await UdpClient.open(lab.network.path(name), lab.serviceAddress(DNS_SERVICE));

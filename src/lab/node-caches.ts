@@ -11,9 +11,9 @@ import { pause } from './pause.ts';
 /** The address at which a node cache listens besides that of the DNS service. */
 const LOCAL_IP: string = '169.254.20.10';
 
-/** What it says when its rules stand and it has heard itself. */
+/** The log output of a node cache whose rules are set and which has tested itself. */
 const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
-/** Rules that are not there after this time are not to come: it was told to leave them alone, milliseconds. */
+/** Rules that are missing after this time will not come, because the cache was told not to set any, in milliseconds. */
 const RULES_MS = 10_000;
 
 /** What a node cache is started with. */
@@ -22,10 +22,10 @@ export interface NodeCachePlan {
   readonly corefile: string;
   /** Address of the cluster's DNS service, which it takes on its node. */
   readonly service: string;
-  /** Address of the service by which it asks the DNS pods. */
+  /** The service address through which it asks the DNS pods. */
   readonly upstream: string;
   readonly rules: RuleMode;
-  /** More flags of `ndots node-cache`. */
+  /** Further flags of `ndots node-cache`. */
   readonly flags: readonly string[];
   /** A name that it must answer before it counts as started. */
   readonly known: string;
@@ -49,20 +49,20 @@ export class NodeCaches {
     await this.#untilServing(this.#start(node, plan, keyOf(node)), node, plan);
   }
 
-  /** Starts another beside the one that serves, which takes over; resolves when the old one has ended. */
+  /** Starts a second one beside the one that serves, to take over; resolves when the old one has ended. */
   async upgrade(node: string, plan: NodeCachePlan): Promise<void> {
     const old = this.#processes.find(keyOf(node));
     const next = `${keyOf(node)} next`;
     const running = this.#start(node, plan, next);
     if (old !== null) {
-      // One that fails leaves the old one as it is.
+      // If the new one fails, the old one stays.
       await Promise.race([old.program.ended, running.program.ended]);
     }
     await this.#untilServing(running, node, plan);
     this.#processes.rename(next, keyOf(node));
   }
 
-  /** Sends it a signal, and does not wait. */
+  /** Sends it a signal without waiting. */
   signal(node: string, signal: NodeJS.Signals): void {
     this.#processes.find(keyOf(node))?.program.signal(signal);
   }
@@ -98,7 +98,7 @@ export class NodeCaches {
     const sign = { namespace: this.#network.path(node), server: LOCAL_IP, name: known };
     const remedy = 'ndots node-cache with this Corefile says more';
     await untilAnswering(running, `the node cache on ${node}`, sign, remedy);
-    // Rules come last: pods are led to it from then on.
+    // The rules come last; from then on pods reach the cache.
     const until = performance.now() + RULES_MS;
     while (!READY.test(running.output()) && running.program.isRunning && performance.now() < until)
       await pause(20);

@@ -11,26 +11,29 @@ export type RuleMode = 'iptables' | 'nftables';
 export interface ClusterPlan {
   /** Kubernetes objects: a file, or a folder. */
   readonly manifests: string;
-  /** Of the DNS pods, those behind the service kube-system/kube-dns. `@API@` stands for the API server's URL. */
+  /**
+   * The Corefile of the DNS pods, those behind the service kube-system/kube-dns. `@API@` stands for the API server's
+   * URL.
+   */
   readonly corefile: string;
-  /** What kubelet finds on its node: its search domains go to all pods. */
+  /** The node's resolv.conf, whose search domains kubelet gives to all pods. */
   readonly nodeResolvConf: string;
   readonly mode: RuleMode;
-  /** Whether pods have an IPv6 address besides: clients then ask for AAAA, too. */
+  /** Whether pods also have an IPv6 address, so that clients ask for AAAA. */
   readonly ipv6: boolean;
-  /** Addresses outside of the cluster that answer DNS, and what they answer. */
+  /** DNS servers outside the cluster, and their answers. */
   readonly internet: { readonly addresses: readonly string[]; readonly script: Script };
-  /** More files that a pod has of its own, by `namespace/name`. */
+  /** Further files of single pods, by `namespace/name`. */
   readonly files?: Readonly<Record<string, OwnFiles>>;
 }
 
 /** Programs that a lab starts. */
 export interface LabPrograms {
-  /** The words that begin `ndots serve`. */
+  /** The command line that begins `ndots serve`. */
   readonly ndots: readonly string[];
-  /** A CoreDNS to take in its place; null: ndots serves. */
+  /** A CoreDNS to run instead; null: ndots serves. */
   readonly coredns: string | null;
-  /** `PATH` says where programs are looked for. */
+  /** Its `PATH` is searched for programs. */
   readonly env: Environment;
 }
 

@@ -11,12 +11,12 @@ import { LAB_FOLDER } from './files.ts';
 import type { LabPrograms, RuleMode } from './plan.ts';
 import { headOf, type StoryOutcome, type Stage, type Story } from './story.ts';
 
-/** What a performance is given. */
+/** What playing a story needs. */
 export interface PlayParts extends LabPrograms {
   readonly mode: RuleMode;
-  /** A file for the packets of all acts, one after the other; null: they are not kept. */
+  /** A file for the packets of all acts; null: they are not kept. */
   readonly pcap: string | null;
-  /** Called when the story is over and its cluster still stands. */
+  /** Called when the story is over and its cluster is still running. */
   linger?(lab: LabCluster): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import type { ImpliedPod } from '../kube/manifests/pods.ts';
 import { podResolvConf, type DnsPolicy, type PodDns } from '../resolver/dns-policy.ts';
 import type { OwnFiles } from './files.ts';
 
-/** What of the cluster stands in these files. */
+/** The parts of the cluster that these files depend on. */
 export interface FileSources {
   /** Address of the DNS service; `''`: there is none. */
   readonly clusterDns: string;

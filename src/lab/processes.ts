@@ -16,14 +16,14 @@ export interface ProgramPlace {
   readonly files: OwnFiles;
 }
 
-/** A program that goes on in a machine. */
+/** A program that keeps running in a machine. */
 export interface MachineProgram {
   readonly program: StartedProgram;
-  /** The end of what it has printed, to both streams. */
+  /** The end of its output, of both streams. */
   output(): string;
 }
 
-/** Characters that are kept of each stream of a program that goes on. */
+/** The most characters kept of each stream of such a program. */
 const OUTPUT_MAX = 16_000;
 
 /** All that runs in a lab. */

@@ -29,7 +29,7 @@ const BYTES_MAX = 128 * 1024 * 1024;
 const wanted =
   /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
 
-/** What tells of Corefiles, or makes them, and is none: a chart's templates, programs, documents. */
+/** What mentions or generates Corefiles without being one: a chart's templates, programs, documents. */
 const madeOf = /\.(tpl|tmpl|gotmpl|j2|md|adoc|rst|html?|go|py|rb|sh|[cm]?[jt]s)$/i;
 
 /** Reads the files behind these paths. Throws a `Problem` for one that cannot be read. */
@@ -97,7 +97,7 @@ function filesIn(
   });
 }
 
-/** A text of UTF-8 without NUL; or why it is none. */
+/** A UTF-8 text without NUL; or why it is not one. */
 function readText(
   file: string,
   named: boolean,

@@ -83,7 +83,7 @@ class Sorting implements Inputs {
 
   #takeYaml(file: string, text: string, named: boolean): void {
     const { documents, problems } = parseYaml(text, file, YAML_MEMORY);
-    // In a folder lie charts, and YAML of all sorts: what is no manifest there is nobody's mistake.
+    // Folders contain charts and other YAML: what is not a manifest there is no mistake.
     const lines = text.split('\n');
     const isChart = isTemplate(lines.filter((line) => !/^\s*#/.test(line)).join('\n'));
     if (named || !isChart) this.problems.push(...problems);

@@ -62,7 +62,7 @@ function tellReading(
     tell({
       ...told,
       ...(isWarning ? { severity: 'warning' as const } : {}),
-      // CoreDNS can be built with it, so nobody but its owner knows whether the target has it.
+      // CoreDNS can be built with it, so only its owner knows whether the target has it.
       ...(isExternal && target?.kind !== 'ndots' ? { severity: 'warning' as const } : {}),
       ...(near === null ? {} : { fix: null, hint: told.hint ?? `Did you mean '${near}'?` }),
     });

@@ -15,7 +15,7 @@ export interface Subject {
   readonly objects: readonly LintObject[];
   /** Files in the form of resolv.conf. */
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
-  /** What the configuration is for; null: nobody said, and no image does. */
+  /** What the configuration is for; null: neither an option nor an image says so. */
   readonly target: LintTarget | null;
   /** The Corefile that runs now, where it was given: for what a change does that a file alone does not. */
   readonly running: LintedCorefile | null;
@@ -59,7 +59,7 @@ export interface LintedCorefile {
   readonly blocks: readonly LintedBlock[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Whether the word there is a usual value for a variable (`__PILLAR__…`): rules judge it, and nobody is to be asked by it. */
+  /** Whether the word is an assumed value of a variable (`__PILLAR__…`): rules judge it, but nothing is sent to it. */
   isAssumed(place: Place): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** UDP sockets to one peer, through the system's own calls. */
+/** UDP sockets connected to one peer, through system calls. */
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { DATAGRAM_MAX, packetLoop, type SocketWatch } from './packet-loop.ts';
 import { ReceiveBatch } from './receive-batch.ts';
@@ -6,29 +6,29 @@ import { SendQueue, type QueuedSocket } from './send-queue.ts';
 import { UdpSocket } from './udp-socket.ts';
 
 const MSG_DONTWAIT = 0x40;
-/** Datagrams that a socket takes at a time; then the others have their turn. */
+/** The most datagrams that a socket receives before others have their turn. */
 const AT_A_TIME = 16;
 
-/** Who owns a socket. */
+/** The owner of a socket. */
 export interface SocketOwner {
-  /** Datagrams that it waits for: so many are looked for at a time, and one when it waits for none. */
+  /** How many datagrams it waits for: at most so many are read at a time, and one if it waits for none. */
   readonly waiting: number;
   /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
   onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
-  /** The system says that something sent earlier did not arrive (an ICMP message came). */
+  /** Called when the system reports that something sent earlier did not arrive (by an ICMP message). */
   onError(error: SystemError): void;
   /**
-   * A datagram met an error as it was to leave. To be taken note of only: nothing may be sent before the call is over.
-   * @param mark what it was sent with
-   * @param left whether it left all the same: then the error is that of one which was sent earlier
+   * Called when sending a datagram met an error. The owner may only record it: nothing may be sent during the call.
+   * @param mark the value passed to `send`
+   * @param left whether it was sent all the same, so that the error belongs to an earlier one
    */
   onUnsent(mark: number, error: SystemError, left: boolean): void;
 }
 
 /**
- * A UDP socket that is connected to one peer. There are many of them, one per source port, and each has few datagrams at a time:
- * so these are sent one by one, and received as many as are waited for, through memory that all sockets of the thread share. What
- * is sent in one turn leaves at its end.
+ * A UDP socket connected to one peer. There are many of them, one per source port, each with few datagrams at a time.
+ * Datagrams are sent one by one at the end of the turn, and received as many at a time as are waited for, through
+ * memory shared by all sockets of the thread.
  */
 export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;
@@ -36,7 +36,7 @@ export class ConnectedSocket implements QueuedSocket {
   readonly #watch: SocketWatch;
   #open = true;
 
-  /** @param source the local address; empty: whatever fits. @throws SystemError, LibcMissing */
+  /** @param source the local address; empty: chosen by the system @throws SystemError, LibcMissing */
   constructor(source: string, host: string, port: number, owner: SocketOwner) {
     this.#owner = owner;
     this.#socket = new UdpSocket({ family: host.includes(':') ? 6 : 4 });
@@ -51,17 +51,17 @@ export class ConnectedSocket implements QueuedSocket {
     this.#watch.unref();
   }
 
-  /** Where a datagram to be sent is written, from `reserve` on. */
+  /** The buffer to write a datagram to, at the index that `reserve` returned. */
   get out(): Uint8Array {
     return buffers().sending.slab;
   }
 
-  /** Makes room for a datagram. @returns where in `out` it begins */
+  /** Makes room for a datagram. @returns its index in `out` */
   reserve(size: number): number {
     return buffers().sending.reserve(size);
   }
 
-  /** Sends what was written where `reserve` said, at the end of the turn. @param mark for `onUnsent` */
+  /** Sends what was written at the reserved index, at the end of the turn. @param mark passed to `onUnsent` */
   send(length: number, mark: number): void {
     const { sending } = buffers();
     if (sending.add(this, length, mark)) packetLoop().whenTurnEnds(sending.flush);
@@ -71,7 +71,7 @@ export class ConnectedSocket implements QueuedSocket {
     if (!this.#open) return;
     const errno = this.#send(address, length);
     if (errno === 0) return;
-    // An error that the system kept for the next call may be that of an earlier datagram: this one is sent once more.
+    // The error may have been caused by an earlier datagram and kept by the system: this one is sent once more.
     const left = this.#send(address, length) === 0;
     this.#owner.onUnsent(mark, new SystemError('write', errno), left);
   }
@@ -90,7 +90,7 @@ export class ConnectedSocket implements QueuedSocket {
     return this.#socket.local;
   }
 
-  /** Keeps the event loop alive, or (the state at first) lets it end. */
+  /** Keeps the event loop alive, or lets it end (the initial state). */
   ref(): void {
     this.#watch.ref();
   }
@@ -105,7 +105,7 @@ export class ConnectedSocket implements QueuedSocket {
     this.#socket.close();
   }
 
-  /** Takes what is waited for, or one error; what else there is comes with the next turn. */
+  /** Reads as many datagrams as are waited for, or one error; the rest is read in the next turn. */
   #drain = (): void => {
     const { received } = buffers();
     const { waiting } = this.#owner;
@@ -124,14 +124,14 @@ interface Buffers {
   readonly sending: SendQueue;
 }
 
-/** Number of the batch that the next datagram leaves with: what is sent in one turn, 64 at most. */
+/** The number of the batch with which the next datagram is sent: what is sent in one turn, at most 64. */
 export function sendingRound(): number {
   return buffers().sending.round;
 }
 
 let present: Buffers | null = null;
 
-/** Of this thread, kept. */
+/** The buffers of this thread. */
 function buffers(): Buffers {
   return (present ??= {
     received: new ReceiveBatch(DATAGRAM_MAX, { count: AT_A_TIME, senders: false }),

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * How many descriptors (files, sockets) this process may have open at a time: RLIMIT_NOFILE, `ulimit -n`, which the runtime
- * raises to the hard limit when it starts. Infinity if there is no limit, or the system does not tell.
+ * The most descriptors (files, sockets) that this process may have open: RLIMIT_NOFILE, `ulimit -n`, which the runtime
+ * raises to the hard limit at its start. Infinity if there is no limit or it is unknown.
  */
 export function descriptorLimit(file = '/proc/self/limits'): number {
   try {

@@ -7,12 +7,12 @@ const EPOLL_CLOEXEC = 0o2000000;
 const EPOLLIN = 1;
 const CTL_ADD = 1;
 const CTL_DEL = 2;
-/** Ready descriptors of one look; those that did not fit are found by the next one. */
+/** The most ready descriptors per call; further ones are returned by the next call. */
 const EVENTS = 64;
 /** Bytes of a struct epoll_event, and where its data begin: packed on x86-64 only. */
 const EVENT = process.arch === 'x64' ? { SIZE: 12, DATA: 4 } : { SIZE: 16, DATA: 8 };
 
-/** Descriptors of which the system says which are readable. It is itself readable while one of them is. */
+/** A set of descriptors; finds those that are readable. Its own descriptor is readable while one of them is. */
 export class Epoll {
   readonly fd: number;
   readonly #events = new Memory(EVENTS * EVENT.SIZE);
@@ -25,7 +25,7 @@ export class Epoll {
     noteDescriptor(this.fd);
   }
 
-  /** Reports the descriptor, as `number`, for as long as it is readable, or has an error. @throws SystemError */
+  /** Watches a descriptor, reported as `number` while it is readable or has an error. @throws SystemError */
   add(fd: number, number: number): void {
     const { words, address } = this.#events;
     words[0] = EPOLLIN;
@@ -36,12 +36,12 @@ export class Epoll {
     }
   }
 
-  /** Must come before the descriptor is closed. */
+  /** To be called before the descriptor is closed. */
   remove(fd: number): void {
     libc().epollControl(this.fd, CTL_DEL, fd, this.#events.address);
   }
 
-  /** Looks without waiting. @returns how many are readable; `ready` gives their numbers, until the next look */
+  /** Checks without waiting. @returns how many are readable; `ready` has their numbers until the next call */
   look(): number {
     return libc().epollWait(this.fd, this.#events.address, EVENTS, 0);
   }

@@ -2,12 +2,12 @@ import type * as Koffi from 'koffi';
 import { unterminated } from './termination-gate.ts';
 
 /**
- * A descriptor that wakes the event loop without calling JavaScript: whoever wants to know looks, in the turn that follows.
- * Keeps the event loop alive while referenced. Must be closed before its descriptor is; a thread that ends without a chance
- * to do so (out of memory, terminated) has it closed by the runtime.
+ * A descriptor that wakes the event loop without calling JavaScript: its user checks it in the turn that follows. Keeps
+ * the event loop alive while referenced. Must be closed before its descriptor is; if the thread ends without a chance
+ * to do so (out of memory, terminated), the runtime closes it.
  */
 export interface Wakeup {
-  /** Whether the descriptor was found readable since this was asked last. */
+  /** Whether the descriptor was found readable since the last call. */
   take(): boolean;
   ref(): void;
   unref(): void;
@@ -17,7 +17,7 @@ export interface Wakeup {
 /** `uv_handle_get_type` of a poll handle. */
 const UV_POLL = 8;
 const UV_READABLE = 1;
-/** Nothing libuv writes there: what it writes is a status, 0 or a negative error number. */
+/** A value that libuv never writes there: it writes a status, which is 0 or a negative error number. */
 const NOT_YET = 1;
 
 /**
@@ -64,7 +64,7 @@ export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: num
     return {
       take() {
         if (status === null || status[0] === NOT_YET) return false;
-        // An error ends the watch.
+        // After an error the watch has ended and is started again.
         if (status[0] !== 0) start(handle, UV_READABLE, setData);
         status[0] = NOT_YET;
         return true;

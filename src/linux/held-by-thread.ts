@@ -1,15 +1,18 @@
 /**
- * What a thread holds past the runtime: descriptors and memory. The runtime gives back what it knows of when a thread ends, but
- * not these, and a thread that is out of memory or terminated does not come to give them back itself. A socket that outlives
- * its thread stays bound, and the system goes on handing it a share of all queries, which nobody reads. So both are noted where
- * they outlive the thread, in shared memory, and the next thread in its place is given the notes: it goes on with the sockets
- * and gives back the rest.
+ * Records what a thread holds that the runtime does not know of: descriptors and memory. The runtime does not release
+ * these when a thread ends, and a thread that runs out of memory or is terminated cannot release them itself. A socket
+ * that outlives its thread stays bound, and the kernel goes on giving it a share of all queries, which nobody reads. So
+ * both are recorded in shared memory, which outlives the thread; the replacement thread gets the records, continues
+ * with the sockets, and releases the rest.
  */
 
 const DESCRIPTORS = 4096;
 const PIECES = 256;
 
-/** The notes: shared memory with a fixed number of places. What finds no place is not noted, and lost with its thread. */
+/**
+ * The records: shared memory with a fixed number of slots. What finds no slot is not recorded, and lost with its
+ * thread.
+ */
 export interface HeldByThread {
   /** Descriptor plus one; 0: free. */
   readonly descriptors: Int32Array<SharedArrayBuffer>;
@@ -17,7 +20,7 @@ export interface HeldByThread {
   readonly memory: Float64Array<SharedArrayBuffer>;
 }
 
-/** Notes for a thread and all that will take its place. */
+/** Makes the records for a thread and all its replacements. */
 export function makeNotes(): HeldByThread {
   return {
     descriptors: new Int32Array(new SharedArrayBuffer(4 * DESCRIPTORS)),
@@ -26,7 +29,8 @@ export function makeNotes(): HeldByThread {
 }
 
 /**
- * The same notes without the memory: for the successor of a thread that could not be ended, which may still write there.
+ * The same records without the memory: for the replacement of a thread that could not be ended and may still write
+ * there.
  */
 export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
   return { ...makeNotes(), descriptors };
@@ -35,11 +39,11 @@ export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
 let present: HeldByThread | null = null;
 /** Where to look for a free slot first. */
 let next = 0;
-/** Left behind by the thread before, and not taken over yet. */
+/** Descriptors left behind by the previous thread that nobody has taken over yet. */
 let orphans: number[] = [];
 let orphanMemory: number[] = [];
 
-/** From now on this thread notes there what it holds. What is noted already was left behind by the thread before it. */
+/** From now on this thread uses these records. What is in them already was left behind by the previous thread. */
 export function useNotes(notes: HeldByThread): void {
   present = notes;
   next = 0;
@@ -47,7 +51,7 @@ export function useNotes(notes: HeldByThread): void {
   orphanMemory = Array.from(notes.memory).filter((address) => address > 0);
 }
 
-/** This thread holds the descriptor. */
+/** Records that this thread holds the descriptor. */
 export function noteDescriptor(fd: number): void {
   if (present === null) return;
   const { descriptors } = present;
@@ -60,7 +64,7 @@ export function noteDescriptor(fd: number): void {
   }
 }
 
-/** To be called before the descriptor is closed: from then on its number may be somebody else's. */
+/** To be called before the descriptor is closed, because its number may be reused afterwards. */
 export function forgetDescriptor(fd: number): void {
   if (present === null) return;
   const slot = present.descriptors.indexOf(fd + 1);
@@ -69,7 +73,7 @@ export function forgetDescriptor(fd: number): void {
   next = slot;
 }
 
-/** This thread holds the memory. */
+/** Records that this thread holds the memory. */
 export function noteMemory(address: number): void {
   const slot = present?.memory.indexOf(0) ?? -1;
   if (slot >= 0) present!.memory[slot] = address;
@@ -81,13 +85,15 @@ export function forgetMemory(address: number): void {
   if (slot >= 0) present!.memory[slot] = 0;
 }
 
-/** The first descriptor left behind that `fits`; it is the caller's from then on, and stays noted. */
+/**
+ * The first descriptor left behind for which `fits` is true; it belongs to the caller from then on, and stays recorded.
+ */
 export function takeOrphan(fits: (fd: number) => boolean): number | null {
   const index = orphans.findIndex(fits);
   return index < 0 ? null : orphans.splice(index, 1)[0]!;
 }
 
-/** All that was left behind and that nobody has taken: the caller gives it back. */
+/** Everything that was left behind and not taken over; the caller releases it. */
 export function takeOrphans(): {
   readonly descriptors: readonly number[];
   readonly memory: readonly number[];

@@ -3,14 +3,14 @@ import { printAddress } from '../base/ip.ts';
 import { dumpNetlink } from './netlink.ts';
 import { AF_INET, AF_INET6 } from './socket-address.ts';
 
-/** Messages of <linux/rtnetlink.h>, and where their parts are, in bytes. */
+/** Message types of <linux/rtnetlink.h>, and the offsets of their fields in bytes. */
 const KIND = { NEW_LINK: 16, GET_LINK: 18, NEW_ADDRESS: 20, GET_ADDRESS: 22 };
 const LINK = { SIZE: 16, INDEX: 4, NAME: 3 };
 const ADDRESS = { SIZE: 8, FAMILY: 0, SCOPE: 3, INDEX: 4, OF_INTERFACE: 1, LOCAL: 2 };
 const SCOPE_LINK = 253;
 
 /**
- * All interfaces of the network namespace with their addresses, those that are down or have no carrier included, which the
+ * All interfaces of the network namespace with their addresses, also those that are down or without carrier, which the
  * runtime leaves out. Link-local IPv6 addresses have their zone: `fe80::1%eth0`.
  * @throws LibcMissing, SystemError
  */

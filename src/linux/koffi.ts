@@ -1,6 +1,6 @@
 /**
- * The foreign function interface: the native part of the package koffi, without what the package loads around it. That part
- * needs nothing of it, and the way through it costs megabytes in every thread (docs/decisions/memory.md).
+ * The foreign function interface: only the native part of the package koffi. The JavaScript that the package loads
+ * around it is not needed and costs megabytes in every thread (docs/decisions/memory.md).
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,10 @@ import type * as Koffi from 'koffi';
 
 import { errorCode } from '../base/error-code.ts';
 
-/** It, for this thread; null if the package is not installed. @throws Error if there is none for this system */
+/**
+ * The native part for this thread; null if the package is not installed.
+ * @throws Error if there is none for this system
+ */
 export function loadKoffi(): typeof Koffi | null {
   const addon = nativePart(dirname(fileURLToPath(import.meta.url)));
   try {
@@ -26,8 +29,8 @@ export function loadKoffi(): typeof Koffi | null {
 }
 
 /**
- * The file of it. Packages lie in the nearest `node_modules` that has them, as everywhere; that of the native part is looked for
- * in the package and beside it, links resolved, which is where npm and pnpm put it. null: it lies elsewhere.
+ * The file of the native part. Packages are in the nearest `node_modules`, as usual; the native part is looked for
+ * inside the package and beside it, with links resolved, where npm and pnpm put it. null: it was not found.
  */
 function nativePart(folder: string): string | null {
   const home = join(folder, 'node_modules/koffi');

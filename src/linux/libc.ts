@@ -7,7 +7,9 @@ import { signalDescriptor, wakeups, type Wakeup } from './event-loop.ts';
 import { loadKoffi } from './koffi.ts';
 import { unterminated } from './termination-gate.ts';
 
-/** The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative. */
+/**
+ * The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative.
+ */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number;
   bind(fd: number, name: number, length: number): number;
@@ -23,33 +25,33 @@ export interface Libc {
   epollControl(epoll: number, operation: number, fd: number, event: number): number;
   epollWait(epoll: number, events: number, count: number, timeoutMs: number): number;
   close(fd: number): number;
-  /** Puts this thread into the namespace that the descriptor stands for. */
+  /** Moves this thread to the namespace of the descriptor. */
   setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
   setitimer(which: number, value: number, before: number): number;
-  /** A system call that the C library has no function for. */
+  /** A system call without a function in the C library. */
   syscall(call: number, first: number, second: number, third: number): number;
-  /** From now on SIGALRM ends the process, with its number as exit code, even as process 1 of a container. */
+  /** Makes SIGALRM end the process, with its number as exit code, even if it is process 1 of a container. */
   exitOnAlarm(): void;
   _exit(code: number): void;
-  /** A new descriptor that is readable from when the signal has come; nobody ever reads it. -1: there is none. */
+  /** A new descriptor that becomes readable when the signal has come; it is never read. -1: failed. */
   signalDescriptor(signal: number): number;
   /** 0 if there is no such interface. */
   interfaceIndex(name: string): number;
-  /** Number of the last failure on this thread; ask at once. */
+  /** The error number of the last failed call on this thread; to be read at once. */
   errno(): number;
-  /** Memory of this many bytes that never moves, and a view of it. */
+  /** Allocates memory that never moves, with a view of it. */
   allocate(size: number): { readonly address: number; readonly buffer: ArrayBuffer };
   free(address: number): void;
-  /** Gives memory that was freed, and that the C library holds for later, back to the system. */
+  /** Returns freed memory that the C library keeps to the system. */
   trim(): void;
   /** Tells the kernel how a range of whole pages will be used. */
   madvise(address: number, length: number, advice: number): number;
-  /** Ends this thread's event loop's sleep whenever the descriptor is readable (level-triggered). */
+  /** Wakes this thread's event loop while the descriptor is readable (level-triggered). */
   wakeOn(fd: number): Wakeup;
 }
 
-/** Why there is no foreign function interface here. */
+/** Why there is no foreign function interface. */
 export class LibcMissing extends Error {
   override readonly name = 'LibcMissing';
 }
@@ -76,14 +78,14 @@ export function libc(): Libc {
 }
 
 function load(): Libc {
-  // The layout of the kernel's structs is written down for these only.
+  // The layouts of the kernel's structs are defined only for these.
   if (process.platform !== 'linux') throw new LibcMissing(`not on ${process.platform}`);
   if (process.arch !== 'x64' && process.arch !== 'arm64') {
     throw new LibcMissing(`not on ${process.arch}`);
   }
   const koffi = loadKoffi();
   if (koffi === null) throw new LibcMissing('the optional package koffi is not installed');
-  // null: what this process has loaded already, be it glibc or musl.
+  // null: the symbols that this process has loaded already, from glibc or musl.
   const lib = koffi.load(null);
   pin(lib);
   const declare = (name: string, args: readonly string[]): never =>
@@ -126,7 +128,7 @@ function load(): Libc {
   };
 }
 
-/** glibc holds freed memory back; musl, which has no such function, does not. */
+/** glibc keeps freed memory and can be told to return it; musl has no such function and does not keep any. */
 function trimmer(lib: Koffi.LibraryHandle): () => void {
   try {
     const trim = lib.func('malloc_trim', 'int', ['size_t']) as (keep: number) => number;
@@ -142,8 +144,8 @@ const RTLD_NOLOAD = 4;
 const RTLD_NODELETE = 0x1000;
 
 /**
- * Keeps the native code in memory for good. A thread that ends unloads its addons, but the event loop still closes poll
- * handles afterwards and would jump into nothing.
+ * Keeps the native code loaded. A thread that ends unloads its addons, but its event loop still closes poll handles
+ * afterwards and would call unloaded code.
  */
 function pin(lib: Koffi.LibraryHandle): void {
   const line = readFileSync('/proc/self/maps', 'utf8')

@@ -1,4 +1,4 @@
-/** How long a thread may run before the system looks whether another one is due. */
+/** Sets how long a thread may run before the scheduler checks whether another one is due. */
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
 
@@ -6,15 +6,15 @@ import { Memory } from './memory.ts';
 const SCHED_SETATTR = process.arch === 'arm64' ? 274 : 314;
 /** struct sched_attr, the form that all versions know. */
 const ATTRIBUTES_SIZE = 48;
-/** `sched_flags`: threads that this one starts have the ordinary turns. */
+/** `sched_flags`: threads started by this one get the default slice. */
 const SCHED_FLAG_RESET_ON_FORK = 1;
-/** Above what any system gives by itself (0.7 to 5.6 ms), nanoseconds. */
+/** The slice in nanoseconds: longer than any system's default (0.7 to 5.6 ms). */
 const LONG_TURN = 20_000_000;
 
 /**
- * Gives the calling thread longer turns than others have (Linux 6.12 and later; before, and where there is no such call, nothing changes). Its
- * share of the processor stays what it was, but whoever wakes with ordinary turns goes first at once, where else the turn that has begun would be
- * ended first, at a tick of the clock. No right is needed for it.
+ * Gives the calling thread a longer time slice than others (Linux 6.12 and later; elsewhere nothing changes). Its share
+ * of the processor stays the same, but a thread with the default slice that wakes up runs at once instead of waiting
+ * for a scheduler tick. Needs no privileges.
  */
 export function takeLongTurns(): void {
   let attributes: Memory | null = null;

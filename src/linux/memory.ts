@@ -2,9 +2,9 @@ import { forgetMemory, noteMemory } from './held-by-thread.ts';
 import { libc, LibcMissing } from './libc.ts';
 
 /**
- * Memory whose address the kernel may be given: it lies outside the JavaScript heap, never moves, and stays until freed.
- * All structs that system calls see are in one of these. (A typed array would not do: small ones move, and one that nothing
- * refers to any more is collected although the kernel still has its address.)
+ * Memory whose address can be given to the kernel: it is outside the JavaScript heap, never moves, and stays until it
+ * is freed. All structs for system calls are in such memory. (Typed arrays are unsuitable: small ones move, and one
+ * without references is collected although the kernel still has its address.)
  */
 export class Memory {
   readonly address: number;
@@ -13,7 +13,7 @@ export class Memory {
   readonly words: Uint32Array;
   #buffer: ArrayBuffer | null;
 
-  /** @param clear false leaves large buffers untouched: pages that nobody writes to cost no memory */
+  /** @param clear false leaves large buffers untouched: pages that are never written cost no memory */
   constructor(size: number, clear = true) {
     const rounded = (size + 15) & ~15;
     const { address, buffer } = libc().allocate(rounded);
@@ -27,13 +27,15 @@ export class Memory {
 
   /** Writes a pointer (8 bytes) at word `index`. */
   setPointer(index: number, address: number): void {
-    // Not by a remainder: of numbers that are no 32-bit integers it is a call of fmod(3).
+    // No remainder operator: for numbers that are not 32-bit integers it calls fmod(3).
     const high = Math.floor(address / 0x1_0000_0000);
     this.words[index] = address - high * 0x1_0000_0000;
     this.words[index + 1] = high;
   }
 
-  /** Gives the memory back. Views of it have length 0 from then on, so late readers find nothing rather than others' data. */
+  /**
+   * Frees the memory. Views of it have length 0 from then on, so that late readers find nothing instead of other data.
+   */
   free(): void {
     const buffer = this.#buffer;
     if (buffer === null) return;
@@ -44,7 +46,7 @@ export class Memory {
   }
 }
 
-/** Gives back to the system what the C library holds for later, where there is a way to tell it. */
+/** Returns memory that the C library keeps to the system, where that is possible. */
 export function trimMemory(): void {
   try {
     libc().trim();

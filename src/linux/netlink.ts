@@ -1,4 +1,4 @@
-/** netlink(7): asking the kernel for all things of one kind, telling it to change one, and whether rules have changed. */
+/** netlink(7): lists kernel objects, changes one, and finds out whether firewall rules have changed. */
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
@@ -15,7 +15,7 @@ const REQUEST = 1;
 const ACKNOWLEDGE = 4;
 const ALL = 0x300;
 
-/** Bytes of one answer of the kernel: it never sends more at a time. */
+/** Buffer for the kernel's answers, which are never longer. */
 const BUFFER = 32 * 1024;
 
 /** Flags of a change: whether the thing may be there already (<linux/netlink.h>). */
@@ -25,9 +25,9 @@ export const CHANGE = { REPLACE: 0x100, EXCLUSIVE: 0x200, CREATE: 0x400 } as con
 export type Attributes = ReadonlyMap<number, readonly [number, number]>;
 
 /**
- * Asks the kernel for all things of one kind.
- * @param size bytes of a thing before its attributes
- * @param take gets each: the bytes, a view of what comes before the attributes, and those
+ * Lists all objects of one kind.
+ * @param size bytes of an object before its attributes
+ * @param take gets, for each object, the bytes, a view of what comes before its attributes, and the attributes
  * @throws LibcMissing, SystemError
  */
 export function dumpNetlink(
@@ -56,8 +56,8 @@ export function dumpNetlink(
 }
 
 /**
- * Tells the kernel to change one thing, and waits for its word.
- * @param body the message behind its header: the thing, then its attributes (`attribute`)
+ * Changes one object, and waits for the kernel's acknowledgement.
+ * @param body the message without its header: the object, then its attributes (`attribute`)
  * @throws LibcMissing, SystemError with the kernel's reason (`EPERM`, `EEXIST`, `EOPNOTSUPP` …)
  */
 export function changeByNetlink(
@@ -80,8 +80,8 @@ export function changeByNetlink(
 const RULES = { ASK: (10 << 8) | 16, TOLD: (10 << 8) | 15, SIZE: 4, GENERATION: 1 };
 
 /**
- * A number that is another one after every change of nftables' rules, iptables' among them where it is built upon nftables; null: the kernel
- * has none.
+ * A number that changes with every change of nftables' rules (including iptables if it is built on nftables); null: the
+ * kernel has no nftables.
  */
 export function ruleGeneration(): number | null {
   try {

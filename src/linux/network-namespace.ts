@@ -1,12 +1,12 @@
-/** Work done in another network namespace (setns(2)), for sockets that are to live there. */
+/** Runs code in another network namespace (setns(2)), for sockets that belong there. */
 import { closeSync, openSync } from 'node:fs';
 import { libc, SystemError } from './libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
 
 /**
- * Calls `work` while this thread is in the network namespace of that file (`/proc/PID/ns/net`, `/var/run/netns/NAME`). Sockets that it
- * opens stay there; the thread comes back.
+ * Calls `work` with this thread in the network namespace of that file (`/proc/PID/ns/net`, `/var/run/netns/NAME`).
+ * Sockets opened meanwhile stay there; the thread returns.
  * @throws SystemError, or the error of opening the file
  */
 export function inNetworkNamespace<T>(path: string, work: () => T): T {

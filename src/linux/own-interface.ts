@@ -1,4 +1,4 @@
-/** An interface that this program makes for addresses of its own, and the addresses on it (rtnetlink(7)). */
+/** Makes network interfaces for this program's own addresses, and manages the addresses on them (rtnetlink(7)). */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { libc } from './libc.ts';
 import { attribute, attributesIn, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
@@ -25,17 +25,17 @@ const UP = 1;
 const ADDRESS = { SIZE: 8, FAMILY: 0, PREFIX: 1, SCOPE: 3, INDEX: 4 };
 const OF = { ADDRESS: 1, LOCAL: 2, LIFETIMES: 6, FLAGS: 8 };
 const SCOPE_LINK = 253;
-/** Addresses of version 6 serve at once, without being looked for on the link first. */
+/** IPv6 addresses can be used at once, without duplicate address detection. */
 const NO_DUPLICATE_DETECTION = 2;
 const FOREVER = 0xffff_ffff;
 
-/** An interface as it stands. */
+/** The current state of an interface. */
 export interface Link {
   readonly index: number;
   readonly name: string;
   /** `dummy`, `bridge`, `veth` …; empty for a device of the machine, and for `lo`. */
   readonly kind: string;
-  /** What its maker wrote on it. */
+  /** The alias that its maker gave it. */
   readonly alias: string;
   readonly up: boolean;
 }
@@ -80,7 +80,7 @@ export function addLink(name: string, kind: string, alias: string): void {
   if (link !== null) raiseLink(link.index, alias);
 }
 
-/** Puts an interface up. @param alias what is written on it; empty: what it has stays. @throws SystemError */
+/** Brings an interface up. @param alias a new alias; empty: it stays @throws SystemError */
 export function raiseLink(index: number, alias = ''): void {
   const head = new Uint8Array(LINK.SIZE);
   const view = new DataView(head.buffer);
@@ -160,7 +160,7 @@ function joined(...pieces: readonly Uint8Array[]): Uint8Array {
   return Buffer.concat(pieces);
 }
 
-/** Whether the C library can be called here, without which nothing of this works: null, or why not. */
+/** Whether the C library can be called, which all of this needs: null, or why not. */
 export function noInterfaces(): string | null {
   try {
     libc();

@@ -21,9 +21,10 @@ type FilterLine =
   | readonly [op: number, value: number, yes?: string | null, no?: string | null];
 
 /**
- * The program as the kernel takes it (struct sock_filter, 8 bytes an instruction), for sockets whose packets begin with the IP header.
- * Fragments and ICMP errors pass, whatever they are about.
- * @param ports source or destination of what passes; at most 64, as comparisons jump over 255 instructions at most
+ * The program in the kernel's format (struct sock_filter, 8 bytes an instruction), for sockets whose packets begin with
+ * the IP header. Fragments and ICMP errors pass, whatever they are about.
+ * @param ports packets with such a source or destination port pass; at most 64, because comparisons jump over at most
+ * 255 instructions
  */
 export function dnsFilter(ports: readonly number[]): Uint8Array {
   const eitherPort = (load: number, source: number, leave: string): FilterLine[] => {

@@ -1,4 +1,4 @@
-/** Where the UDP sockets of a thread wait for datagrams. */
+/** The loop in which the UDP sockets of a thread wait for datagrams. */
 import { Epoll } from './epoll.ts';
 import { libc, LibcMissing } from './libc.ts';
 import { ReceiveBatch } from './receive-batch.ts';
@@ -6,22 +6,25 @@ import { SendBatch } from './send-batch.ts';
 import type { Wakeup } from './event-loop.ts';
 
 /**
- * The longest datagram that is taken whole, bytes. CoreDNS reads 512 of a query and answers FORMERR to what is longer; EDNS options
- * (padding, cookies) can make honest queries longer. What exceeds this is answered FORMERR, too.
+ * The longest datagram that is received whole, in bytes. CoreDNS reads 512 of a query and answers FORMERR to longer
+ * ones; EDNS options (padding, cookies) can make legitimate queries longer. What exceeds this limit is answered
+ * FORMERR, too.
  */
 export const DATAGRAM_MAX = 4096;
-/** Replies of one batch, together; the longest possible one fits with all that a client's options may add. */
+/**
+ * Bytes for the replies of one batch; the longest possible reply fits, with everything that a client's options may add.
+ */
 const SEND_SLAB = 256 * 1024;
 
-/** What a socket's owner does when datagrams have come. */
+/** Reads the datagrams of a socket. */
 export type Drain = () => void;
 
-/** A socket's place in the loop. */
+/** A socket's registration in the loop. */
 export interface SocketWatch {
   /** Keeps the event loop alive (the state after `watch`), or lets it end. */
   ref(): void;
   unref(): void;
-  /** Must come before the descriptor is closed. */
+  /** To be called before the descriptor is closed. */
   close(): void;
 }
 
@@ -32,26 +35,26 @@ interface WatchedSocket {
 }
 
 /**
- * The one place of a thread where sockets wait for datagrams. The event loop watches one descriptor, an epoll of all of them,
- * and looks in its check phase; what has come is taken with recvmmsg, in the memory that all sockets of the thread share. A
- * drain takes a bounded number of batches: TCP, timers and messages get their turn between two of them.
+ * Waits for datagrams for all sockets of a thread. The event loop watches one descriptor, an epoll of all sockets, and
+ * checks it in its check phase; datagrams are read with recvmmsg into memory that all sockets of the thread share. A
+ * drain reads a limited number of batches, so that TCP, timers and messages have their turn between two of them.
  *
- * Measured against a parked `epoll_wait` in the thread pool: 39 instead of 57 µs for a single query, a fifth less processor
- * time per query, and no thread of the pool is taken (file reads, TLS and zlib have them to themselves).
+ * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single query, a fifth less
+ * processor time per query, and the thread pool stays free for file reads, TLS and zlib.
  */
 export class PacketLoop {
   readonly receiving: ReceiveBatch = new ReceiveBatch(DATAGRAM_MAX);
   readonly sending: SendBatch = new SendBatch(SEND_SLAB);
   readonly #epoll = new Epoll();
   readonly #wakeup: Wakeup;
-  /** What is watched, by the number that epoll has for it; numbers of closed ones are given again. */
+  /** The sockets by the number that epoll has for them; numbers of closed ones are reused. */
   readonly #watched: (WatchedSocket | null)[] = [];
   readonly #free: number[] = [];
   #count = 0;
-  /** Watches that keep the event loop alive. */
+  /** How many registrations keep the event loop alive. */
   #holding = 0;
   #immediate: NodeJS.Immediate | null = null;
-  /** What is to be done at the end of the turn, and the array of the turn before. */
+  /** Jobs for the end of the turn, and the array that was used in the turn before. */
   #closing: (() => void)[] = [];
   #closed: (() => void)[] = [];
   #draining = false;
@@ -62,7 +65,7 @@ export class PacketLoop {
     this.#arm();
   }
 
-  /** Calls `drain` whenever the socket has datagrams, until closed. @throws SystemError */
+  /** Calls `drain` whenever the socket has datagrams, until it is closed. @throws SystemError */
   watch(fd: number, drain: Drain): SocketWatch {
     const number = this.#free.at(-1) ?? this.#watched.length;
     this.#epoll.add(fd, number);
@@ -94,12 +97,15 @@ export class PacketLoop {
     };
   }
 
-  /** Runs `job` when all that has come in this look is served, or outside of one at the end of the turn: what was gathered leaves together. */
+  /**
+   * Runs `job` when everything found by the current check has been served, or outside of one at the end of the turn, so
+   * that what was gathered is sent together.
+   */
   whenTurnEnds(job: () => void): void {
     if (this.#closing.push(job) === 1 && !this.#draining) process.nextTick(this.#closeTurn);
   }
 
-  /** Looks in every turn of the event loop, but causes none: only a timer, a message or a datagram does. */
+  /** Checks in every turn of the event loop, but does not cause turns: only timers, messages and datagrams do. */
   #arm(): void {
     this.#immediate = setImmediate(this.#turn).unref();
   }
@@ -110,7 +116,8 @@ export class PacketLoop {
     const ready = this.#epoll.look();
     this.#draining = true;
     try {
-      // A drain may close another socket of the same look: its place is empty, or another's, who finds nothing.
+      // A drain may close another socket found by the same check: its slot is then empty, or has a new socket, which
+      // finds no datagrams.
       for (let i = 0; i < ready; i++) this.#watched[this.#epoll.ready(i)]?.drain();
     } finally {
       this.#draining = false;
@@ -129,7 +136,7 @@ export class PacketLoop {
     }
   };
 
-  /** Watches nothing any more; whoever still has a socket may close it as ever. */
+  /** Stops watching; the owners of sockets may still close them. */
   stop(): void {
     for (const watched of this.#watched) if (watched !== null) this.#epoll.remove(watched.fd);
     this.#watched.fill(null);
@@ -161,12 +168,15 @@ export function packetLoop(): PacketLoop {
   return (present ??= new PacketLoop());
 }
 
-/** Ends all watching on this thread, and gives the loop's memory back. */
+/** Stops watching on this thread, and frees the loop's memory. */
 export function stopPackets(): void {
   present?.stop();
 }
 
-/** When the last socket has gone the memory goes too: after this turn, since its drain may still be running. */
+/**
+ * Frees the loop's memory when the last socket is closed: after this turn, because the socket's drain may still be
+ * running.
+ */
 function forget(loop: PacketLoop): void {
   setImmediate(() => {
     if (loop.idle && present === loop) {
@@ -176,7 +186,7 @@ function forget(loop: PacketLoop): void {
   });
 }
 
-/** Whether datagrams can be taken in batches on this machine, and if not, why. */
+/** Whether datagrams can be received in batches on this machine, and if not, why. */
 export function batchedUdp():
   | { readonly available: true }
   | { readonly available: false; readonly reason: string } {

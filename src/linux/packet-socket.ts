@@ -1,4 +1,4 @@
-/** Packet sockets (packet(7)): what passes an interface, as the kernel sees it. */
+/** Packet sockets (packet(7)): see the packets that pass an interface. */
 import { libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 import { dnsFilter } from './packet-filter.ts';
@@ -24,18 +24,21 @@ const ENODEV = 19;
 
 /** Where the parts of a struct sockaddr_ll are. */
 const LINK = { PROTOCOL: 2, INDEX: 4, HARDWARE: 8, KIND: 10, SIZE: 20 };
-/** What a packet passing loopback is seen as a second time. */
+/** Outgoing packets, as which loopback shows every packet a second time. */
 const OUTGOING = 4;
 const LOOPBACK = 772;
 /** Where the time is in a control message: behind its length, level and type. */
 const TIME_AT = 16;
 /** The longest IP packet. */
 const PACKET_MAX = 65_535;
-/** What may wait in the kernel while this thread is busy, bytes. */
+/** Bytes that may wait in the kernel while this thread is busy. */
 const BUFFER = 32 * 1024 * 1024;
-/** So many packets are there at most: the kernel takes twice the buffer that is asked for, and no packet for less than half a kilobyte. */
+/**
+ * The most packets that can be buffered: the kernel takes twice the requested buffer, and at least half a kilobyte per
+ * packet.
+ */
 const BUFFERED_MAX = (2 * BUFFER) / 512;
-/** Batches that are taken before others get their turn. */
+/** The most batches that are read before others have their turn. */
 const BATCHES_MAX = 16;
 
 /** One packet: `bytes[start, end)` begins with its IP header, and is overwritten by the next ones. */
@@ -48,7 +51,7 @@ export type TakePacket = (
   port: number,
 ) => void;
 
-/** A socket that sees the DNS packets of an interface, or of all. Whoever makes it closes it. */
+/** A socket that sees the DNS packets of one interface, or of all. Its owner closes it. */
 export class PacketSocket {
   readonly #fd: number;
   readonly #batch = new ReceiveBatch(PACKET_MAX);
@@ -65,7 +68,7 @@ export class PacketSocket {
     const { socket, interfaceIndex } = libc();
     const index = device === null ? 0 : interfaceIndex(device);
     if (device !== null && index === 0) throw new SystemError(`interface ${device}`, ENODEV);
-    // Without a protocol nothing comes before the filter is there.
+    // Without a protocol the socket receives nothing until the filter is set.
     this.#fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (this.#fd < 0) throw new SystemError('socket', libc().errno());
     noteDescriptor(this.#fd);
@@ -92,8 +95,9 @@ export class PacketSocket {
   }
 
   /**
-   * Gives what waits in the kernel to `take`, as before an end: no more than the buffer holds, however fast more comes. Times would not tell
-   * what came before: the first packets after a socket was opened have the time at which they are read.
+   * Passes what is buffered in the kernel to `take`, as before an end: no more than the buffer holds, however fast
+   * packets come. Times cannot tell what came before, because the first packets after a socket was opened have the time
+   * at which they are read.
    */
   drain(take: TakePacket): void {
     for (let left = BUFFERED_MAX; this.#open && left > 0; left -= BATCH) {
@@ -103,7 +107,7 @@ export class PacketSocket {
     }
   }
 
-  /** Packets that passed the filter and were lost because they were not taken in time, so far. */
+  /** How many packets passed the filter and were lost because they were not read in time. */
   get dropped(): number {
     if (!this.#open) return this.#dropped;
     const { words, address } = this.#scratch;
@@ -180,7 +184,10 @@ export class PacketSocket {
   }
 }
 
-/** Seconds and nanoseconds, 64 bits each; without them (the kernel always gives them) the present time. */
+/**
+ * The time in a control message (seconds and nanoseconds, 64 bits each), which the kernel always gives; without it the
+ * current time.
+ */
 function timeOf(controls: Uint8Array, at: number): number {
   const view = new DataView(controls.buffer, controls.byteOffset + at, CONTROL_SLOT);
   if (view.getUint32(8, true) !== SOL_SOCKET) return Date.now();

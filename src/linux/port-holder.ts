@@ -15,12 +15,13 @@ export interface BoundAddress {
   readonly port: number;
 }
 
-/** Tables larger than this are not searched: this runs once, before an error message, and must stay quick. */
+/** Larger tables are not searched: this runs once, before an error message, and must be quick. */
 const MOST_PROCESSES = 4096;
 
 /**
- * The process that keeps others from a local address and port, by /proc: null if there is none, if it belongs to another
- * user or process namespace, or if this is not Linux. A process that listens on the same port of another address is none.
+ * The process that occupies a local address and port, according to /proc: null if there is none, if it belongs to
+ * another user or process namespace, or if this is not Linux. A process that listens on the same port of another
+ * address does not count.
  */
 export async function findPortHolder(
   proto: 'udp' | 'tcp',
@@ -40,7 +41,7 @@ export async function findPortHolder(
         return { pid: Number(pid), command: await commandOf(pid) };
     }
   } catch {
-    // No /proc, or the process ended while we looked: then nobody can be named.
+    // No /proc, or the process ended meanwhile: then it cannot be named.
   }
   return null;
 }

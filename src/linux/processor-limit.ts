@@ -7,8 +7,8 @@ import {
 } from '../base/control-groups.ts';
 
 /**
- * How many processors this process may use at most (`resources.limits.cpu` of a container), with fractions; Infinity without a
- * limit. Read anew at each call, since a limit may be changed while the container runs. Control groups of both versions
+ * How many processors this process may use (`resources.limits.cpu` of a container), with fractions; Infinity without a
+ * limit. Read at each call, because a limit may change while the container runs. Control groups of both versions
  * (cgroups(7): `cpu.max`; `cpu.cfs_quota_us` and `cpu.cfs_period_us`); of nested groups the tightest counts.
  */
 export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
@@ -19,8 +19,8 @@ export function processorLimit(files: ControlGroupFiles = CONTROL_GROUPS): numbe
 }
 
 /**
- * How many threads more the process's groups allow (`pids.max` of both versions); Infinity without a limit. A container's groups are those
- * of all its processes.
+ * How many more threads the process's groups allow (`pids.max` of both versions); Infinity without a limit. A
+ * container's groups include all its processes.
  */
 export function threadRoom(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let room = Infinity;

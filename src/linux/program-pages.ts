@@ -1,4 +1,4 @@
-/** Pages of program files that only starting needed, given back to the system. */
+/** Returns pages of program files that only the start needed to the system. */
 import { readFileSync } from 'node:fs';
 import { libc, LibcMissing } from './libc.ts';
 
@@ -6,9 +6,10 @@ import { libc, LibcMissing } from './libc.ts';
 const MADV_DONTNEED = 4;
 
 /**
- * Takes the code and the constants of the program and its libraries out of this process's memory: half of what a runtime reads of itself at
- * its start it never reads again. What is needed comes back from the system's file cache, 64 KiB at a time, without a read from disk. Mappings
- * that hold pages of their own (relocated addresses) stay as they are, since those could not be read from the file again.
+ * Drops the code and the constants of the program and its libraries from this process's memory: half of what a runtime
+ * reads of itself at its start is never used again. What is needed comes back from the system's file cache, 64 KiB at a
+ * time, without reading the disk. Mappings with private pages (relocated addresses) are left alone, because they could
+ * not be read from the file again.
  */
 export function unmapUnusedCode(): void {
   try {

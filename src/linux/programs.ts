@@ -1,13 +1,13 @@
-/** Other programs of this machine: found, run to their end, or started and looked after. Rooms that need some start them here. */
+/** Finds, runs and starts other programs of this machine, for all rooms that need some. */
 import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { errorCode } from '../base/error-code.ts';
 
-/** How a program ended that was run, and what it printed. */
+/** The exit of a program that was run, and its output. */
 export interface ProgramResult {
-  /** Its exit code; null: it was ended by a signal, or took too long. */
+  /** Its exit code; null: a signal ended it, or the time limit. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -17,9 +17,9 @@ export interface ProgramResult {
 /** How a program is run. */
 export interface RunSettings {
   readonly input?: string;
-  /** After this time it is ended by SIGKILL, milliseconds. */
+  /** After this many milliseconds it is killed with SIGKILL. */
   readonly limitMs?: number;
-  /** Characters of each stream that are kept. */
+  /** The most characters of each stream that are kept. */
   readonly outputMax?: number;
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -27,7 +27,7 @@ export interface RunSettings {
 const LIMIT_MS = 60_000;
 const OUTPUT_MAX = 64 * 1024 * 1024;
 
-/** Runs a program to its end while others go on. Rejects if it cannot be started: ENOENT, EACCES. */
+/** Runs a program to its end without blocking this thread. Rejects if it cannot be started: ENOENT, EACCES. */
 export async function runProgram(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -44,7 +44,7 @@ export async function runProgram(
   return { code, stdout: stdout!(), stderr: stderr!(), tookMs: performance.now() - began };
 }
 
-/** The same at once: nothing else goes on meanwhile. Throws if it cannot be started. */
+/** The same, blocking this thread. Throws if it cannot be started. */
 export function runProgramNow(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -70,15 +70,15 @@ export interface ProgramEnding {
 
 /** What a program is started with. */
 export interface StartSettings {
-  /** As `node:child_process` has it: nothing of ours unless it says otherwise. */
+  /** As for `node:child_process`; by default nothing of this process's. */
   readonly stdio?: StdioOptions;
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** In a session of its own: what ends this process does not reach it. */
+  /** Starts it in a session of its own, so that signals which end this process do not reach it. */
   readonly detached?: boolean;
   readonly cwd?: string;
 }
 
-/** Starts a program that goes on. One that cannot be started has ended already, with an `error`. */
+/** Starts a program without waiting for its end. If it cannot be started, it counts as ended with an `error`. */
 export function startProgram(
   words: readonly string[],
   settings: StartSettings = {},
@@ -96,9 +96,9 @@ export function startProgram(
 
 /** A program that was started. */
 export class StartedProgram {
-  /** When the process is gone. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<ProgramEnding>;
-  /** When its streams are at their ends as well. */
+  /** Resolves when its streams have ended as well. */
   readonly closed: Promise<ProgramEnding>;
   readonly #child: ChildProcess;
 
@@ -113,7 +113,7 @@ export class StartedProgram {
       });
     this.ended = when('exit');
     this.closed = when('close');
-    // One that does not read its input ends as it likes.
+    // A program that does not read its input may end while we write to it.
     child.stdin?.on('error', () => undefined);
   }
 
@@ -131,12 +131,14 @@ export class StartedProgram {
     return this.#child.stdin;
   }
 
-  /** What it writes to a descriptor that is a pipe. */
+  /** Its output on a descriptor that is a pipe. */
   stream(descriptor: number): Readable {
     return this.#child.stdio[descriptor] as Readable;
   }
 
-  /** Gathers what it prints: the first characters, or with `last` the last ones. The result says what there is by now. */
+  /**
+   * Collects its output: the first characters, or with `last` the last ones. The result returns what there is so far.
+   */
   text(descriptor: number, most: number, last = false): () => string {
     let text = '';
     const stream = this.stream(descriptor);
@@ -147,7 +149,7 @@ export class StartedProgram {
     return () => text;
   }
 
-  /** Sends a signal; one that has ended already does not mind. */
+  /** Sends a signal; does nothing if it has ended already. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
@@ -158,13 +160,13 @@ export class StartedProgram {
     return this.ended;
   }
 
-  /** This process may end before it. */
+  /** Lets this process end before it. */
   unref(): void {
     this.#child.unref();
   }
 }
 
-/** A PATH with the folders of programs for administrators, which that of a service may lack. */
+/** A PATH extended by the folders of administration programs, which a service's PATH may lack. */
 export function wholePath(path: string): string {
   return [path, '/usr/sbin', '/sbin', '/usr/local/sbin', '/usr/bin', '/bin'].join(delimiter);
 }

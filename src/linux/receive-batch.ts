@@ -26,23 +26,26 @@ export const CONTROL_SLOT = 64;
 const MSG_DONTWAIT = 0x40;
 const MSG_TRUNC = 0x20;
 
-/** Where the addresses are in a received packet info, counted from the slot's start. */
+/** Offsets of the addresses in a received packet info, from the slot's start. */
 const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16, INTERFACE_6: 32 };
 
-/** What a batch has room for. */
+/** Options of a batch. */
 export interface ReceiveBatchOptions {
   /** Datagrams; 64 by default. */
   readonly count?: number;
-  /** Whether senders and packet infos are told, as they are by default: a connected socket has only one sender. */
+  /** Whether senders and packet infos are received, which is the default: a connected socket has only one sender. */
   readonly senders?: boolean;
 }
 
 /**
- * Up to 64 datagrams taken over from a socket with one system call. The bytes of datagram `i` start at `i * slot` in
- * `slab`; sender and packet info lie in `names` and `controls`. All of it is valid until the next `receive`.
+ * Receives up to 64 datagrams from a socket with one system call. The bytes of datagram `i` start at `i * slot` in
+ * `slab`; its sender and packet info are in `names` and `controls`. All of it is valid until the next `receive`.
  */
 export class ReceiveBatch {
-  /** Bytes from one datagram's start to the next one's. Not a power of two: else all would share a few cache lines. */
+  /**
+   * Bytes from one datagram's start to the next one's. Not a power of two, so that the datagrams do not share a few
+   * cache lines.
+   */
   readonly slot: number;
   readonly #count: number;
   readonly #senders: boolean;
@@ -51,7 +54,7 @@ export class ReceiveBatch {
   readonly #controls = new Memory(BATCH * CONTROL_SLOT);
   readonly #pieces = new Memory(BATCH * PIECE_WORDS * 4);
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
-  /** Heads that the kernel may have written since they were set up. */
+  /** How many heads the kernel may have written since they were set up. */
   #used: number;
 
   /** @param size the longest datagram that is taken whole */
@@ -87,7 +90,7 @@ export class ReceiveBatch {
     return this.#controls.bytes;
   }
 
-  /** Takes what is there, `most` at most. @returns how many, or a negative error number (`-EAGAIN`: nothing) */
+  /** Reads at most `most` datagrams. @returns how many, or a negative error number (`-EAGAIN`: there are none) */
   receive(fd: number, most: number = this.#count): number {
     if (this.#senders) this.#makeRoomForSenders();
     const limit = most < this.#count ? most : this.#count;
@@ -148,8 +151,8 @@ export class ReceiveBatch {
   }
 
   /**
-   * Makes the packet info of datagram `i` fit for sending the reply with it: from the address that was asked, but over
-   * whatever interface the route says. Link-local addresses keep theirs, since they mean nothing without.
+   * Changes the packet info of datagram `i` for sending the reply: from the address that was asked, but through the
+   * interface that the routes choose. Link-local addresses keep their interface, without which they have no meaning.
    */
   forReply(i: number, family: 4 | 6): void {
     if (this.controlLength(i) === 0) return;

@@ -1,4 +1,4 @@
-/** Datagrams that leave with one sendmmsg(2). */
+/** Sends several datagrams with one sendmmsg(2). */
 import { copyBytes } from '../base/copy-bytes.ts';
 import { ERRNO, libc } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -8,8 +8,9 @@ import { NAME_SLOT } from './socket-address.ts';
 const MSG_DONTWAIT = 0x40;
 
 /**
- * Up to 64 datagrams that leave a socket with one system call. They are written one behind the other into `slab`: ask for
- * `room`, write at `at`, then say how long it became and where it goes. `flush` before the socket changes.
+ * Up to 64 datagrams that are sent from a socket with one system call. They are written one behind the other into
+ * `slab`: ask `hasRoom`, write at `at`, then add the datagram with its length and destination. Call `flush` before the
+ * socket changes.
  */
 export class SendBatch {
   readonly #slab: Memory;
@@ -19,9 +20,9 @@ export class SendBatch {
   readonly #heads = new Memory(BATCH * HEAD.SIZE);
   #at = 0;
   #count = 0;
-  /** Datagrams that could not be sent in the last `flush`. */
+  /** How many datagrams of the last `flush` could not be sent. */
   failed = 0;
-  /** Number of the last error in the last `flush`; 0: there was none. */
+  /** The last error number of the last `flush`; 0: none. */
   errno = 0;
 
   constructor(size: number) {
@@ -101,9 +102,9 @@ export class SendBatch {
   }
 
   /**
-   * Sends all. What one client's address makes impossible (no route, a firewall's veto) costs only that datagram; when the
-   * socket's buffer is full the rest is dropped: clients ask again, and waiting would hold up everybody.
-   * @returns how many were sent; `failed` says how many were not
+   * Sends all. A datagram that cannot be sent to its client (no route, a firewall) is skipped. When the socket's buffer
+   * is full the rest is dropped: clients ask again, and waiting would delay everybody.
+   * @returns how many were sent; `failed` is how many were not
    */
   flush(fd: number): number {
     const count = this.#count;

@@ -1,4 +1,4 @@
-/** Datagrams that wait for the end of their turn, to leave from many sockets one behind the other. */
+/** Collects datagrams of many sockets and sends them together at the end of the turn. */
 import { Memory } from './memory.ts';
 
 /** Datagrams that wait at most. */
@@ -6,15 +6,18 @@ const DATAGRAMS = 64;
 /** The longest message that is sent: what a client sent over a stream. */
 const MESSAGE_MAX = 65_535;
 
-/** A socket that a datagram is to leave from. */
+/** A socket from which a datagram is to be sent. */
 export interface QueuedSocket {
-  /** Sends what lies at `address`, or tells its owner why not, who sends nothing then. `mark` is the owner's name for it. */
+  /**
+   * Sends what is at `address`, or tells its owner why not; the owner must not send anything during that. `mark` is the
+   * owner's value.
+   */
   sendNow(address: number, length: number, mark: number): void;
 }
 
 /**
- * Up to 64 datagrams of one turn, from any sockets. A datagram that leaves wakes whoever waits for it, which is
- * more than a quarter of the call's cost; when the next ones follow at once it is awake already, and takes them all.
+ * Up to 64 datagrams of one turn, from any sockets. Sending a datagram wakes its receiver, which is more than a quarter
+ * of the call's cost; when more datagrams follow at once, the receiver is awake already and reads them all.
  */
 export class SendQueue {
   readonly #slab = new Memory(MESSAGE_MAX, false);
@@ -25,13 +28,13 @@ export class SendQueue {
   #at = 0;
   #round = 0;
 
-  /** Makes room: what is there leaves if another datagram of this size would not fit. @returns where it is to be written */
+  /** Makes room, if necessary by sending what is there. @returns where to write a datagram of this size */
   reserve(size: number): number {
     if (this.#count === DATAGRAMS || this.#at + size > MESSAGE_MAX) this.flush();
     return this.#at;
   }
 
-  /** How often all were sent, as 32 bits: it changes with each batch, and begins anew. */
+  /** Counts the batches sent, in 32 bits that wrap around. */
   get round(): number {
     return this.#round;
   }
@@ -41,7 +44,10 @@ export class SendQueue {
     return this.#slab.bytes;
   }
 
-  /** Adds what was written where `reserve` said. @returns whether it is the first one: somebody has to flush */
+  /**
+   * Adds what was written at the reserved place.
+   * @returns whether it is the first one, so that a flush must be scheduled
+   */
   add(socket: QueuedSocket, length: number, mark: number): boolean {
     const i = this.#count++;
     this.#sockets[i] = socket;

@@ -1,4 +1,4 @@
-/** What the system knows of a TCP connection (tcp(7), TCP_INFO). */
+/** What the kernel knows of a TCP connection (tcp(7), TCP_INFO). */
 import type { Socket } from 'node:net';
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -6,21 +6,22 @@ import { Memory } from './memory.ts';
 const IPPROTO_TCP = 6;
 const TCP_INFO = 11;
 /**
- * `struct tcp_info` of <linux/tcp.h>: its size, and words that say what is not acknowledged, since when nothing was, the round trip,
- * and what could not even be sent (a packet filter of this machine drops it).
+ * `struct tcp_info` of <linux/tcp.h>: its size, and the words for unacknowledged segments, the time since the last
+ * acknowledgement, the round-trip time, and segments that could not even be sent (because of a packet filter of this
+ * machine).
  */
 const INFO = { BYTES: 148, UNACKNOWLEDGED: 6, SINCE_ACKNOWLEDGED: 14, ROUND_TRIP: 17, UNSENT: 36 };
-/** Round trips that an acknowledgement may take. */
+/** How many round trips an acknowledgement may take. */
 const PATIENCE = 3;
 
-/** How a connection does: what was sent is acknowledged, may still be, or should long have been. */
+/** The state of a connection: what was sent has been acknowledged, may still be, or should have been long ago. */
 export type Hearing = 'heard' | 'waiting' | 'deaf';
 
 /**
- * Whether the peer's system acknowledges what was sent. It does so within some 40 ms even if the program behind it is slow or
- * stopped; not if it is gone, or the way to it.
- * @param silenceMs from when on a missing acknowledgement counts
- * @returns `heard`, too, where the system does not tell
+ * Whether the peer's system acknowledges what was sent. It does within some 40 ms even if the program behind it is slow
+ * or stopped, but not if it is gone or unreachable.
+ * @param silenceMs how long an acknowledgement may be missing
+ * @returns `heard` also if the system does not tell
  */
 export function hearing(socket: Socket, silenceMs: number): Hearing {
   const fd = descriptorOf(socket);
@@ -40,7 +41,7 @@ export function hearing(socket: Socket, silenceMs: number): Hearing {
 }
 
 const LENGTH_AT = 40;
-/** One per thread, kept; null: there is no way to ask. */
+/** One per thread, kept; null: TCP_INFO is not available. */
 let scratch: Memory | null | undefined;
 
 function makeScratch(): Memory | null {
@@ -52,7 +53,7 @@ function makeScratch(): Memory | null {
   }
 }
 
-/** The runtime has it, but tells nobody officially; -1: none. */
+/** The descriptor, which the runtime does not expose officially; -1: unknown. */
 function descriptorOf(socket: Socket): number {
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd ?? -1;

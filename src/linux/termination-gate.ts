@@ -1,17 +1,18 @@
 /**
- * Keeps threads from being terminated amid calls that cannot bear it. Some functions of the foreign function interface (`alloc`,
- * `view`, `free`, those of poll handles, declarations) throw in a thread that is being terminated, which ends the whole process:
- * `FATAL ERROR: napi_throw`. A thread that seems to hang may turn after all (the machine had no time for it), and be amid such a
- * call at any moment. So each such call is shown in shared memory while it lasts, and whoever wants to terminate the thread
- * closes the gate first: the thread begins no such call any more, and waits to be terminated when it would.
+ * Keeps threads from being terminated during calls that cannot stand it. Some functions of the foreign function
+ * interface (`alloc`, `view`, `free`, those of poll handles, declarations) throw in a thread that is being terminated,
+ * which ends the whole process: `FATAL ERROR: napi_throw`. A thread that seems to hang may only lack processor time,
+ * and be inside such a call at any moment. So each such call is marked in shared memory while it lasts, and whoever
+ * wants to terminate the thread closes the gate first: from then on the thread begins no such call but waits to be
+ * terminated.
  */
 
-/** Words of memory that a thread shares with those who may terminate it. */
+/** Memory that a thread shares with those who may terminate it. */
 export type TerminationGate = Int32Array<SharedArrayBuffer>;
 
-/** How deep the thread is in such calls. */
+/** The nesting depth of such calls. */
 const INSIDE = 0;
-/** 1: the thread is to be terminated. */
+/** 1: the thread will be terminated. */
 const CLOSED = 1;
 
 /** An open gate. */
@@ -26,11 +27,13 @@ export function useGate(gate: TerminationGate): void {
   present = gate;
 }
 
-/** Makes a call amid which this thread must not be terminated. Does not return once the thread is to be terminated. */
+/**
+ * Makes a call during which this thread must not be terminated. Does not return once the thread is to be terminated.
+ */
 export function unterminated<T>(call: () => T): T {
   const gate = present;
   if (gate === null) return call();
-  // First shown, then looked; the other side closes first and then looks: one of the two sees the other.
+  // This thread first marks, then checks; the other one first closes, then checks: one of the two sees the other.
   if (Atomics.add(gate, INSIDE, 1) === 0 && Atomics.load(gate, CLOSED) === 1) {
     Atomics.sub(gate, INSIDE, 1);
     for (;;) Atomics.wait(gate, CLOSED, 1);
@@ -43,8 +46,8 @@ export function unterminated<T>(call: () => T): T {
 }
 
 /**
- * For those who want to terminate the thread: closes the gate for good.
- * @returns whether it can be terminated now; false: it is amid such a call, and is to be asked about again
+ * Closes the gate for good, in order to terminate the thread.
+ * @returns whether it can be terminated now; false: it is inside such a call, and this must be asked again
  */
 export function closeGate(gate: TerminationGate): boolean {
   Atomics.store(gate, CLOSED, 1);

@@ -1,7 +1,7 @@
 /**
- * The end of the process when its threads do not come to it: an event loop that hangs hears no signal, runs no timer, and
- * `process.exit` waits for every worker. Here the kernel does it. Where there is no foreign function interface nothing of this
- * is there, and who waits for the process has to kill it.
+ * Ends the process if its threads cannot: an event loop that hangs gets no signals and runs no timers, and
+ * `process.exit` waits for every worker. Here the kernel does it. Without a foreign function interface none of this is
+ * available, and a hanging process must be killed from outside.
  */
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -20,8 +20,8 @@ const SIGTERM = 15;
 const POLLIN = 1;
 
 /**
- * The process ends after so long, whatever its threads do then. A shorter time that was set before stays.
- * @returns false: not available here
+ * Ends the process after so long, whatever its threads do. A shorter time that was set before stays.
+ * @returns false: not available
  */
 export function endProcessWithin(limitMs: number): boolean {
   try {
@@ -35,7 +35,7 @@ export function endProcessWithin(limitMs: number): boolean {
   }
 }
 
-/** @returns what was left of the time that was set before; 0: none was */
+/** @returns what was left of the time that was set before; 0: none */
 function setTimer(ms: number): number {
   const memory = new Memory(2 * TIMER_SIZE);
   const { address, words } = memory;
@@ -49,7 +49,7 @@ function setTimer(ms: number): number {
   return beforeMs;
 }
 
-/** Ends the process at once. Nothing is run, flushed or waited for. */
+/** Ends the process at once, without running or flushing anything. */
 export function endProcessNow(code: number): never {
   try {
     libc()._exit(code);
@@ -59,31 +59,32 @@ export function endProcessNow(code: number): never {
   process.abort();
 }
 
-/** Words of memory that all threads share: where SIGTERM can be heard, and how long an ordered end may take. */
+/** Memory that all threads share: where SIGTERM can be noticed, and how long an orderly end may take. */
 export type Termination = Int32Array<SharedArrayBuffer>;
 
-/** Descriptor that is readable once SIGTERM has come, plus one; 0: nobody has asked for it; -1: it is being made. */
+/** Descriptor that is readable once SIGTERM has come, plus one; 0: not made yet; -1: being made. */
 const DESCRIPTOR = 0;
 const LIMIT_MS = 1;
 
-/** @param limitMs how long an end may take until somebody says otherwise */
+/** @param limitMs the initial limit of an orderly end */
 export function makeTermination(limitMs = 5000): Termination {
   const termination = new Int32Array(new SharedArrayBuffer(8));
   allowForTermination(termination, limitMs);
   return termination;
 }
 
-/** How long an ordered end may take. */
+/** Sets how long an orderly end may take. */
 export function allowForTermination(termination: Termination, limitMs: number): void {
   Atomics.store(termination, LIMIT_MS, Math.min(Math.max(1, limitMs), 0x7fff_ffff));
 }
 
 /**
- * Hears SIGTERM on a thread other than the main one, which may hang: from then on the process ends within its time. To be
- * called now and then.
+ * Notices SIGTERM on a thread other than the main one, which may hang: from then on the process ends within its time
+ * limit. To be called now and then.
  *
- * libuv tells a signal to every loop that asks for it. So one that nobody runs asks for SIGTERM, and its descriptor, readable
- * for good from then on, says that the signal has come. It is made once, and outlives the thread that made it.
+ * libuv reports a signal to every loop that asks for it. So a loop that is never run asks for SIGTERM, and its
+ * descriptor, which then stays readable, shows that the signal has come. It is made once, and outlives the thread that
+ * made it.
  */
 export class TerminationWatch {
   readonly #termination: Termination;

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 
-/** What a thread of this process does, as the system sees it. */
+/** What a thread of this process is doing, according to the kernel. */
 export interface ThreadState {
   /** Processor time it has used, user and kernel, in milliseconds (steps of 10). */
   readonly cpuMs: number;
-  /** It runs or would if a processor were free; false: it waits in the kernel. */
+  /** Whether it runs or would run if a processor were free; false: it waits in the kernel. */
   readonly runnable: boolean;
-  /** How often it began to wait in the kernel so far; unchanged: it is still in the same wait. -1: unknown. */
+  /** How often it has begun to wait in the kernel; unchanged: it is still in the same wait. -1: unknown. */
   readonly waits: number;
 }
 
 /** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
 const TICK_MS = 10;
 
-/** @param thread the system's id. Null where there is no /proc, and if there is no such thread (any more) */
+/** @param thread the system's id of the thread @returns null if there is no /proc or no such thread */
 export function threadState(thread: number): ThreadState | null {
   if (thread <= 0) return null;
   try {

@@ -1,4 +1,4 @@
-/** UDP sockets by the system's own calls, with the options that the runtime does not offer. */
+/** UDP sockets through system calls, with options that the runtime does not offer. */
 import { printAddress, printHostPort } from '../base/ip.ts';
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -23,7 +23,7 @@ const SO_BINDTODEVICE = 25;
 const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
 const SO_MEMINFO = 55;
-/** Words of what SO_MEMINFO tells (<linux/sock_diag.h>), and which of them counts lost datagrams. */
+/** Words of SO_MEMINFO (<linux/sock_diag.h>), and the one that counts lost datagrams. */
 const MEMINFO = { WORDS: 9, DROPS: 8 };
 const IPPROTO_IP = 0;
 const IP_PKTINFO = 8;
@@ -34,23 +34,23 @@ const IPV6_RECVPKTINFO = 49;
 /** How a socket is set up. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
-  /** Other sockets of this user may bind to the same port; the system spreads what arrives. */
+  /** Whether other sockets of this user may bind to the same port; the kernel distributes what arrives. */
   readonly reusePort?: boolean;
-  /** Tell with each datagram which address it was sent to. */
+  /** Whether each datagram comes with the address that it was sent to. */
   readonly packetInfo?: boolean;
-  /** Bytes of the receive and send buffers; the system may give less. 0: its default. */
+  /** Bytes of the receive and send buffers; the system may grant less. 0: its default. */
   readonly buffer?: number;
   /** Name of the only interface to use. */
   readonly device?: string;
 }
 
-/** A non-blocking UDP socket. Whoever makes it closes it. */
+/** A non-blocking UDP socket. Its owner closes it. */
 export class UdpSocket {
   readonly fd: number;
   readonly family: 4 | 6;
   #open = true;
 
-  /** @param left an open descriptor to go on with, set up and bound already. @throws SystemError */
+  /** @param left an open, bound descriptor to continue with @throws SystemError */
   constructor(options: UdpSocketOptions, left: number | null = null) {
     this.family = options.family;
     if (left !== null) {
@@ -75,7 +75,10 @@ export class UdpSocket {
     this.#check('bind', libc().bind(this.fd, scratch().address, length));
   }
 
-  /** From now on only datagrams of that address come in, and ICMP errors are reported. @throws SystemError */
+  /**
+   * Connects the socket: from now on only datagrams of that address are received, and ICMP errors are reported.
+   * @throws SystemError
+   */
   connect(address: string, port: number): void {
     const length = writeSocketAddress(scratch(), 0, address, port);
     this.#check('connect', libc().connect(this.fd, scratch().address, length));
@@ -101,12 +104,12 @@ export class UdpSocket {
     return memory.bytes;
   }
 
-  /** Datagrams that were lost because nobody took them in time, since the socket was made; 32 bits. */
+  /** Datagrams lost for lack of buffer space since the socket was made; 32 bits. */
   get lost(): number {
     const { words, address } = scratch();
     words[MEMINFO.DROPS] = 0;
     words[LENGTH_AT / 4] = 4 * MEMINFO.WORDS;
-    // Kernels before 4.12 do not tell: then none are known of.
+    // Kernels before 4.12 do not tell, so none are counted.
     libc().getsockopt(this.fd, SOL_SOCKET, SO_MEMINFO, address, address + LENGTH_AT);
     return words[MEMINFO.DROPS]!;
   }
@@ -158,8 +161,8 @@ export class UdpSocket {
 }
 
 /**
- * Goes on with the socket that a thread before this one had bound to this address and port, if there is one: what came while
- * nobody was there is still in its queue.
+ * Continues with the socket that the previous thread had bound to this address and port, if there is one: what was
+ * received meanwhile is still in its queue.
  */
 export function inheritSocket(
   options: UdpSocketOptions,
@@ -170,7 +173,7 @@ export function inheritSocket(
   return left === null ? null : new UdpSocket(options, left);
 }
 
-/** Gives back what threads before this one left behind and what is not used any more. */
+/** Releases what previous threads left behind and is not used any more. */
 export function giveBackOrphans(): void {
   const { descriptors, memory } = takeOrphans();
   for (const fd of descriptors) {

@@ -33,7 +33,7 @@ export class CellMemory {
     return this.#reuse(width) ?? this.#fresh(width);
   }
 
-  /** Gives a slot back. Its cells keep their values until it is allocated again. */
+  /** Frees a slot. Its cells keep their values until it is allocated again. */
   free(slot: CellSlot): void {
     const queue = this.#freed.get(slot.width);
     if (queue === undefined) this.#freed.set(slot.width, [slot]);
@@ -44,7 +44,7 @@ export class CellMemory {
     const queue = this.#freed.get(width);
     const oldest = queue?.[0];
     if (queue === undefined || oldest === undefined) return null;
-    // Removals are heard of in order: if the oldest is still locked, so are the others.
+    // Removals are processed in order: if the oldest is still locked, so are the others.
     if (Atomics.compareExchange(oldest.block.locks, lockOf(oldest.at), 1, 0) !== 1) return null;
     queue.shift();
     oldest.cells.fill(0, oldest.at, oldest.at + width);
@@ -91,7 +91,7 @@ interface Block {
   readonly locks: Int32Array<SharedArrayBuffer>;
 }
 
-/** The reader's promise not to look at the (freed) slot at `at` again: its owner may reuse it. */
+/** Called by the reader when it will no longer read the (freed) slot at `at`: its owner may reuse it. */
 export function unlock(memory: SharedArrayBuffer, at: number): void {
   Atomics.store(new Int32Array(memory), lockOf(at), 1);
 }

@@ -1,4 +1,4 @@
-/** The metrics of all threads, put together for a scrape. */
+/** Combines the metrics of all threads for a scrape. */
 import { clamp, limit } from '../base/limits.ts';
 import type { Cells } from './cells.ts';
 import { unlock } from './cells.ts';
@@ -12,14 +12,14 @@ import type { Counter, Family } from './registry.ts';
 import { overflowHelp, overflowName, SharedRegistry } from './shared-registry.ts';
 import { groupSamples, type MetricSample } from './sample.ts';
 
-/** Label sets of one family over all threads, those of gone threads included. */
+/** The most label sets of one family over all threads, those of ended threads included. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
 /** What may be said of a collection. */
 export interface CollectionOptions {
   /** Label sets per family, `mergedSeriesLimit.default` if not said. */
   readonly series?: number;
-  /** Hears why a sampler's values are missing from a scrape. */
+  /** Called when a sampler's values are missing from a scrape. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -28,12 +28,12 @@ const sampleErrorsHelp =
   'Times that a group of values computed at scrape time failed and was left out of the scrape.';
 
 /**
- * The metrics of all threads, as seen from the thread that is scraped. It is fed with the registrations of every
- * `SharedRegistry` (its own thread's too) and reads the counts out of shared memory when it prints: no thread is asked.
+ * The metrics of all threads, as seen from the thread that is scraped. It receives the registrations of every
+ * `SharedRegistry` (its own thread's too) and reads the counts from shared memory when it prints: no thread is asked.
  *
- * Counters and histograms are added up, gauges merged as they were declared. What a gone thread has counted stays in the
- * sum, so that no counter goes down when a worker is restarted; its gauges vanish. A label set that one thread forgets
- * while others still have it keeps its counts too; when the last one forgets it, it is gone.
+ * Counters and histograms are added up, gauges merged as declared. What an ended thread has counted stays in the sum,
+ * so that no counter goes down when a worker is restarted; its gauges vanish. A label set that one thread removes while
+ * others still have it keeps its counts too; when the last one removes it, it is gone.
  */
 export class Collection {
   readonly #limit: number;
@@ -48,15 +48,15 @@ export class Collection {
   constructor(options: CollectionOptions = {}) {
     this.#limit = clamp(options.series ?? mergedSeriesLimit.default, mergedSeriesLimit);
     this.#onError = options.onError ?? (() => {});
-    // The collection counts like everyone else: it is a thread of its own, with no name.
+    // The collection's own metrics come from a registry like any other, that of a thread without a name.
     const own = new SharedRegistry((event) => this.add('', event));
     this.#overflow = own.counter(overflowName, overflowHelp, ['family']);
     this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp, []).with();
   }
 
   /**
-   * Takes note of an event of `thread`, in the order they were sent. Throws if threads disagree about a family's shape,
-   * or if an event points to something that was never announced: both are bugs.
+   * Processes an event of `thread`; events must come in the order they were sent. Throws if threads disagree about a
+   * family's shape, or if an event refers to something that was never announced: both are bugs.
    */
   add(thread: string, event: Registration): void {
     let known = this.#threads.get(thread);
@@ -80,8 +80,8 @@ export class Collection {
   }
 
   /**
-   * The thread is gone: its counts are kept, its gauges are not, its memory is let go. Call it after the thread's last
-   * event; a successor may use the same name from then on.
+   * Called when a thread has ended, after its last event: its counts are kept, its gauges are not, its memory is
+   * released. A successor may use the same name from then on.
    */
   retire(thread: string): void {
     const gone = this.#threads.get(thread);
@@ -94,8 +94,9 @@ export class Collection {
   }
 
   /**
-   * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is registered or sampled already,
-   * its values are left out of that scrape and `ndots_metrics_sample_errors_total` counts. Returns what ends it.
+   * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is registered or sampled
+   * already, its values are left out of that scrape, and `ndots_metrics_sample_errors_total` counts it.
+   * @returns a function that removes them
    */
   sample(fn: () => Iterable<MetricSample>): () => void {
     this.#samplers.add(fn);
@@ -109,13 +110,13 @@ export class Collection {
     return printExposition(this.#expose(), format);
   }
 
-  /** Everything as a scrape reads it, in this format. */
+  /** All metrics in this format. */
   scrape(format: ExpositionFormat): string | Buffer {
     return format === 'protobuf' ? writeExposition(this.#expose()) : this.print(format);
   }
 
   #expose(): readonly Exposed[] {
-    // Samples go first, so that their errors are counted in this scrape already.
+    // Samples are taken first, so that their errors are counted in this scrape already.
     const exposed = this.#takeSamples();
     for (const [name, family] of this.#families) {
       if (family.size > 0) exposed.set(name, family.expose());

@@ -8,9 +8,9 @@ export interface Exposed {
   readonly name: string;
   readonly help: string;
   readonly kind: MetricKind | 'summary';
-  /** Of a histogram its buckets' upper bounds, of a summary its quantiles. */
+  /** The upper bounds of a histogram's buckets; the quantiles of a summary. */
   readonly bounds: readonly number[];
-  /** Of a histogram the buckets that are counted besides. */
+  /** The native buckets of a histogram, which are counted in addition. */
   readonly native: NativeRange | null;
   /** In the order to print; at least one. */
   readonly series: readonly ExposedSeries[];
@@ -28,11 +28,11 @@ export interface ExposedSeries {
    * summary the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
-  /** Whether the native buckets among the values have counted everything that the others have. */
+  /** Whether the native buckets among the values cover all observations. */
   readonly native: boolean;
 }
 
-/** The families as a scrape reads them, in the given order. */
+/** The families as text, in the given order. */
 export function printExposition(families: Iterable<Exposed>, format: TextFormat): string {
   let out = '';
   for (const family of families) {

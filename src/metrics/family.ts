@@ -3,30 +3,32 @@ import type { Instrument } from './instruments.ts';
 import { type FamilyShape, width } from './registration.ts';
 import type { Family } from './registry.ts';
 
-/** What a family needs of its registry. */
+/** What a family needs from its registry. */
 export interface FamilyContext {
   readonly memory: CellMemory;
-  /** Label sets at most, besides the one that shares. */
+  /** The most label sets, besides the one shared by further ones. */
   readonly limit: number;
-  /** Label sets whose native buckets are counted at most: 0 unless it is a histogram. */
+  /** The most label sets with native buckets; 0 unless it is a histogram. */
   readonly natives: number;
-  /** A label set has come; returns its number. */
+  /** Called for a new label set. @returns its number */
   added(values: readonly string[], slot: CellSlot, native: boolean): number;
-  /** A label set has gone, with these final values. */
+  /** Called when a label set was removed, with its final values. */
   removed(series: number, last: readonly number[]): void;
-  /** A label set of a histogram came when the limit of native ones was reached. */
+  /** Called for a histogram's label set that gets no native buckets because of the limit. */
   withoutNative(): void;
-  /** A label set was refused and counted under "other". */
+  /** Called when a label set was refused and is counted under "other". */
   overflowed(): void;
 }
 
-/** Makes the handle of a label set whose cells begin at `at`. */
+/** Makes the instrument of a label set whose cells begin at `at`. */
 export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M;
 
-/** The value of every label of the cell that the label sets beyond the limit share. */
+/** The value of every label of the label set that is shared by those beyond the limit. */
 export const overflowValue = 'other';
 
-/** Characters of one label value; a set with a longer one is counted under "other". A domain name, escaped, fits. */
+/**
+ * The most characters of a label value; a set with a longer one is counted under "other". A domain name, escaped, fits.
+ */
 const VALUE_LENGTH_MAX = 1024;
 
 /**

@@ -1,7 +1,10 @@
 /** The two text forms: Prometheus text 0.0.4 and OpenMetrics 1.0. */
 export type TextFormat = 'text' | 'openmetrics';
 
-/** Those, and Prometheus' messages, each behind its length: the only form that has native histograms. */
+/**
+ * The text formats, and Prometheus's protocol buffers, each message preceded by its length: the only format with native
+ * histograms.
+ */
 export type ExpositionFormat = TextFormat | 'protobuf';
 
 /** The `Content-Type` of each format. */
@@ -13,8 +16,9 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 };
 
 /**
- * The format that a client likes best, by its `Accept` header (RFC 9110, section 12.5.1). Whatever is not understood
- * gets text, and so do wildcards: people use browsers and curl, and only a scraper asks for the others by name.
+ * The format that a client prefers by its `Accept` header (RFC 9110, section 12.5.1). For anything that is not
+ * understood, and for wildcards, it is text: people use browsers and curl, and only scrapers ask for the other formats
+ * by name.
  */
 export function formatFor(acceptHeader: string | null | undefined): ExpositionFormat {
   let best: ExpositionFormat = 'text';

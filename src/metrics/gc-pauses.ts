@@ -1,22 +1,22 @@
 /** How long garbage collections took, in seconds. */
 export interface GcPauses {
-  /** Share of collections → the time that so many took at most; of those last seen. */
+  /** By share of the recent collections: the longest duration among that share. */
   readonly quantiles: ReadonlyMap<number, number>;
   readonly sum: number;
   readonly count: number;
-  /** When the last one ended, seconds since 1970; 0: there was none. */
+  /** When the last one ended, in seconds since 1970; 0: there was none. */
   readonly last: number;
 }
 
-/** Collections whose times are remembered for the quantiles. */
+/** How many recent collections the quantiles cover. */
 const WINDOW = 256;
-/** Those that Go's client tells. */
+/** The quantiles that Go's client exposes. */
 const QUANTILES = [0, 0.25, 0.5, 0.75, 1];
 
 /**
- * Watches the garbage collections of this thread from now on. The runtime's observer costs a megabyte, so it is begun when
- * somebody wants to know.
- * @returns what is known so far
+ * Observes the garbage collections of this thread from now on. The runtime's observer costs a megabyte, so it is
+ * started only when it is needed.
+ * @returns a function that gives the results so far
  */
 export function observeGc(): () => GcPauses {
   const recent: number[] = [];

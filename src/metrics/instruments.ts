@@ -3,15 +3,15 @@ import type { NativeRange } from './native.ts';
 import type { Counter, Gauge, Histogram } from './registry.ts';
 
 /**
- * The handles that code counts with. Each is a pair of memory and index; counting is an array write and allocates
- * nothing. A metric never costs a query its answer: amounts that make no sense are passed over, not thrown.
+ * The instruments that code counts with. Each is a reference to memory and an index; counting is an array write and
+ * allocates nothing. A metric must never cost a query its answer: invalid amounts are ignored, not thrown.
  */
 export interface Instrument {
-  /** Points the handle elsewhere: what is counted from now on goes there. */
+  /** Moves the instrument: what is counted from now on goes to these cells. */
   move(cells: Cells, at: number): void;
 }
 
-/** One cell, which only rises: amounts that are negative, zero or not a number are ignored. */
+/** One cell, which only rises: amounts that are negative, zero or NaN are ignored. */
 export class CounterCell implements Counter, Instrument {
   #cells: Cells;
   #at: number;
@@ -55,7 +55,7 @@ export class GaugeCell implements Gauge, Instrument {
   }
 }
 
-/** Two cells: the value, and the wall clock when it was written (0: never), by which threads are compared. */
+/** Two cells: the value, and the wall clock time when it was set (0: never), by which threads are compared. */
 export class DatedGaugeCell implements Gauge, Instrument {
   readonly #wall: () => number;
   #cells: Cells;

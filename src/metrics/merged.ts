@@ -51,7 +51,7 @@ export class MergedFamily {
     this.#sorted = null;
   }
 
-  /** Makes room by dropping the oldest label set that only gone threads have counted; false if there is none. */
+  /** Makes room by dropping the oldest label set that only ended threads have counted; false if there is none. */
   dropAbandoned(): boolean {
     for (const series of this.#series.values()) {
       if (series.parts > 0) continue;
@@ -61,7 +61,7 @@ export class MergedFamily {
     return false;
   }
 
-  /** The values of this moment, label sets in order. They are overwritten by the next call. */
+  /** The current values, label sets in order. They are overwritten by the next call. */
   expose(): Exposed {
     const { name, help, kind, bounds } = this.shape;
     this.#sorted ??= [...this.#series.values()].toSorted(inOrder);
@@ -70,7 +70,7 @@ export class MergedFamily {
   }
 }
 
-/** One label set over all threads: what living threads' cells hold, and what gone threads have left behind. */
+/** One label set over all threads: the cells of living threads, and what ended threads have left. */
 export class MergedSeries implements ExposedSeries {
   readonly key: string;
   readonly names: readonly string[];
@@ -81,7 +81,7 @@ export class MergedSeries implements ExposedSeries {
   readonly #shape: FamilyShape;
   readonly #parts = new Set<MergedCells>();
   #retained: Float64Array | null = null;
-  /** Whether everything that was counted here was counted in native buckets too. */
+  /** Whether everything counted here was counted in native buckets too. */
   native = true;
 
   constructor(
@@ -112,12 +112,12 @@ export class MergedSeries implements ExposedSeries {
     this.native &&= part.native;
   }
 
-  /** Takes a part out of the sum, its counts included. */
+  /** Removes a part and its counts. */
   leave(part: MergedCells): void {
     this.#parts.delete(part);
   }
 
-  /** Takes a part out and keeps its last counts; a gauge's value goes with its thread. */
+  /** Removes a part and keeps its last counts; a gauge's value goes with its thread. */
   retain(part: MergedCells, last: ArrayLike<number> = this.#cellsOf(part)): void {
     this.#parts.delete(part);
     if (this.#shape.kind === 'gauge') return;
@@ -125,7 +125,7 @@ export class MergedSeries implements ExposedSeries {
     for (let index = 0; index < last.length; index++) retained[index]! += last[index]!;
   }
 
-  /** Brings `values` up to date. */
+  /** Updates `values`. */
   read(): void {
     if (this.#shape.kind !== 'gauge') this.#readCounts();
     else if (this.#shape.merge === 'sum') this.#readSum();
@@ -169,9 +169,9 @@ export class MergedSeries implements ExposedSeries {
 }
 
 /**
- * The new total, unless it lies below the old one by no more than a rounding error. Fractions add up differently in
- * another order, and the order changes when a thread goes. To Prometheus the smallest decrease of a counter is a restart
- * of the process: it would count everything since the beginning a second time.
+ * The new total, unless it is below the old one by no more than a rounding error: fractions add up differently in
+ * another order, and the order changes when a thread ends. Prometheus takes the smallest decrease of a counter for a
+ * restart of the process, and would count everything since the beginning a second time.
  */
 function risen(before: number, now: number): number {
   return now < before && before - now <= before * 1e-12 ? before : now;

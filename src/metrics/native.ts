@@ -1,7 +1,7 @@
 /**
- * The finer buckets that a histogram counts besides its own: those of Prometheus' native histograms, sixteen to each
- * power of two (schema 4, which is what a growth factor of 1.05 comes to). A sparse set would have to be searched and
- * would grow while queries are answered; here each bucket of a range that the histogram's own bounds imply is a cell.
+ * Native buckets, which a histogram counts in addition to its own: those of Prometheus's native histograms, sixteen per
+ * power of two (schema 4, which corresponds to a growth factor of 1.05). A sparse set would have to be searched and
+ * would grow while queries are answered; here each bucket of a range derived from the histogram's own bounds is a cell.
  */
 
 /** Buckets of a power of two are 2 to the power of this. */
@@ -14,8 +14,8 @@ const OCTAVES_ABOVE = 3;
 const OCTAVES_MAX = 40;
 
 /**
- * The native buckets of one histogram. Values that are not above `zeroThreshold` share the bucket of zero, as the format
- * has it; values above the range are counted in its last bucket.
+ * The native buckets of one histogram. Values up to `zeroThreshold` share the zero bucket, as the format demands;
+ * values above the range are counted in its last bucket.
  */
 export class NativeRange {
   /** How many cells a label set needs: the bucket of zero, and those of the range. */
@@ -28,7 +28,7 @@ export class NativeRange {
   constructor(bounds: readonly number[]) {
     const smallest = bounds.find((bound) => bound > 0) ?? 1;
     const largest = Math.max(smallest, bounds.at(-1)!);
-    // Far from the limits of floats, so that powers of two are exact.
+    // Kept away from the limits of floats, so that powers of two are exact.
     const lowest = Math.floor(Math.log2(smallest)) - OCTAVES_BELOW;
     this.#lowest = Math.min(100, Math.max(-100, lowest));
     const highest = Math.min(
@@ -54,7 +54,7 @@ export class NativeRange {
     return (octave - this.#lowest) * PER_OCTAVE + step;
   }
 
-  /** The number that the format gives to a cell's bucket: its upper bound is 2 to the power of a sixteenth of it. */
+  /** The bucket's number in the format: its upper bound is 2 to the power of a sixteenth of it. */
   indexOf(cell: number): number {
     return this.#lowest * PER_OCTAVE + cell;
   }

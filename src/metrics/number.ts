@@ -16,7 +16,7 @@ export function printNumber(value: number): string {
   return `${scientific.slice(0, split)}e${exponent < 0 ? '-' : '+'}${digits}`;
 }
 
-/** The same for OpenMetrics, where a float is told from an integer by its point or exponent: `1.0`. */
+/** The same for OpenMetrics, where a float differs from an integer by its point or exponent: `1.0`. */
 export function printFloat(value: number): string {
   const text = printNumber(value);
   return /^-?\d+$/.test(text) ? `${text}.0` : text;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { MetricSample } from './sample.ts';
 
-/** The part of the file system that tells about this process. Both throw when the path isn't there. */
+/** The files that describe this process. Both methods throw if the path does not exist. */
 export interface ProcFiles {
   readText(path: string): string;
   countEntries(path: string): number;
@@ -14,8 +14,8 @@ const procFiles: ProcFiles = {
 };
 
 /**
- * The `process_*` values that every Prometheus client has, read from Linux's /proc (proc(5)) at each call. They tell of
- * the whole process, all threads together. What can't be read is left out: on another system all of them.
+ * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at each call. They
+ * cover the whole process, all threads together. What cannot be read is left out; on another system that is everything.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [
@@ -108,7 +108,7 @@ function ofDescriptors(files: ProcFiles): readonly MetricSample[] {
   return [sample('gauge', 'process_open_fds', help, open)];
 }
 
-/** What came and went through all interfaces of the network namespace: a pod has one of its own. */
+/** Traffic of all interfaces of the network namespace; a pod has one of its own. */
 function ofNetwork(files: ProcFiles): readonly MetricSample[] {
   const text = attempt(() => files.readText('/proc/self/net/netstat'));
   const [names, values] = (text ?? '')

@@ -74,7 +74,7 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   }
   const fine = native !== null && series.native ? native : null;
   const from = bounds.length + 2;
-  // Prometheus refuses native buckets that are not as many as the count says, and a query may have been counted meanwhile.
+  // Prometheus refuses native buckets that do not add up to the count, and a query may have been counted meanwhile.
   if (fine !== null) {
     hits = 0;
     for (let cell = 0; cell < fine.cells; cell++) hits += values[from + cell]!;

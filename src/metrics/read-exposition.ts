@@ -1,21 +1,21 @@
-/** Prometheus' text form, read: what another process exposes. The other direction: `exposition.ts`. */
+/** Parses Prometheus's text format: metrics that another process exposes. The opposite of `exposition.ts`. */
 
 /** Labels of one series. */
 export type SeriesLabels = Readonly<Record<string, string>>;
 
-/** More series than this are somebody's mistake; what comes behind is left out. */
+/** The most series; further ones are ignored. */
 const SERIES_MAX = 50_000;
-/** A longer line is no series that anybody wants. */
+/** The longest line; longer ones are ignored. */
 const LINE_MAX = 4096;
 
-/** One scrape, as far as its names were wanted. */
+/** One scrape, reduced to the wanted metrics. */
 export class Scrape {
   readonly #series = new Map<string, { readonly labels: SeriesLabels; readonly value: number }[]>();
   readonly #wanted: (name: string) => boolean;
   #rest = '';
   #count = 0;
 
-  /** @param wanted which metrics are kept */
+  /** @param wanted selects the metrics that are kept */
   constructor(wanted: (name: string) => boolean) {
     this.#wanted = wanted;
   }
@@ -30,7 +30,7 @@ export class Scrape {
     return this.#series.has(name);
   }
 
-  /** The sum of all series of a metric whose labels fit; 0 if there are none. */
+  /** The sum of all series of a metric whose labels match; 0 if there are none. */
   sum(name: string, fits: (labels: SeriesLabels) => boolean = () => true): number {
     let total = 0;
     for (const { labels, value } of this.#series.get(name) ?? []) if (fits(labels)) total += value;
@@ -52,7 +52,7 @@ export class Scrape {
     return sums;
   }
 
-  /** Takes the next part of the text. `end` takes the last line, which may have no end. */
+  /** Parses the next part of the text. `end` parses the last line, which may have no line end. */
   push(text: string): void {
     const whole = this.#rest + text;
     let from = 0;
@@ -60,7 +60,7 @@ export class Scrape {
       this.#line(whole.slice(from, at));
       from = at + 1;
     }
-    // What has no end is no line of metrics.
+    // An overlong line is dropped.
     this.#rest = whole.length - from > LINE_MAX ? '' : whole.slice(from);
   }
 

@@ -2,12 +2,13 @@ import { limit } from '../base/limits.ts';
 import { NativeRange } from './native.ts';
 
 /**
- * What a thread tells the main thread about its metrics: small, structured-clone-able events, one per thing that comes
- * or goes, never one per count. The counts themselves are read out of the shared blocks that the events point into.
+ * The events by which a thread announces its metrics to the main thread: small, structured-clone-able, one for each
+ * thing that is added or removed, never one per count. The counts themselves are read from the shared blocks that the
+ * events refer to.
  */
 export type Registration = BlockEvent | FamilyEvent | SeriesEvent | RemovalEvent;
 
-/** A further block of cells; later events call it by its number. */
+/** Another block of cells; later events refer to it by its number. */
 export interface BlockEvent {
   readonly event: 'block';
   readonly block: number;
@@ -30,11 +31,13 @@ export interface SeriesEvent {
   readonly values: readonly string[];
   readonly block: number;
   readonly at: number;
-  /** Whether the cells of a histogram's native buckets follow; a family has them for a limited number of label sets. */
+  /**
+   * Whether the cells of a histogram's native buckets follow; only a limited number of a family's label sets have them.
+   */
   readonly native: boolean;
 }
 
-/** A label set was forgotten. `last` holds its final cell values, because nobody may look into the cells any more. */
+/** A label set was removed. `last` has its final values, because its cells may not be read any more. */
 export interface RemovalEvent {
   readonly event: 'removal';
   readonly series: number;
@@ -45,8 +48,8 @@ export interface RemovalEvent {
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
- * How one gauge becomes of many threads': their sum, the largest that was set, or the one that was set last (by the
- * wall clock, in milliseconds).
+ * How one gauge is made from those of many threads: their sum, the largest, or the one that was set last (by the wall
+ * clock, in milliseconds).
  */
 export type Merge = 'sum' | 'max' | 'last';
 
@@ -75,7 +78,7 @@ export function width(shape: FamilyShape, native: boolean): number {
   return shape.merge === 'sum' ? 1 : 2;
 }
 
-/** Throws unless names, labels and bounds are such that Prometheus takes them. */
+/** Throws unless Prometheus accepts names, labels and bounds. */
 export function checkShape(shape: FamilyShape): void {
   const { name, kind, labels, bounds } = shape;
   const fail = (what: string): never => {
@@ -113,7 +116,7 @@ function equal<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
-/** Which names of the exposition belong to which family, so that no two families print the same one. */
+/** Records which names of the exposition belong to which family, so that no two families print the same one. */
 export class NameClaims {
   readonly #owners = new Map<string, string>();
 

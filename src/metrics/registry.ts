@@ -21,22 +21,22 @@ export interface Histogram {
 /** One metric name with all its label sets. */
 export interface Family<L extends readonly string[], M> {
   /**
-   * The handle of one label set, made at the first call. Ask once and keep it where labels are known at setup; asking
-   * per query costs a map lookup per label and a short-lived array.
+   * The instrument of one label set, made at the first call. Where labels are known at setup, call this once and keep
+   * the result; calling it per query costs a map lookup per label and a short-lived array.
    */
   with(...values: { [K in keyof L]: string }): M;
-  /** Forgets one label set; handles to it go on working, into the void. */
+  /** Removes one label set; existing instruments for it count nowhere from then on. */
   remove(...values: { [K in keyof L]: string }): void;
 }
 
-/** Where code registers what it counts. Names are full names, as exposed: `coredns_dns_requests_total`. */
+/** Where code registers its metrics. Names are full names, as exposed: `coredns_dns_requests_total`. */
 export interface Registry {
   counter<const L extends readonly string[]>(
     name: string,
     help: string,
     labels: L,
   ): Family<L, Counter>;
-  /** `merge` (default `sum`) says how the values of several threads become one. */
+  /** `merge` (default `sum`) says how the values of several threads are combined. */
   gauge<const L extends readonly string[]>(
     name: string,
     help: string,

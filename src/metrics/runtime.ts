@@ -1,12 +1,12 @@
 import type { GcPauses } from './gc-pauses.ts';
 import type { MetricSample } from './sample.ts';
 
-/** What the JavaScript runtime tells about itself. Byte counts as in `process.memoryUsage()`. */
+/** What the JavaScript runtime reports about itself. Byte counts as in `process.memoryUsage()`. */
 export interface Runtime {
   /** `process.version`: `v26.1.0`. */
   readonly version: string;
   memory(): { rss: number; heapTotal: number; heapUsed: number; external: number };
-  /** Bytes that the main thread's heap has handed out since the start, those given back included. */
+  /** Bytes that the main thread's heap has allocated since the start, freed ones included. */
   allocated(): number;
   /** Garbage collections of the main thread. */
   gc(): GcPauses;
@@ -14,18 +14,18 @@ export interface Runtime {
   systemThreads(): number;
   /** Threads that may run at the same time. */
   readonly processors: number;
-  /** Queries in flight plus timers set: what would be goroutines if this were Go. */
+  /** Queries in flight plus timers set: the equivalent of Go's goroutines. */
   running(): number;
   /** Each thread with its event loop's times (`performance.eventLoopUtilization()`), in milliseconds since its start. */
   threads(): readonly { readonly name: string; readonly active: number; readonly idle: number }[];
 }
 
-/** `nodejs_*` by their honest names, and stand-ins for the `go_*` that CoreDNS dashboards read. */
+/** The runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics that CoreDNS dashboards use. */
 export function runtimeSamples(runtime: Runtime): readonly MetricSample[] {
   return [...nodeSamples(runtime), ...goSamples(runtime)];
 }
 
-/** The runtime under its own name. Heap sizes are those of the thread that calls; `rss` is the whole process's. */
+/** The runtime's metrics. Heap sizes are those of the calling thread; `rss` is the whole process's. */
 export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   return [
@@ -62,8 +62,8 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
 }
 
 /**
- * Stand-ins, so that panels made for a Go program are not empty; each help says what it really is. What has no equivalent
- * (objects on the heap, spans and caches of the allocator) is not there.
+ * Substitutes, so that panels made for a Go program are not empty; each help text says what it really is. What has no
+ * equivalent (objects on the heap, spans and caches of the allocator) is missing.
  */
 export function goSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();

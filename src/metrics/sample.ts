@@ -1,7 +1,7 @@
 import { type Exposed, type ExposedSeries, printLabels } from './exposition.ts';
 import { checkShape } from './registration.ts';
 
-/** One value that is looked up when somebody scrapes, instead of being counted all the time. */
+/** A value that is computed at each scrape instead of being counted continuously. */
 export interface MetricSample {
   readonly name: string;
   readonly help: string;
@@ -10,7 +10,7 @@ export interface MetricSample {
   readonly labels: Readonly<Record<string, string>>;
   /** Of a summary the sum of all observations. */
   readonly value: number;
-  /** Summaries only: share of the observations → the value that they do not exceed. */
+  /** Summaries only: the value that this share of the observations does not exceed. */
   readonly quantiles?: ReadonlyMap<number, number>;
   /** Summaries only: how many observations there were. */
   readonly count?: number;

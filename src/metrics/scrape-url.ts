@@ -1,21 +1,21 @@
-/** Metrics of another process over HTTP, as Prometheus fetches them. */
+/** Scrapes another process over HTTP, as Prometheus does. */
 import { printSpan } from '../base/elapsed.ts';
 import { Scrape } from './read-exposition.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** The most that is read of one scrape, bytes: a server with ten thousand series has 2 MiB. */
+/** The most bytes read of one scrape; a server with ten thousand series has 2 MiB. */
 export const SCRAPE_BYTES_MAX: number = 64 * 1024 * 1024;
 
 /** What is fetched. */
 export interface ScrapeRequest {
   readonly url: URL;
-  /** For the whole of it, milliseconds. */
+  /** Time limit for the whole scrape, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
   readonly wanted?: (name: string) => boolean;
 }
 
-/** Fetches, and reads while it comes. Rejects with an `Error` that says why there is none. */
+/** Fetches a page of metrics and parses it while it is received. Rejects with an `Error` that says what failed. */
 export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
   const { url, waitMs, signal, wanted = () => true } = request;
   const over = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);

@@ -1,4 +1,4 @@
-/** One thread's metrics, counted in memory that it shares with the main thread. */
+/** One thread's metrics, counted in memory shared with the main thread. */
 import { type Clock, systemClock } from '../base/clock.ts';
 import { clamp, limit } from '../base/limits.ts';
 import { CellMemory } from './cells.ts';
@@ -22,10 +22,10 @@ import {
 } from './registration.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
-/** Label sets of one family in one thread: beyond it, all further ones share a cell. 288 KB for a time histogram. */
+/** The most label sets of one family in one thread; all further ones share a cell. 288 KB for a time histogram. */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
-/** Label sets of one histogram in one thread whose native buckets are counted as well: 3.4 KB each. The others go without. */
+/** The most label sets of one histogram in one thread that also have native buckets, at 3.4 KB each. */
 const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
 
 /** What may be said of a registry. */
@@ -40,7 +40,7 @@ export interface RegistryOptions {
   readonly natives?: number;
 }
 
-/** Counts the `with` calls that were given the shared cell because a family was full. */
+/** The counter of `with` calls that got the shared cell because a family was full. */
 export const overflowName = 'ndots_metrics_overflow_total';
 /** The help of that counter. */
 export const overflowHelp =
@@ -51,13 +51,13 @@ const classicOnlyHelp =
   'Label sets of histograms that have no native buckets, because their family had reached its limit of those.';
 
 /**
- * A registry that keeps its counts in memory shared with the main thread. Each thread has its own. Whatever comes or
- * goes (blocks, families, label sets) is told through `onRegister`: a worker posts the event, the main thread hands it
- * to its `Collection` (to one: it is the collection that says when forgotten cells may be reused). Counting itself tells
- * nobody anything.
+ * A registry that keeps its counts in memory shared with the main thread. Each thread has its own. Additions and
+ * removals (blocks, families, label sets) are announced through `onRegister`: a worker posts the event, and the main
+ * thread passes it to its `Collection` (only one, because the collection says when freed cells may be reused). Counting
+ * itself sends nothing.
  *
  * A family without labels exists, with value 0, from its registration on; one with labels from the first `with`.
- * Registering a name again gives the same family; with another shape it throws, for that is a bug.
+ * Registering a name again gives the same family; with another shape it throws, because that is a bug.
  */
 export class SharedRegistry implements Registry {
   readonly #emit: (event: Registration) => void;

@@ -7,7 +7,7 @@ import { findPortHolder } from '../linux/port-holder.ts';
 import type { SocketKind } from '../wire/transports.ts';
 import type { ListenAddress } from './listener.ts';
 
-/** What a failed `bind` means to a person. */
+/** Explains a failed `bind` to a person. */
 export async function bindProblem(
   cause: unknown,
   proto: SocketKind,
@@ -53,7 +53,10 @@ export async function bindProblem(
   }
 }
 
-/** Nobody has the address, or who has it may not use it yet. */
+/**
+ * The address is not assigned to this machine, or cannot be used yet (an IPv6 address that is still being checked for
+ * duplicates).
+ */
 function unavailable(address: string): { readonly hint: string; readonly remedy: string } {
   const owner = ownerOf(address);
   if (owner === null) {
@@ -68,7 +71,7 @@ function unavailable(address: string): { readonly hint: string; readonly remedy:
   };
 }
 
-/** The interface that has the address; null if there is none, or if it can't be found out. */
+/** The interface that has the address; null if there is none, or if it cannot be determined. */
 function ownerOf(address: string): string | null {
   try {
     for (const [name, addresses] of interfaceAddresses()) {
@@ -76,7 +79,7 @@ function ownerOf(address: string): string | null {
         return name;
     }
   } catch {
-    // Only the hint would have been better.
+    // Without it the hint is only less precise.
   }
   return null;
 }

@@ -1,21 +1,26 @@
-/** What all connections of clients have in common: room, turns, deadlines, an orderly end. */
+/** What all client connections have in common: limits on memory, fair turns, deadlines, an orderly end. */
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../base/release-bytes.ts';
+import { passedThrough } from '../base/settle-memory.ts';
 import type { Query } from '../wire/query.ts';
 import { ConnectionEnds } from './ends.ts';
+import { haltReading } from './halted-reading.ts';
 import { OutletPending, type Outlet } from './outlet.ts';
 import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
+/** What is read of one connection before others have their turn, bytes; and how many queries of a turn that is worth. */
+const LONG_READ = 65_536;
+const LONG_READ_QUERIES = 32;
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
 /**
- * One client's connection: takes its bytes while there is room for what they ask, sends what is written for it, and ends in
- * order when its time or its use is over. What the bytes mean is up to the classes that extend it.
+ * One client's connection. It reads while there is room for what the queries lead to, sends what is written for the
+ * client, and closes in an orderly way when its time is up or all is done. What the bytes mean is up to the subclasses.
  */
 export abstract class ClientConnection
   extends Timed
@@ -25,31 +30,35 @@ export abstract class ClientConnection
   readonly out: Uint8Array = arena;
   protected readonly host: StreamHost;
   protected readonly socket: Socket;
-  /** Bytes in the arena; 0 whenever a turn is over. */
+  /** Bytes in the shared output buffer (`arena`); 0 at the end of every turn. */
   protected written = 0;
-  /** A query has come since the deadline was set last: what is ignored buys no time. */
+  /** Whether a query has come since the deadline was last set. Bytes that are not queries do not extend it. */
   protected fresh = false;
-  /** The client has taken something of what it keeps waiting. */
+  /** Whether the client has read some of the replies that wait for it. */
   protected moved = false;
-  /** No more queries are taken: the client ended, a limit is reached, or the listener closes. */
+  /** No more queries are read: the client closed its side, a limit was reached, or the listener is closing. */
   protected ended = false;
-  /** Nothing is served any more: what has been written is leaving, then the connection ends. */
+  /** Nothing is served any more; the connection closes once everything written has been sent. */
   protected closing = false;
   readonly #ends: ConnectionEnds;
   /**
-   * Bytes that came but wait: for the connection's turn, which `turns` gives it; or until there is room again, and whatever makes
-   * room calls `flush`. Nothing more is read meanwhile.
+   * Received bytes that were not consumed yet: the connection waits for its turn (`turns` calls it), or for room
+   * (whatever makes room calls `flush`). Nothing more is read meanwhile.
    */
   #rest: Buffer | null = null;
-  /** The client does not read; what is written for it waits. */
+  /** The client is not reading, so the socket's output waits. */
   #blocked = false;
-  /** Queries left of this turn. */
+  /** How many more queries may be served in this turn. */
   #turn = 0;
+  /** Bytes of it. */
+  #read = 0;
+  /** Goes on reading; null: nothing keeps it from that. */
+  #goOnReading: (() => void) | null = null;
   /** The next turn is to come: `turns` knows. */
   #queued = false;
-  /** What the deadline that is set is for. */
+  /** What the current deadline limits. */
   #waitsFor: 'query' | 'reply' | 'client' = 'query';
-  /** What the host was told last. */
+  /** The number of held bytes last reported to the host. */
   #toldHeld = 0;
 
   constructor(socket: Socket, host: StreamHost) {
@@ -66,15 +75,15 @@ export abstract class ClientConnection
   }
 
   /**
-   * Serves what is whole in `chunk`, as long as `stopped` is false, and keeps what is not whole.
-   * @returns bytes that need not come again
+   * Serves the whole messages in `chunk` while `stopped` is false, and keeps an incomplete one.
+   * @returns how many bytes were consumed; the rest is passed again later
    */
   protected abstract consume(chunk: Buffer, now: number): number;
-  /** Bytes kept besides those that this class knows of: a message that is not finished, replies that may not leave yet. */
+  /** Bytes held in subclasses: an incomplete message, replies that the peer's flow control holds back. */
   protected abstract get heldBeside(): number;
-  /** Whether the client lets replies not leave that could be sent. */
+  /** Whether the peer's flow control holds back replies that are ready. */
   protected abstract get stuck(): boolean;
-  /** No more queries are to be taken: `abrupt` if the client can send none, else it may be told. */
+  /** Stops reading queries. `abrupt`: the client cannot send any more; otherwise the protocol may tell it to stop. */
   protected abstract stopInput(abrupt: boolean): void;
   abstract readonly at: number;
   abstract send(length: number, way: unknown): void;
@@ -82,20 +91,20 @@ export abstract class ClientConnection
   abstract wayBack(): unknown;
   abstract reserve(size: number): void;
 
-  /** Whether replies are awaited or not yet taken by the client. */
+  /** Whether replies are still being made or not yet read by the client. */
   get busy(): boolean {
     return this.pending.size > 0 || this.stuck || this.unsent > 0;
   }
 
   /**
-   * Bytes kept for the client: its queries that wait and their replies, replies it has not read, a message it has not
-   * finished, queries that wait for room.
+   * Bytes held for the client: queries that wait with their replies, unread replies, an incomplete message, unconsumed
+   * input.
    */
   get held(): number {
     return this.pending.bytes + this.unsent + (this.#rest?.length ?? 0) + this.heldBeside;
   }
 
-  /** Bytes that have been written and that the system has not taken yet. */
+  /** Bytes written to the socket that the system has not accepted yet. */
   protected get unsent(): number {
     return this.socket.writableLength;
   }
@@ -108,7 +117,7 @@ export abstract class ClientConnection
     this.#ends.identify(query, this.host.intake.proto);
   }
 
-  /** Takes no more queries; ends once the replies in flight have left. */
+  /** Reads no more queries; closes once the replies in flight have been sent. */
   finish(): void {
     if (this.closing) return;
     this.ended = true;
@@ -122,19 +131,19 @@ export abstract class ClientConnection
     this.closing = true;
     this.host.intake.drop(this);
     this.socket.destroy();
-    // The system tells of the end later: until then hundreds of others may be ended for want of room, too.
+    // The close event comes later. Until then the table may evict hundreds of other connections to make room, too.
     this.stopInput(true);
     this.#rest = null;
   }
 
   override expire(): void {
     if (this.#queued) {
-      // It has asked in time: that others have their turn before is not its fault.
+      // It asked in time; that it must wait for its turn is not its fault.
       this.host.wheel.set(this, this.host.limits.idleTimeoutMs);
       return;
     }
     this.host.counters.timedOut.add(1);
-    // A client that reads gets a proper end; one that does not is cut off.
+    // A client that reads gets an orderly close; one that does not is cut off.
     if (this.closing || this.busy) this.destroy();
     else this.finish();
   }
@@ -143,24 +152,24 @@ export abstract class ClientConnection
     this.#tellHeld();
   }
 
-  /** Replies have been written, and perhaps there is room again for what had to wait. */
+  /** Called when replies have been written: there may be room again for input that had to wait. */
   flush(): void {
     this.write();
     this.#goOn();
   }
 
-  /** One query of this turn is taken. */
+  /** Counts a query against this turn. */
   protected count(): void {
     this.#turn--;
     turns.count();
   }
 
-  /** No more is to be consumed now. */
+  /** Whether no more input may be consumed now. */
   protected stopped(): boolean {
     return this.closing || this.#turn <= 0 || this.#crowded();
   }
 
-  /** What stands in the arena leaves. */
+  /** Sends the replies in the arena. */
   protected write(): void {
     const size = this.written;
     if (size === 0) return;
@@ -169,30 +178,36 @@ export abstract class ClientConnection
     this.wrote(this.leave(size));
   }
 
-  /** Sends the first `size` bytes of the arena. @returns false: `unblock` follows once they have left */
+  /**
+   * Sends the first `size` bytes of the arena.
+   * @returns false if the socket's buffer is full; `unblock` is called when it has drained
+   */
   protected leave(size: number): boolean {
     return this.socket.write(written(size));
   }
 
-  /** Bytes have been given to the socket. @param taken false: `unblock` follows once they have left */
+  /**
+   * Called after bytes were written to the socket.
+   * @param taken false: its buffer is full; `unblock` is called when it has drained
+   */
   protected wrote(taken: boolean): void {
     if (!taken && this.unsent > this.host.limits.unreadBytes) this.#blocked = true;
     this.#tellHeld();
   }
 
-  /** The client has read on. */
+  /** Called when the client has read on and the socket's buffer has drained. */
   protected unblock(): void {
     if (!this.#blocked) return;
     this.#blocked = false;
     this.host.intake.resume(this);
   }
 
-  /** Sets the deadline that fits what the connection is doing now; ends it when all is done. */
+  /** Sets the deadline that fits the connection's state; closes it when all is done. */
   protected settle(): void {
     if (this.closing) return;
     const { wheel, limits } = this.host;
     if (this.#blocked || this.stuck) {
-      // What the client says meanwhile buys it no time, only what it takes does.
+      // Only what the client reads extends this deadline, not what it sends.
       if (this.#waitsFor !== 'client' || this.moved) wheel.set(this, limits.writeTimeoutMs);
       this.#waitsFor = 'client';
       this.moved = false;
@@ -210,11 +225,11 @@ export abstract class ClientConnection
     this.#tellHeld();
   }
 
-  /** Ends the connection once what has been written has left. */
+  /** Closes the connection once everything written has been sent. */
   protected end(): void {
     this.closing = true;
     this.socket.end();
-    // What the client still sends is thrown away, so that it sees our end rather than a reset.
+    // Further input is discarded: unread input would make the kernel send a reset instead of an orderly close.
     this.socket.resume();
     this.host.wheel.set(this, this.host.limits.writeTimeoutMs);
   }
@@ -224,7 +239,14 @@ export abstract class ClientConnection
     this.host.touch(this);
     this.#turn = turns.allowance;
     // What several TLS connections sent may stand in the same memory, and some of it may not be read yet.
-    this.#take(chunk, chunk.length === chunk.buffer.byteLength);
+    const { length } = chunk;
+    const isAlone = length === chunk.buffer.byteLength;
+    this.#take(chunk, isAlone);
+    if (!isAlone) passedThrough(length);
+    this.#read += length;
+    if (this.#read < LONG_READ || this.#goOnReading !== null || this.socket.destroyed) return;
+    this.#goOnReading = haltReading(this.socket);
+    if (this.#goOnReading !== null) this.#waitTurn();
   };
 
   #onEnd = (): void => {
@@ -244,7 +266,7 @@ export abstract class ClientConnection
     this.host.forget(this);
   };
 
-  /** @param alone whether nobody else's bytes stand in the memory of `chunk` */
+  /** @param alone whether the memory of `chunk` holds only this connection's bytes */
   #take(chunk: Buffer, alone: boolean): void {
     const used = this.consume(chunk, this.host.clock.now());
     if (used < chunk.length && !this.closing) {
@@ -266,8 +288,14 @@ export abstract class ClientConnection
 
   takeTurn(): void {
     this.#queued = false;
+    this.#read = 0;
+    if (this.#goOnReading !== null) {
+      turns.count(LONG_READ_QUERIES);
+      this.#goOnReading();
+      this.#goOnReading = null;
+    }
     const rest = this.#rest;
-    // Who is crowded waits again once there is room.
+    // Input that waits because of unsent replies is consumed once there is room.
     if (rest === null || this.closing || this.#crowded()) return;
     this.#turn = turns.allowance;
     this.#rest = null;
@@ -275,7 +303,7 @@ export abstract class ClientConnection
     if (this.#rest === null && !this.ended) this.socket.resume();
   }
 
-  /** There may be room for what had to wait. */
+  /** Consumes the input that waits, as far as there is room now. */
   #goOn(): void {
     if (!this.closing && !this.#crowded()) {
       if (this.#rest !== null) this.#waitTurn();
@@ -284,7 +312,7 @@ export abstract class ClientConnection
     this.settle();
   }
 
-  /** Replies have to leave before more queries are taken. */
+  /** Whether replies must be sent before more queries are read. */
   #crowded(): boolean {
     return this.full || this.pending.size >= this.host.limits.pipelined;
   }
@@ -297,14 +325,14 @@ export abstract class ClientConnection
   }
 }
 
-/** The first `size` bytes of the arena, in memory of their own. */
+/** A copy of the first `size` bytes of the arena. */
 export function written(size: number): Buffer {
   const bytes = Buffer.allocUnsafe(size);
   arena.copy(bytes, 0, 0, size);
   return bytes;
 }
 
-/** What is left of a chunk, alone in memory that is not much larger than that. */
+/** The unconsumed rest of a chunk, in memory of its own that is not much larger. */
 function restOf(chunk: Buffer, used: number, alone: boolean): Buffer {
   const left = chunk.length - used;
   if (alone && left > chunk.buffer.byteLength >> 1) return chunk.subarray(used);

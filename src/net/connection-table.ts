@@ -1,29 +1,30 @@
 import type { Clock } from '../base/clock.ts';
 
-/** A client's connection, as far as its place among the others is concerned. */
+/** A client's connection as the table sees it: something that can be evicted. */
 export interface EvictableConnection {
-  /** Whether somebody waits for something: closing it would lose a reply. */
+  /** Whether replies are due on it: closing it would lose one. */
   readonly busy: boolean;
-  /** Takes nothing new; ends once what is under way has left. */
+  /** Reads nothing new; closes once the replies in flight have been sent. */
   finish(): void;
   /** Ends at once. */
   destroy(): void;
 }
 
-/** How many of the longest silent connections are looked at for one that is idle. */
+/** How many of the least recently used connections are checked for an idle one. */
 const LOOKED_AT = 64;
 
 /**
- * The connections of one listener, bounded: at the limit the longest idle one goes, never the newcomer. Whoever opens many can
- * keep others from staying, but not from coming.
+ * The connections of one listener, limited in number: at the limit the connection that has been idle longest is closed,
+ * never the new one. A client that opens many connections can shorten the life of others' idle connections, but cannot
+ * keep others from connecting.
  */
 export class ConnectionTable<T extends EvictableConnection> implements Iterable<T> {
-  /** The longest silent first. */
+  /** In the order of their last use, least recent first. */
   readonly #all = new Set<T>();
   readonly #evicted: () => void;
   #onEmpty: (() => void) | null = null;
 
-  /** @param evicted called for each connection that had to make room */
+  /** @param evicted called for each connection that was closed to make room */
   constructor(evicted: () => void) {
     this.#evicted = evicted;
   }
@@ -32,7 +33,7 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     return this.#all.size;
   }
 
-  /** Takes one more in, after room has been made for it among `limit`. */
+  /** Adds a connection, after making room for it if there are `limit` already. */
   add(connection: T, limit: number): void {
     while (this.#all.size >= Math.max(1, limit)) {
       const victim = this.#victim();
@@ -43,12 +44,12 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     this.#all.add(connection);
   }
 
-  /** It has done something: it is the youngest again. */
+  /** Marks a connection as just used. */
   touch(connection: T): void {
     if (this.#all.delete(connection)) this.#all.add(connection);
   }
 
-  /** @returns whether it was still there */
+  /** @returns whether it was in the table */
   delete(connection: T): boolean {
     const had = this.#all.delete(connection);
     if (had && this.#all.size === 0) this.#onEmpty?.();
@@ -59,14 +60,14 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     return this.#all.values();
   }
 
-  /** Ends all: in order for at most `graceMs`, then at once. */
+  /** Closes all: in an orderly way for at most `graceMs`, then at once. */
   async close(clock: Clock, graceMs: number): Promise<void> {
     for (const connection of this.#all) connection.finish();
     if (this.#all.size > 0) await this.#emptied(clock, graceMs);
     for (const connection of this.#all) connection.destroy();
   }
 
-  /** The longest idle one; if the longest silent ones all wait for something, the first of them. */
+  /** The connection to evict: the least recently used idle one; if all that are checked are busy, the first of them. */
   #victim(): T {
     let first: T | null = null;
     let looked = 0;

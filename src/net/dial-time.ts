@@ -1,12 +1,15 @@
-/** The time that connecting to an upstream takes. */
+/** Measures how long connecting to an upstream takes. */
 
-/** Bounds of the time a connection may take to be made, milliseconds. */
+/** Bounds of the time-out for connecting, in milliseconds. */
 const LEAST_MS = 1000;
 const MOST_MS = 30_000;
-/** Weight of the newest measurement. */
+/** Weight of the newest measurement in the running average. */
 const WEIGHT = 0.25;
 
-/** How long connecting to an upstream takes, and hence how long to wait for it (CoreDNS: twice the running average). */
+/**
+ * The running average of how long connecting to an upstream takes, and the time-out derived from it (as in CoreDNS:
+ * twice the average).
+ */
 export class DialTime {
   #averageMs = MOST_MS / 2;
 

@@ -2,16 +2,16 @@ import type { Socket } from 'node:net';
 import { endError, timeoutError } from './exchange-failure.ts';
 import { Timed } from './timer-wheel.ts';
 
-/** A connection that is being made: one of three things ends it, as a deadline the third. */
+/** A connection attempt. It ends by success, by an error, or by its deadline. */
 export class Dialling extends Timed {
   readonly #where: string;
   readonly #done: (error: unknown) => void;
   #over = false;
 
   /**
-   * @param event what the socket tells when it is ready
-   * @param where network and address: `tcp 10.0.0.1:443`
-   * @param done told null when the connection is there
+   * @param event the socket's event for success
+   * @param where network and address, for errors: `tcp 10.0.0.1:443`
+   * @param done called once, with null if connected
    */
   constructor(
     socket: Socket,

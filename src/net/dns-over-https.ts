@@ -2,25 +2,28 @@
 import { leastTtl } from './least-ttl.ts';
 import { MESSAGE_MAX } from '../wire/iana.ts';
 
-/** What bodies of requests and replies are (RFC 8484 section 6). */
+/** The media type of request and response bodies (RFC 8484 section 6). */
 export const MEDIA_TYPE = 'application/dns-message';
 
-/** `message`: the query is in the request's target; `body`: it is the request's body; a number: the status that refuses it. */
+/**
+ * `message`: the query was in the request's target; `body`: it is in the request's body; a number: the HTTP status that
+ * refuses the request.
+ */
 export type DohVerdict = 'message' | 'body' | number;
 
 const PATH = Buffer.from('/dns-query');
 const PARAMETER = Buffer.from('dns=');
 const QUESTION_MARK = 0x3f;
 
-/** What DNS over HTTPS (RFC 8484) makes of requests, whatever the version of HTTP. One object for all of a listener. */
+/** How requests and replies of DNS over HTTPS (RFC 8484) read, for all versions of HTTP. One object per listener. */
 export class DnsOverHttps {
-  /** The query of a GET, `message[0, length)`; valid until the next one is judged. */
+  /** The query of a GET, `message[0, length)`; valid until the next request is judged. */
   readonly message: Uint8Array = new Uint8Array(MESSAGE_MAX + 3);
   length = 0;
 
   /**
-   * Judges a request by its method and its target, `path[0, pathLength)`: there is one resource; GET has exactly one parameter
-   * `dns`, POST a body.
+   * Judges a request by its method and its target, `path[0, pathLength)`. There is one resource; GET needs exactly one
+   * parameter `dns`, POST a body.
    */
   judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
     const { length } = PATH;
@@ -37,7 +40,7 @@ export class DnsOverHttps {
       : this.#judgeSearch(path, length + 1, pathLength);
   }
 
-  /** `cache-control` of the reply `bytes[start, end)`. */
+  /** The value of `cache-control` for the reply `bytes[start, end)`. */
   cacheControl(bytes: Uint8Array, start: number, end: number): string {
     return `max-age=${leastTtl(bytes, start, end)}`;
   }
@@ -52,7 +55,7 @@ export class DnsOverHttps {
     return this.#decode(bytes, 0, bytes.length) ? 'message' : 400;
   }
 
-  /** Base64url without padding (RFC 4648 section 5) into `message`. @returns false: it is something else */
+  /** Decodes base64url without padding (RFC 4648 section 5) into `message`. @returns false if it is anything else */
   #decode(bytes: Uint8Array, start: number, end: number): boolean {
     const count = end - start;
     if (count <= 0 || count % 4 === 1 || (count * 3) >> 2 > MESSAGE_MAX) return false;
@@ -76,6 +79,6 @@ export class DnsOverHttps {
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-/** By byte: what it stands for; -1: nothing. */
+/** By byte: the six bits that it stands for; -1: it is not a base64url character. */
 const sixBits = new Int8Array(256).fill(-1);
 for (const [value, letter] of Buffer.from(alphabet).entries()) sixBits[letter] = value;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { parseAddress } from '../base/ip.ts';
 import type { Proto, Query } from '../wire/query.ts';
 
-/** The ends of a connection as a proxy tells them. */
+/** The two ends of a proxied connection, as the proxy's header names them. */
 export interface NamedEnds {
   /** 4 or 16 bytes. */
   readonly peer: Uint8Array;
@@ -14,18 +14,18 @@ export interface NamedEnds {
 
 const named = new WeakMap<Socket, NamedEnds>();
 
-/** What is said of the connection's ends holds from now on, before anybody makes `ConnectionEnds` of it. */
+/** Overrides the ends of a connection. Call it before the first `ConnectionEnds` is made of the socket. */
 export function nameEnds(socket: Socket, ends: NamedEnds): void {
   named.set(socket, ends);
 }
 
-/** The encrypted socket has the ends of the one below. */
+/** Gives a TLS socket the ends of the TCP socket below it. */
 export function inheritEnds(socket: Socket, below: Socket): void {
   const ends = named.get(below);
   if (ends !== undefined) named.set(socket, ends);
 }
 
-/** Who asks over a connection, and which address was asked: as the system says, or a proxy that is believed. */
+/** The client's address and the address that it asked: those of the socket, or those named by a trusted proxy. */
 export class ConnectionEnds {
   readonly #peer: Uint8Array;
   readonly #peerPort: number;
@@ -56,7 +56,7 @@ export class ConnectionEnds {
   }
 }
 
-/** An address as sockets tell it, without its zone, and IPv4 in its own form; `''` for none. */
+/** An address of a socket without its zone, IPv4-mapped ones as IPv4; `''` for undefined. */
 export function bareAddress(text: string | undefined): string {
   if (text === undefined) return '';
   const zone = text.indexOf('%');

@@ -1,15 +1,18 @@
 import { isIP } from '../base/ip.ts';
 import { errorCode } from '../base/error-code.ts';
+import { alertName, tlsAlert } from '../base/tls-alert.ts';
 import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './upstream-exchange.ts';
 
-/** What was going on, in the words of Go's net package. */
+/** The operation that failed, in the terms of Go's net package. */
 export type Operation = 'dial' | 'read' | 'write';
 
 /**
- * What a socket's error means for an exchange, told as Go tells it, since alerts and `consolidate` patterns match on that:
- * `dial tcp 10.0.0.1:53: connect: connection refused`, `read udp 10.0.0.9:40000->10.0.0.1:53: read: connection refused`.
+ * A socket's error as the error of an exchange, worded as Go words it, because alerts and `consolidate` patterns match
+ * that text: `dial tcp 10.0.0.1:53: connect: connection refused`, `read udp 10.0.0.9:40000->10.0.0.1:53: read:
+ * connection refused`.
  *
- * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp 10.0.0.9:40000->10.0.0.1:53` after
+ * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp 10.0.0.9:40000->10.0.0.1:53`
+ * after
  */
 export function exchangeError(cause: unknown, operation: Operation, where: string): ExchangeError {
   if (cause instanceof ExchangeError) return cause;
@@ -25,12 +28,12 @@ export function timeoutError(operation: Operation, where: string): ExchangeError
   return new ExchangeError('timeout', `${operation} ${where}: i/o timeout`);
 }
 
-/** The peer closed the connection: Go says no more. */
+/** The error for a connection that the peer closed, worded as in Go. */
 export function endError(): ExchangeError {
   return new ExchangeError('closed', 'EOF');
 }
 
-/** Has the exchange fail once whoever started it has returned. */
+/** Fails the exchange in a later turn, after the caller of `start` has returned. */
 export function failLater(
   exchange: UpstreamExchange,
   error: ExchangeError,
@@ -44,22 +47,24 @@ function textOf(cause: unknown, code: string, operation: Operation, where: strin
   if (known !== undefined) return `${operation} ${where}: ${callOf(cause, operation)}: ${known}`;
   const tls = TLS[code];
   if (tls !== undefined) return `tls: ${tls}`;
+  const alert = tlsAlert(cause);
+  if (alert !== null) return `remote error: tls: ${alertName(alert)}`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `tls: failed to verify certificate: x509: ${wrongName(cause)}`;
   return `${operation} ${where}: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
-/** The system call that failed; connecting covers several. */
+/** The name of the system call that failed; several are reported as `connect`. */
 function callOf(cause: unknown, operation: Operation): string {
   if (operation !== 'dial') return operation;
   const call = cause instanceof Error && 'syscall' in cause ? String(cause.syscall) : '';
   return call === 'bind' || call === 'socket' ? call : 'connect';
 }
 
-/** Which name the certificate lacks. */
+/** The text for a certificate that lacks the expected name. */
 function wrongName(cause: unknown): string {
   const { host, cert } = cause as { host?: string; cert?: { subjectaltname?: string } };
-  // Names are told to who wants a name, addresses to who wants an address.
+  // Like Go: list the certificate's names if a name was expected, its addresses if an address was.
   const kind = isIP(host ?? '') === 0 ? 'DNS:' : 'IP Address:';
   const names = (cert?.subjectaltname ?? '')
     .split(', ')

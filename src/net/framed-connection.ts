@@ -1,26 +1,26 @@
-/** A client's connection over TCP or TLS: messages behind their lengths. */
+/** A client's connection over TCP or TLS: messages with their lengths before them. */
 import type { Socket } from 'node:net';
 import { releaseBytes } from '../base/release-bytes.ts';
 import { ClientConnection } from './client-connection.ts';
 import type { StreamHost } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
 
-/** The first size of the buffer for a message that comes in pieces; it grows with what really came. */
+/** First size of the buffer for a message that comes in pieces; it grows with what has really been received. */
 const FIRST_PIECE = 512;
-/** Room for the replies of a turn that leave in one TLS record: some ten of the usual size. */
+/** Buffer for the replies of one turn that go into one TLS record: some ten of the usual size. */
 const GATHERED = 1024;
 
 /**
- * One connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC 7766). Queries are
- * answered as they come; a reply that must wait does not hold up the others. A turn's replies leave in one write.
+ * A connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC 7766). Queries are
+ * answered as they come; a reply that must wait does not delay the others. All replies of a turn are sent in one write.
  */
 export class FramedConnection extends ClientConnection {
-  /** A message that has come in part, length bytes included. */
+  /** The received part of an incomplete message, length bytes included. */
   #piece: Buffer | null = null;
   #pieceFilled = 0;
   #served = 0;
   readonly #encrypted: boolean;
-  /** Replies of this turn. */
+  /** The replies of this turn that will be sent in one TLS record. */
   #gathered: Buffer | null = null;
   #gatheredBytes = 0;
 
@@ -62,7 +62,7 @@ export class FramedConnection extends ClientConnection {
     return at;
   }
 
-  /** Adds bytes to the message that comes in pieces and serves it once whole. @returns how many were taken */
+  /** Adds bytes to the incomplete message and serves it once it is whole. @returns how many bytes were used */
   #gather(chunk: Buffer, at: number, now: number): number {
     this.#piece ??= Buffer.allocUnsafeSlow(FIRST_PIECE);
     const begin = at;
@@ -121,7 +121,7 @@ export class FramedConnection extends ClientConnection {
     arena[this.written + 1] = length & 0xff;
     this.written += 2 + length;
     this.host.counters.sent.add(1);
-    // One tiny query may ask for a big reply: the unread bytes are bounded, not the queries.
+    // A tiny query may have a big reply, so the limit counts unread bytes, not queries.
     if (this.written + this.unsent > this.host.limits.unreadBytes) this.write();
   }
 
@@ -129,7 +129,7 @@ export class FramedConnection extends ClientConnection {
     return super.unsent + this.#gatheredBytes;
   }
 
-  /** Each TLS record comes by itself, though many came at once: what they ask for is answered with one. */
+  /** TLS hands over each record separately even if many arrive at once; their replies are gathered into one. */
   protected override leave(size: number): boolean {
     if (!this.#encrypted) return super.leave(size);
     if (this.#gatheredBytes + size > GATHERED) this.#release();
@@ -158,7 +158,7 @@ export class FramedConnection extends ClientConnection {
   }
 
   keepSilent(): void {
-    // The others may still be answered.
+    // The remaining queries may still be answered.
   }
 
   wayBack(): null {

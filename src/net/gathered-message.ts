@@ -1,39 +1,39 @@
-/** A message that comes in pieces. */
+/** Puts together a message that comes in pieces. */
 import { MESSAGE_MAX } from '../wire/iana.ts';
 
 /** The first size of the buffer: most queries fit. */
 const FIRST_SIZE = 512;
 
 /**
- * A DNS message that comes in pieces, put together in one buffer that grows with what has come. Pieces are not kept as they
- * are: of one byte each they would take a hundred times the memory.
+ * A DNS message that comes in pieces, in one buffer that grows with what has been received. The pieces are not kept as
+ * chunks: pieces of one byte each would take a hundred times the memory.
  */
 export class GatheredMessage {
   #bytes = nothing;
   #length = 0;
   readonly #max: number;
 
-  /** @param max bytes that it may have: with what stands around a message, a few more */
+  /** @param max the most bytes it may have; larger than a message where a protocol puts something around it */
   constructor(max: number = MESSAGE_MAX) {
     this.#max = max;
   }
 
-  /** Bytes that have come. */
+  /** Bytes received so far. */
   get length(): number {
     return this.#length;
   }
 
-  /** Bytes of memory that it takes. */
+  /** Bytes of memory allocated. */
   get held(): number {
     return this.#bytes.length;
   }
 
-  /** What has come, as a view that is valid until `add`. */
+  /** What has been received, as a view that is valid until `add`. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Adds `from[start, end)`. @returns false: with it there would be more than it may have; it is not added */
+  /** Adds `from[start, end)`. @returns false, and adds nothing, if the message would exceed its maximum */
   add(from: Uint8Array, start: number, end: number): boolean {
     const length = this.#length + end - start;
     if (length > this.#max) return false;

@@ -1,19 +1,22 @@
-/** Bounds the handshakes of TLS servers that the runtime runs itself: HTTPS for plugins, dnstap. */
+/** Limits the TLS handshakes of servers whose TLS the runtime handles: HTTPS for plugins, dnstap. */
 import type { Server, Socket } from 'node:net';
 import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 
 /**
- * Connections to a TLS server that have not shown yet that they speak TLS, bounded in number: beyond it the one that came first
- * goes, so that who says nothing takes no descriptors from others. Their time is the server's own `handshakeTimeout`.
+ * Connections to a TLS server whose handshake is not done yet, limited in number: beyond the limit the oldest one is
+ * closed, so that silent clients cannot use up all file descriptors. Their time limit is the server's own
+ * `handshakeTimeout`.
  */
 export class HandshakeBound {
   readonly #table: ConnectionTable<EvictableConnection>;
-  /** By the other end of the connection: the runtime gives no other way from the encrypted socket to the one below. */
+  /**
+   * By the remote address and port: the runtime offers no other link from the TLS socket to the TCP socket below it.
+   */
   readonly #byPeer = new Map<string, EvictableConnection>();
 
   /**
    * @param server of `node:tls` or `node:https`
-   * @param evicted is called for each connection that has to go
+   * @param evicted called for each connection that is closed to make room
    */
   constructor(server: Server, most: number, evicted: () => void) {
     this.#table = new ConnectionTable(evicted);
@@ -21,7 +24,7 @@ export class HandshakeBound {
     server.prependListener('secureConnection', (socket: Socket) => this.#done(peerOf(socket)));
   }
 
-  /** Ends all that are under way: a server that is closed would wait for them. */
+  /** Closes all connections whose handshake is under way: a server that is being closed would wait for them. */
   cut(): void {
     for (const connection of this.#table) connection.destroy();
   }

@@ -14,7 +14,7 @@ import type { ClientAuth, ListenerTls } from './listener.ts';
 import { ticketKeys, ticketPeriod } from './ticket-keys.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
-/** What handshakes need of their listener. */
+/** What handshakes need from their listener. */
 export interface HandshakeHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -24,24 +24,24 @@ export interface HandshakeHost {
 }
 
 /**
- * Leads connections through the TLS handshake. They are bounded apart from those that have it behind them, in number and in
- * time: half-open ones never cost a client that speaks TLS its connection.
+ * Performs the TLS handshakes of a listener. Unfinished ones have their own limits in number and time, so half-open
+ * connections never cost a client that speaks TLS its connection.
  */
 export class Handshakes {
   readonly #host: HandshakeHost;
   readonly #alpn: readonly string[];
   readonly #ready: (socket: TLSSocket, below: Socket | null) => void;
   readonly #table: ConnectionTable<Handshake>;
-  /** By the ends of the connection: the runtime gives no other way from the encrypted socket to the one below. */
+  /** By both addresses and ports: the runtime offers no other link from the TLS socket to the TCP socket below it. */
   readonly #byEnds = new Map<string, Handshake>();
   #server: TlsServer;
   #tls: ListenerTls | null = null;
   #period = 0;
 
   /**
-   * @param tls null: there is none, which is a problem
-   * @param alpn what clients may choose from; none: whatever they say is ignored
-   * @param ready takes the socket of each handshake that succeeds, and the one below
+   * @param tls null: no certificate is configured, which is a problem
+   * @param alpn the protocols offered to clients; empty: their ALPN extension is ignored
+   * @param ready gets the TLS socket after a successful handshake, and the TCP socket below it
    * @throws Problem (`tls-missing`, `tls-certificate`)
    */
   constructor(
@@ -57,7 +57,7 @@ export class Handshakes {
     this.#server = this.#makeServer(tls);
   }
 
-  /** From the next handshake on. @throws Problem (`tls-missing`, `tls-certificate`) */
+  /** Uses another certificate from the next handshake on. @throws Problem (`tls-missing`, `tls-certificate`) */
   adopt(tls: ListenerTls | null): void {
     this.#server = this.#makeServer(tls);
   }
@@ -81,12 +81,12 @@ export class Handshakes {
     this.#server.emit('connection', socket);
   }
 
-  /** Ends all that are under way. */
+  /** Closes all connections whose handshake is under way. */
   destroy(): void {
     for (const handshake of this.#table) handshake.destroy();
   }
 
-  /** Keys of another period, from the first handshake in it on. */
+  /** Switches to the ticket keys of the current period, if it has changed. */
   #renewTickets(): void {
     const period = ticketPeriod(this.#host.clock.wall());
     if (period === this.#period || this.#tls === null) return;
@@ -95,7 +95,10 @@ export class Handshakes {
     if (keys !== null) this.#server.setTicketKeys(keys);
   }
 
-  /** It never listens: connections are given to it. Their time is measured here, so its own limit is out of reach. */
+  /**
+   * A TLS server that never listens: connections are handed to it. Handshakes are timed here, so the server's own limit
+   * is set out of reach.
+   */
   #makeServer(tls: ListenerTls | null): TlsServer {
     const options = {
       ...contextOf(tls),
@@ -104,7 +107,7 @@ export class Handshakes {
     };
     const server = usable(() => builtins.tls().createServer(options));
     this.#tls = tls;
-    // Those of the period are set before the next handshake.
+    // Ticket keys are set before the next handshake.
     this.#period = -1;
     server.on('secureConnection', (socket) => {
       const handshake = this.#byEnds.get(ends(socket));
@@ -120,13 +123,13 @@ export class Handshakes {
       const keyLog = new KeyLog(secrets, this.#host.log);
       server.on('keylog', (line) => keyLog.append(line));
     }
-    // The runtime leaves the socket of a handshake that failed to us.
+    // The runtime does not close the socket of a failed handshake.
     server.on('tlsClientError', (_, socket) => socket.destroy());
     return server;
   }
 }
 
-/** One connection that has not shown yet that it speaks TLS. */
+/** A connection whose TLS handshake is not done yet. */
 class Handshake extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly socket: Socket;
@@ -167,7 +170,7 @@ class Handshake extends Timed implements EvictableConnection {
   }
 }
 
-/** Whether the client has shown what it must. */
+/** Whether the client has presented the certificate that it must. */
 function isWelcome(socket: TLSSocket, clientAuth: ClientAuth): boolean {
   switch (clientAuth) {
     case 'nocert':
@@ -186,7 +189,7 @@ function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** TLS 1.2 and later, with the listener's certificate; no second handshake on a connection (as Go's servers, so CoreDNS's). */
+/** TLS 1.2 and later, with the listener's certificate; no renegotiation (like Go's servers, hence CoreDNS). */
 function contextOf(tls: ListenerTls | null): TlsOptions {
   if (tls === null) {
     throw new Problem({
@@ -201,13 +204,13 @@ function contextOf(tls: ListenerTls | null): TlsOptions {
     cert: tls.certificate,
     key: tls.key,
     requestCert: tls.clientAuth !== 'nocert',
-    // Whether the client's certificate will do is decided when the handshake is done (`clientAuth`).
+    // The client's certificate is judged after the handshake (`clientAuth`).
     rejectUnauthorized: false,
     ...(tls.authority !== null && { ca: tls.authority }),
   };
 }
 
-/** @throws Problem (`tls-certificate`) if certificate and key do not fit */
+/** @throws Problem (`tls-certificate`) if certificate and key do not match */
 function usable<T>(make: () => T): T {
   try {
     return make();

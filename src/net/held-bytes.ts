@@ -1,21 +1,21 @@
-/** Who holds memory for somebody else. */
+/** Something that holds memory for a client. */
 export interface Holder {
   /** Bytes held right now. */
   readonly held: number;
-  /** Lets go of everything, at once. */
+  /** Releases everything at once. */
   destroy(): void;
 }
 
 /**
- * Keeps what many connections hold for their clients (replies not read, messages not finished, queries that wait for room)
- * within one budget: each may be modest and all together too much. When it is exceeded, who has held something for longest
- * loses its connection.
+ * Keeps the memory that all connections hold for their clients (unread replies, incomplete messages, queries that wait
+ * for room) within one budget: each may hold little, and all together too much. When the budget is exceeded, the
+ * connection that has been holding something for longest is closed.
  */
 export class HeldBytes<T extends Holder> {
-  /** Bytes, in all. */
+  /** Bytes for all holders together. */
   budget: number;
   readonly #evicted: () => void;
-  /** As last told, the longest holding first. */
+  /** The last reported bytes of each holder; the one that has been holding for longest comes first. */
   readonly #holders = new Map<T, number>();
   #total = 0;
 
@@ -24,16 +24,20 @@ export class HeldBytes<T extends Holder> {
     this.#evicted = evicted;
   }
 
-  /** Bytes held in all, as last told: never less than is really held, since what clients read meanwhile is told late. */
+  /**
+   * Bytes held by all, as last reported: never less than really held, because what clients have read since is reported
+   * late.
+   */
   get total(): number {
     return this.#total;
   }
 
-  /** Tells what `holder` holds now. May destroy holders, this one included. */
+  /** Reports what `holder` holds now. May destroy holders, this one included. */
   tell(holder: T, bytes: number): void {
     this.#set(holder, bytes);
     if (this.#total <= this.budget) return;
-    // Only the first are looked at: all of them, for each byte that somebody sends at the limit, would be a weapon.
+    // Only the first few are checked: checking all of them for each byte received at the limit could be used as an
+    // attack.
     for (const each of this.#holders.keys()) {
       this.#set(each, each.held);
       if (this.#total <= this.budget) return;

@@ -12,7 +12,7 @@ import type { StreamConnection, StreamHost } from './stream-listener.ts';
 import { Timed } from './timer-wheel.ts';
 import { arena } from './write-reply.ts';
 
-/** Time is measured by the connections themselves: what says nothing costs no timer of its own. */
+/** Connections measure time themselves, so the runtime needs no timers for idle ones. */
 const OPTIONS = {
   headersTimeout: 0,
   requestTimeout: 0,
@@ -20,7 +20,7 @@ const OPTIONS = {
   connectionsCheckingInterval: 0x7fffffff,
 };
 
-/** The HTTP/1.1 connections of one listener: the runtime reads the requests. Made when the first one comes. */
+/** The HTTP/1.1 connections of one listener; the runtime parses the requests. Created with the first connection. */
 export class Http1Connections {
   readonly #service: DnsOverHttps;
   readonly #server: Server;
@@ -42,7 +42,7 @@ export class Http1Connections {
   }
 }
 
-/** One request, and what it makes us hold: its body while it comes, its reply while it leaves. */
+/** One request and the memory that it holds: its body while it is received, its reply while it is sent. */
 class Http1Request {
   readonly response: ServerResponse;
   held = 0;
@@ -62,7 +62,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   readonly #service: DnsOverHttps;
   readonly #ends: ConnectionEnds;
   readonly #requests = new Set<Http1Request>();
-  /** The request that is being taken. */
+  /** The request that is being handed to the intake. */
   #present: Http1Request | null = null;
   #held = 0;
   #ended = false;
@@ -138,7 +138,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
       if (body.add(chunk, 0, chunk.length)) {
         this.#hold(request, body.held - before);
       } else {
-        // The rest is passed over, for as long as the connection may take without asking anything.
+        // The rest of the body is discarded, for as long as the connection may go without a query.
         body = null;
         this.#hold(request, -request.held);
         this.#answer(request, 400);
@@ -165,7 +165,7 @@ class Http1Connection extends Timed implements StreamConnection, Outlet<Http1Req
   }
 
   reserve(): void {
-    // Each reply leaves at once: the arena is always empty.
+    // Each reply is sent at once, so the arena is always empty.
   }
 
   send(length: number, way: Http1Request | null): void {

@@ -12,9 +12,12 @@ import { writeQuery } from './write-query.ts';
 import { ExchangeError } from './upstream-exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
-/** Queries to an upstream that speaks HTTP/1.1 only: a connection carries one at a time, the others wait for their turn. */
+/**
+ * Queries to an upstream that speaks only HTTP/1.1: a connection carries one request at a time, further queries wait in
+ * a queue.
+ */
 export class Http1Requests {
-  /** Queries that wait for their replies. */
+  /** Queries whose replies have not come. */
   waiting = 0;
   readonly #host: Http2Host;
   readonly #agent: Agent;
@@ -30,7 +33,7 @@ export class Http1Requests {
     });
   }
 
-  /** Sends the exchange's query; its deadline is set. */
+  /** Sends the exchange's query. Its deadline has been set by the caller. */
   send(exchange: UpstreamExchange): void {
     const { parts, now, wheel, action, path } = this.#host;
     const { query } = exchange;

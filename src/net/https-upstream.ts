@@ -14,7 +14,7 @@ import type { TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
-/** Requests that may wait at a time; further ones fail and are counted (`ndots_forward_in_flight_rejects_total`). */
+/** The most requests under way; further ones fail and are counted (`ndots_forward_in_flight_rejects_total`). */
 const IN_FLIGHT_MAX = 4096;
 
 /** What an upstream over HTTPS is made of. */
@@ -38,7 +38,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly #dialTime = new DialTime();
   #link: Http2Link | null = null;
   #linkBornAt = 0;
-  /** The connection that is being made, and who waits for it. */
+  /** The connection attempt under way, and the exchanges that wait for it. */
   #dialling: Dialling | null = null;
   #waiting: UpstreamExchange[] = [];
   /** Set once the server has chosen HTTP/1.1. */
@@ -79,7 +79,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     this.#http1?.close();
   }
 
-  /** It waited for the connection. */
+  /** Called when an exchange times out while it waits for the connection. */
   timeOut(exchange: UpstreamExchange): void {
     this.parts.counters.timeouts.add(1);
     exchange.carrier = null;
@@ -88,8 +88,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   }
 
   /**
-   * A connection is gone, or takes no more. Who waited on one that had brought replies before asks again, over a fresh one: an
-   * upstream may close a connection just when it is used. On a fresh one it is a failure.
+   * Called when a connection is closed or takes no more queries. Exchanges on a connection that had brought replies
+   * before are retried over a new one, because an upstream may close an idle connection just as it is used again. On a
+   * new connection it is a failure.
    */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {
@@ -112,7 +113,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     return `tcp ${printHostPort(host, port)}`;
   }
 
-  /** The error of a connection that could not be made. */
+  /** The error for a connection that could not be established. */
   #undialled(cause: unknown): ExchangeError {
     const { failure, message } = exchangeError(cause, 'dial', this.#where);
     const error = new ExchangeError(failure, `${this.action}: ${message}`);

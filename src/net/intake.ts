@@ -21,28 +21,32 @@ export interface IntakeParts {
   readonly limits: IntakeLimits;
 }
 
-/** Of all clients of one listener together. */
+/** Limits for all clients of one listener together. */
 export interface IntakeLimits {
   /** Queries that may wait for their replies. */
   readonly waiting: number;
-  /** Bytes that these queries may take. */
+  /** Bytes that these queries may occupy. */
   readonly heldBytes: number;
 }
 
-/** While others ask, a reply that goes on waits so long before each next message, milliseconds. */
+/**
+ * How long a reply of several messages (a zone transfer) pauses before each next message while other queries come in,
+ * in milliseconds.
+ */
 const GIVE_WAY_MS = 1;
-/** Queries that this thread has taken, of all listeners. */
+/** Counts the queries of all listeners of this thread. */
 let taken = 0;
 
-/** Places of waiting queries that are kept for later ones. */
+/** How many used `WaitingQuery` objects are kept for reuse. */
 const SPARE_MAX = 256;
 
 /**
- * The way of a query from bytes to bytes, the same for every transport: read, judge, say who asks, serve, write the reply now
- * or when it comes, count. Listeners move bytes: they call `take` for each message, and lend an `Outlet` for its reply.
+ * The way of a query from bytes to bytes, the same for every transport: parse, judge, identify the client, serve, write
+ * the reply (now or when it comes), count. Listeners only move bytes: they call `take` for each message and pass an
+ * `Outlet` for its reply.
  *
- * A query that need not wait leaves no garbage here. One that must wait is copied, and shed when too many wait already: the
- * newest, and no other.
+ * A query that is answered at once allocates nothing here. A query that must wait is copied; if too many are waiting
+ * already, it is refused, and those that wait stay.
  */
 export class Intake {
   readonly counters: ListenerCounters;
@@ -55,10 +59,10 @@ export class Intake {
   #waiting = 0;
   #waitingBytes = 0;
   readonly #spare: WaitingQuery[] = [];
-  /** Outlets for which replies came in this turn. */
+  /** Outlets with replies that came in this turn. */
   #due: Outlet[] = [];
   #onQuiet: (() => void) | null = null;
-  /** `taken` when the last message of a reply that goes on was made. */
+  /** The value of `taken` when the last message of a reply of several messages was made. */
   #takenAtPart = 0;
 
   constructor({ proto, serve, clock, log, counters, limits }: IntakeParts) {
@@ -75,10 +79,10 @@ export class Intake {
   }
 
   /**
-   * Takes the message `bytes[start, end)`, which is not needed any more when this returns.
+   * Takes the message `bytes[start, end)`, which may be overwritten after this returns.
    * @param now when it came, monotonic milliseconds
-   * @param whole false: it was longer than what could be received
-   * @returns whether it was a query, even a wrong one; what is none buys a connection no time
+   * @param whole false: it was longer than the receive buffer
+   * @returns whether it was a query, even a malformed one; other messages do not extend a connection's deadline
    */
   take(
     outlet: Outlet,
@@ -122,7 +126,7 @@ export class Intake {
     return true;
   }
 
-  /** Writes the replies that wait for this outlet, as far as it takes them. */
+  /** Writes the replies that wait for this outlet, until it is full again. */
   resume(outlet: Outlet): void {
     while (!outlet.full) {
       const waiting = outlet.pending.next();
@@ -135,7 +139,7 @@ export class Intake {
     outlet.flush();
   }
 
-  /** The outlet is gone: what still comes for it is dropped. */
+  /** Called when the outlet is closed: replies that still come for it are dropped. */
   drop(outlet: Outlet): void {
     const { pending } = outlet;
     pending.closed = true;
@@ -145,7 +149,7 @@ export class Intake {
     }
   }
 
-  /** Resolves when no query waits any more, at the latest after `graceMs`. */
+  /** Resolves when no query is waiting any more, at the latest after `graceMs`. */
   quiet(graceMs: number): Promise<void> {
     if (this.#waiting === 0 && this.#due.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -157,7 +161,7 @@ export class Intake {
     });
   }
 
-  /** What no plugin is to see; CoreDNS leaves it to its DNS library. */
+  /** Replies to a message that plugins must not see, as CoreDNS's DNS library does. */
   #reject(outlet: Outlet, triage: Exclude<Triage, 'serve'>): boolean {
     if (outlet.refuse !== undefined) {
       this.counters.rejected.add(1);
@@ -178,7 +182,7 @@ export class Intake {
     return true;
   }
 
-  /** Whether the server lets the error out: one to a forged address would reach somebody else. */
+  /** Whether the error may be sent: with a forged source address it would hit somebody else. */
   #mayReject(outlet: Outlet, triage: 'formerr' | 'notimp'): boolean {
     const query = this.#query;
     outlet.identify(query);
@@ -191,7 +195,7 @@ export class Intake {
     }
   }
 
-  /** @param reply null: the server broke its promise not to throw, SERVFAIL is the last resort */
+  /** @param reply null: the server threw despite its contract; SERVFAIL is the last resort */
   #write(outlet: Outlet, query: Query, reply: Reply | null, way: unknown): void {
     if (reply === silence) {
       outlet.keepSilent(way);
@@ -203,7 +207,7 @@ export class Intake {
     outlet.send(length === 0 ? writeFailure(query, out, at) : length, way);
   }
 
-  /** @returns 0: the reply cannot be written, because of a bug that must not be a query's of death */
+  /** @returns 0 if the reply cannot be written because of a bug; one query must not end the process */
   #stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
     try {
       return stamp(reply, query, out, at);
@@ -230,9 +234,9 @@ export class Intake {
   }
 
   /**
-   * The reply goes on: its next message is made in a turn of its own, after all else that is there to be done, and only once the
-   * client has taken the one before. While others ask there is a pause before it: what the system does for a large zone on its way
-   * would hold them up.
+   * Continues a reply of several messages: the next one is made in a later turn, after all other pending work, and only
+   * once the client has taken the one before. While other queries come in there is also a pause before it, because the
+   * kernel's work for a large transfer would delay them.
    */
   #follow(outlet: Outlet, query: Query, rest: Rest, way: unknown): void {
     if (this.proto !== 'tcp' && this.proto !== 'tls') return;
@@ -263,7 +267,7 @@ export class Intake {
     this.#arrive(waiting);
   };
 
-  /** What arrives in one turn leaves together, once all promises of the turn have settled. */
+  /** Queues a reply. All replies of one turn are written together, once all promises of the turn have settled. */
   #arrive(waiting: WaitingQuery): void {
     const outlet = waiting.outlet!;
     const { pending } = outlet;
@@ -283,7 +287,7 @@ export class Intake {
   #sendDue = (): void => {
     const due = this.#due;
     this.#due = [];
-    // What all of them hold is known before the first byte is written for one of them.
+    // The bytes held for all outlets are added up before the first reply is written.
     for (const outlet of due) {
       outlet.pending.due = false;
       outlet.hold();
@@ -302,5 +306,5 @@ export class Intake {
 }
 
 function ignore(): void {
-  // Shed: nobody waits for it any more.
+  // Its outlet was closed meanwhile; nobody waits for the reply.
 }

@@ -1,14 +1,17 @@
-/** The secrets of TLS connections in a file, in the format of NSS, which programs that read captures of them know. */
+/**
+ * Writes the secrets of TLS connections to a file in NSS's key log format, which lets Wireshark and the like decrypt
+ * captures.
+ */
 import { appendFileSync, constants } from 'node:fs';
 import type { Log } from '../base/log.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Made if it is not there; a named pipe that nobody reads holds nobody up. */
+/** The file is created if necessary; a named pipe without a reader does not block. */
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
 
 /**
- * Appends lines of secrets to a file, which is there from the beginning on and only its owner may read. It is opened for each line, so
- * that it can be moved away at any time. Threads may write to the same one: a line is one write.
+ * Appends lines of secrets to a file that is created at once and readable only by its owner. It is opened for each
+ * line, so it can be moved away at any time. Several threads may write to the same file: each line is one write.
  */
 export class KeyLog {
   readonly #path: string;
@@ -21,7 +24,7 @@ export class KeyLog {
     this.append(Buffer.alloc(0));
   }
 
-  /** A line that cannot be written is lost, and the first of them told of: the connection goes on. */
+  /** A line that cannot be written is dropped, and the first such error is logged; the connection goes on. */
   append(line: Buffer): void {
     try {
       // oxlint-disable-next-line no-bitwise

@@ -1,17 +1,17 @@
-/** How long a reply may be cached, from its bytes. */
+/** Computes from a reply's bytes how long it may be cached. */
 import { FLAG, RCODE, TYPE } from '../wire/iana.ts';
 import { readTtl, Records } from '../wire/records.ts';
 import { SECTION } from '../wire/writer.ts';
 
-/** What a failure, or a reply without records, may be kept for, seconds. */
+/** How long a failure, or a reply without records, may be cached, in seconds. */
 const FAILURE_TTL = 5;
 const TTL_MAX = 3600;
 
 const records = new Records();
 
 /**
- * How long an HTTP cache may keep the message `bytes[start, end)`, seconds: its lowest TTL; of a negative reply also the SOA's
- * minimum (RFC 8484 section 5.1).
+ * How long an HTTP cache may keep the message `bytes[start, end)`, in seconds: its lowest TTL; for a negative reply
+ * also at most the SOA's minimum (RFC 8484 section 5.1).
  */
 export function leastTtl(bytes: Uint8Array, start: number, end: number): number {
   const rcode = bytes[start + 3]! & FLAG.RCODE;

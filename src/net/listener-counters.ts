@@ -1,8 +1,8 @@
-/** What listeners count, for themselves and for the metrics. */
+/** What listeners count, for their own use and for the metrics. */
 import type { Counter, Registry } from '../metrics/registry.ts';
 import type { Proto } from '../wire/query.ts';
 
-/** A number that is read here and exported as a metric. */
+/** A counter that can be read here and is also exported as a metric. */
 class ListenerCount {
   value = 0;
   readonly #metric: { add(amount: number): void } | null;
@@ -18,9 +18,12 @@ class ListenerCount {
     this.#alias?.metric.add(amount);
   }
 
-  /** What is counted from now on is counted there, too. @returns ends it, unless somebody else has asked for it since */
+  /**
+   * Also counts in another metric from now on.
+   * @returns a function that stops it, unless another metric has replaced it
+   */
   countAlso(metric: { add(amount: number): void }): () => void {
-    // A later caller may pass the same metric: an object of its own tells whether this call is still the last.
+    // A later call may pass the same metric: the object made here tells whether this call is still the latest.
     const alias = { metric };
     this.#alias = alias;
     return () => {
@@ -29,13 +32,13 @@ class ListenerCount {
   }
 }
 
-/** What a listener counts: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
+/** The counters of a listener: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
 export interface ListenerCounters extends Readonly<Record<keyof typeof families, ListenerCount>> {
-  /** A response with this status, of HTTP or of gRPC, has been sent. */
+  /** Counts a response with this HTTP or gRPC status. */
   response(status: number): void;
 }
 
-/** The counters of each protocol that an endpoint is served with. */
+/** Returns the counters of a protocol that a listener serves. */
 export type CountersOf = (proto: Proto) => ListenerCounters;
 
 const families = {
@@ -82,7 +85,7 @@ const families = {
   evicted: [
     'counter',
     'ndots_listener_evicted_total',
-    'Connections closed because too many were open, or held too much memory.',
+    'Connections closed, and clients of a proxy forgotten, because there were too many or they held too much memory.',
   ],
   timedOut: [
     'counter',
@@ -106,7 +109,7 @@ const families = {
   ],
 } as const;
 
-/** Counters of one endpoint, exported under its name; without a registry they are only counted. */
+/** The counters of one listen address, exported under its name; without a registry they are not exported. */
 export function listenerCounters(metrics: Registry | null, server: string): CountersOf {
   const known = new Map<Proto, ListenerCounters>();
   return (proto) => {
@@ -125,7 +128,7 @@ function countersOf(metrics: Registry | null, server: string, proto: Proto): Lis
   return { ...counts, response: countResponses(metrics, server, proto) };
 }
 
-/** By protocol; the first one is CoreDNS's. */
+/** The metric of response statuses by protocol; the name for https is CoreDNS's. */
 const responses: Partial<Record<Proto, readonly [name: string, help: string]>> = {
   https: [
     'coredns_dns_https_responses_total',
@@ -137,7 +140,7 @@ const responses: Partial<Record<Proto, readonly [name: string, help: string]>> =
   ],
 };
 
-/** There are few statuses: each keeps its handle. */
+/** There are few statuses, so each keeps its metric handle. */
 function countResponses(
   metrics: Registry | null,
   server: string,

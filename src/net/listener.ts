@@ -8,7 +8,7 @@ import type { ListenerLimits } from './limits.ts';
 import type { CountersOf } from './listener-counters.ts';
 import type { ProxyPlan } from './proxy-policy.ts';
 
-/** What answers a query: the server. It never throws and its promises never reject. */
+/** Answers a query: the server. It never throws, and its promises never reject. */
 export type Serve = (query: Query) => Maybe<Reply>;
 
 /** Where a listener listens. */
@@ -28,23 +28,26 @@ export type ClientAuth =
   | 'verify_if_given'
   | 'require_and_verify';
 
-/** PEM texts, and what is asked of clients. */
+/** Certificate and key as PEM texts, and what is required of clients. */
 export interface ListenerTls {
   readonly certificate: string | Buffer;
   readonly key: string | Buffer;
   readonly authority: string | Buffer | null;
   readonly clientAuth: ClientAuth;
-  /** What keys of session tickets are made from, for all listeners at which a client may resume; null: only at this one. */
+  /**
+   * The secret from which session ticket keys are derived, the same for all listeners at which a client may resume a
+   * session; null: sessions can be resumed at this listener only.
+   */
   readonly ticketSecret: Uint8Array | null;
-  /** The file that the secrets of connections are written to; null: none. */
+  /** The file that connection secrets are written to; null: none. */
   readonly keyLog: string | null;
 }
 
-/** What a reload may change while sockets and connections stay. */
+/** Settings that a reload may change while sockets and connections stay open. */
 export interface ListenerTerms {
   readonly limits: ListenerLimits;
   readonly tls: ListenerTls | null;
-  /** Whose headers of the PROXY protocol are believed; null: nobody looks for any. */
+  /** Which proxies' PROXY protocol headers are trusted; null: no headers are looked for. */
   readonly proxy: ProxyPlan | null;
 }
 
@@ -65,9 +68,12 @@ export interface Listener {
   readonly port: number;
   /** @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`) */
   open(): Promise<void>;
-  /** Goes on under other terms: at once for what comes, connections keep their handshake. @throws Problem (`tls-certificate`) */
+  /**
+   * Applies changed settings: new connections use all of them, open connections keep their handshake.
+   * @throws Problem (`tls-certificate`)
+   */
   adopt(terms: ListenerTerms): void;
-  /** Takes no new queries, lets those in flight finish for at most `graceMs`, then closes. */
+  /** Reads no new queries, lets those in flight finish for at most `graceMs`, then closes. */
   close(graceMs: number): Promise<void>;
 }
 

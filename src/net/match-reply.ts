@@ -2,16 +2,16 @@ import { FLAG, HEADER, RCODE } from '../wire/iana.ts';
 import type { Query } from '../wire/query.ts';
 
 /**
- * What a message is to a query:
+ * How a received message relates to a query:
  *
- * - `reply`: that id and opcode, QR set, the same question (letter case does not matter); or a bare header that says why there
- *   is nothing (FORMERR, SERVFAIL, NOTIMP, REFUSED), as servers send it that could not read the question
- * - `garbled`: that id, but no question that can be read. It ends the wait: only the upstream is likely to know the id
+ * - `reply`: its id and opcode, QR set, and the same question (ignoring case); or only a header with an error (FORMERR,
+ * SERVFAIL, NOTIMP, REFUSED), as servers send it that could not parse the question
+ * - `garbled`: its id, but no readable question. This ends the wait: most likely only the upstream knows the id
  * - `stray`: anything else, late or forged
  */
 export type Match = 'reply' | 'garbled' | 'stray';
 
-/** What `bytes[start, end)` is to `query` as it was sent with `id`. */
+/** How `bytes[start, end)` relates to `query`, which was sent with `id`. */
 export function matchReply(
   query: Query,
   id: number,
@@ -41,7 +41,7 @@ function isRefusal(bytes: Uint8Array, start: number): boolean {
   );
 }
 
-/** Whether a whole question stands there: the first name of a message has nothing to point at. */
+/** Whether a whole question stands there. Its name cannot be compressed: nothing stands before it. */
 function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end && bytes[at]! !== 0) {
     if (bytes[at]! > 63) return false;

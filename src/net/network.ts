@@ -3,42 +3,48 @@ import type { Query } from '../wire/query.ts';
 import type { Protocol, Scheme } from '../wire/transports.ts';
 import { UpstreamExchange, type ExchangeError } from './upstream-exchange.ts';
 
-/** A transport by which upstreams are reached, as addresses name it; `dns` is UDP, and TCP where that must be. */
+/** A transport to upstreams, named as in addresses; `dns` is UDP, and TCP where necessary. */
 export type UpstreamScheme = Extract<Scheme, 'dns' | 'tls' | 'https'>;
 
 /** All of them. */
 export const upstreamSchemes: readonly UpstreamScheme[] = ['dns', 'tls', 'https'];
 
-/** Where an upstream is. */
+/** The address of an upstream. */
 export interface UpstreamAddress {
-  /** IP address; of `grpc` also `unix:` and the path of a socket, whose port means nothing. */
+  /** IP address; for `grpc` also `unix:` and the path of a socket, whose port is unused. */
   readonly host: string;
   readonly port: number;
-  /** Name that the certificate must have (tls, https, grpc); empty: the address must stand in it. */
+  /** The name that the certificate must contain (tls, https, grpc); empty: it must contain the IP address. */
   readonly serverName: string;
 }
 
-/** How to show who we are and to tell who they are: PEM; null: no certificate, and the authorities that the runtime knows. */
+/**
+ * TLS settings for an upstream, as PEM: our certificate (null: none), and the authorities that we trust (null: the
+ * runtime's).
+ */
 export interface UpstreamTls {
   readonly certificate: Buffer | null;
   readonly key: Buffer | null;
   readonly authority: Buffer | null;
 }
 
-/** What an upstream counts, whatever its transports. */
+/** The counters of an upstream, for all its transports. */
 export interface UpstreamCounters {
   readonly timeouts: Counter;
-  /** Messages that fitted no query that waits: late, or forged. */
+  /** Messages that matched no waiting query: late or forged. */
   readonly strays: Counter;
-  /** Queries that were held back until earlier ones had been answered, so that no burst overruns the upstream's socket. */
+  /**
+   * Queries held back until earlier ones had been answered, so that a burst does not overflow the upstream's receive
+   * buffer.
+   */
   readonly paced: Counter;
-  /** Queries that were not sent because as many as may be were under way on the connection. */
+  /** Queries not sent because the connection had as many under way as allowed. */
   readonly rejects: Counter;
   /** UDP sockets and connections open now. */
   readonly sockets: Pick<Gauge, 'add'>;
 }
 
-/** What one upstream over one protocol is made of. */
+/** Settings of one upstream over one protocol. */
 export interface UpstreamParts {
   readonly address: UpstreamAddress;
   readonly proto: Protocol;
@@ -49,11 +55,11 @@ export interface UpstreamParts {
   readonly maxAgeMs: number;
   /** Idle connections kept; 0: no limit. */
   readonly maxIdle: number;
-  /** UDP sockets, hence source ports, that queries are spread over. */
+  /** The number of UDP sockets, hence source ports, that queries are spread over. */
   readonly sourcePorts: number;
-  /** Connections open at a time. */
+  /** The most open connections. */
   readonly maxConnections: number;
-  /** Queries that may lie unread at the upstream (udp). */
+  /** How many queries may be unread at the upstream (UDP). */
   readonly burst: number;
   /** Local address to send from, or empty. */
   readonly source: string;
@@ -61,12 +67,12 @@ export interface UpstreamParts {
   readonly counters: UpstreamCounters;
 }
 
-/** What came back: a whole message whose question fits the query; `bytes` is owned by the receiver. */
+/** A received reply: a whole message whose question matches the query; `bytes` belongs to the receiver. */
 export interface ExchangeReply {
   readonly bytes: Uint8Array;
-  /** UDP only: the upstream set TC, or the datagram was too big to be whole. */
+  /** UDP only: the upstream set TC, or the datagram was longer than the receive buffer. */
   readonly truncated: boolean;
-  /** Whether an open connection was used again (udp: a pooled socket). */
+  /** Whether an existing connection was used (UDP: a pooled socket). */
   readonly reused: boolean;
 }
 
@@ -74,9 +80,9 @@ export interface ExchangeReply {
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**
-   * Sends the exchange's query (its bytes, with the flags of `query.flags` and a fresh random id) and waits for the reply with
-   * that id, from that address, to that question (in any spelling). Whatever else comes is passed over until the time is up: it
-   * may be forged.
+   * Sends the exchange's query (its bytes, with the flags of `query.flags` and a new random id) and waits for the reply
+   * with that id, from that address, to that question (ignoring case). Other messages are ignored until the time is up,
+   * because they may be forged.
    * @param now the clock's time
    */
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void;
@@ -88,7 +94,7 @@ export interface Network {
   upstream(parts: UpstreamParts): Upstream;
 }
 
-/** One exchange as a promise, which rejects with ExchangeError. For what is rare: probes, tests. */
+/** One exchange as a promise, which rejects with ExchangeError. For rare use: probes, tests. */
 export function ask(
   upstream: Upstream,
   query: Query,
@@ -122,7 +128,7 @@ class PromisedExchange extends UpstreamExchange {
     truncated: boolean,
     reused: boolean,
   ): void {
-    // Not slice: of a Buffer it is a view.
+    // Not `slice`, which for a Buffer makes a view instead of a copy.
     this.#resolve({ bytes: new Uint8Array(bytes.subarray(start, end)), truncated, reused });
   }
 

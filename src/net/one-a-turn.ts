@@ -1,11 +1,11 @@
-/** Zones on their way, in or out, and the rest of the thread's work. */
+/** Lets long work (zone transfers) alternate with the other work of a thread. */
 
 const waiting: (() => void)[] = [];
 
 /**
- * Runs a piece of work in a turn of the event loop of its own: pieces of several that never pause come one after the other, and whatever
- * else the thread has to do comes in between. All of them in one turn would hold up everybody: a message of a transfer takes a fraction of a
- * millisecond, and a thousand may be under way.
+ * Runs a piece of work in an event loop turn of its own. Pieces of several jobs run one after the other, with all other
+ * pending work in between: a transfer message takes a fraction of a millisecond, but a thousand transfers may be under
+ * way, and their messages in a single turn would delay every query.
  * @param run must not throw
  */
 export function oneATurn(run: () => void): void {

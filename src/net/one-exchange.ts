@@ -1,7 +1,8 @@
-/** Single exchanges with other name servers: notifications, transfers, checks. Queries of clients go by `Upstream`. */
+/** Single exchanges with other name servers: NOTIFY, transfers, checks. Client queries use `Upstream` instead. */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { printSpan } from '../base/elapsed.ts';
+import { errorCode } from '../base/error-code.ts';
 import { isIP, printHostPort } from '../base/ip.ts';
 import { Query } from '../wire/query.ts';
 import { exchangeError, type Operation } from './exchange-failure.ts';
@@ -9,38 +10,41 @@ import { matchReply } from './match-reply.ts';
 import { oneATurn } from './one-a-turn.ts';
 import { ExchangeError } from './upstream-exchange.ts';
 
-/** A name server to be asked. */
+/** A name server. */
 export interface RemoteServer {
   /** IP address. */
   readonly host: string;
   readonly port: number;
 }
 
-/** How long to try over UDP. */
+/** Source address, time-out and number of tries over UDP. */
 export interface DatagramTerms {
   /** Local address to send from; empty: any. */
   readonly source: string;
-  /** Local port to send from, which nobody else may have meanwhile; 0: any. */
+  /** Local port to send from, which no other socket may use meanwhile; 0: any. */
   readonly sourcePort?: number;
-  /** Wait for each try. */
+  /** Milliseconds to wait at each try. */
   readonly timeoutMs: number;
   readonly tries: number;
-  /** The process need not go on for it. */
+  /** If set, the socket does not keep the process alive. */
   readonly isBackground?: boolean;
 }
 
-/** A query of several that go from one socket. */
+/** One of several queries that are sent from one socket. */
 export interface DatagramExchange {
   readonly message: Uint8Array;
-  /** It goes out, for the first time or again. */
+  /** Called when the query is sent, for the first time or again. */
   sending(): void;
-  /** Its reply, by id, opcode and question; the bytes are overwritten afterwards. @returns whether it is taken for one */
+  /**
+   * Called with a reply that matches by id, opcode and question; the bytes are overwritten afterwards.
+   * @returns whether it is accepted
+   */
   take(reply: Uint8Array): boolean;
 }
 
 /**
- * Sends a query over UDP and waits for the reply with its id, opcode and question; whatever else comes is passed over.
- * @throws Error when none comes in any of the tries
+ * Sends a query over UDP and waits for the reply with its id, opcode and question; other messages are ignored.
+ * @throws Error if there is none after all tries
  */
 export async function askDatagram(
   message: Uint8Array,
@@ -58,8 +62,8 @@ export async function askDatagram(
 }
 
 /**
- * Sends several queries over UDP from one socket, again those whose replies do not come, and waits for all of them.
- * @throws ExchangeError when some are without a reply in the end; `timeout` after all tries
+ * Sends several queries over UDP from one socket, repeats those without a reply, and waits for all of them.
+ * @throws ExchangeError if some have no reply in the end; `timeout` after all tries
  */
 export function askDatagrams(
   exchanges: readonly DatagramExchange[],
@@ -71,7 +75,10 @@ export function askDatagrams(
     const waiting = new Map(exchanges.map((exchange) => [exchange, queryOf(exchange.message)]));
     let left = tries;
     let timer: NodeJS.Timeout | undefined;
+    let ended = false;
     const end = (run: () => void): void => {
+      if (ended) return;
+      ended = true;
       clearTimeout(timer);
       socket.removeAllListeners();
       socket.on('error', () => undefined);
@@ -84,7 +91,10 @@ export function askDatagrams(
       if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
       for (const { message, sending } of waiting.keys()) {
         sending();
-        socket.send(message);
+        // That nobody listens at the port is told once: where the next datagram goes out before it is heard of, to that one's sender.
+        socket.send(message, (error) => {
+          if (error !== null && !passing.has(errorCode(error))) fail(error);
+        });
       }
       timer = setTimeout(send, timeoutMs);
       if (isBackground) timer.unref();
@@ -100,7 +110,7 @@ export function askDatagrams(
       if (waiting.size === 0) end(resolve);
     });
     const connected = (): void =>
-      // Without a way to the server it is the connecting that fails.
+      // Without a route to the server, connecting fails.
       socket.connect(port, host, (error?: Error | null) => (error ? fail(error) : send()));
     if (source === '' && sourcePort === 0) connected();
     else
@@ -117,19 +127,22 @@ function queryOf(message: Uint8Array): Query {
   return query;
 }
 
+/** Failures of sending that are over in a moment, so that another try may do. */
+const passing: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM']);
+
 /** How long to wait over TCP. */
 export interface StreamTerms {
-  /** The longest time without anything new, milliseconds. */
+  /** The longest time without any new data, in milliseconds. */
   readonly idleMs: number;
-  /** The longest time in all. */
+  /** The longest time in all, in milliseconds. */
   readonly totalMs: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends messages over TCP and hands each message that comes back to `take`, until that says that it was the last. Reading waits
- * while `take` does.
- * @throws Error of the connection, when it ends before the last message, or what `take` throws
+ * Sends messages over TCP and hands each received message to `take` until it returns that it was the last one. Nothing
+ * is read while `take` is running.
+ * @throws Error of the connection if it closes before the last message, or what `take` throws
  */
 export async function askStream(
   messages: readonly Uint8Array[],
@@ -161,7 +174,7 @@ export async function askStream(
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
-      // Of thirty that send as fast as they can each has its turn, and so has everybody else.
+      // With thirty servers sending as fast as they can, each gets its turn, and so does all other work.
       await new Promise<void>(oneATurn);
       piece = piece.length === 0 ? chunk : Buffer.concat([piece, chunk]);
       let at = 0;
@@ -183,7 +196,7 @@ export async function askStream(
   }
 }
 
-/** Errors of the system in the words that lines of the log have for them; others as they are. */
+/** System errors in the words used in log lines; other errors unchanged. */
 function told(error: unknown, operation: Operation, where: string): unknown {
   const ofSystem = error instanceof Error && 'syscall' in error;
   return ofSystem ? exchangeError(error, operation, where) : error;

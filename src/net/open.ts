@@ -1,4 +1,4 @@
-/** From an endpoint to its open sockets. */
+/** Opens the sockets of a listen address. */
 import { Problem } from '../base/problem.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
 import type {
@@ -12,13 +12,16 @@ import { pickPort } from './probe.ts';
 import { served, type UdpMode } from './transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
-/** With port 0 a port is picked and let go for a moment: somebody may take it, then all try again. */
+/**
+ * With port 0 a free port is picked and released for a moment. If another process takes it meanwhile, another one is
+ * tried.
+ */
 const PORT_TRIES = 20;
 
 /**
- * The listener for an endpoint: all sockets that its transport has (`dns`: UDP and TCP on one port), for a wildcard address
- * one set per address family. Several threads and processes may open the same endpoint (SO_REUSEPORT).
- * `open` throws a Problem and leaves nothing open.
+ * The listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP on one port), for a
+ * wildcard address one set per address family. Several threads and processes may open the same address (SO_REUSEPORT).
+ * `open` throws a Problem and then leaves nothing open.
  * @throws Problem (`transport-not-supported`)
  */
 export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
@@ -87,7 +90,7 @@ class ListenerGroup implements Listener {
             port = listener.port;
           }
         } catch (error) {
-          // A wildcard needs one family only; which ones there are depends on the machine.
+          // A wildcard address needs only one family; which ones exist depends on the machine.
           if (!isWildcard(this.endpoint.address) || !isFamilyMissing(causeOf(error))) throw error;
           missing ??= error;
         }
@@ -101,7 +104,9 @@ class ListenerGroup implements Listener {
     return port;
   }
 
-  /** Left to the system, a port that another of our sockets shares could be chosen: SO_REUSEPORT allows that. */
+  /**
+   * Picks a free port. The system could choose one that another of our sockets uses, since SO_REUSEPORT allows sharing.
+   */
   async #pickPort(): Promise<number> {
     let failed: unknown = null;
     for (const address of concreteAddresses(this.endpoint.address)) {

@@ -2,64 +2,70 @@ import type { Query } from '../wire/query.ts';
 import type { Reply } from '../wire/reply.ts';
 
 /**
- * Where queries come from and their replies go: a UDP socket, a connection. A transport implements it and hands it to
- * `Intake.take` with each message. It moves bytes and knows nothing of DNS but where a message begins and ends.
+ * Where queries come from and replies go: a UDP socket or a connection. A transport implements it and passes it to
+ * `Intake.take` with each message. It moves bytes and knows nothing of DNS except where a message begins and ends.
  *
- * `Way` is what a transport has to remember of one query until its reply comes: the client's address of a datagram, the
+ * `Way` is what a transport must remember of a query until its reply comes: the client's address for a datagram, the
  * stream of an HTTP request; nothing for connections whose replies may come in any order.
  */
 export interface Outlet<Way = unknown> {
   readonly pending: OutletPending;
-  /** Says who asks: fills in `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
+  /** Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
   identify(query: Query): void;
-  /** Makes room for `size` bytes in `out`, from `at` on, by sending what stands there if need be. */
+  /** Makes room for `size` bytes in `out`, from `at` on, if necessary by sending what is there. */
   reserve(size: number): void;
   readonly out: Uint8Array;
   readonly at: number;
-  /** A reply stands in `out` at `at`. `way` is what `wayBack` gave; null: it is for the message being taken. */
+  /**
+   * Sends the reply that was written to `out` at `at`. `way` is the value of `wayBack`; null: it replies to the message
+   * being taken.
+   */
   send(length: number, way: Way | null): void;
-  /** There will be no reply. */
+  /** Tells that there will be no reply. */
   keepSilent(way: Way | null): void;
-  /** The message being taken is no query. Where this is missing the answer is a DNS message, or silence. */
+  /** Called if the message being taken is not a query. Without this method the answer is a DNS message, or silence. */
   refuse?(): void;
-  /** The reply to the message being taken comes later. */
+  /** Called if the reply to the message being taken will come later; what it returns is passed to `send`. */
   wayBack(): Way;
-  /** The client does not read: replies wait in `pending` until the transport calls `Intake.resume`. */
+  /** Whether the client is not reading: replies wait in `pending` until the transport calls `Intake.resume`. */
   readonly full: boolean;
-  /** Replies have come into `pending` and are not written yet. */
+  /** Called when `pending` has replies that are not written yet. */
   hold(): void;
-  /** Nothing more is written for now: what stands in `out` is to leave. */
+  /** Called when nothing more will be written for now: what is in `out` is to be sent. */
   flush(): void;
 }
 
-/** A query that waits: for its reply, and then for the client to take it. Used again when it has left. */
+/** A query that waits for its reply, and then for the client to read it. Reused afterwards. */
 export class WaitingQuery {
   query: Query | null = null;
-  /** null while it is awaited, and when it failed. */
+  /** null until it comes, and if making it failed. */
   reply: Reply | null = null;
   outlet: Outlet | null = null;
   way: unknown = null;
 }
 
-/** The queries of one outlet that wait, and the replies that wait for it. Only the intake changes it. */
+/**
+ * The queries of one outlet that wait for replies, and the replies that are not written yet. Only the intake changes
+ * it.
+ */
 export class OutletPending {
-  /** Queries whose replies have not come. */
+  /** How many queries have no reply yet. */
   awaited = 0;
-  /** Bytes of all queries that wait, and of the replies that are not written yet. */
+  /** Bytes of all these queries and replies. */
   bytes = 0;
-  /** Replies have come in this turn. */
+  /** Whether replies have come in this turn. */
   due = false;
   closed = false;
   #replies: WaitingQuery[] = [];
-  /** The first of them that is not written. */
+  /** Index of the first reply that is not written. */
   #first = 0;
 
-  /** Queries that are not answered yet. */
+  /** How many queries are not answered yet. */
   get size(): number {
     return this.awaited + this.#replies.length - this.#first;
   }
 
-  /** A query begins to wait. @returns its bytes */
+  /** Adds a query that waits. @returns its bytes */
   begin(query: Query): number {
     const bytes = query.end - query.start;
     this.awaited++;
@@ -67,7 +73,7 @@ export class OutletPending {
     return bytes;
   }
 
-  /** Its reply has come. @returns the query's bytes */
+  /** Records that the reply to a query has come. @returns the query's bytes */
   arrive(waiting: WaitingQuery): number {
     this.awaited--;
     if (!this.closed) {
@@ -77,7 +83,7 @@ export class OutletPending {
     return queryBytes(waiting);
   }
 
-  /** Takes out the reply that came first; null if there is none. */
+  /** Removes the reply that came first; null if there is none. */
   next(): WaitingQuery | null {
     const waiting = this.#replies[this.#first];
     if (waiting === undefined) return null;
@@ -93,14 +99,14 @@ export class OutletPending {
   }
 }
 
-/** So many places of replies that are written are kept before they are cleared away together. */
+/** How many entries of written replies may accumulate before they are removed together. */
 const WRITTEN_MAX = 256;
 
 function queryBytes({ query }: WaitingQuery): number {
   return query === null ? 0 : query.end - query.start;
 }
 
-/** Bytes of a reply, unless a neighbour stands on the same ones: many queries often wait for one upstream reply. */
+/** Bytes of a reply, or 0 if its neighbour has the same bytes: many queries often wait for one upstream reply. */
 function replyBytes({ reply }: WaitingQuery, neighbour: WaitingQuery | undefined): number {
   if (reply === null) return 0;
   const other = neighbour?.reply ?? null;

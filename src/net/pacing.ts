@@ -1,51 +1,52 @@
-/** How fast queries over UDP leave for one upstream. */
+/** Limits how fast queries over UDP are sent to one upstream. */
 
-/** Queries are young for one to two of these, milliseconds. */
+/** Length of an epoch in milliseconds; a query counts as young for one to two epochs. */
 const EPOCH_MS = 5;
-/** After so many epochs without any reply it is not the upstream's being busy that keeps it silent. */
+/** After so many epochs without any reply, the upstream is silent for another reason than being busy. */
 const SILENT_EPOCHS = 40;
 
 /**
- * How many queries may leave for one upstream before it answers. What a server has not read yet lies in its socket's buffer
- * (by default some 160 to 270 queries on Linux) and is lost when that is full, which costs a client seconds; so a burst waits
- * for the replies to its beginning.
+ * How many queries may be sent to one upstream before it answers. What a server has not read yet lies in its socket's
+ * buffer (by default some 160 to 270 queries on Linux) and is lost when that is full, which costs a client seconds; so
+ * a burst waits for the replies to its first queries.
  *
- * Only young queries count: while the upstream answers anything, older ones have been read, and a name that takes seconds to find
- * holds up nobody. When it falls silent (other programs have its processor, say) all count that were sent since, for 200 ms.
+ * Only young queries count: as long as the upstream answers anything, it has read the older ones, and a name that takes
+ * seconds to resolve delays no others. If it falls silent (because other programs occupy its processor, for example),
+ * all queries sent since then count, for 200 ms.
  */
 export class Pacing {
   readonly #limit: number;
   #epoch = 0;
-  /** Sent in this epoch and in the one before, and not answered. */
+  /** Queries sent in this epoch and the one before, and not answered. */
   #young = 0;
   #older = 0;
-  /** Sent earlier in a silence that lasts, and not answered. */
+  /** Queries sent earlier during the current silence, and not answered. */
   #old = 0;
-  /** When there was a reply last, or the silence was given up. */
+  /** The epoch of the last reply, or in which the silence was given up on. */
   #heardIn = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Milliseconds until what is young now has grown older. */
+  /** Milliseconds until the queries that are young now are no longer. */
   get epochMs(): number {
     return EPOCH_MS;
   }
 
-  /** Whether another query may leave. */
+  /** Whether another query may be sent. */
   admits(now: number): boolean {
     this.#advance(Math.floor(now / EPOCH_MS));
     return this.#young + this.#older + (this.#silent ? this.#old : 0) < this.#limit;
   }
 
-  /** A query leaves. @returns its epoch, for `ended` */
+  /** Counts a query that is sent. @returns its epoch, to be passed to `ended` */
   sent(): number {
     this.#young++;
     return this.#epoch;
   }
 
-  /** A query that was sent in `epoch` is over. @param heard whether by something that came from there */
+  /** Counts the end of a query sent in `epoch`. @param heard whether something came from the upstream */
   ended(epoch: number, heard: boolean): void {
     if (heard) this.#heardIn = this.#epoch;
     if (epoch === this.#epoch) this.#young--;

@@ -1,18 +1,21 @@
-/** How many UDP sockets all upstreams of a thread may have open together. */
+/** Limits how many UDP sockets all upstreams of a thread may have open together. */
 
-/** Shared by the upstreams of one network. Each may always have one socket: without one it is unreachable. */
+/**
+ * The allowance shared by the upstreams of one network. Each may always have one socket, without which it would be
+ * unreachable.
+ */
 export class PortAllowance {
   readonly #max: number;
   #onShort: (() => void) | null;
   #open = 0;
 
-  /** @param onShort called once, when there are too few */
+  /** @param onShort called once, when the limit is reached for the first time */
   constructor(max: number, onShort: () => void) {
     this.#max = max;
     this.#onShort = onShort;
   }
 
-  /** Whether one more may be opened. */
+  /** Whether one more socket may be opened. */
   get permits(): boolean {
     if (this.#open < this.#max) return true;
     const tell = this.#onShort;

@@ -1,4 +1,4 @@
-/** Datagrams that a proxy passes on. */
+/** Datagrams with PROXY protocol headers. */
 import type { Clock } from '../base/clock.ts';
 import type { Query } from '../wire/query.ts';
 import type { ListenerCounters } from './listener-counters.ts';
@@ -13,9 +13,9 @@ interface ProxiedPeer {
 }
 
 /**
- * Takes the headers of the PROXY protocol (version 2) off datagrams and says who the client is. With sessions, a datagram that
- * is nothing but a header speaks for those that come behind it from the same address and port; the one that was used longest
- * ago is forgotten when there are too many.
+ * Removes the headers of the PROXY protocol (version 2) from datagrams and identifies the client. With sessions, a
+ * datagram that is only a header holds for the following ones from the same address and port; when there are too many
+ * sessions, the least recently used one is dropped.
  */
 export class ProxiedDatagrams {
   /** Where the DNS message of the last datagram begins. */
@@ -41,14 +41,14 @@ export class ProxiedDatagrams {
     if (plan.sessionMs === 0) this.#sessions.clear();
   }
 
-  /** Clients that are remembered. */
+  /** The number of sessions. */
   get size(): number {
     return this.#sessions.size;
   }
 
   /**
-   * Takes the datagram `bytes[start, end)` from the address `from[at, …)`.
-   * @returns whether there is a message, from `this.start` on; `identify` then names its client
+   * Reads the header of the datagram `bytes[start, end)` from the address `from[at, …)`.
+   * @returns whether there is a message, from `this.start` on; `identify` then fills in its client
    */
   take(
     bytes: Uint8Array,
@@ -65,7 +65,7 @@ export class ProxiedDatagrams {
     this.#named = false;
     this.start = start;
     if (action === 'skip') return true;
-    // A datagram that is empty or too short for a header is left to who judges queries.
+    // A datagram that is empty or too short for a header is left to the intake, which rejects it.
     const verdict = header.read(bytes, start, end);
     const isQuery = verdict === 'none' || (verdict === 'partial' && end - start < QUERY_MIN);
     if (isQuery) {
@@ -84,7 +84,7 @@ export class ProxiedDatagrams {
     return this.start < end;
   }
 
-  /** Puts the client that the last datagram's proxy named in the place of the proxy. */
+  /** Replaces the proxy's address by that of the client that the last datagram's header named. */
   identify(query: Query): void {
     if (!this.#named) return;
     query.family = this.#family;
@@ -111,8 +111,11 @@ export class ProxiedDatagrams {
       port: this.#port,
       until: this.#clock.now() + sessionMs,
     });
-    while (this.#sessions.size > sessions)
-      this.#sessions.delete(this.#sessions.keys().next().value!);
+    for (const [oldest, { until }] of this.#sessions) {
+      if (this.#sessions.size <= sessions) break;
+      this.#sessions.delete(oldest);
+      if (until > this.#clock.now()) this.#counters.evicted.add(1);
+    }
   }
 
   #recall(from: Uint8Array, at: number, family: 4 | 6, port: number): void {
@@ -128,7 +131,7 @@ export class ProxiedDatagrams {
   }
 }
 
-/** A DNS message has a header of so many bytes. */
+/** Bytes of a DNS message's header. */
 const QUERY_MIN = 12;
 const nothing = new Uint8Array(0);
 

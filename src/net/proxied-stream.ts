@@ -1,4 +1,4 @@
-/** Connections that a proxy passes on, up to the end of its header. */
+/** Connections with PROXY protocol headers, until the header has been read. */
 import type { Socket } from 'node:net';
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
@@ -9,7 +9,7 @@ import { PROXY_HEADER_MAX, ProxyHeader } from './proxy-header.ts';
 import { proxyAction, type ProxyAction, type ProxyPlan } from './proxy-policy.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
-/** What waiting for headers needs of the listener. */
+/** What reading headers needs from the listener. */
 export interface ProxiedHost {
   readonly limits: ListenerLimits;
   readonly counters: ListenerCounters;
@@ -17,8 +17,9 @@ export interface ProxiedHost {
 }
 
 /**
- * Reads the headers of the PROXY protocol before anything else is made of a connection. Those that have not sent theirs are
- * bounded as handshakes are, in number and in time. A client without a header goes on as soon as its first bytes show that.
+ * Reads the PROXY protocol header of each connection before anything else. Connections that have not sent theirs are
+ * limited in number and time, like handshakes. A client without a header goes on as soon as its first bytes show that
+ * there is none.
  */
 export class ProxiedStreams {
   readonly #host: ProxiedHost;
@@ -26,7 +27,7 @@ export class ProxiedStreams {
   readonly #table: ConnectionTable<WaitingConnection>;
   #plan: ProxyPlan;
 
-  /** @param ready takes the socket, its header read and its client named */
+  /** @param ready gets the socket after its header was read */
   constructor(host: ProxiedHost, plan: ProxyPlan, ready: (socket: Socket) => void) {
     this.#host = host;
     this.#plan = plan;
@@ -34,14 +35,14 @@ export class ProxiedStreams {
     this.#table = new ConnectionTable(() => host.counters.evicted.add(1));
   }
 
-  /** From the next connection on. */
+  /** Uses another policy from the next connection on. */
   adopt(plan: ProxyPlan): void {
     this.#plan = plan;
   }
 
   begin(socket: Socket): void {
     const address = parseAddress(bareAddress(socket.remoteAddress));
-    // Without an address nobody can say whether it may; that is how CoreDNS has it, too.
+    // Without an address the policy cannot be applied; CoreDNS does the same.
     const action =
       address === null
         ? 'reject'
@@ -61,7 +62,7 @@ export class ProxiedStreams {
     wheel.set(waiting, limits.readTimeoutMs);
   }
 
-  /** Ends all that are under way. */
+  /** Closes all connections that have not sent their header. */
   destroy(): void {
     for (const waiting of this.#table) waiting.destroy();
   }
@@ -69,7 +70,7 @@ export class ProxiedStreams {
 
 type ProxyOutcome = 'named' | 'plain' | 'refused' | 'late' | 'gone';
 
-/** One connection whose first bytes have not come. */
+/** A connection whose first bytes have not come. */
 class WaitingConnection extends Timed implements EvictableConnection {
   readonly busy = false;
   readonly #socket: Socket;
@@ -110,7 +111,7 @@ class WaitingConnection extends Timed implements EvictableConnection {
     const bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
     const verdict = header.read(bytes, 0, bytes.length);
     if (verdict === 'partial' && bytes.length < PROXY_HEADER_MAX) {
-      // A copy: the chunk may be much larger than what has come in it.
+      // Copied, because the chunk may be much larger than what was received in it.
       this.#bytes = bytes === chunk ? Buffer.from(bytes) : bytes;
       return;
     }
@@ -129,13 +130,13 @@ class WaitingConnection extends Timed implements EvictableConnection {
     this.#end(names ? 'named' : 'plain');
   };
 
-  /** What came behind the header is what the next one reads first. */
+  /** Puts what came behind the header back, as the first input of the protocol. */
   #goOn(rest: Buffer): void {
     const socket = this.#socket;
     socket.off('data', this.#onData);
     socket.pause();
     if (rest.length > 0) socket.unshift(rest);
-    // The connection that takes the socket over adds its listeners within this turn.
+    // The protocol's connection adds its listeners to the socket within this turn.
     process.nextTick(() => socket.resume());
   }
 

@@ -296,6 +296,7 @@ for (const [kind, make] of udp) {
       );
       assert.equal(await ask(started, query, one), `127.0.0.1:${one.port}`);
       assert.equal(await ask(started, query, three), '192.0.2.1:40000');
+      assert.equal(started.parts.counts.evicted.value, 1);
       await new Promise((resolve) => setTimeout(resolve, 600));
       assert.equal(await ask(started, query, three), `127.0.0.1:${three.port}`);
     });

@@ -1,10 +1,10 @@
-/** The header of the PROXY protocol, versions 1 and 2, in front of what a proxy passes on. */
+/** The header of the PROXY protocol, versions 1 and 2, which a proxy puts in front of a connection or datagram. */
 import { parseAddress } from '../base/ip.ts';
 
-/** The longest header that is read: 16 bytes, addresses, and what a load balancer adds about itself. */
+/** The longest header that is read: 16 bytes, addresses, and a load balancer's own extensions. */
 export const PROXY_HEADER_MAX = 2048;
 
-/** The longest header of version 1, its end included. */
+/** The longest header of version 1, its line end included. */
 const TEXT_MAX = 107;
 /** What version 2 begins with. */
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
@@ -12,30 +12,30 @@ const TEXT = Buffer.from('PROXY ', 'latin1');
 const FIXED = 16;
 
 /**
- * What stands at the beginning: no header, part of one, a whole one, or something that begins like a header and is none (or
- * longer than what is read).
+ * What the bytes begin with: no header, part of one, a whole one, or something that begins like a header and is
+ * malformed (or longer than is read).
  */
 export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
 
-/** Reads headers. One object for many: the fields are those of the last header. Nothing is allocated for version 2. */
+/** Reads headers. Reusable: the fields are those of the last header. Version 2 allocates nothing. */
 export class ProxyHeader {
   /** Bytes of the header. */
   length = 0;
   version: 1 | 2 = 1;
-  /** Whether it speaks of datagrams. */
+  /** Whether it is a header for datagrams. */
   isDatagram = false;
-  /** Whether it names a client; a proxy that checks whether we are there, or passes on what has no address, names none. */
+  /** Whether it names a client. Health checks of a proxy, and proxied connections without IP addresses, name none. */
   isNamed = false;
   family: 4 | 6 = 4;
   destinationFamily: 4 | 6 = 4;
   /** The client's address, `source[0, 4 or 16)`. */
   readonly source: Uint8Array = new Uint8Array(16);
   sourcePort = 0;
-  /** The address that the client asked. */
+  /** The address that the client connected to. */
   readonly destination: Uint8Array = new Uint8Array(16);
   destinationPort = 0;
 
-  /** Looks at `bytes[start, end)`. */
+  /** Parses the header at the beginning of `bytes[start, end)`. */
   read(bytes: Uint8Array, start: number, end: number): ProxyVerdict {
     const size = end - start;
     if (size === 0) return 'partial';
@@ -67,7 +67,7 @@ export class ProxyHeader {
     if (!isLocal && rest < needed) return 'wrong';
     if (size < this.length) return 'partial';
     this.isDatagram = transport === 2;
-    // Unix sockets have no address that a client could have.
+    // Unix sockets have no address that could be the client's.
     if (isLocal || transport === 0 || family === 0 || family === 3) return 'header';
     this.isNamed = true;
     const width = family === 1 ? 4 : 16;
@@ -82,7 +82,7 @@ export class ProxyHeader {
     return 'header';
   }
 
-  /** An IPv4 address in the form of IPv6 is that IPv4 address: whoever is let in or kept out is told by it. */
+  /** Turns IPv4-mapped IPv6 addresses into IPv4, because access rules match on that. */
   #families(width: 4 | 16): void {
     this.family = width === 4 || unmap(this.source) ? 4 : 6;
     this.destinationFamily = width === 4 || unmap(this.destination) ? 4 : 6;
@@ -116,14 +116,14 @@ export class ProxyHeader {
   }
 }
 
-/** Decimal, without zeros in front; -1: it is no port. */
+/** A decimal port without leading zeros; -1 if it is not a port. */
 function portOf(text: string): number {
   if (text.length > 5 || !/^(?:0|[1-9]\d*)$/.test(text)) return -1;
   const port = Number(text);
   return port <= 65_535 ? port : -1;
 }
 
-/** Puts the IPv4 address that 16 bytes stand for at their beginning. @returns whether they stand for one */
+/** Moves the IPv4 address of an IPv4-mapped one to its first four bytes. @returns whether it was IPv4-mapped */
 function unmap(bytes: Uint8Array): boolean {
   for (let i = 0; i < 10; i++) if (bytes[i] !== 0) return false;
   if (bytes[10] !== 0xff || bytes[11] !== 0xff) return false;

@@ -1,24 +1,24 @@
 import { netHolds, type Net } from '../base/ip.ts';
 
 /**
- * What is done about a header of the PROXY protocol: `use` it, `ignore` it (read past it), `reject` who sends one, or `skip`
- * looking for one: what comes is what the client sends.
+ * What to do with a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject` connections that have
+ * one; or `skip`: treat all bytes as the client's.
  */
 export type ProxyAction = 'use' | 'ignore' | 'reject' | 'skip';
 
-/** Whose headers are believed. Plain data. */
+/** Which proxies' headers are trusted. Plain data. */
 export interface ProxyPlan {
-  /** Whose headers are used; empty: `others` holds for everybody. */
+  /** Addresses whose headers are used; empty: `others` applies to all. */
   readonly allow: readonly Net[];
-  /** What holds for everybody else. */
+  /** What applies to all other addresses. */
   readonly others: ProxyAction;
-  /** How long a datagram that is nothing but a header speaks for those behind it, milliseconds; 0: it does not. */
+  /** Milliseconds for which a datagram that is only a header holds for the following ones; 0: not at all. */
   readonly sessionMs: number;
-  /** Clients of UDP that are remembered so. */
+  /** The most UDP sessions. */
   readonly sessions: number;
 }
 
-/** What holds for a header from the address `bytes[at, …)`. */
+/** What applies to a header from the address `bytes[at, …)`. */
 export function proxyAction(
   { allow, others }: ProxyPlan,
   bytes: Uint8Array,

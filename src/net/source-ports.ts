@@ -10,12 +10,12 @@ import { Timed, type TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../wire/iana.ts';
 
-/** A port is given up after so many queries or milliseconds: who has found it out gains little. */
+/** A port is replaced after so many queries or milliseconds, so that an attacker who has found it gains little. */
 const PORT_QUERIES = 256;
 const PORT_AGE_MS = 10_000;
-/** A port on which nobody waits is looked for so often, before one with company is taken. */
+/** How many random ports are tried for one without waiting queries before one with waiting queries is used. */
 const DRAWS = 3;
-/** The first queries of a batch have ports of their own; of more, so many share one. */
+/** The first queries of a batch have ports of their own; of further queries, so many share one. */
 const OWN_PORTS = 16;
 const SHARED_BY = 4;
 
@@ -26,29 +26,29 @@ export interface SourcePortsParts {
   readonly random: Random;
   readonly now: () => number;
   readonly openPort: OpenUdpPort;
-  /** Number of the batch with which a query leaves now. */
+  /** The number of the batch in which a query is sent now. */
   readonly batch: () => number;
   readonly allowance: PortAllowance;
-  /** Where the queries go to, for errors: `10.0.0.1:53`. */
+  /** The upstream's address, for errors: `10.0.0.1:53`. */
   readonly remote: string;
-  /** An exchange is over, by a reply, an error, or (true) because its time was. */
+  /** Called when an exchange is over, by a reply, an error, or (true) a time-out. */
   readonly ended: (exchange: UpstreamExchange, timedOut: boolean, now: number) => void;
 }
 
 /**
- * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query leaves from one that is drawn at random,
- * never the one of the query before, and with an id that is drawn at random. They are opened as they are drawn, and given up
+ * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query is sent from a randomly chosen
+ * port, never the one of the query before, and with a random id. Sockets are opened as they are chosen, and replaced
  * after a while.
  *
- * When many queries leave together, the later ones draw from the ports of the earlier ones, so that replies that come together
- * are taken together. For any one query each port is still as likely as any other.
+ * When many queries are sent together, the later ones choose among the ports of the earlier ones, so that replies that
+ * come together are read together. For any one query each port is still as likely as any other.
  */
 export class SourcePorts {
   readonly #parts: SourcePortsParts;
   readonly #ports: (SourcePort | null)[];
-  /** The one drawn last. */
+  /** The port chosen last. */
   #last = -1;
-  /** The batch under way: its number, its queries so far, and the places of the ports that these have drawn. */
+  /** The current batch: its number, its queries so far, and the indexes of the ports chosen for them. */
   #batch = -1;
   #queries = 0;
   readonly #drawn: number[] = [];
@@ -58,7 +58,7 @@ export class SourcePorts {
     this.#ports = Array<SourcePort | null>(parts.upstream.sourcePorts).fill(null);
   }
 
-  /** Sends the query, or has the exchange fail later; its deadline is set. */
+  /** Sends the query, or fails the exchange in a later turn. Its deadline has been set by the caller. */
   send(exchange: UpstreamExchange, now: number): void {
     let port;
     try {
@@ -77,13 +77,13 @@ export class SourcePorts {
     port.send(exchange, now);
   }
 
-  /** All that waits fails, all ports are closed. */
+  /** Fails all waiting exchanges and closes all ports. */
   close(error: ExchangeError): void {
     for (const port of this.#ports) port?.close(error);
     this.#ports.fill(null);
   }
 
-  /** @throws SystemError if there is no port, and none can be opened */
+  /** @throws SystemError if there is no port and none can be opened */
   #draw(now: number): SourcePort {
     const ports = this.#ports;
     const count = ports.length;
@@ -91,7 +91,7 @@ export class SourcePorts {
     if (shared !== null) return shared;
     let at = 0;
     for (let draws = 0; draws < DRAWS; draws++) {
-      // Among all but the last one, each as likely as any other.
+      // Any but the last one, each with the same probability.
       at =
         this.#last < 0 || count === 1
           ? this.#parts.random.integer(count)
@@ -111,18 +111,20 @@ export class SourcePorts {
     try {
       const made = new SourcePort(this.#parts, now, this.#forget);
       present?.retire();
-      // Only where something leaves: without that the batch has no end.
+      // Noted only if something is sent: otherwise the batch would never end.
       this.#drawn.push(at);
       return (ports[at] = made);
     } catch (error) {
-      // No more descriptors: those that there are have to do.
+      // No more file descriptors: the open ports have to do.
       const other = this.#anyOpen();
       if (other !== null) return other;
       throw error;
     }
   }
 
-  /** One of those that the batch has drawn, but the last, when there are enough for its queries; null: a new one is to be drawn. */
+  /**
+   * A port that the batch has used, other than the last, once there are enough for its queries; null: choose a new one.
+   */
   #drawShared(now: number): SourcePort | null {
     const batch = this.#parts.batch();
     const drawn = this.#drawn;
@@ -142,7 +144,7 @@ export class SourcePorts {
     return port;
   }
 
-  /** One that is open, from a random place on: what those that there are can do is shared. */
+  /** An open port, searched from a random index on, so that the load is spread. */
   #anyOpen(): SourcePort | null {
     const ports = this.#ports;
     const first = this.#parts.random.integer(ports.length);
@@ -153,14 +155,14 @@ export class SourcePorts {
     return null;
   }
 
-  /** A port has closed itself. */
+  /** Called when a port has closed itself. */
   #forget = (port: SourcePort): void => {
     const at = this.#ports.indexOf(port);
     if (at >= 0) this.#ports[at] = null;
   };
 }
 
-/** One socket and the queries that wait on it. As a deadline: closes itself when nobody has used it for a while. */
+/** One socket and the queries that wait on it. As a `Timed`, it closes itself when it has not been used for a while. */
 class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #parts: SourcePortsParts;
   readonly #port: UdpPort;
@@ -168,7 +170,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #bornAt: number;
   #usedAt: number;
   #queries = 0;
-  /** The queries that wait, the newest first; mostly there is one, or none. */
+  /** A linked list of the waiting queries, the newest first; mostly there is one or none. */
   #first: UpstreamExchange | null = null;
   #waiting = 0;
   #retired = false;
@@ -245,7 +247,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
   onUnsent(id: number, error: Error, left: boolean): void {
     const unsent = this.#find(id);
     const told: UpstreamExchange[] = [];
-    // Which of the earlier ones it was is not said: all of them are told.
+    // The error does not say which of the earlier queries it belongs to, so all of them fail.
     for (let each = this.#first; each !== null; each = each.next)
       if (left !== (each === unsent)) told.push(each);
     if (told.length === 0) return;
@@ -295,7 +297,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     try {
       local = this.#port.local;
     } catch {
-      // The socket is gone: the error is told without it.
+      // The socket is gone, and the error is reported without it.
     }
     return `udp ${local}->${this.#parts.remote}`;
   }
@@ -306,7 +308,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     return exchange;
   }
 
-  /** All that wait now fail. Who is told may send again, from here too. */
+  /** Fails all waiting queries. Their owners may send again from within the call. */
   #fail(error: ExchangeError): void {
     let exchange = this.#first;
     if (exchange === null) return;
@@ -323,7 +325,7 @@ class SourcePort extends Timed implements Carrier, UdpPortOwner {
     if (this.#retired && this.#first === null) this.#shut();
   }
 
-  /** The exchange no longer waits here: its id is free again. */
+  /** Removes an exchange: its id is free again. */
   #remove(exchange: UpstreamExchange): void {
     if (this.#first === exchange) this.#first = exchange.next;
     else {

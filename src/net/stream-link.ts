@@ -12,14 +12,14 @@ import { writeQuery } from './write-query.ts';
 import { type UpstreamParts } from './network.ts';
 import { Timed, type TimerWheel } from './timer-wheel.ts';
 
-/** Queries that one connection carries at a time. */
+/** The most queries that one connection carries at a time. */
 const PIPELINE = 16;
 /**
- * How long after a query the system is asked whether a connection that is used again still hears: an acknowledgement comes within
- * 40 ms, and the query should be asked anew within 100.
+ * How long after a query on a reused connection the system is asked whether the peer still acknowledges: an
+ * acknowledgement takes at most 40 ms, and on a dead connection the query should be retried within 100.
  */
 const HEARS_MS = 60;
-/** Replies that nobody waits for any more, one after the other: more than came too late say that the peer makes them up. */
+/** So many replies in a row that match no waiting query cannot all be late: the peer is making them up. */
 const STRAYS_MAX = 64;
 
 /** The upstream that a connection belongs to. */
@@ -32,38 +32,38 @@ export interface StreamLinkHost {
   readonly now: () => number;
   dialled(tookMs: number): void;
   keeps(link: StreamLink): boolean;
-  /** @param left the exchanges that waited on it, their deadlines still set */
+  /** @param left the exchanges that were waiting on it, their deadlines still set */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void;
 }
 
 /**
- * One connection to an upstream. Queries of one turn leave in one write; replies come in any order. As a deadline: the end of
- * dialling, and later of being idle.
+ * One connection to an upstream. Queries of one turn are sent in one write; replies come in any order. As a `Timed`:
+ * the deadline for connecting, and later for being idle.
  */
 export class StreamLink extends Timed implements Carrier {
-  /** Queries that wait for their replies. */
+  /** How many queries wait for their replies. */
   waiting = 0;
-  /** Replies that it has brought. */
+  /** How many replies it has brought. */
   answered = 0;
   readonly #host: StreamLinkHost;
   readonly #socket: Socket;
   readonly #bornAt: number;
   #first: UpstreamExchange | null = null;
   #connected = false;
-  /** A query was not answered in time: it takes no others, and goes with the last one. */
+  /** Set after a time-out: it takes no further queries, and is closed when the last one has ended. */
   #stuck = false;
   #closed = false;
-  /** Queries to be written when the turn ends, or the connection is there. */
+  /** Queries to be written at the end of the turn, or when the connection is established. */
   #unsent: UpstreamExchange[] = [];
   #local = '';
-  /** Whether the connection hears is to be looked at. */
+  /** Whether a check is due if the peer still acknowledges. */
   #listening = false;
-  /** Replies for nobody since the last one for somebody. */
+  /** Unmatched replies since the last one that matched. */
   #strays = 0;
-  /** The beginning of a reply whose rest has not come. */
+  /** The first part of a reply that is not complete. */
   #part: Buffer | null = null;
   #filled = 0;
-  /** Whether nobody else's bytes stand in the memory of what is read. */
+  /** Whether the memory of received chunks holds only this connection's bytes. */
   readonly #alone: boolean;
 
   constructor(host: StreamLinkHost, socket: Socket, now: number, dialMs: number) {
@@ -93,7 +93,7 @@ export class StreamLink extends Timed implements Carrier {
     return maxAgeMs === 0 || now - this.#bornAt < maxAgeMs;
   }
 
-  /** Sends the exchange's query; its deadline is set. */
+  /** Sends the exchange's query. Its deadline has been set by the caller. */
   send(exchange: UpstreamExchange): void {
     const { wheel, random } = this.#host;
     let id = random.integer(65536);
@@ -137,7 +137,7 @@ export class StreamLink extends Timed implements Carrier {
     this.#host.wheel.set(this, HEARS_MS);
   }
 
-  /** One that does not hear any more is as good as closed: whoever waits asks over a fresh one. */
+  /** Treats a connection whose peer no longer acknowledges as closed: its exchanges are retried over a new one. */
   #look(): void {
     this.#listening = false;
     const state = hearing(this.#socket, HEARS_MS);
@@ -176,7 +176,7 @@ export class StreamLink extends Timed implements Carrier {
     this.#host.dialled(now() - this.#bornAt);
     wheel.cancel(this);
     if (this.waiting === 0) {
-      // At rest a connection does not keep the process alive.
+      // An idle connection does not keep the process alive.
       this.#socket.unref();
       wheel.set(this, parts.expireMs);
     }
@@ -213,11 +213,14 @@ export class StreamLink extends Timed implements Carrier {
       }
       at = this.#collect(chunk, at);
     }
-    // What TLS has decrypted stands in memory of several connections.
+    // Chunks decrypted by TLS share memory with other connections.
     if (this.#alone) releaseBytes(chunk);
   };
 
-  /** Takes up a reply that comes in pieces: two bytes of length, then as many. @returns where the next one begins */
+  /**
+   * Collects a reply that comes in pieces: two bytes of length, then the message.
+   * @returns where the next one begins
+   */
   #collect(chunk: Buffer, at: number): number {
     this.#part ??= Buffer.allocUnsafe(2);
     if (this.#filled < 2) {

@@ -1,4 +1,4 @@
-/** Listeners for connections: letting them in, bounding them, closing them. */
+/** Listeners for connections: accepting them, limiting them, closing them. */
 import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Clock } from '../base/clock.ts';
@@ -19,19 +19,19 @@ import { TimerWheel } from './timer-wheel.ts';
 import { turns } from './turns.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** How late a connection's time limit may be met. */
+/** Granularity of connections' time limits in milliseconds. */
 const TICK_MS = 100;
 const BACKLOG = 1024;
 
-/** A client's connection: bounded in number, in time and in what it makes us hold. */
+/** A client's connection: limited in number, in time and in memory. */
 export interface StreamConnection extends EvictableConnection, Holder {}
 
-/** What is spoken on the connections of a listener. */
+/** The protocol that is spoken on the connections of a listener. */
 export interface StreamProtocol {
   readonly proto: Proto;
-  /** What clients may choose from in the TLS handshake (RFC 7301); none: whatever they say is ignored. */
+  /** Protocols offered in the TLS handshake (ALPN, RFC 7301); empty: the client's extension is ignored. */
   readonly alpn: readonly string[];
-  /** Takes over a connection that is ready for bytes. */
+  /** Takes over a socket once TLS and PROXY headers are dealt with. */
   connect(socket: Socket, host: StreamHost): StreamConnection;
 }
 
@@ -44,19 +44,19 @@ export interface StreamHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
-  /** What is written to the socket leaves when this turn of the event loop is over: one system call for all of it. */
+  /** Sends everything that is written to the socket in this turn of the event loop with one system call at its end. */
   gather(socket: Socket): void;
-  /** Calls `job` when this turn of the event loop is over. */
+  /** Calls `job` at the end of this turn of the event loop. */
   whenTurnEnds(job: () => void): void;
-  /** A client has said something. */
+  /** Called when a client has sent a query. */
   touch(connection: StreamConnection): void;
-  /** It is closed. */
+  /** Called when a connection is closed. */
   forget(connection: StreamConnection): void;
 }
 
 /**
- * A listener for connections, whatever is spoken on them, with or without TLS. It lets them in, bounds them, and hands them to
- * the protocol; what must come before (TLS, and whatever a proxy says about its client) belongs between the two.
+ * A listener for connections of any protocol, with or without TLS. It accepts and limits them and hands them to the
+ * protocol, after the TLS handshake and the PROXY header where there are such.
  */
 export class StreamListener implements Listener, StreamHost {
   readonly endpoint: ListenAddress;
@@ -71,12 +71,12 @@ export class StreamListener implements Listener, StreamHost {
   readonly #connections: ConnectionTable<StreamConnection>;
   /** null: connections are not encrypted. */
   #handshakes: Handshakes | null = null;
-  /** null: nobody looks for headers of proxies. */
+  /** null: no PROXY headers are looked for. */
   #proxied: ProxiedStreams | null = null;
   #limits: ListenerLimits;
   #port: number;
   #closing = false;
-  /** What is to be done when this turn of the event loop is over. */
+  /** Jobs to run at the end of this turn of the event loop. */
   #turnEnd: (() => void)[] = [];
 
   /** @throws Problem (`tls-missing`, `tls-certificate`) */
@@ -178,13 +178,13 @@ export class StreamListener implements Listener, StreamHost {
   #onSocket = (socket: Socket): void => {
     socket.on('error', () => socket.destroy());
     turns.hurry();
-    // A client may be gone before we get to see it; then it has no address any more.
+    // A client may be gone before its connection is accepted; it has no address then.
     if (this.#closing || socket.remoteAddress === undefined) socket.destroy();
     else if (this.#proxied === null) this.#begin(socket);
     else this.#proxied.begin(socket);
   };
 
-  /** Whatever a proxy had to say has been said. */
+  /** Continues with TLS or the protocol after the PROXY header. */
   #begin = (socket: Socket): void => {
     if (this.#handshakes === null) this.#accept(socket);
     else this.#handshakes.begin(socket);
@@ -200,7 +200,7 @@ export class StreamListener implements Listener, StreamHost {
       socket.destroy();
       return;
     }
-    // A client may end its side and still wait for replies; before the first query that would be of no use to it.
+    // A client may close its side and still wait for replies, but only after it has sent a query.
     socket.allowHalfOpen = true;
     this.counters.accepted.add(1);
     this.counters.connections.add(1);

@@ -12,7 +12,7 @@ import { StreamLink, type StreamLinkHost } from './stream-link.ts';
 import type { TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
-/** Up to so many connections no query has to share one. */
+/** Up to so many connections, every query gets one to itself. */
 const UNSHARED = 8;
 
 /** What an upstream over TCP or TLS is made of. */
@@ -24,9 +24,10 @@ export interface StreamUpstreamParts {
 }
 
 /**
- * One upstream over TCP or TLS (RFC 7766, RFC 7858). A query has a connection to itself while there are few, so that a slow
- * name holds up nobody; where there are many, connections carry several at a time, whose replies may come in any order.
- * Connections are kept for later queries, and one that the upstream has meanwhile closed costs nothing but a fresh one.
+ * One upstream over TCP or TLS (RFC 7766, RFC 7858). While there are few connections each query has one to itself, so
+ * that a slow name delays no others; beyond that, connections carry several queries at a time, whose replies may come
+ * in any order. Connections are kept for later queries; if the upstream has closed one meanwhile, the query is retried
+ * on a new one.
  */
 export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly parts: UpstreamParts;
@@ -34,7 +35,7 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly random: Random;
   readonly now: () => number;
   readonly #dialTime = new DialTime();
-  /** All that are open or being opened, the most recently opened last. */
+  /** All connections that are open or being opened, the most recently opened last. */
   readonly #links: StreamLink[] = [];
   #session: Buffer | null = null;
   #closed = false;
@@ -66,10 +67,10 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     return printHostPort(host, port);
   }
 
-  /** @param fresh only a connection that has not been used before will do */
+  /** @param fresh only a new connection will do */
   #place(exchange: UpstreamExchange, now: number, fresh: boolean): void {
     let best: StreamLink | null = null;
-    // The one used last is the least likely to have been closed by the upstream.
+    // The connection used last is the least likely to have been closed by the upstream.
     for (let i = this.#links.length - 1; i >= 0; i--) {
       const link = this.#links[i]!;
       if (!link.takes(now) || (fresh && link.answered > 0)) continue;
@@ -104,12 +105,12 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
     return socket;
   }
 
-  /** The connection is there, or will not be. */
+  /** Called when connecting has succeeded or failed. */
   dialled(tookMs: number): void {
     this.#dialTime.learn(tookMs);
   }
 
-  /** Nobody waits on it: it is kept, unless there are enough. */
+  /** Whether an idle connection is kept; not if there are enough. */
   keeps(link: StreamLink): boolean {
     const { maxIdle } = this.parts;
     if (this.#closed) return false;
@@ -118,8 +119,9 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   }
 
   /**
-   * The connection is gone. Who waited on one that had brought replies before asks again, over a fresh one: an upstream may
-   * close a connection just when it is used. On a fresh one it is a failure.
+   * Called when a connection is closed. Exchanges on a connection that had brought replies before are retried over a
+   * new one, because an upstream may close an idle connection just as it is used again. On a new connection it is a
+   * failure.
    */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void {
     const at = this.#links.indexOf(link);

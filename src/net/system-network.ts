@@ -1,4 +1,4 @@
-/** The network of this machine: upstreams over its sockets. */
+/** Upstreams over this machine's sockets. */
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { sendingRound } from '../linux/connected-socket.ts';
@@ -13,22 +13,22 @@ import type { UdpMode } from './transports.ts';
 import { batchedUdpPort, plainUdpPort } from './udp-port.ts';
 import { UdpUpstream } from './udp-upstream.ts';
 
-/** How late a timeout of an exchange may come. */
+/** Granularity of exchanges' time-outs in milliseconds. */
 const TICK_MS = 20;
 
 /** What upstreams of this machine are made with. */
 export interface SystemNetworkParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** How UDP is spoken; batched only where that works. */
+  /** How UDP is sent and received; batched only where that works. */
   readonly transport: UdpMode;
   /** UDP sockets open at a time, whatever the upstreams; Infinity: no limit. */
   readonly sourcePorts?: number;
-  /** Called once, when an upstream has to do with fewer source ports than it wants. */
+  /** Called once, when an upstream gets fewer source ports than configured. */
   readonly onFewPorts?: () => void;
 }
 
-/** Upstreams over the machine's sockets. One per thread; all its timeouts hang on one alarm of the clock. */
+/** Upstreams over the machine's sockets. One per thread; all its time-outs share one timer of the clock. */
 export function systemNetwork({
   clock,
   random,

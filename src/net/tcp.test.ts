@@ -72,6 +72,30 @@ describe('TCP', () => {
     assert.ok(served - before < 8000, `${served - before} others came before`);
   });
 
+  test('connections that send messages of 64 KiB are read from in turns: a turn of the event loop takes few of them', async (t) => {
+    const listener = await start(t, answerOne);
+    let most = 0;
+    let [taken, sockets] = [0, [] as Socket[]];
+    const received = (): number => listener.counters.received.value;
+    for (let i = 0; i < 12; i++) {
+      const socket = connect({ port: listener.port, host: '127.0.0.1' });
+      t.after(() => socket.destroy());
+      await once(socket, 'connect');
+      sockets = [...sockets, socket];
+    }
+    // What they send stands in the system's buffers before anything of it is read: all in this turn.
+    const message = framed(Buffer.alloc(65_535, 0x80));
+    for (const socket of sockets) for (let i = 0; i < 40; i++) socket.write(message);
+    const begun = received();
+    while (taken < 12 * 40) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const now = received() - begun;
+      most = Math.max(most, now - taken);
+      taken = now;
+    }
+    assert.ok(most <= 24, `${most} in one turn`);
+  });
+
   test('a connection whose turn is late does not run out of time meanwhile', async (t) => {
     const serve: Serve = (query) => {
       const until = performance.now() + 0.2;

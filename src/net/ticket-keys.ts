@@ -1,19 +1,20 @@
-/** Keys of TLS session tickets that all listeners of one certificate have alike, and that change with time. */
+/** Keys of TLS session tickets: the same at all listeners of one certificate, and replaced periodically. */
 import { builtins } from '../base/builtins.ts';
 import type { ListenerTls } from './listener.ts';
 
-/** How long a key is used, milliseconds. Tickets themselves are good for five minutes. */
+/** How long a key is used, in milliseconds. Tickets themselves are valid for five minutes. */
 const PERIOD_MS = 6 * 3600 * 1000;
 
-/** Which period of keys this time of the wall clock lies in. */
+/** The number of the key period that contains this wall clock time. */
 export function ticketPeriod(wallMs: number): number {
   return Math.floor(wallMs / PERIOD_MS);
 }
 
 /**
- * The key of a period, as the runtime takes it: 48 bytes. A client may resume at every worker that has the same secret, after a reload
- * too, as long as certificate, authority and what is asked of clients stay: who was welcome by other terms shakes hands anew.
- * @returns null: the listener has no secret, and makes keys for itself
+ * The key of a period as the runtime expects it: 48 bytes. A client may resume its session at every worker with the
+ * same secret, also after a reload, as long as certificate, authority and the requirements on clients are unchanged;
+ * otherwise it needs a full handshake.
+ * @returns null if the listener has no secret and makes its own keys
  */
 export function ticketKeys(
   { certificate, authority, clientAuth, ticketSecret }: ListenerTls,

@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../base/clock.ts';
 
-/** Something with a deadline. It is in at most one wheel at a time. */
+/** Something with a deadline. It can be in one wheel at a time. */
 export abstract class Timed {
-  /** The wheel's own: neighbours in the slot's ring, and the tick at which it is due. */
+  /** Used by the wheel: neighbours in the slot's ring, and the tick at which it is due. */
   nextTimed: Timed | null = null;
   previousTimed: Timed | null = null;
   dueTick = 0;
 
-  /** The deadline has passed; the wheel has let go of it. */
+  /** Called when the deadline has passed; the item is no longer in the wheel. */
   abstract expire(): void;
 }
 
@@ -22,24 +22,24 @@ class WheelSlot extends Timed {
   override expire(): void {}
 }
 
-/** A power of two: which slot a tick has is seen without a division. */
+/** A power of two, so that a tick's slot needs no division. */
 const SLOTS = 256;
 const LAST_SLOT: number = SLOTS - 1;
 
 /**
- * Many deadlines, one alarm: setting and cancelling cost a few stores, whatever the number. A deadline is met late by up to
- * one tick, never early. The clock is asked to wake only while there is something to wait for.
+ * Many deadlines on one timer: setting and cancelling one costs a few stores, however many there are. A deadline may be
+ * up to one tick late, never early. The timer runs only while deadlines are set.
  */
 export class TimerWheel {
   readonly #clock: Clock;
   readonly #tickMs: number;
   readonly #slots: WheelSlot[] = Array.from({ length: SLOTS }, () => new WheelSlot());
   #count = 0;
-  /** All ticks up to here are done. */
+  /** All ticks up to this one have been processed. */
   #done = 0;
   #alarm: Timer | null = null;
 
-  /** @param tickMs how late a deadline may be met */
+  /** @param tickMs how late a deadline may be */
   constructor(clock: Clock, tickMs: number) {
     this.#clock = clock;
     this.#tickMs = tickMs;
@@ -50,7 +50,7 @@ export class TimerWheel {
     return this.#count;
   }
 
-  /** Sets or moves the deadline. @param now the clock's time, for those who have asked for it anyway */
+  /** Sets or moves the deadline. @param now the clock's time, if the caller knows it already */
   set(item: Timed, delayMs: number, now: number = this.#clock.now()): void {
     const tick = Math.ceil((now + delayMs) / this.#tickMs);
     if (item.nextTimed !== null) unlink(item);
@@ -64,14 +64,14 @@ export class TimerWheel {
     this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
   }
 
-  /** Takes the deadline away, if there is one. */
+  /** Cancels the deadline, if there is one. */
   cancel(item: Timed): void {
     if (item.nextTimed === null) return;
     unlink(item);
     this.#count--;
   }
 
-  /** Nothing expires any more, unless a deadline is set again. */
+  /** Clears the timer: nothing expires any more, unless a deadline is set again. */
   stop(): void {
     this.#alarm?.cancel();
     this.#alarm = null;
@@ -80,7 +80,7 @@ export class TimerWheel {
   #turn = (): void => {
     this.#alarm = null;
     const now = Math.floor(this.#clock.now() / this.#tickMs);
-    // After a long stop each slot needs to be looked at once only.
+    // After a long pause each slot needs to be processed only once.
     const first = Math.max(this.#done + 1, now - SLOTS + 1);
     this.#done = now;
     for (let tick = first; tick <= now; tick++)
@@ -89,7 +89,7 @@ export class TimerWheel {
   };
 
   #expireSlot(slot: WheelSlot, now: number): void {
-    // What is due is first moved aside: expiring may set and cancel any deadline, this slot's included.
+    // Due items are first moved to a list, because `expire` may set and cancel any deadline, also of this slot.
     const due: Timed[] = [];
     for (let item = slot.nextTimed!; item !== slot; item = item.nextTimed!) {
       if (item.dueTick <= now) due.push(item);

@@ -5,18 +5,18 @@ import { transports, type Scheme } from '../wire/transports.ts';
 import { limits } from './limits.ts';
 import type { MakeListener } from './listener.ts';
 
-/** Whether UDP goes through batched system calls: `auto` where they work, `batched` insists. */
+/** Whether UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they do not. */
 export type UdpMode = 'auto' | 'batched' | 'plain';
 
 /** How a transport is served. */
 export interface TransportService {
-  /** Connections at a time per listener when nobody says otherwise. */
+  /** The default and the bounds of the number of connections per listener. */
   readonly connections: Limit;
-  /** What is bound at the port, one for each of the transport's sockets. Loaded when it is first used. */
+  /** Makes the listeners, one for each of the transport's sockets. Their code is loaded on first use. */
   listeners(udp: UdpMode): Promise<readonly MakeListener[]>;
 }
 
-/** The transports that are served. One more is a row here, and its own protocol or listener. */
+/** The transports that are served. To add one: a row here, and its protocol or listener. */
 const table: Readonly<Partial<Record<Scheme, TransportService>>> = {
   dns: {
     connections: limits.connections,
@@ -52,7 +52,10 @@ export function served(scheme: Scheme): TransportService {
   });
 }
 
-/** The UDP listener to use here. @throws Problem (`batched-udp-not-available`) if it is insisted on in vain */
+/**
+ * The UDP listener to use.
+ * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not work
+ */
 async function udp(mode: UdpMode): Promise<MakeListener> {
   const plain = async (): Promise<MakeListener> =>
     (await import('./udp-plain.ts')).plainUdpListener;

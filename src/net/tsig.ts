@@ -1,4 +1,4 @@
-/** Signs messages and proves the signatures of others, for servers and for clients of servers (RFC 8945). */
+/** Signs messages and verifies signatures by TSIG (RFC 8945), as a server and as a client of other servers. */
 import { builtins } from '../base/builtins.ts';
 import { FLAG, RCODE, rcodeName } from '../wire/iana.ts';
 import { printName, type WireName } from '../wire/name.ts';
@@ -21,29 +21,29 @@ import {
   type TsigKey,
 } from '../wire/tsig.ts';
 
-/** By how many seconds our clock and that of the other side may differ, as we say it (RFC 8945 section 10). */
+/** The allowed difference between the two sides' clocks that we announce (RFC 8945 section 10). */
 const FUDGE_SECONDS = 300;
-/** Of a MAC, at least so many bytes have to be there (RFC 8945 section 5.2.2.1). */
+/** The shortest truncated MAC that is accepted (RFC 8945 section 5.2.2.1). */
 const MAC_MIN = 10;
-/** Bytes of the other data of a query at most: a time, if there is anything. */
+/** The most bytes of "other data" in a query: a time. */
 const OTHER_MAX = 6;
-/** Messages of a stream that may come without a signature, one after the other (RFC 8945 section 5.3.1). */
+/** The most successive messages of a stream without a signature (RFC 8945 section 5.3.1). */
 const UNSIGNED_MAX = 99;
 
 const none = new Uint8Array(0);
 
-/** What TSIG calls a wrong signature; elsewhere the number is BADVERS. */
+/** TSIG's code for a wrong signature; in EDNS the same number is BADVERS. */
 const BADSIG = 16;
 
-/** What is wrong with the signature of a query, by the name that its reply has for it; `signed`: nothing is. */
+/** The result of verifying a query's signature, by the name of the error in the reply; `signed`: it is valid. */
 export type TsigVerdict = 'signed' | 'BADKEY' | 'BADSIG' | 'BADTIME' | 'BADTRUNC' | 'FORMERR';
 
-/** What came of proving a signature. */
+/** The result of verifying a signature. */
 export interface TsigProof {
   readonly verdict: TsigVerdict;
-  /** Result code of the reply if the query is not signed as it should be. */
+  /** Result code of the reply if the signature is not valid. */
   readonly rcode: number;
-  /** How the reply is signed; null: there is nothing to sign it with. */
+  /** Signs the reply; null: there is no key to sign it with. */
   readonly seal: ReplySeal | null;
   /** Name of the key, for the log; empty if it could not be read. */
   readonly key: string;
@@ -58,12 +58,12 @@ export class TsigKeys {
   }
 
   /**
-   * Proves the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
+   * Verifies the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
    * @param seconds now, since 1970
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
     const fields = readOrNull(message, at);
-    // "Other data" holds a time at most (RFC 8945 section 5.2.3): more of it would only cost hashing.
+    // "Other data" holds at most a time (RFC 8945 section 5.2.3); more would only cost hashing.
     if (fields === null || fields.other.length > OTHER_MAX) return malformed('');
     const name = printName(fields.key);
     const key = this.#byName.get(textOf(fields.key));
@@ -86,7 +86,8 @@ export class TsigKeys {
         fields,
         seconds,
       });
-    // A part of a MAC is worth less than it seems; the reply says so under a whole one (RFC 8945 section 5.2.4).
+    // A truncated MAC below the required length is refused; the reply is signed with a full one (RFC 8945 section
+    // 5.2.4).
     if (given < known.size)
       return { verdict: 'BADTRUNC', rcode: RCODE.NOTAUTH, seal: seal(RCODE.BADTRUNC), key: name };
     if (Math.abs(seconds - fields.signedAt) > fields.fudge)
@@ -99,9 +100,9 @@ function malformed(key: string): TsigProof {
   return { verdict: 'FORMERR', rcode: RCODE.FORMERR, seal: null, key };
 }
 
-/** Replies to signatures that prove nothing are not signed: they carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
+/** Replies to unverifiable queries are not signed: they carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
 function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
-  // Nothing was signed at any time.
+  // The record is not signed, so it has no signing time.
   const seconds = 0;
   const seal = new ReplySeal({
     key: null,
@@ -117,20 +118,20 @@ function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): Tsi
 
 /** What a reply is signed with. */
 interface SealParts {
-  /** null: it only carries the error. */
+  /** null: the record only carries the error. */
   readonly key: TsigKey | null;
   readonly algorithm: TsigAlgorithm | null;
-  /** The MAC of the query, or of the message before. */
+  /** The MAC of the query, or of the previous message. */
   readonly prior: Uint8Array;
   readonly isFirst: boolean;
   readonly error: number;
-  /** Of the query. */
+  /** The TSIG fields of the query. */
   readonly fields: TsigFields;
   /** Now, since 1970. */
   readonly seconds: number;
 }
 
-/** Signs one message of a reply. Doing it twice gives the same. */
+/** Signs one message of a reply. Signing twice gives the same result. */
 export class ReplySeal implements Seal {
   readonly room: number;
   readonly #parts: SealParts;
@@ -146,7 +147,7 @@ export class ReplySeal implements Seal {
     const isLate = error === RCODE.BADTIME;
     const record: TsigFields = {
       ...fields,
-      // What is wrong with the client's clock it hears in the other data (RFC 8945 section 5.2.3).
+      // A client whose clock is wrong is told our time in "other data" (RFC 8945 section 5.2.3).
       signedAt: isLate ? fields.signedAt : seconds,
       fudge: FUDGE_SECONDS,
       mac: none,
@@ -163,7 +164,7 @@ export class ReplySeal implements Seal {
     return writeTsig({ ...record, mac: this.#mac }, out, at, length);
   }
 
-  /** For the message that follows, once this one has been written (RFC 8945 section 5.3.1). */
+  /** The seal for the next message, once this one has been written (RFC 8945 section 5.3.1). */
   next(seconds: number): ReplySeal {
     return new ReplySeal({ ...this.#parts, prior: this.#mac, isFirst: false, seconds });
   }
@@ -174,11 +175,11 @@ export interface TsigSigningKey extends TsigKey {
   readonly algorithm: TsigAlgorithm;
 }
 
-/** One query that is signed with a key, and the messages of its reply. */
+/** A query that is signed with a key, and the messages of its reply. */
 export class SignedExchange {
   readonly #key: TsigSigningKey;
   #prior: Uint8Array = none;
-  /** What came since the last signature, and began with its MAC. */
+  /** The digest of everything received since the last signature; it began with that signature's MAC. */
   #digest: ReturnType<ReturnType<typeof builtins.crypto>['createHmac']> | null = null;
   #unsigned = 0;
   #isFirst = true;
@@ -187,7 +188,7 @@ export class SignedExchange {
     this.#key = key;
   }
 
-  /** The query with its signature. @param seconds now, since 1970 */
+  /** Signs the query. @param seconds now, since 1970 */
   sign(message: Uint8Array, seconds: number): Uint8Array {
     const { name: key, algorithm } = this.#key;
     const originalId = (message[0]! << 8) | message[1]!;
@@ -209,8 +210,8 @@ export class SignedExchange {
   /**
    * Takes the next message of the reply.
    * @param seconds now, since 1970
-   * @returns whether it is signed: some in the middle need not be, the last one has to be
-   * @throws Error in words for the log
+   * @returns whether it is signed: some in the middle need not be, the last one must be
+   * @throws Error worded for the log
    */
   prove(message: Uint8Array, seconds: number): boolean {
     const { algorithm, secret } = this.#key;
@@ -236,7 +237,7 @@ export class SignedExchange {
     if (!areEqual(mac, fields.mac)) throw new Error('the signature of a message is wrong');
     if (fields.error === RCODE.BADTIME)
       throw new Error(
-        "the primary says BADTIME: its clock and ours differ by more than the query's fudge",
+        "the server says BADTIME: its clock and ours differ by more than the query's fudge",
       );
     if (Math.abs(seconds - fields.signedAt) > fields.fudge)
       throw new Error(`a message is signed at a time ${seconds - fields.signedAt} s before ours`);
@@ -252,12 +253,12 @@ export class SignedExchange {
     const name = printName(own.name);
     if (error === RCODE.BADKEY)
       throw new Error(
-        `the primary says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
+        `the server says BADKEY: it does not know the key "${name}", or not with ${own.algorithm.name}`,
       );
     if (error === BADSIG)
-      throw new Error(`the primary says BADSIG: its secret of the key "${name}" is another one`);
+      throw new Error(`the server says BADSIG: its secret of the key "${name}" is another one`);
     if (error !== 0 && mac.length === 0)
-      throw new Error(`the primary refuses the signature: ${rcodeName(error)} at ${seconds}`);
+      throw new Error(`the server refuses the signature: ${rcodeName(error)} at ${seconds}`);
     if (textOf(key) !== textOf(own.name) || textOf(algorithm) !== textOf(own.algorithm.wire))
       throw new Error(`a message is signed with another key or algorithm than "${name}"`);
   }
@@ -270,7 +271,7 @@ function unsignedReason(message: Uint8Array): string {
     : `the reply is not signed, and says ${rcodeName(rcode)}`;
 }
 
-/** The algorithm of this name, as text with or without the final dot. */
+/** The algorithm with this name, given as text with or without the final dot. */
 export function algorithmNamed(text: string): TsigAlgorithm | undefined {
   const name = text.toLowerCase().replace(/\.$/, '');
   return tsigAlgorithms.find((one) => one.name === name);
@@ -300,7 +301,7 @@ function macOf(
   return new Uint8Array(hmac.digest());
 }
 
-/** In a time that tells nothing of where they differ. */
+/** Compares in constant time. */
 function areEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && builtins.crypto().timingSafeEqual(a, b);
 }

@@ -1,55 +1,59 @@
 /**
- * How the connections of a thread share it. One turn of the event loop serves a bounded number of queries, so that new connections
- * (the runtime lets in one a turn), datagrams and replies of upstreams wait for milliseconds, however much others have sent.
+ * Shares a thread's time between its connections. One turn of the event loop serves a bounded number of queries, so
+ * that new connections (the runtime accepts one per turn), datagrams and upstream replies wait for milliseconds at
+ * most, however much others have sent.
  */
 
-/** Queries of a turn of the event loop that connections with more than a few have: some two milliseconds. */
+/**
+ * Queries that all connections with more than a few get served in one turn of the event loop: some two milliseconds.
+ */
 const TURN_QUERIES = 256;
-/** The same of a turn that has let in a connection: others may wait to be let in. */
+/** The same for a turn in which a connection was accepted: others may be waiting to be accepted. */
 const HURRIED_QUERIES = 32;
-/** Queries of one connection that are served before others have their turn. */
+/** Queries that one connection gets served before others have their turn. */
 const LONG = 64;
-/** What a connection that says something new is served at once, even when the turn's queries are used up. */
+/** Queries that a connection with new input gets served at once, even if the turn's budget is used up. */
 const SHORT = 16;
 
-/** Places of those that have had their turn are cleared away together. */
+/** How many used queue entries accumulate before they are removed together. */
 const CLEARED = 256;
 
-/** A connection with queries that wait for its turn. */
+/** A connection with queries that wait for their turn. */
 export interface TurnTaker {
-  /** Serves some of what waits, and calls `wait` if that was not all. */
+  /** Serves some of the waiting queries, and calls `wait` if some are left. */
   takeTurn(): void;
 }
 
 /**
- * First come, first served, of those that wait. Nobody is forgotten: whenever somebody waits, or the turn's queries are used up, an
- * immediate is under way, and each run of it ends by seeing to the next one.
+ * A queue of waiting connections, first come, first served. Whenever the queue is not empty, or the turn's budget is
+ * used up, a `setImmediate` is pending, and each run of it schedules the next one if necessary.
  */
 export class Turns {
   #queue: TurnTaker[] = [];
-  /** The first of the queue that has not had its turn. */
+  /** Index of the first entry that has not had its turn. */
   #first = 0;
-  /** Queries left of this turn of the event loop. */
+  /** How many more queries may be served in this turn of the event loop. */
   #left = TURN_QUERIES;
   #armed = false;
 
-  /** Queries that a connection may be served at once for what it has just sent. */
+  /** How many queries a connection may have served at once for what it has just sent. */
   get allowance(): number {
     return Math.max(SHORT, Math.min(LONG, this.#left));
   }
 
-  /** A query has been taken. */
-  count(): void {
-    if (--this.#left <= 0) this.#arm();
+  /** A query has been taken, or what is worth so many. */
+  count(queries = 1): void {
+    this.#left -= queries;
+    if (this.#left <= 0) this.#arm();
   }
 
-  /** A connection has been let in. */
+  /** Counts an accepted connection. */
   hurry(): void {
     this.#left = Math.min(this.#left, HURRIED_QUERIES);
     this.#arm();
   }
 
-  /** The connection gets its turn: `allowance` queries. It must not wait already. */
+  /** Queues a connection, which then gets a turn of `allowance` queries. It must not be queued already. */
   wait(taker: TurnTaker): void {
     this.#queue.push(taker);
     this.#arm();
@@ -77,7 +81,7 @@ export class Turns {
     }
   };
 
-  /** Those that have had their turn make room, all at once. */
+  /** Removes the used entries, all at once. */
   #clear(): void {
     if (this.#first < this.#queue.length && this.#first < CLEARED) return;
     this.#queue.splice(0, this.#first);
@@ -85,5 +89,5 @@ export class Turns {
   }
 }
 
-/** Those of this thread. */
+/** The queue of this thread. */
 export const turns: Turns = new Turns();

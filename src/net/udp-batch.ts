@@ -1,4 +1,4 @@
-/** The UDP listener that takes and sends many datagrams per system call. */
+/** The UDP listener that receives and sends many datagrams per system call. */
 import type { Timer } from '../base/clock.ts';
 import { printAddress } from '../base/ip.ts';
 import { packetLoop, type PacketLoop, type SocketWatch } from '../linux/packet-loop.ts';
@@ -15,28 +15,31 @@ import type { ProxiedDatagrams } from './proxied-datagrams.ts';
 import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from './ends.ts';
 
-/** Batches that one socket may take before the event loop has its turn: at most about 3 ms of work. */
+/** How many batches one socket may receive before the event loop goes on: at most about 3 ms of work. */
 const ROUNDS = 8;
-/** How soon after a full batch lost datagrams are asked for, milliseconds. */
+/** How soon after a full batch the kernel is asked for lost datagrams, in milliseconds. */
 const LOST_MS = 1000;
-/** Ways back that are kept for later queries. */
+/** How many used `WayBack` objects are kept for reuse. */
 const SPARE_MAX = 256;
 
-/** The client of a query that waits: its sockaddr, and the packet info that makes the reply leave from the address asked. */
+/**
+ * The client of a waiting query: its sockaddr, and the packet info by which the reply is sent from the address that was
+ * asked.
+ */
 class WayBack {
   readonly name: Uint8Array<ArrayBuffer> = new Uint8Array(NAME_SLOT);
   readonly control: Uint8Array<ArrayBuffer> = new Uint8Array(CONTROL_SLOT);
   controlLength = 0;
 }
 
-/** DNS over UDP at one address, many datagrams per system call. Only where `batchedUdp` says so. */
+/** DNS over UDP at one address, many datagrams per system call. Usable only if `batchedUdp` says so. */
 export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
   return new BatchedUdpListener(parts);
 }
 
 /**
- * Per query nothing is allocated: its client's address stays in the receive slab as bytes, and the reply is written into the
- * send slab.
+ * Allocates nothing per query: the client's address stays in the receive slab as bytes, and the reply is written into
+ * the send slab.
  */
 class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack> {
   readonly #locals: LocalNames;
@@ -45,10 +48,10 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: SocketWatch | null = null;
-  /** Lost datagrams that are counted already. */
+  /** Lost datagrams counted so far. */
   #lost = 0;
   #lookForLost: Timer | null = null;
-  /** The datagram that is being taken: its place in the batch. */
+  /** Index in the batch of the datagram that is being taken. */
   #present = 0;
   readonly #spare: WayBack[] = [];
 
@@ -105,8 +108,9 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 
   /**
-   * A connected socket gets only what its peer sends, so the system gives new queries to the other sockets of the port, while
-   * what it had already queued here can still be read and answered. The peer is one that never sends: the socket itself.
+   * Connects the socket to a peer that never sends: itself. A connected socket receives only from its peer, so the
+   * kernel gives new queries to the other sockets of the port, while queries already queued here can still be read and
+   * answered.
    */
   #refuseNew(socket: UdpSocket): void {
     try {
@@ -114,11 +118,11 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
       const self = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address;
       socket.connect(self, this.port);
     } catch {
-      // No loopback: then what comes until the end of the grace is served.
+      // Without a loopback address, queries are served until the grace period ends.
     }
   }
 
-  /** Serves what has come. @returns whether there may be more: others have their turn first */
+  /** Serves what has been received. @returns whether there may be more, which is read in a later turn */
   #drain = (): boolean => {
     const socket = this.#socket;
     if (socket === null) return false;
@@ -146,7 +150,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     return true;
   };
 
-  /** @returns whether there is a message behind the proxy's header, or without one */
+  /** @returns whether there is a message, with or without a PROXY header before it */
   #takeHeader(proxied: ProxiedDatagrams, start: number, end: number): boolean {
     const receiving = this.#receiving;
     const family = this.family;
@@ -156,7 +160,7 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     return proxied.take(slab, start, end, names, addressAt, family, readPort(names, nameAt));
   }
 
-  /** Where much comes at once some may have found no room. */
+  /** After a burst some datagrams may have been dropped for lack of buffer space. */
   #countLost = (): void => {
     this.#lookForLost = null;
     const socket = this.#socket;
@@ -224,14 +228,14 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 }
 
-/** The text of the addresses that queries are sent to: mostly the same one as before. */
+/** The text of the local addresses that queries are sent to; caches the last one, as it is mostly the same. */
 class LocalNames {
   readonly #size: 4 | 16;
   readonly #fixed: string;
   readonly #last = new Uint8Array(16);
   #lastText: string;
 
-  /** @param fixed what the socket is bound to: the answer when the packet does not say more */
+  /** @param fixed the address that the socket is bound to, used if a packet carries no packet info */
   constructor(family: 4 | 6, fixed: string) {
     this.#size = family === 4 ? 4 : 16;
     this.#fixed = fixed;

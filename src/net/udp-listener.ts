@@ -1,11 +1,11 @@
-/** What the UDP listeners share, however their datagrams are moved. */
+/** What both UDP listeners have in common. */
 import { Intake } from './intake.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { ListenAddress, ListenerParts, ListenerTerms } from './listener.ts';
 import { OutletPending } from './outlet.ts';
 import { ProxiedDatagrams } from './proxied-datagrams.ts';
 
-/** An endpoint with its intake, and with what looks for headers of proxies. */
+/** A listen address with its intake and its PROXY header reader. */
 export abstract class UdpListener {
   readonly endpoint: ListenAddress;
   readonly counters: ListenerCounters;
@@ -14,7 +14,7 @@ export abstract class UdpListener {
   protected readonly parts: ListenerParts;
   protected readonly intake: Intake;
   protected readonly family: 4 | 6;
-  /** null: nobody looks for headers of proxies. */
+  /** null: no PROXY headers are looked for. */
   protected proxied: ProxiedDatagrams | null = null;
   #port: number;
 
@@ -34,7 +34,7 @@ export abstract class UdpListener {
     this.adopt(terms);
   }
 
-  /** That of the endpoint, or the one that the system chose. */
+  /** The configured port, or the one that the system chose. */
   get port(): number {
     return this.#port;
   }
@@ -48,10 +48,10 @@ export abstract class UdpListener {
   }
 
   hold(): void {
-    // How much all queries that wait may take is the intake's to bound.
+    // The intake limits the memory of all queries that wait.
   }
 
-  /** A socket is bound to the port: queries may come. */
+  /** Called when a socket is bound to the port: queries may come. */
   protected opened(port: number): void {
     this.#port = port;
     this.pending.closed = false;

@@ -1,4 +1,4 @@
-/** The UDP listener that needs nothing but the runtime. */
+/** The UDP listener that needs only the runtime (`node:dgram`). */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 
 import { parseAddress } from '../base/ip.ts';
@@ -13,12 +13,12 @@ import { canReusePort } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Client addresses whose bytes are remembered. */
+/** How many clients' addresses are cached in byte form. */
 const PEERS_MAX = 4096;
 
 /**
- * DNS over UDP at one address through `node:dgram`: works everywhere. On a wildcard address it can't choose the address that
- * a reply leaves from; the batched listener does.
+ * DNS over UDP at one address through `node:dgram`, which works everywhere. On a wildcard address it cannot choose the
+ * address that a reply is sent from; the batched listener can.
  */
 export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
   return new PlainUdpListener(parts);
@@ -30,7 +30,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   readonly #peers = new Map<string, Uint8Array>();
   #socket: Socket | null = null;
   #local = '';
-  /** Who sent the datagram that is being taken. */
+  /** The sender of the datagram that is being taken. */
   #present: RemoteInfo | null = null;
 
   async open(): Promise<void> {
@@ -39,7 +39,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
       type: this.family === 4 ? 'udp4' : 'udp6',
       ipv6Only: this.family === 6,
       reusePort: canReusePort,
-      // Addresses are never names here: nothing to look up, so a send needs no detour.
+      // Addresses are never names here, so `send` can skip the lookup.
       lookup: (host, _, done) => done(null, host, this.family),
     });
     try {
@@ -64,7 +64,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   async close(graceMs: number): Promise<void> {
     const socket = this.#socket;
     if (socket === null) return;
-    // One more turn for what the system has already handed over, and one for what the last reply's handlers have sent.
+    // One turn for what the system has already handed over, and one for what the last replies' handlers send.
     await new Promise((resolve) => setImmediate(resolve));
     await this.intake.quiet(graceMs);
     await new Promise((resolve) => setImmediate(resolve));
@@ -103,7 +103,7 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   }
 
   reserve(): void {
-    // Each reply leaves at once: the arena is always empty.
+    // Each reply is sent at once, so the arena is always empty.
   }
 
   send(length: number, way: RemoteInfo | null): void {
@@ -114,11 +114,11 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   }
 
   keepSilent(): void {
-    // A datagram needs no answer.
+    // A datagram that is not a query needs no answer.
   }
 
   flush(): void {
-    // Nothing is ever left to send.
+    // Nothing is ever left to be sent.
   }
 
   #onSent = (error: Error | null): void => {

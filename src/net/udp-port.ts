@@ -6,29 +6,30 @@ import type { Query } from '../wire/query.ts';
 import { writeQuery } from './write-query.ts';
 import type { UpstreamParts } from './network.ts';
 
-/** A UDP socket towards one upstream, from a port that the system chose at random. */
+/** A UDP socket connected to one upstream, with a port that the system chose at random. */
 export interface UdpPort {
-  /** @returns why nothing can be sent from here; what comes later goes to the owner */
+  /** @returns the reason if nothing can be sent from this port; later errors go to the owner */
   send(query: Query, id: number): Error | null;
-  /** `10.0.0.1:40000`; empty while the system has not chosen yet. */
+  /** `10.0.0.1:40000`; empty until the system has chosen. */
   readonly local: string;
-  /** While held it keeps the event loop alive. */
+  /** Keeps the event loop alive. */
   hold(): void;
   release(): void;
   close(): void;
 }
 
-/** Who is told what comes through a port. */
+/** Gets what is received at a port. */
 export interface UdpPortOwner {
-  /** Replies that it waits for. */
+  /** The number of replies that it waits for. */
   readonly waiting: number;
   /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
   onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
-  /** The system says that what was sent did not arrive, or could not be sent. */
+  /** Called when the system reports that something sent did not arrive or could not be sent. */
   onError(error: Error): void;
   /**
-   * The query with this id met an error as it was to leave. To be taken note of only: nothing may be sent before the call is over.
-   * @param left whether it left all the same: then the error is that of one which was sent earlier
+   * Called when sending the query with this id met an error. The owner may only record it: nothing may be sent during
+   * the call.
+   * @param left whether the query was sent all the same, so that the error belongs to an earlier one
    */
   onUnsent(id: number, error: Error, left: boolean): void;
 }
@@ -36,10 +37,12 @@ export interface UdpPortOwner {
 /** Opens a port towards an upstream. */
 export type OpenUdpPort = (upstream: UdpPeer, owner: UdpPortOwner) => UdpPort;
 
-/** Who is at the other end of a port, and from which local address it is asked. */
+/** The upstream of a port, and the local address to send from. */
 export type UdpPeer = Pick<UpstreamParts, 'address' | 'source'>;
 
-/** A port on the packet loop. A class: of object literals with getters each would be a kind of its own to the compiler. */
+/**
+ * A port on the packet loop. It is a class because V8 would give each object literal with getters a shape of its own.
+ */
 class BatchedUdpPort implements UdpPort {
   readonly #socket: ConnectedSocket;
 
@@ -73,7 +76,9 @@ class BatchedUdpPort implements UdpPort {
 /** @throws SystemError (no more files, no route) */
 export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
-/** A port through `node:dgram`. What is sent before it is connected waits; where it cannot be, nothing is sent. */
+/**
+ * A port through `node:dgram`. What is sent before it is connected waits; if it cannot be connected, nothing is sent.
+ */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   const { host, port } = address;
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');

@@ -17,14 +17,14 @@ export interface UdpUpstreamParts {
   readonly wheel: TimerWheel;
   readonly random: Random;
   readonly openPort: OpenUdpPort;
-  /** Number of the batch with which a query leaves now. */
+  /** The number of the batch in which a query is sent now. */
   readonly batch: () => number;
   readonly allowance: PortAllowance;
 }
 
 /**
- * One upstream over UDP. Every query leaves from a port and with an id drawn at random; only a datagram from the upstream's
- * address (the sockets are connected) to that port with that id and that question ends the wait (RFC 5452).
+ * One upstream over UDP. Every query is sent from a random port and with a random id; only a datagram from the
+ * upstream's address (the sockets are connected) to that port with that id and that question ends the wait (RFC 5452).
  */
 export class UdpUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -32,7 +32,7 @@ export class UdpUpstream implements Upstream, Carrier {
   readonly #wheel: TimerWheel;
   readonly #ports: SourcePorts;
   readonly #pacing: Pacing;
-  /** Those that pacing holds back, the first and the last; each knows its neighbours. */
+  /** A linked list of the exchanges that pacing holds back: its first and its last. */
   #first: UpstreamExchange | null = null;
   #last: UpstreamExchange | null = null;
   #alarmed = false;
@@ -78,7 +78,7 @@ export class UdpUpstream implements Upstream, Carrier {
     }
   }
 
-  /** Its time was up while it was held back: the upstream has been silent all the while. */
+  /** Called when an exchange times out while it is held back: the upstream has been silent all the time. */
   timeOut(exchange: UpstreamExchange): void {
     const { host, port } = this.parts.address;
     this.#release(exchange);
@@ -121,7 +121,7 @@ export class UdpUpstream implements Upstream, Carrier {
     if (this.#first !== null) this.#drain(now);
   };
 
-  /** Lets go of what pacing held back, as far as it may leave now. */
+  /** Sends exchanges that were held back, as many as may be sent now. */
   #drain(now: number): void {
     for (let held = this.#first; held !== null && this.#pacing.admits(now); held = this.#first) {
       this.#release(held);
@@ -129,7 +129,7 @@ export class UdpUpstream implements Upstream, Carrier {
     }
   }
 
-  /** Replies let go of what is held back; without any, time does. */
+  /** Schedules `#drain`: replies cause it too, but without any reply a timer must. */
   #drainLater(): void {
     if (this.#alarmed) return;
     this.#alarmed = true;

@@ -2,7 +2,7 @@ import type { Query } from '../wire/query.ts';
 import type { Protocol } from '../wire/transports.ts';
 import { Timed } from './timer-wheel.ts';
 
-/** Why an exchange brought no reply. */
+/** Why an exchange got no reply. */
 export type ExchangeFailure =
   | 'timeout'
   | 'refused'
@@ -13,7 +13,7 @@ export type ExchangeFailure =
   | 'garbled'
   | 'local';
 
-/** An exchange that brought no reply; the message is as Go has it. */
+/** The error of an exchange that got no reply; the message is worded as in Go. */
 export class ExchangeError extends Error {
   readonly failure: ExchangeFailure;
   constructor(failure: ExchangeFailure, text: string) {
@@ -23,25 +23,25 @@ export class ExchangeError extends Error {
   }
 }
 
-/** What an exchange waits on: a socket, a connection. */
+/** Whatever an exchange is waiting on: a socket or a connection. */
 export interface Carrier {
   timeOut(exchange: UpstreamExchange): void;
 }
 
 /**
- * One query at one upstream, and who waits for what becomes of it: `replied` or `failed` is called, once for each start, and
- * never before `Upstream.start` has returned. Within that call the same object may be started again. It is an object for the
- * waiting to be without closures and promises: whoever forwards much uses the same ones again and again.
+ * One query to one upstream, and the receiver of its result: `replied` or `failed` is called once for each start, and
+ * never before `Upstream.start` has returned. Within that call the same object may be started again. It is an object so
+ * that waiting needs no closures or promises: forwarding reuses the same objects again and again.
  */
 export abstract class UpstreamExchange extends Timed {
-  /** To be set before the start; it owns its bytes. */
+  /** Must be set before the start; it owns its bytes. */
   query!: Query;
 
-  /** When it was started and over what, for who measures. */
+  /** When it was started and over what, for measurements. */
   startedAt = 0;
   proto: Protocol = 'udp';
 
-  /** The transport's own: the id that the query was sent with, where it waits, and who else waits there. */
+  /** Used by the transport: the id on the wire, what the exchange waits on, and its neighbours in that list. */
   id = 0;
   carrier: Carrier | null = null;
   next: UpstreamExchange | null = null;
@@ -51,9 +51,9 @@ export abstract class UpstreamExchange extends Timed {
   reused = false;
 
   /**
-   * A reply came: `bytes[start, end)` with the query's question, or a bare header; valid during the call only.
-   * @param truncated the upstream set TC, or the datagram was too long to be taken whole
-   * @param reused whether a socket or connection was used again
+   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid during the call only.
+   * @param truncated the upstream set TC, or the datagram was longer than the receive buffer
+   * @param reused whether an existing socket or connection was used
    * @param now the clock's time
    */
   abstract replied(

@@ -1,7 +1,10 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 import type { Query } from '../wire/query.ts';
 
-/** Writes the query as it goes upstream: its bytes, its present flags and those for upstreams, another id. @returns the length */
+/**
+ * Writes the query as it is sent upstream: its bytes with its current flags, `upstreamFlags`, and another id.
+ * @returns the length
+ */
 export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {
   const size = query.end - query.start;
   copyBytes(query.bytes, query.start, out, at, size);

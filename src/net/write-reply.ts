@@ -1,18 +1,18 @@
-/** Where replies to clients of streams are written, and those that no plugin makes. */
+/** The buffer in which replies to clients on streams are written, and the replies that no plugin makes. */
 import { RCODE } from '../wire/iana.ts';
 import type { Query, Triage } from '../wire/query.ts';
 import { stampRejection } from '../wire/stamp.ts';
 
-/** A header and the longest question, with room to spare. */
+/** Room for a header and the longest question. */
 export const REJECTION_ROOM = 512;
 
 /**
- * Where replies of streams are written before they leave. All connections of a thread share it: nothing in it outlives a
- * turn. Any reply fits, several times.
+ * The buffer in which replies on streams are written before they are sent. All connections of a thread share it:
+ * nothing stays in it beyond a turn. It has room for several replies of any size.
  */
 export const arena: Buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** What a message gets that no plugin is to see. @returns the length written */
+/** Writes the reply to a message that plugins must not see. @returns the length written */
 export function writeRejection(
   triage: Exclude<Triage, 'serve' | 'ignore'>,
   query: Query,

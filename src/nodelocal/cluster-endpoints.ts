@@ -13,7 +13,7 @@ const TIMEOUT_MS = 2000;
 /** `forward` takes 15 upstreams, and one is the service. */
 const MOST = 14;
 
-/** Whose endpoints they are, and where they are written to. */
+/** The service whose endpoints they are, and the file that they are written to. */
 export interface ClusterEndpointsParts {
   /** A headless service over the pods of the cluster's DNS. */
   readonly name: string;
@@ -64,7 +64,7 @@ export class ClusterEndpoints {
           : await this.#resolver.resolve4(name);
       this.#write(found.toSorted());
     } catch {
-      // The service is still an upstream, and so is who answered last.
+      // The service remains an upstream, and so does the endpoint that answered last.
     } finally {
       this.#busy = false;
     }

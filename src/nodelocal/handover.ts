@@ -107,7 +107,7 @@ export class Handover {
     this.#server.unref();
   }
 
-  /** Nobody can take over any more. Its place is left empty, unless another one has it already. */
+  /** Ends the offer to take over. Its socket is removed, unless another instance has it already. */
   close(): void {
     this.#server.close();
     const { path } = this.#parts;

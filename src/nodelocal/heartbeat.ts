@@ -5,7 +5,7 @@ import { parseName } from '../wire/name.ts';
 import { makeQuery } from '../wire/query.ts';
 import { HEARTBEAT_SOURCE } from './rules.ts';
 
-/** The zone that the heartbeat asks for: nobody's (RFC 6761), and answered by the cache itself. */
+/** The zone of the heartbeat's query: it exists nowhere (RFC 6761), and the cache itself answers it. */
 export const HEARTBEAT_ZONE = 'node-cache-heartbeat.invalid.';
 
 /** Five or six of them fit into a lease: a busy machine may be late with some. */

@@ -22,9 +22,9 @@ export interface IptablesParts {
   readonly list: string;
 }
 
-/** iptables waits for so long while somebody else changes rules, as kube-proxy does. */
+/** How long iptables waits while another program, such as kube-proxy, changes rules. */
 const WAIT = ['-w', '5'];
-/** Exit code: somebody else has held the lock for all of that time. */
+/** Exit code: another program held the lock for all of that time. */
 const LOCKED = 4;
 
 /**

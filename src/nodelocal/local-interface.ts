@@ -32,7 +32,7 @@ const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 export interface LocalInterfaceParts {
   readonly name: string;
   readonly addresses: readonly string[];
-  /** Whether the kernel takes the addresses away when nobody renews them. */
+  /** Whether the kernel removes the addresses if they are not renewed. */
   readonly lease: boolean;
   readonly log: Log;
 }
@@ -73,14 +73,14 @@ export class LocalInterface {
     return missing;
   }
 
-  /** The addresses stay until somebody takes them away, though nobody renews them. @throws SystemError */
+  /** Makes the addresses permanent: they need no renewal any more. @throws SystemError */
   leave(): void {
     const link = this.#ours ? findLink(this.#name) : null;
     if (link === null) return;
     for (const address of this.#parts.addresses) putAddress(link.index, address, null);
   }
 
-  /** Takes the addresses away, and the interface if nobody else has put any there. @throws SystemError */
+  /** Removes the addresses, and the interface if there are no other addresses on it. @throws SystemError */
   remove(): void {
     const link = this.#ours ? findLink(this.#name) : null;
     if (link === null) return;

@@ -16,9 +16,9 @@ export type SetupError =
 
 /** What the network is set up with. */
 export interface NodeNetworkParts {
-  /** null: it is set up by somebody else. */
+  /** null: the interface is set up by another program. */
   readonly localInterface: LocalInterface | null;
-  /** Empty: rules are set up by somebody else. */
+  /** Empty: the rules are set up by another program. */
   readonly rules: readonly RuleSet[];
   /** The shell that cleans up after us; null: there is none, or nothing is to be cleaned up. */
   readonly shell: string | null;

@@ -46,7 +46,7 @@ export interface RuleParts {
 /** A program that sets rules waits for a lock for 5 s at most: one that has not ended by then is ended, milliseconds. */
 export const RULE_LIMIT_MS: number = 8000;
 
-/** Where the cache's own heartbeat asks from: nobody else asks a local address from a loopback one. */
+/** The source address of the cache's own heartbeat: no other program asks a local address from a loopback one. */
 export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
 
 /** All rules, in the order in which each chain must have them. */
@@ -103,13 +103,14 @@ export interface RuleSet {
   /** Puts back what is missing. @throws RuleFailure */
   ensure(): Promise<Ensured>;
   /**
-   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be the first packet of
-   * a connection, and bind later queries from the same port to it. @throws RuleFailure
+   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be
+   * the first packet of a connection, and bind later queries from the same port to it.
+   * @throws RuleFailure
    */
   divert(): Promise<void>;
-  /** Takes all of them away, doubles too; nobody else's. @throws RuleFailure */
+  /** Removes all our rules, duplicates included, and no others. @throws RuleFailure */
   remove(): Promise<void>;
-  /** Lets go of what goes with this process, while somebody else goes on with the rules. */
+  /** Releases what ends with this process, while another instance keeps the rules. */
   leave(): void;
   /** Lines for a shell that take them away, for when this process is gone. */
   readonly removal: readonly string[];

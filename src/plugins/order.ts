@@ -71,7 +71,8 @@ export const order: readonly PluginEntry[] = [
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('k8s_external', async () => (await import('./k8s_external/k8s_external.ts')).k8sExternal),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
-  // Before what serves zone files: they are signed when those are read first. It stands in nobody's way.
+  // Before the plugins that serve zone files, because files are signed when those are first read. It takes no part in
+  // answers.
   entry('sign', async () => (await import('./sign/sign.ts')).sign),
   entry('file', async () => (await import('./file/file.ts')).file),
   entry('auto', async () => (await import('./auto/auto.ts')).auto),

@@ -1,4 +1,4 @@
-/** What most checks do: ask a server, and say of the reply what a client would make of it. */
+/** What most checks have in common: ask a server, and judge the reply as a client would. */
 import { printHostPort } from '../base/ip.ts';
 import { RCODE, rcodeName, typeName } from '../wire/iana.ts';
 import { printData } from '../wire/print.ts';
@@ -10,7 +10,7 @@ export function serverText({ host, port }: ProbeServer): string {
   return printHostPort(host, port);
 }
 
-/** The service addresses and all replicas; an address that is both comes once. */
+/** The service's addresses and all replicas, each address once. */
 export function allServers({ vip, replicas }: ProbeContext): readonly ProbeServer[] {
   return uniqueServers([...vip, ...replicas]);
 }
@@ -20,15 +20,15 @@ export function uniqueServers(servers: readonly ProbeServer[]): readonly ProbeSe
   return [...new Map(servers.map((server) => [serverText(server), server])).values()];
 }
 
-/** A question as most clients in pods send it: over UDP with EDNS. */
+/** A question as most clients in pods send it: over UDP, with EDNS. */
 export function question(name: string, type: number, edns: number | null = null): ProbeQuestion {
   return { name, type, edns };
 }
 
-/** What asking takes of a context. */
+/** The part of a context that asking needs. */
 export type AskingContext = Pick<ProbeContext, 'network' | 'timeoutMs' | 'tries'>;
 
-/** Asks; what is not said of the terms is the context's. */
+/** Asks questions; terms that are not given are the context's. */
 export function ask(
   { network, timeoutMs, tries }: AskingContext,
   server: ProbeServer,
@@ -55,7 +55,7 @@ export async function askOne(
   return result!;
 }
 
-/** The data of the answer's records of this type, sorted; aliases before them do not count. */
+/** The data of the answer's records of this type, sorted; aliases are left out. */
 export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly string[] {
   return (reply?.answer ?? [])
     .filter((record) => record.type === type)
@@ -63,7 +63,7 @@ export function dataOfAnswer({ reply }: ProbeResult, type: number): readonly str
     .toSorted();
 }
 
-/** `NOERROR` with data, `NODATA`, `NXDOMAIN`, …; why there is no reply, if there is none. */
+/** `NOERROR` with data, `NODATA`, `NXDOMAIN`, …; without a reply, the reason. */
 export function outcome(asked: ProbeResult, type: number): string {
   const { reply } = asked;
   if (reply === null) return asked.failure ?? 'no reply';
@@ -71,30 +71,30 @@ export function outcome(asked: ProbeResult, type: number): string {
   return dataOfAnswer(asked, type).length > 0 ? 'NOERROR' : 'NODATA';
 }
 
-/** Whether the name is there: NOERROR, with or without records of the type. */
+/** Whether the name exists: NOERROR, with or without records of the type. */
 export function isThere({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NOERROR;
 }
 
-/** Whether the reply says that there is no such name. */
+/** Whether the reply is NXDOMAIN. */
 export function isMissing({ reply }: ProbeResult): boolean {
   return reply !== null && reply.rcode === RCODE.NXDOMAIN;
 }
 
-/** What an observation says, but for what it is about. */
+/** The state and text of an observation, without its target. */
 export interface ProbeVerdict {
   readonly state: CheckState;
   readonly text: string;
 }
 
-/** The usual verdict: records of the type are there. */
+/** The usual verdict: there must be records of the type. */
 export function mustHaveData(asked: ProbeResult, { name, type }: ProbeQuestion): ProbeVerdict {
   const what = outcome(asked, type);
   if (what !== 'NOERROR') return { state: 'failed', text: `${name} ${typeName(type)}: ${what}` };
   return { state: 'ok', text: `${name} ${typeName(type)}: ${brief(dataOfAnswer(asked, type))}` };
 }
 
-/** The verdict for a name that is not there: it must be NXDOMAIN. */
+/** The verdict for a name that must not exist: NXDOMAIN. */
 export function mustBeMissing(asked: ProbeResult, name: string, type: number): ProbeVerdict {
   if (isMissing(asked)) return { state: 'ok', text: 'NXDOMAIN for what is not there' };
   const what = outcome(asked, type);
@@ -104,7 +104,7 @@ export function mustBeMissing(asked: ProbeResult, name: string, type: number): P
   };
 }
 
-/** An observation of one or more results about one target. Lost queries make what is fine a warning. */
+/** An observation from one or more results about one target. Lost queries turn `ok` into a warning. */
 export function observe(
   target: string,
   results: readonly ProbeResult[],

@@ -1,9 +1,11 @@
-/** How often something was good of late: sliding windows, the error budget, and how fast it burns. */
+/** How often something was good lately: sliding windows, the error budget, and how fast it is used up. */
 
-/** Parts that a window is counted in: it forgets one of them at a time. */
+/** The number of parts of a window; the oldest is dropped as time goes on. */
 const PARTS = 60;
 
-/** Counts of the last so many milliseconds, in constant memory; exact to a sixtieth of its length. */
+/**
+ * Counts good and bad events of the last so many milliseconds, in constant memory, exact to a sixtieth of that time.
+ */
 export class SlidingWindow {
   readonly lengthMs: number;
   readonly #good = new Uint32Array(PARTS);
@@ -29,7 +31,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Events that were not good. */
+  /** The number of bad events. */
   bad(now: number): number {
     this.#forget(now);
     return this.#badSum;
@@ -58,16 +60,19 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** An alert: both windows burn so fast. The short one ends it soon after the failures do. */
+/**
+ * An alert: the budget is used up at this speed in both windows. The short one ends the alert soon after the failures
+ * end.
+ */
 export interface BurnAlert {
   readonly name: string;
-  /** Times as fast as would just use the budget up in 30 days. */
+  /** Multiple of the speed that would use up the budget in exactly 30 days. */
   readonly factor: number;
   readonly longMs: number;
   readonly shortMs: number;
 }
 
-/** The usual four pairs of the Site Reliability Workbook: the first two are worth waking somebody. */
+/** The usual four pairs of the Site Reliability Workbook; the first two justify waking somebody. */
 export const burnAlerts: readonly BurnAlert[] = [
   { name: 'fast', factor: 14.4, longMs: HOUR, shortMs: 5 * MINUTE },
   { name: 'medium', factor: 6, longMs: 6 * HOUR, shortMs: 30 * MINUTE },
@@ -75,18 +80,18 @@ export const burnAlerts: readonly BurnAlert[] = [
   { name: 'trickle', factor: 1, longMs: 3 * DAY, shortMs: 6 * HOUR },
 ];
 
-/** The time that the budget is for. */
+/** The period of the budget. */
 const BUDGET_MS = 30 * DAY;
 
-/** Good and bad rounds of one target, in windows of all lengths that alerts need. About 4 KiB. */
+/** Good and bad rounds of one target, in windows of all lengths that alerts need; about 4 KiB. */
 export class ErrorBudget {
   readonly #allowed: number;
   readonly #everyMs: number;
   readonly #windows: ReadonlyMap<number, SlidingWindow>;
 
   /**
-   * @param objective share of rounds that are to be good
-   * @param everyMs between rounds: a window that has not seen all of its rounds yet takes the others for good
+   * @param objective the share of rounds that should be good
+   * @param everyMs time between rounds; rounds that a window has not seen yet count as good
    */
   constructor(objective: number, everyMs: number) {
     this.#allowed = 1 - objective;
@@ -101,7 +106,7 @@ export class ErrorBudget {
     for (const window of this.#windows.values()) window.add(now, isGood);
   }
 
-  /** How many times as fast as allowed the budget goes, over the last so many milliseconds. */
+  /** How many times faster than allowed the budget was used up over the last `lengthMs` milliseconds. */
   burnRate(now: number, lengthMs: number): number {
     const window = this.#windows.get(lengthMs);
     if (window === undefined) return 0;
@@ -109,12 +114,12 @@ export class ErrorBudget {
     return window.bad(now) / rounds / this.#allowed;
   }
 
-  /** What is left of the budget of 30 days; below 0: overdrawn. */
+  /** The share of the 30 days' budget that is left; negative: exceeded. */
   left(now: number): number {
     return 1 - this.burnRate(now, BUDGET_MS);
   }
 
-  /** The fastest alert that is on; null if none. */
+  /** The active alert with the highest speed; null if none is active. */
   alert(now: number): BurnAlert | null {
     return (
       burnAlerts.find(

@@ -1,4 +1,4 @@
-/** The file of checks: YAML to checks that can be run. Whatever a person may have mistyped is told with its place. */
+/** Reads the file of checks: YAML to checks that can be run. Mistakes are reported with their places. */
 import { isObject, type JsonObject } from '../base/json-object.ts';
 import { nearest, Problem, Problems } from '../base/problem.ts';
 import { parseYaml, type DocumentPath } from '../kube/manifests/yaml-document.ts';
@@ -22,25 +22,25 @@ import { domainName, serverAddress, several } from './parameters.ts';
 
 /** One check of a file. */
 export interface PlannedCheck {
-  /** Of its kind and title; no two are the same. */
+  /** Made of its kind and title; unique. */
   readonly id: string;
   readonly kind: CheckKind;
   readonly title: string;
-  /** Slower is a warning, milliseconds; null: any time will do. */
+  /** A slower reply is a warning, in milliseconds; null: no limit. */
   readonly slowMs: number | null;
   /** How often it is run by `serve`. */
   readonly everyMs: number;
-  /** The share of rounds that are to be good: 0.999. */
+  /** The share of rounds that should be good, e.g. 0.999. */
   readonly objective: number;
   readonly run: RunCheck;
 }
 
-/** What a file says. */
+/** The content of a file. */
 export interface CheckPlan {
-  /** Listed addresses; null: they are found out. */
+  /** The listed addresses; null: they are looked up in the cluster. */
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
-  /** `namespace/name` of the service whose replicas are asked; null: those listed. */
+  /** `namespace/name` of the service whose replicas are asked; null: the listed ones are. */
   readonly service: string | null;
   readonly timeoutMs: number;
   readonly tries: number;
@@ -65,7 +65,7 @@ const objective = simple(
   (value) => (Number(value) > 0 && Number(value) < 100 ? Number(value) / 100 : null),
 );
 
-/** What a file says besides its checks; names are absolute, times milliseconds. */
+/** The settings of a file besides its checks; names are absolute, times milliseconds. */
 export interface FileValues {
   readonly vip: readonly ProbeServer[] | null;
   readonly replicas: readonly ProbeServer[] | null;
@@ -80,7 +80,7 @@ export interface FileValues {
   readonly ndots: number;
 }
 
-/** What every check says; null: as the file does. */
+/** The settings that every check can have; null: those of the file apply. */
 export interface CommonValues {
   readonly title: string;
   readonly slow: number | null;
@@ -88,7 +88,7 @@ export interface CommonValues {
   readonly objective: number | null;
 }
 
-/** What a file may say besides its checks. */
+/** The syntax of the file's settings. */
 export const fileParameters: FieldsOf<FileValues> = {
   vip: optional(
     several(serverAddress),
@@ -115,7 +115,7 @@ export const fileParameters: FieldsOf<FileValues> = {
   ndots: optional(whole(0, 15), 5, 'as resolv.conf has it'),
 };
 
-/** What every check may say. */
+/** The syntax of the settings that every check can have. */
 export const commonParameters: FieldsOf<CommonValues> = {
   title: optional(text, '', 'what it is called; the kind and the first name without one'),
   slow: optional(time(1, 60_000), null, 'slower is a warning'),
@@ -123,10 +123,10 @@ export const commonParameters: FieldsOf<CommonValues> = {
   objective: optional(objective, null, 'share of rounds that are to be good'),
 };
 
-/** More checks are several files. */
+/** The most checks of a file; more can be put into several files. */
 const CHECKS_MAX = 1000;
 
-/** Reads a file of checks. @throws Problems with all that is wrong, or the problem of the YAML */
+/** Reads a file of checks. @throws Problems with everything that is wrong, or the problem of the YAML */
 export function readCheckFile(content: string, file: string): CheckPlan {
   const { documents, problems } = parseYaml(content, file);
   if (problems.length > 0) throw new Problems(problems);
@@ -141,7 +141,7 @@ export function readCheckFile(content: string, file: string): CheckPlan {
     });
   const reading = new YamlReading();
   const { checks: listed, ...values } = mapping(wholeFile, 'the file').read(value, [], reading);
-  // Where that is wrong, what is wrong with the checks is told all the same.
+  // If the settings are wrong, mistakes in the checks are reported all the same.
   const base = reading.mistakes.length === 0 ? values : fallbacks<FileValues>(fileParameters);
   const found = readChecks(listed, base, reading);
   if (reading.mistakes.length > 0) throw new Problems(reading.problems(document, kindOfProblem));
@@ -179,7 +179,7 @@ function readChecks(
   return found;
 }
 
-/** Checks without a file, each with what stands for its parameters. */
+/** Plans checks without a file, with the default parameters of each. */
 export function planChecks(
   given: Partial<FileValues>,
   checks: readonly { readonly kind: string; readonly values: Readonly<Record<string, unknown>> }[],
@@ -217,7 +217,7 @@ function planOf(base: FileValues, checks: readonly PlannedCheck[]): CheckPlan {
   };
 }
 
-/** @returns null: something is wrong with it */
+/** @returns null if it has a mistake */
 function readCheck(
   reading: YamlReading,
   entry: unknown,
@@ -277,7 +277,9 @@ function plannedCheck(
   };
 }
 
-/** What stands for parameters is of `cluster.local`; where that is called otherwise, so are they. What was given stays. */
+/**
+ * Adapts default parameters, which are written for `cluster.local`, to another cluster domain. Given parameters stay.
+ */
 function inDomain(
   values: Readonly<Record<string, unknown>>,
   clusterDomain: string,
@@ -297,7 +299,7 @@ function inDomain(
   );
 }
 
-/** What is taken where nothing is given. */
+/** The default values. */
 function fallbacks<V>(fields: YamlFields): V {
   return Object.fromEntries(
     Object.entries(fields).map(([key, { fallback }]) => [key, fallback]),

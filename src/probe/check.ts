@@ -1,4 +1,7 @@
-/** What a kind of check is, what it is given, and what it finds. The kinds: `checks/`, one file each; their table: `kinds.ts`. */
+/**
+ * The interface of a kind of check: what it is given, and what it returns. The kinds are in `checks/`, one file each;
+ * their table is `kinds.ts`.
+ */
 import type { Clock } from '../base/clock.ts';
 import type { YamlFields, ValuesOf } from '../kube/manifests/yaml-shape.ts';
 import type { ProbeObjects } from './cluster-objects.ts';
@@ -6,28 +9,28 @@ import type { ProbeNetwork, ProbeServer } from './network.ts';
 import type { Random } from '../base/random.ts';
 
 /**
- * How something is:
+ * The state of a target:
  *
  * - `ok`
  * - `warning`: works, but not as it should (slow, queries lost)
  * - `failed`: a client would fail
- * - `unknown`: could not be found out (no replicas known, a port in use here)
+ * - `unknown`: could not be determined (no replicas known, a port in use here)
  */
 export type CheckState = 'ok' | 'warning' | 'failed' | 'unknown';
 
-/** All states, best first; `unknown` is worse than a warning, for nobody knows. */
+/** All states, best first; `unknown` ranks worse than a warning, because it may hide anything. */
 export const checkStates: readonly CheckState[] = ['ok', 'warning', 'unknown', 'failed'];
 
 /** What one check found about one target. */
 export interface Observation {
-  /** What was looked at: `10.244.1.5:53`, a name, a client. Stays the same from round to round. */
+  /** What was checked: `10.244.1.5:53`, a name, a client. The same in every round. */
   readonly target: string;
   readonly state: CheckState;
   /** One line for a person. */
   readonly text: string;
-  /** What a client would have waited; null where nothing came. */
+  /** How long a client would have waited; null if no reply came. */
   readonly tookMs: number | null;
-  /** Queries that were sent, and those of them that nobody answered. */
+  /** The number of queries sent, and of those without a reply. */
   readonly sent: number;
   readonly lost: number;
 }
@@ -37,15 +40,15 @@ export interface ProbeContext {
   readonly network: ProbeNetwork;
   readonly random: Random;
   readonly clock: Clock;
-  /** What may be made in the cluster, for a while. */
+  /** The objects that a check may create in the cluster temporarily. */
   readonly objects: ProbeObjects;
-  /** The addresses that clients ask: the service's. */
+  /** The service's addresses, which clients ask. */
   readonly vip: readonly ProbeServer[];
-  /** The servers behind it, each by its own address. */
+  /** The servers behind the service, each by its own address. */
   readonly replicas: readonly ProbeServer[];
   readonly timeoutMs: number;
   readonly tries: number;
-  /** As clients in pods have it: names of a namespace, of the cluster. Without final dots. */
+  /** The search path of clients in pods, without final dots. */
   readonly search: readonly string[];
   readonly ndots: number;
   /** Without a final dot. */
@@ -54,22 +57,22 @@ export interface ProbeContext {
 
 /** One kind of check. */
 export interface CheckKind {
-  /** In lower case with dashes; YAML and metrics have it. */
+  /** Lower case with dashes; used in YAML and metrics. */
   readonly name: string;
   /** One line. */
   readonly summary: string;
-  /** What such a check takes in YAML besides what all do. */
+  /** The YAML parameters of this kind, in addition to those of every check. */
   readonly parameters: YamlFields;
-  /** Which servers it cannot do without. */
+  /** Which servers it needs. */
   readonly needs: 'vip' | 'replicas' | 'any';
-  /** The check with what has been read; `values` has a value for each parameter. */
+  /** Makes the check from parsed parameters; `values` has a value for each parameter. */
   prepare(values: Readonly<Record<string, unknown>>): RunCheck;
 }
 
 /** Runs a check once. */
 export type RunCheck = (context: ProbeContext) => Promise<readonly Observation[]>;
 
-/** A kind of check whose parameters have types. */
+/** Defines a kind of check with typed parameters. */
 export function checkKind<T extends YamlFields>(kind: {
   readonly name: string;
   readonly summary: string;
@@ -86,7 +89,7 @@ export function checkKind<T extends YamlFields>(kind: {
   };
 }
 
-/** The worst of some states; `ok` of none. */
+/** The worst of some states; `ok` if there are none. */
 export function worst(states: Iterable<CheckState>): CheckState {
   let found = 0;
   for (const state of states) found = Math.max(found, checkStates.indexOf(state));

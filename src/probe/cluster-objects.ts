@@ -1,26 +1,29 @@
-/** Objects of the cluster that checks make for a while: a service and its endpoints, marked, so that what a crash left behind is found. */
+/**
+ * Objects that checks create in the cluster temporarily: a service and its endpoints, labelled so that those left
+ * behind by a crash can be found.
+ */
 import type { Clock } from '../base/clock.ts';
 import { asObject, child, children, text } from '../base/json-object.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { createObject, deleteObject, type ObjectRequest } from '../kube/api/one-object.ts';
 
-/** What a check may make. Rejects with an `ApiFailure`, or a `Problem` where there is no cluster. */
+/** What a check may create. Rejects with an `ApiFailure`, or with a `Problem` if there is no cluster. */
 export interface ProbeObjects {
-  /** A headless service with endpoints that have these host names, all at one address. */
+  /** Creates a headless service with endpoints that have these host names, all at one address. */
   make(service: MadeService): Promise<void>;
   remove(namespace: string, name: string): Promise<void>;
-  /** Names of services that a check made and that are older than so many milliseconds. */
+  /** Names of services made by checks that are older than `olderMs` milliseconds. */
   leftBehind(namespace: string, olderMs: number): Promise<readonly string[]>;
 }
 
 const refused = (): Promise<never> =>
   Promise.reject(new Error('nothing is made in the cluster here'));
 
-/** For checks that may only look. */
+/** For checks that may not create anything. */
 export const noObjects: ProbeObjects = { make: refused, remove: refused, leftBehind: refused };
 
-/** A service that is made. */
+/** A service to create. */
 export interface MadeService {
   readonly namespace: string;
   readonly name: string;
@@ -28,11 +31,11 @@ export interface MadeService {
   readonly hostnames: readonly string[];
 }
 
-/** The label of all that checks make. */
+/** The label of everything that checks create. */
 const LABEL = 'ndots.dev/made-by-check';
 const WAIT_MS = 8000;
 
-/** In a cluster; `use` opens a client and closes it. */
+/** Creates objects in a cluster; `use` opens a client and closes it. */
 export function clusterObjects(
   use: <T>(run: (client: ApiClient) => Promise<T>) => Promise<T>,
   clock: Pick<Clock, 'wall'>,

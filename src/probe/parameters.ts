@@ -1,4 +1,4 @@
-/** What checks take in YAML besides what any file may: names, types of records, servers. */
+/** Types of YAML parameters of checks: names, record types, servers. */
 import { parseHostPort } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import { keyOf, oneOrMore, simple, type YamlShape } from '../kube/manifests/yaml-shape.ts';
@@ -6,7 +6,7 @@ import { typeNumber } from '../wire/iana.ts';
 import { parseName } from '../wire/name.ts';
 import type { ProbeServer } from './network.ts';
 
-/** A name as an application spells it: the search path applies where it has no final dot. */
+/** A name as an application spells it: the search path applies if it has no final dot. */
 export const spelledName: YamlShape<string> = simple('NAME', 'a domain name', '', (value) => {
   if (typeof value !== 'string' || value === '') return null;
   try {
@@ -57,7 +57,7 @@ export function readServer(text: string): ProbeServer | null {
   return found === null || found.port === 0 ? null : { host: found.host, port: found.port ?? 53 };
 }
 
-/** Several things that are looked at, or one without a list around it. What stands there twice is looked at once. */
+/** A list of values, or one value without a list around it. Repeated values count once. */
 export function several<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   const list = oneOrMore(shape);
   return {

@@ -1,4 +1,4 @@
-/** Where the replicas of a DNS service are: its EndpointSlices, or its Endpoints for those who may read no others. */
+/** Finds the replicas of a DNS service: by its EndpointSlices, or by its Endpoints if the former may not be read. */
 import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
@@ -9,28 +9,28 @@ import { uniqueServers } from './asking.ts';
 import type { ProbeServer } from './network.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';
 
-/** Which service is meant. */
+/** The service to look for. */
 export interface ServiceChoice {
   /** `''`: all namespaces. */
   readonly namespace: string;
-  /** Null: those with the labels. */
+  /** Null: the services with the labels. */
   readonly name: string | null;
-  /** In the API's syntax; null: the one of that name. */
+  /** A label selector in the API's syntax; null: the service with the name. */
   readonly labels: string | null;
 }
 
-/** Addresses of a service and of the servers behind it. */
+/** The addresses of a service and of the servers behind it. */
 export interface FoundServers {
   readonly vip: readonly ProbeServer[];
   readonly replicas: readonly ProbeServer[];
-  /** Why the service's own address is not known, where it should be; null: it is, or nobody asked. */
+  /** Why the service's own address is unknown; null: it is known, or was not asked for. */
   readonly missing: string | null;
 }
 
-/** A reply that takes longer is none, milliseconds. */
+/** Time limit for replies of the API server, in milliseconds. */
 const WAIT_MS = 8000;
 
-/** Asks the API server. @throws Problem that says which right is missing */
+/** Asks the API server. @throws Problem that names the missing right */
 export async function findServers(
   client: ApiClient,
   choice: ServiceChoice,
@@ -66,7 +66,7 @@ export async function findServers(
         const found = await get('get endpoints', `/api/v1${folder}/endpoints${one}`, labels);
         return (name === null ? children(found, 'items') : [found]).flatMap(ofEndpoints);
       });
-    // The service's own address is worth having; the replicas are what was asked for.
+    // The service's own address is useful but optional; the replicas are required.
     let missing: string | null = null;
     const vip = await services().catch((error: unknown) => {
       if (!(error instanceof ApiFailure)) throw error;
@@ -87,7 +87,9 @@ export async function findServers(
   }
 }
 
-/** Without it other servers would be asked than those that were meant. */
+/**
+ * The problem that the service does not exist: without it, other servers would be checked than those that were meant.
+ */
 function notThere(service: string): Problem {
   return new Problem({
     code: 'not-found',
@@ -102,20 +104,20 @@ function mayNot(error: unknown): boolean {
   return error instanceof ApiFailure && (error.kind === 'forbidden' || error.kind === 'missing');
 }
 
-/** The addresses that clients ask, at the port called dns. */
+/** The addresses that clients ask, with the port named dns. */
 export function serviceServers(service: JsonObject): readonly ProbeServer[] {
   const port = dnsPort(children(child(service, 'spec'), 'ports'));
   return serviceAddresses(service).map((host) => ({ host, port }));
 }
 
-/** One address of an EndpointSlice, at the port of DNS. */
+/** One address of an EndpointSlice, with the DNS port. */
 export interface DnsEndpoint extends ProbeServer {
   readonly ready: boolean;
-  /** The pod that has it; empty if the slice does not say. */
+  /** The pod with this address; empty if the slice does not say. */
   readonly pod: string;
 }
 
-/** Who is behind a service, of one of its slices. */
+/** The endpoints of one slice of a service. */
 export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
   const port = dnsPort(children(slice, 'ports'));
   return children(slice, 'endpoints').flatMap((endpoint) =>
@@ -130,7 +132,7 @@ export function endpointsIn(slice: JsonObject): readonly DnsEndpoint[] {
   );
 }
 
-/** The port called dns, else dns-tcp, else the first one's number. */
+/** The number of the port named dns, else of dns-tcp, else of the first port. */
 function dnsPort(ports: readonly JsonObject[]): number {
   const named = (name: string): JsonObject | undefined =>
     ports.find((port) => text(port, 'name') === name);

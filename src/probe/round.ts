@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { PlannedCheck } from './check-file.ts';
 import { worst, type CheckState, type Observation, type ProbeContext } from './check.ts';
 
-/** What one check came to. */
+/** The outcome of one check. */
 export interface CheckResult {
   readonly check: PlannedCheck;
   readonly state: CheckState;
@@ -12,7 +12,7 @@ export interface CheckResult {
   readonly ranMs: number;
 }
 
-/** Runs one check. Never rejects for what a network may do. */
+/** Runs one check. Network failures never make it reject. */
 export async function runCheck(
   check: PlannedCheck,
   context: ProbeContext,
@@ -41,7 +41,10 @@ export async function runCheck(
   };
 }
 
-/** Runs checks one after the other: those that measure times are not to disturb each other. Ends early when aborted. */
+/**
+ * Runs checks one after the other: those that measure times are not to disturb each other.
+ * @returns those that were done before `signal` aborted; the one under way is left to itself
+ */
 export async function runChecks(
   checks: readonly PlannedCheck[],
   context: ProbeContext,
@@ -49,10 +52,16 @@ export async function runChecks(
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const results: CheckResult[] = [];
+  const { promise: aborted, resolve } = Promise.withResolvers<null>();
+  const stop = (): void => resolve(null);
+  signal.addEventListener('abort', stop, { once: true });
   for (const check of checks) {
     if (signal.aborted) break;
-    results.push(await runCheck(check, context, clock));
+    const result = await Promise.race([runCheck(check, context, clock), aborted]);
+    if (result === null) break;
+    results.push(result);
   }
+  signal.removeEventListener('abort', stop);
   return results;
 }
 

@@ -1,9 +1,9 @@
-/** What checks found, as metrics. */
+/** Results of checks as metrics. */
 import type { MetricSample } from '../metrics/sample.ts';
 import { checkStates, type CheckState } from './check.ts';
 import type { CheckResult } from './round.ts';
 
-/** One result of one round as gauges, for a file that a node exporter reads, or a gateway. */
+/** The results of one round as gauges, for a node exporter's text file or a push gateway. */
 export function roundSamples(results: readonly CheckResult[]): readonly MetricSample[] {
   return results.flatMap(({ check, observations }) =>
     observations.flatMap(({ target, state, tookMs, sent, lost }) => {
@@ -28,7 +28,7 @@ export function roundSamples(results: readonly CheckResult[]): readonly MetricSa
   );
 }
 
-/** One series for each state, of which one is 1. */
+/** One series per state; that of the current state is 1. */
 export function stateSamples(
   labels: Readonly<Record<string, string>>,
   state: CheckState,
@@ -42,7 +42,7 @@ export function stateSamples(
   }));
 }
 
-/** Whether a client has its answer: also where something is odd. */
+/** Whether clients get answers; true also for a warning. */
 export function isUp(state: CheckState): boolean {
   return state === 'ok' || state === 'warning';
 }

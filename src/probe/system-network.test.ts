@@ -3,7 +3,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
+import { freePorts } from '../../test/kit/free-ports.ts';
 import { secureRandom } from '../base/random.ts';
+import { TYPE } from '../wire/iana.ts';
 import { systemProbeNetwork } from './system-network.ts';
 
 const network = systemProbeNetwork(secureRandom, () => assert.fail('no lookup'));
@@ -26,6 +28,17 @@ async function udpServer(t: TestContext, replies: (query: Buffer) => readonly Bu
   t.after(() => socket.close());
   return { host: '127.0.0.1', port: socket.address().port };
 }
+
+test('several queries at once to a port at which nobody listens fail at once, as one does', async () => {
+  const [port] = await freePorts(1);
+  const network = systemProbeNetwork(secureRandom, () => assert.fail());
+  const terms = { protocol: 'udp', sourcePort: 0, timeoutMs: 20_000, tries: 2 } as const;
+  const begun = performance.now();
+  const asked = [TYPE.A, TYPE.AAAA].map((type) => ({ name: 'a.example.', type, edns: null }));
+  const found = await network.ask({ host: '127.0.0.1', port: port! }, asked, terms);
+  assert.ok(performance.now() - begun < 5000);
+  for (const { failure } of found) assert.equal(failure, `nobody listens at 127.0.0.1:${port}`);
+});
 
 describe('the questions of a check go from one socket, and', () => {
   test('those whose replies are lost are asked again', async (t) => {

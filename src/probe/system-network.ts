@@ -1,4 +1,4 @@
-/** The network of checks with the machine's own sockets. Each call opens one socket and closes it. */
+/** The network of checks over the machine's own sockets. Each call opens one socket and closes it. */
 import { systemClock } from '../base/clock.ts';
 import { errorCode } from '../base/error-code.ts';
 import { printHostPort } from '../base/ip.ts';
@@ -12,10 +12,7 @@ import { Query } from '../wire/query.ts';
 import { ReadError } from '../wire/reader.ts';
 import type { ProbeResult, AskTerms, ProbeNetwork, ProbeQuestion, ProbeServer } from './network.ts';
 
-/**
- * The machine's sockets.
- * @param lookup runs the models of clients
- */
+/** The machine's sockets. @param lookup runs the models of clients */
 export function systemProbeNetwork(random: Random, lookup: ProbeNetwork['lookup']): ProbeNetwork {
   return {
     lookup,
@@ -69,7 +66,9 @@ class WaitingProbe {
     return matchReply(this.#query, this.#query.id, bytes, 0, bytes.length) !== 'stray';
   }
 
-  /** A reply that cannot be read is none: another may come, and else it is why there is none. */
+  /**
+   * Takes a reply. An unreadable one does not count: another may come; if none does, it is the reason for the failure.
+   */
   readonly take = (bytes: Uint8Array): boolean => {
     try {
       this.#reply = readMessage(bytes);
@@ -96,7 +95,7 @@ class WaitingProbe {
   }
 }
 
-/** @returns why some are without a reply; null if none is */
+/** @returns why some questions have no reply; null if all have one */
 async function askUdp(
   server: ProbeServer,
   waiting: readonly WaitingProbe[],
@@ -113,10 +112,10 @@ async function askUdp(
   }
 }
 
-/** Messages of one connection that are passed over. */
+/** How many unrelated messages of one connection are ignored. */
 const STRAYS_MAX = 64;
 
-/** @returns why some are without a reply; null if none is */
+/** @returns why some questions have no reply; null if all have one */
 async function askTcp(
   server: ProbeServer,
   all: readonly WaitingProbe[],
@@ -125,7 +124,7 @@ async function askTcp(
   let failure: string | null = null;
   for (let left = tries; left > 0; left--) {
     const waiting = all.filter(({ isAnswered }) => !isAnswered);
-    // The clock of a question starts with the dialling: that is what its client waits for.
+    // Connecting counts towards the time of a question, because clients wait for it, too.
     for (const { sending } of waiting) sending();
     const messages = waiting.map(({ message }) => message);
     const terms = { idleMs: timeoutMs, totalMs: timeoutMs, signal: new AbortController().signal };
@@ -153,7 +152,7 @@ function silence(tries: number, timeoutMs: number): string {
     : `no reply to ${tries} tries of ${timeoutMs} ms`;
 }
 
-/** Errors of the system for a person. */
+/** System errors worded for a person. */
 function told(error: Error, { host, port }: ProbeServer, sourcePort: number): string {
   const code = errorCode(error.cause);
   if (code === 'ECONNREFUSED') return `nobody listens at ${printHostPort(host, port)}`;

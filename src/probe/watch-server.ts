@@ -1,4 +1,4 @@
-/** The HTTP side of `ndots check serve`: metrics, how everything is as JSON, liveness and readiness. */
+/** The HTTP server of `ndots check serve`: metrics, the current status as JSON, liveness and readiness. */
 import { createServer, type Server } from 'node:http';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
@@ -6,10 +6,10 @@ import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples } from '../metrics/sample.ts';
 import type { CheckSchedule } from './watch.ts';
 
-/** Scrapers keep a connection each. */
+/** The most connections; each scraper keeps one. */
 const CONNECTIONS_MAX = 64;
 
-/** Answers for a watch. */
+/** Answers HTTP requests about a schedule of checks. */
 export class WatchServer {
   readonly #server: Server;
 
@@ -23,7 +23,7 @@ export class WatchServer {
     });
   }
 
-  /** @returns the port. @throws the system's error if it cannot listen */
+  /** @returns the port @throws the system's error if it cannot listen */
   listen(host: string, port: number): Promise<number> {
     return listenHttp(this.#server, host, port);
   }
@@ -56,7 +56,7 @@ function pageOf(
   }
 }
 
-/** How everything is that is watched, as JSON has it. */
+/** The status of all targets as a JSON document. */
 export function watchDocument(watch: CheckSchedule): object {
   return {
     apiVersion: 'ndots.dev/v1',

@@ -1,4 +1,4 @@
-/** Runs checks again and again, and knows how each target is and has been. */
+/** Runs checks repeatedly, and keeps the current and past state of each target. */
 import { sleep, type Clock } from '../base/clock.ts';
 import { bugText, type Log } from '../base/log.ts';
 import type { Random } from '../base/random.ts';
@@ -9,34 +9,34 @@ import { worst, type CheckState, type Observation, type ProbeContext } from './c
 import { runCheck } from './round.ts';
 import { isUp, stateSamples } from './samples.ts';
 
-/** What a watch is made of. */
+/** What a schedule of checks is made of. */
 export interface WatchParts {
   readonly checks: readonly PlannedCheck[];
-  /** What checks work with, asked before each round: replicas come and go. */
+  /** The context of checks, called before each round because replicas come and go. */
   readonly context: () => ProbeContext;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Targets that are remembered; further ones are checked and not remembered. */
+  /** The most targets whose state is kept; further ones are checked but not kept. */
   readonly targetsMax: number;
 }
 
-/** A target is down after so many rounds in a row: one lost query more or less is no outage. */
+/** A target is down after this many failed rounds in a row, so that a lost query or two is no outage. */
 const DOWN_AFTER = 2;
-/** A round that failed is repeated after this share of the interval. */
+/** A failed round is repeated after this share of the interval. */
 const CONFIRM = 0.25;
-/** Intervals differ by this share, so that rounds of many watchers never meet for long. */
+/** Intervals vary by this share, so that rounds of many instances do not stay in step. */
 const JITTER = 0.1;
-/** What has not been seen for so many intervals is gone: a replica that was replaced. */
+/** A target that was not seen for this many intervals is dropped: it was a replica that has been replaced. */
 const FORGET_AFTER = 10;
 
-/** One target, as it is and has been. */
+/** A target with its current and past state. */
 interface WatchedCheck {
   readonly check: PlannedCheck;
   readonly budget: ErrorBudget;
   last: Observation;
   seenAt: number;
-  /** Rounds in a row that failed. */
+  /** Failed rounds in a row. */
   failures: number;
   rounds: number;
   sent: number;
@@ -44,7 +44,7 @@ interface WatchedCheck {
   seconds: number;
 }
 
-/** How a target is, for pages and JSON. */
+/** The status of a target, for pages and JSON. */
 export interface TargetStatus {
   readonly check: string;
   readonly title: string;
@@ -52,15 +52,15 @@ export interface TargetStatus {
   readonly state: CheckState;
   readonly isDown: boolean;
   readonly text: string;
-  /** Milliseconds; null: nothing came. */
+  /** Milliseconds; null: no reply came. */
   readonly tookMs: number | null;
-  /** Name of the burn alert that is on; null: none. */
+  /** Name of the active burn alert; null: none. */
   readonly alert: string | null;
-  /** Share of the budget of 30 days that is left. */
+  /** The share of the 30 days' budget that is left. */
   readonly budgetLeft: number;
 }
 
-/** Runs each check by its own interval until the signal comes. */
+/** Runs each check at its own interval until it is aborted. */
 export class CheckSchedule {
   readonly #parts: WatchParts;
   readonly #targets = new Map<string, WatchedCheck>();
@@ -71,7 +71,7 @@ export class CheckSchedule {
     this.#parts = parts;
   }
 
-  /** Never rejects but for a bug. */
+  /** Runs until the signal. Rejects only because of a bug. */
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all(this.#parts.checks.map((check) => this.#follow(check, signal)));
   }
@@ -85,13 +85,13 @@ export class CheckSchedule {
     const { clock, random } = this.#parts;
     const share = (): number => random.integer(1 << 20) / (1 << 20);
     const { everyMs } = check;
-    // Not all at once at the start.
+    // The first rounds are spread out.
     await sleep(clock, share() * Math.min(everyMs, 5000), signal);
     let isConfirmed = true;
     while (!signal.aborted) {
       const begun = clock.now();
       const suspects = await this.#round(check);
-      // A first failure is looked at again soon; whether it was one is known before the next interval ends.
+      // A first failure is checked again soon, so that it is confirmed or cleared before the next regular round.
       const confirm: boolean = suspects && isConfirmed;
       isConfirmed = !confirm;
       const wait = everyMs * (confirm ? CONFIRM : 1 - JITTER * share());
@@ -145,7 +145,7 @@ export class CheckSchedule {
     }
     const { state } = observation;
     const wasDown = watched.failures >= DOWN_AFTER;
-    // What nobody knows is no failure of the target.
+    // An unknown state is not counted against the target.
     if (state !== 'unknown') watched.budget.add(now, isUp(state));
     watched.failures = state === 'failed' ? watched.failures + 1 : 0;
     watched.last = observation;
@@ -166,7 +166,7 @@ export class CheckSchedule {
         this.#targets.delete(key);
   }
 
-  /** All targets, as they are now. */
+  /** The current status of all targets. */
   status(): readonly TargetStatus[] {
     const now = this.#parts.clock.now();
     return Array.from(this.#targets.values(), ({ check, budget, last, failures }) => ({
@@ -182,7 +182,7 @@ export class CheckSchedule {
     }));
   }
 
-  /** The worst of all: `failed` only where a target is down, `warning` where one only might be. */
+  /** The worst state of all targets: `failed` only if one is down, `warning` if one may be. */
   get state(): CheckState {
     return worst(
       this.status().map(({ state, isDown }) => (state === 'failed' && !isDown ? 'warning' : state)),

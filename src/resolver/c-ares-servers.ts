@@ -91,8 +91,8 @@ export class CaresServers {
 
   /**
    * The time-out for a server in milliseconds: five times its average latency once that is known, doubled with each
-   * round over the servers and shortened by jitter to as little as half. @param tries how often the question has been
-   * sent before
+   * round over the servers and shortened by jitter to as little as half.
+   * @param tries how often the question has been sent before
    */
   timeoutMs(server: CaresServer, tries: number): number {
     const { adapts } = this.#traits;

@@ -79,8 +79,9 @@ export class EvdnsServers {
   }
 
   /**
-   * Sends a question and repeats it until it has an outcome. @param end called once, unless the question is cancelled
-   * before @returns cancels it
+   * Sends a question and repeats it until it has an outcome.
+   * @param end called once, unless the question is cancelled before
+   * @returns cancels it
    */
   ask(question: EvdnsQuestion, end: (result: EvdnsResult) => void): () => void {
     const running = this.#start(question, end);

@@ -2,12 +2,12 @@
  * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name. Facts:
  * docs/resolvers.md; what each step does on the wire is in `glibc-send.ts`.
  */
+import type { Random } from '../base/random.ts';
 import { parseAddress } from '../base/ip.ts';
 import {
   absolute,
   countDots,
   found,
-  newId,
   clientLine,
   type AddressFamily,
   type LookupOutcome,
@@ -305,10 +305,9 @@ export class GlibcSession implements Session {
       this.#context.trace.step(`"${absolute(name)}" is too long for DNS: not sent`);
       return { ok: false, herrno: 'NO_RECOVERY', errno: '' };
     }
-    const taken = new Set<number>();
-    const queries: QueryToSend[] = types.map((type) => {
-      const id = newId(this.#context.random, taken);
-      taken.add(id);
+    const ids = clockIds(this.#context.random, types.length);
+    const queries: QueryToSend[] = types.map((type, at) => {
+      const id = ids[at]!;
       const stand = this.#conf.noAaaa && type === 'AAAA';
       const edns = this.#conf.edns0 && !stand ? { size: 1200, cookie: false } : null;
       const asked = stand ? 'A' : type;
@@ -345,4 +344,30 @@ function literalAddress(name: string): string | null {
   const address = /^[\da-fx.]+$/i.test(name) ? shortIPv4(name) : null;
   if (address !== null) return address;
   return name.includes(':') && parseAddress(name.replace(/%.*/s, '')) !== null ? name : null;
+}
+
+/** Between two queries that are made one after the other, nanoseconds. */
+const MADE_NS = { least: 150, more: 1300 };
+
+/**
+ * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, and written with the lower byte first. Those of one call
+ * have nearly the same time.
+ */
+function clockIds(random: Random, count: number): readonly number[] {
+  const ids: number[] = [];
+  let ns = 0;
+  for (let at = 0; at < count; at++) {
+    const drawn = random.integer(0x10000);
+    ns = at === 0 ? drawn : ns + MADE_NS.least + (drawn % MADE_NS.more);
+    let id = folded(ns);
+    // It makes sure of this.
+    while (ids.includes(id)) id = folded(++ns);
+    ids.push(id);
+  }
+  return ids;
+}
+
+function folded(ns: number): number {
+  const bits = ns ^ (ns >>> 8);
+  return ((bits & 0xff) << 8) | ((bits >>> 8) & 0xff);
 }

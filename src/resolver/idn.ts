@@ -16,8 +16,8 @@ export function nodeName(name: string): string | null {
 }
 
 /**
- * The name as libidn2 converts it: a label that becomes too long is refused. @param lettersOnly by IDNA 2008 alone
- * (AI_IDN), which has no symbols; curl falls back to an older standard
+ * The name as libidn2 converts it: a label that becomes too long is refused.
+ * @param lettersOnly by IDNA 2008 alone (AI_IDN), which has no symbols; curl falls back to an older standard
  */
 export function libidnName(name: string, lettersOnly: boolean): string | null {
   if (isAscii(name)) return name;

@@ -5,14 +5,14 @@
  * its fallback to plain DNS after failures is not modelled.
  */
 import type { Clock } from '../base/clock.ts';
-import { ArrivalQueue } from './arrival-queue.ts';
+import { ReceivingSocket } from './receiving-socket.ts';
 import { newId, soleClient, type ClientLine, type Session, type ModelContext } from './client.ts';
 import { GlibcSession } from './glibc.ts';
 import { readGlibcConf } from './glibc-conf.ts';
 import { glibcReleases } from './glibc-releases.ts';
 import { entriesFor, readHosts } from './hosts.ts';
 import { familyOf, myHostname } from './myhostname.ts';
-import type { Arrival, Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
+import type { Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
 import {
   optBytes,
   questionBytes,
@@ -170,12 +170,11 @@ function made(
 }
 
 /** The socket through which the program talks to the stub. */
-class StubSocket implements Socket {
+class StubSocket extends ReceivingSocket {
   readonly protocol;
   port = 0;
   readonly #context: ModelContext;
   readonly #ask: (query: QueryToSend) => Promise<ClientReply | null>;
-  readonly #arrivals: ArrivalQueue;
   #closed = false;
 
   constructor(
@@ -183,10 +182,10 @@ class StubSocket implements Socket {
     ask: (query: QueryToSend) => Promise<ClientReply | null>,
     protocol: 'udp' | 'tcp' = 'udp',
   ) {
+    super(context.network.clock);
     this.protocol = protocol;
     this.#context = context;
     this.#ask = ask;
-    this.#arrivals = new ArrivalQueue(context.network.clock);
   }
 
   connect(): Fault | null {
@@ -202,25 +201,13 @@ class StubSocket implements Socket {
     void later.then((reply) => {
       if (reply === null || this.#closed) return;
       trace.answered(exchange, reply);
-      this.#arrivals.push({ kind: 'reply', reply, server, exchange });
+      this.arrivals.push({ kind: 'reply', reply, server, exchange });
     });
     return exchange;
   }
 
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
-  }
-
   close(): void {
     this.#closed = true;
-    this.#arrivals.clear();
+    this.arrivals.clear();
   }
 }

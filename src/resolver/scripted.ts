@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
 import { nextAnswer, type RuleCounts, type Script } from './answers-file.ts';
-import { ArrivalQueue } from './arrival-queue.ts';
+import { ReceivingSocket } from './receiving-socket.ts';
 import type { Arrival, Fault, ClientNetwork, QueryToSend, Socket, SentQuery } from './network.ts';
 import type { SocketKind } from '../wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
@@ -138,22 +138,21 @@ export class ScriptedNetwork implements ClientNetwork {
   }
 }
 
-class ScriptedSocket implements Socket {
+class ScriptedSocket extends ReceivingSocket {
   readonly protocol: SocketKind;
   port = 0;
   readonly #network: ScriptedNetwork;
   #peer: string | null;
-  readonly #arrivals: ArrivalQueue;
   #closed = false;
   #allErrors = false;
   readonly #timers = new Set<Timer>();
   readonly #asked: { readonly key: string; readonly at: number }[] = [];
 
   constructor(protocol: SocketKind, peer: string | null, network: ScriptedNetwork) {
+    super(network.clock);
     this.protocol = protocol;
     this.#peer = peer;
     this.#network = network;
-    this.#arrivals = new ArrivalQueue(network.clock);
   }
 
   connect(server: string, allErrors = false): Fault | null {
@@ -164,7 +163,7 @@ class ScriptedSocket implements Socket {
   }
 
   send(query: QueryToSend, server: string): SentQuery | Fault {
-    const fault = this.#arrivals.takeFault() ?? this.#network.route(server);
+    const fault = this.arrivals.takeFault() ?? this.#network.route(server);
     if (fault !== null) return fault;
     if (this.port === 0) this.port = this.#network.nextPort();
     const exchange = this.#network.deliver(this, query, server);
@@ -178,21 +177,9 @@ class ScriptedSocket implements Socket {
     return this.#asked.some((other) => other.key !== key && now - other.at <= raceMs);
   }
 
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
-  }
-
   close(): void {
     this.#closed = true;
-    this.#arrivals.clear();
+    this.arrivals.clear();
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
   }
@@ -205,7 +192,7 @@ class ScriptedSocket implements Socket {
   arrive(arrival: Arrival): void {
     // A connected socket drops packets from other addresses.
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.#arrivals.push(arrival);
+    this.arrivals.push(arrival);
   }
 
   /**

@@ -1,4 +1,4 @@
-/** A whole server in memory. */
+/** A whole server in memory, without sockets or threads. */
 import type { Maybe } from '../base/maybe.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { Intake } from '../net/intake.ts';
@@ -18,28 +18,30 @@ type GivenParts = 'plugins' | 'clock' | 'random' | 'log' | 'env' | 'load' | 'fol
 
 /** What an embedded server is made of. */
 export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
-  /** What upstreams are. */
+  /** Makes the upstreams. */
   readonly network: Network;
-  /** Whether plugins that look after a running server take part (`Plugin.operational`): probes, metrics, reloads. */
+  /**
+   * Whether plugins that only operate a running server are set up too (`Plugin.operational`): probes, metrics, reloads.
+   */
   readonly operational: boolean;
-  /** Told of something that would end the process. */
+  /** Called with the message when something would end the process. */
   readonly onFatal: (text: string) => void;
 }
 
-/** Who sends a message, by what, and to where. */
+/** The client of a message, its transport, and the address that it asked. */
 export interface Sender {
   readonly proto: Proto;
   /** 4 or 16 bytes. */
   readonly address: Uint8Array;
   readonly port: number;
-  /** The address of the server, as text, and its port. */
+  /** The server's address that was asked, as text, and its port. */
   readonly local: string;
   readonly localPort: number;
-  /** Whether as many queries wait already as may; default false. */
+  /** Whether the limit of waiting queries has been reached; default false. */
   readonly crowded?: boolean;
 }
 
-/** A listen address (`dns://:53`) in memory: each protocol has its way in. */
+/** A listen address (`dns://:53`) in memory, with an intake for each protocol. */
 interface Opened {
   readonly endpoint: EndpointPlan;
   readonly intakes: Map<Proto, Intake>;
@@ -47,13 +49,13 @@ interface Opened {
 }
 
 /**
- * A whole server in memory: control plane and one worker on this thread, with the clock, the chance and the upstreams that it
- * is given. It opens no DNS socket; messages come and go as bytes, read and written as those of a listener are.
+ * A whole server in memory: control plane and one worker on this thread, with the given clock, random numbers and
+ * upstreams. It opens no DNS socket; messages come and go as bytes, parsed and written as those of a listener are.
  *
- * Nothing happens by itself when its clock is virtual: who waits for a promise from here has to let time pass.
+ * With a virtual clock nothing happens by itself: whoever awaits a promise from here must let time pass.
  */
 export class EmbeddedServer {
-  /** For reloads, metrics, and what listens where. */
+  /** The control plane: for reloads, metrics, and the list of listen addresses. */
   readonly server: Server;
   readonly #parts: EmbeddedParts;
   readonly #opened = new Map<string, Opened>();
@@ -102,10 +104,7 @@ export class EmbeddedServer {
     return [...this.#opened.values()].map(({ endpoint }) => endpoint);
   }
 
-  /**
-   * Sends a message to a listen address.
-   * @returns the reply; null: the server keeps silent
-   */
+  /** Sends a message to a listen address. @returns the reply; null: the server stays silent */
   async exchange(message: Uint8Array, from: Sender, server: string): Promise<Uint8Array | null> {
     const opened = this.#opened.get(server);
     if (opened === undefined) throw new Error(`nothing listens at ${server}`);
@@ -120,7 +119,7 @@ export class EmbeddedServer {
         this.#parts.clock.now(),
       );
       if (!asked) resolve(null);
-      // As in a listener, the next message is read into the same place now: a plugin that did not keep a query is found out.
+      // A real listener reads the next message into the same buffer: this reveals plugins that did not keep a query.
       bytes.fill(0xff);
       intake.take(nobody, bytes, 0, 0, 0);
     });
@@ -156,15 +155,15 @@ export class EmbeddedServer {
   }
 }
 
-/** A plugin whose directive is understood, and that does nothing. */
+/** A plugin that accepts its directive and does nothing. */
 function idle(plugin: Plugin): Plugin {
   return plugin.operational === true ? { name: plugin.name, syntax: plugin.syntax } : plugin;
 }
 
-/** The largest message, and what a client's options add. */
+/** The largest message, plus what a client's EDNS options add. */
 const MESSAGE_ROOM = 70_000;
 
-/** Where the reply to one message goes. */
+/** Receives the reply to one message. */
 class Mailbox implements Outlet<null> {
   readonly pending = new OutletPending();
   readonly out = new Uint8Array(MESSAGE_ROOM);
@@ -191,7 +190,7 @@ class Mailbox implements Outlet<null> {
   }
 
   reserve(): void {
-    // There is room for any.
+    // The buffer has room for any reply.
   }
 
   send(length: number): void {
@@ -207,11 +206,11 @@ class Mailbox implements Outlet<null> {
   }
 
   hold(): void {
-    // Replies are handed over within the process: no reader is slow.
+    // Replies are handed over within the process, so no reader is slow.
   }
 
   flush(): void {
-    // It has been delivered.
+    // The reply has been delivered already.
   }
 }
 

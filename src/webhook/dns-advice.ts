@@ -27,22 +27,28 @@ export interface DnsOption {
   readonly value?: string;
 }
 
-/** What a pod gets, and why; `mistakes` are said to who makes the pod, which is let in all the same. */
+/**
+ * The DNS configuration of a pod, and the reason; `mistakes` are reported to the creator of the pod, which is admitted
+ * all the same.
+ */
 export interface DnsAdvice {
   readonly options: readonly DnsOption[];
-  /** Who asked: `annotation`, `namespace shop`, `advice for shop/web`, `default`; empty if there is nothing to be done. */
+  /**
+   * What demanded it: `annotation`, `namespace shop`, `advice for shop/web`, `default`; empty if there is nothing to
+   * do.
+   */
   readonly because: string;
   readonly mistakes: readonly string[];
 }
 
-/** Who may ask, beside the pod itself. */
+/** What may demand a configuration, besides the pod itself. */
 export interface AdviceSources {
   /** Annotations of the pod's namespace. */
   readonly namespace: Readonly<Record<string, string>>;
   readonly namespaceName: string;
   /** `namespace/workload` → ndots, from what was measured. */
   readonly measured: ReadonlyMap<string, number>;
-  /** For pods that nobody asks for; null: nothing. */
+  /** The configuration of all other pods; null: none. */
   readonly ndots: number | null;
 }
 
@@ -123,7 +129,7 @@ function optionsOf(
   return [...options.values()];
 }
 
-/** A number of dots; null: it is none. */
+/** A number of dots; null if it is malformed. */
 export function readNdots(given: string): number | null {
   return /^\d{1,2}$/.test(given) && Number(given) <= NDOTS_MAX ? Number(given) : null;
 }

@@ -9,7 +9,7 @@ import { getObject } from '../kube/api/one-object.ts';
 
 /** A change of a namespace counts after this, milliseconds. */
 const FRESH_MS = 10_000;
-/** An API server that takes longer must not hold up who makes pods, milliseconds. */
+/** Time limit for the API server, in milliseconds, because the creation of a pod waits for it. */
 const WAIT_MS = 500;
 /** Namespaces that are remembered; the one asked for longest ago goes. */
 const NAMESPACES_MAX = 10_000;
@@ -33,7 +33,7 @@ export class NamespaceAnnotations {
     this.#failures = new FailureReport({ log, clock, work: 'what namespaces ask for' });
   }
 
-  /** The annotations of a namespace. Those who ask for one at the same time wait for one request. */
+  /** The annotations of a namespace. Simultaneous requests for one namespace share one request to the API server. */
   of(namespace: string): Promise<Annotations> {
     const known = this.#known.get(namespace);
     if (known !== undefined && this.#clock.now() - known.at < FRESH_MS)

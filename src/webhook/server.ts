@@ -32,13 +32,13 @@ export interface WebhookMetrics {
 
 /** The API server takes objects up to 3 MiB; a review has the object and little more. */
 const BODY_MAX = 4 * 1024 * 1024;
-/** Bytes of all reviews that have not come whole yet: anybody in the cluster may send some. Beyond it those go that have been coming for longest. */
+/** Bytes of all incomplete reviews: anybody in the cluster may send some. Beyond it the oldest are dropped. */
 const HELD_MAX = 16 * 1024 * 1024;
 /** Values in a review. A pod has some hundreds; four megabytes of empty ones would take a hundred of memory. */
 const VALUES_MAX = 200_000;
 /** Replicas of the API server keep a few connections each. */
 const CONNECTIONS_MAX = 512;
-/** The API server waits two seconds; who takes longer to say what it wants is not the API server. */
+/** The API server waits two seconds, so a slower sender is not the API server. */
 const SLOW_MS = 5000;
 /** What is under way when the process ends has so long, milliseconds. */
 const GRACE_MS = 2000;

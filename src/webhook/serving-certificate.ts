@@ -36,11 +36,11 @@ const RENEW_MS = 30 * DAY_MS;
 /** Another replica may have renewed it, and somebody may have taken the authority out of the configuration. */
 const LOOK_EVERY_MS = 60_000;
 const RETRY_MS = 5000;
-/** After another replica was first: what it made is there, and nobody is served until it is read. */
+/** Another replica was faster: its certificate is in use once it has been read. */
 const READ_AGAIN_MS = 500;
 const WAIT_MS = 10_000;
 
-/** Looks once a minute whether Secret and configuration are as they should be, and mends what is not. */
+/** Checks once a minute whether Secret and configuration are as they should be, and repairs them. */
 export class ServingCertificate {
   readonly #parts: ServingCertificateParts;
   readonly #failures: FailureReport;
@@ -102,7 +102,7 @@ export class ServingCertificate {
     return findObject(client, { path, task: `get secrets ${secret}`, waitMs: WAIT_MS, signal });
   }
 
-  /** Makes what is missing or ends soon. @returns null: somebody else did at the same time */
+  /** Makes what is missing or expires soon. @returns null: another replica did at the same time */
   async #makeSecret(before: JsonObject | null, signal: AbortSignal): Promise<Pair | null> {
     const { client, namespace, secret: name, clock, log } = this.#parts;
     const now = clock.wall();
@@ -151,7 +151,7 @@ export class ServingCertificate {
     const asked = { path, waitMs: WAIT_MS, signal };
     const task = `get mutatingwebhookconfigurations ${name}`;
     const found = await findObject(client, { ...asked, task });
-    // It is made when everything else runs; nobody calls until then.
+    // It is made when everything else runs; until then nobody calls.
     if (found === null) {
       if (!this.#toldMissing)
         log.info(
@@ -178,7 +178,7 @@ export class ServingCertificate {
         `told the API server the authority of this webhook (MutatingWebhookConfiguration ${name})`,
       );
     } catch (error) {
-      // Somebody else wrote at the same time: the next look sees what is there then.
+      // Another replica wrote at the same time: the next check reads its result.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
     }
   }

@@ -3,6 +3,7 @@
  * one list of field numbers.
  */
 import { MessageReader, WIRE } from '../base/protobuf.ts';
+import { MESSAGE_MAX } from './iana.ts';
 import type { Query } from './query.ts';
 
 /** What Frame Streams call these messages. */
@@ -100,7 +101,6 @@ export interface TapPeer {
   readonly peerPort: number;
 }
 
-const MESSAGE_MAX = 65535;
 /** An upper bound for all fields except addresses, texts and messages, in bytes. */
 const ROOM = 256;
 
@@ -176,8 +176,8 @@ export class DnstapWriter {
   }
 
   /**
-   * The reply's bytes, written by `write` into this message's buffer. @param write writes at `at` of `out` and returns
-   * the length
+   * The reply's bytes, written by `write` into this message's buffer.
+   * @param write writes at `at` of `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
     // The length stands before the bytes, which are not written yet: three bytes hold any length, and a varint may be
@@ -253,6 +253,7 @@ export class DnstapWriter {
 }
 
 const nothing = new Uint8Array(0);
+/** Bytes of `extra` that go with each message: a template of a Corefile, filled in. */
 const EXTRA_MAX = 4096;
 
 function copy(from: Uint8Array, at: number, to: Uint8Array, into: number, length: number): void {

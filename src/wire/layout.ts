@@ -79,7 +79,8 @@ export function firstName(
 
 /**
  * Checks the fixed parts and the names of the data `bytes[at, end)`. Empty data is accepted for any type (RFC 2136).
- * @param places records where the names stand @throws ReadError
+ * @param places records where the names stand
+ * @throws ReadError
  */
 export function checkData(
   bytes: Uint8Array,

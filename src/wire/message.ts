@@ -124,8 +124,8 @@ export function readData(from: Reader, type: number, length: number): object {
 let shared: MessageWriter | null = null;
 
 /**
- * The bytes of a message; names are compressed where that is allowed. @throws MessageFull, NameError, or RangeError for
- * a value that has no wire form
+ * The bytes of a message; names are compressed where that is allowed.
+ * @throws MessageFull, NameError, or RangeError for a value that has no wire form
  */
 export function writeMessage(
   message: Message,

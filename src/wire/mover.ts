@@ -119,8 +119,8 @@ class RecordMover {
   }
 
   /**
-   * Copies a record from behind its owner on: the fields at `at` (type, class, TTL, length) and the data. @param ttl
-   * seconds that replace the TTL; -1 keeps it
+   * Copies a record from behind its owner on: the fields at `at` (type, class, TTL, length) and the data.
+   * @param ttl seconds that replace the TTL; -1 keeps it
    */
   body(at: number, ttl: number): void {
     const from = this.#from;

@@ -15,8 +15,8 @@ export type Proto = Protocol | 'internal';
 /** Records how one query passes through the links of the chain (for tracing). */
 export interface LinkRecorder {
   /**
-   * The query enters a link; links entered before it leaves this one are nested in it. @returns the handle for `left`
-   * and `done`
+   * The query enters a link; links entered before it leaves this one are nested in it.
+   * @returns the handle for `left` and `done`
    */
   entered(link: string): number;
   /** The link has returned, with its reply or with a promise of one. */

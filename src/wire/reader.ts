@@ -181,9 +181,11 @@ export class NamePlaces {
 }
 
 /**
- * Checks the possibly compressed name at `at`: its labels, its pointers and the limit of 255 bytes. @param start where
- * the message begins; pointers count from here @param places records where the name stands and where its pointers lead
- * @returns where the name ends in place @throws ReadError
+ * Checks the possibly compressed name at `at`: its labels, its pointers and the limit of 255 bytes.
+ * @param start where the message begins; pointers count from here
+ * @param places records where the name stands and where its pointers lead
+ * @returns where the name ends in place
+ * @throws ReadError
  */
 export function checkName(
   bytes: Uint8Array,

@@ -245,7 +245,8 @@ const utf8 = new TextEncoder();
 
 /**
  * The reply to a message that no plugin sees: FORMERR with the question as far as it could be read, or NOTIMP with only
- * a header. @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set.
+ * a header.
+ * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set.
  */
 export function stampRejection(
   query: Query,

@@ -185,8 +185,9 @@ export class MessageWriter {
   }
 
   /**
-   * Writes a name; its longest suffix that already stands in the message becomes a pointer. @param compress false for
-   * types whose data must not hold pointers (RFC 3597 section 4) @param from where it begins in `name`
+   * Writes a name; its longest suffix that already stands in the message becomes a pointer.
+   * @param compress false for types whose data must not hold pointers (RFC 3597 section 4)
+   * @param from where it begins in `name`
    */
   name(name: WireName, compress = true, from = 0): void {
     this.#room(Math.min(name.length - from, NAME_MAX));

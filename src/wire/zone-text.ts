@@ -63,8 +63,8 @@ export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRe
 }
 
 /**
- * Like `parseZone`, with owners in wire form: for callers that store wire names, which saves printing them. @throws
- * Problem as `parseZone`
+ * Like `parseZone`, with owners in wire form: for callers that store wire names, which saves printing them.
+ * @throws Problem as `parseZone`
  */
 export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedRecord> {
   return new ZoneParser(parts).parse(text, parts.file, 0);

@@ -1,6 +1,8 @@
 /** What differences between versions of a zone come to. */
+import { hashSeed, nextHash } from '../base/hash.ts';
+import type { Slices } from '../base/slices.ts';
 import { TYPE, typeName } from '../wire/iana.ts';
-import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { foldName, LOWER, printName, suffixAt, type WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
 
 /** A record that differences are about. */
@@ -20,14 +22,30 @@ interface RecordChange {
 export class Changes {
   readonly #origin: WireName;
   readonly #records = new Map<string, RecordChange>();
+  /** Hashes of the names that they are about: of most records of a large zone nothing else need be looked at. */
+  readonly #names = new Set<number>();
+
+  private constructor(origin: WireName) {
+    this.#origin = origin;
+  }
 
   /** @throws Error */
-  constructor(origin: WireName, differences: readonly Difference[]) {
-    this.#origin = origin;
+  static *of(origin: WireName, differences: readonly Difference[]): Slices<Changes> {
+    const changes = new Changes(origin);
     for (const { removed, added } of differences) {
-      for (const bytes of storedRecords(removed)) this.#note(bytes, false);
-      for (const bytes of storedRecords(added)) this.#note(bytes, true);
+      for (const came of [false, true]) {
+        for (const bytes of storedRecords(came ? added : removed)) {
+          changes.#note(bytes, came);
+          yield;
+        }
+      }
     }
+    return changes;
+  }
+
+  /** Whether they may be about this name; false: they are not. */
+  mayTouch(owner: WireName): boolean {
+    return this.#names.has(nameHash(owner));
   }
 
   /** Whether the record of the old version is one of them. */
@@ -49,6 +67,7 @@ export class Changes {
     // The SOA record says where differences begin and end. What lies elsewhere was never kept.
     if (partsOf(bytes).type === TYPE.SOA) return;
     if (suffixAt(foldName(trimmed(bytes)), this.#origin) < 0) return;
+    this.#names.add(nameHash(trimmed(bytes)));
     const key = keyOf(bytes);
     const before = this.#records.get(key);
     if (before === undefined) {
@@ -66,6 +85,13 @@ function notThere(bytes: Uint8Array): never {
   throw new Error(
     `differences remove a record that is not there: ${owner} ${typeName(partsOf(bytes).type)}`,
   );
+}
+
+/** Of a name in whatever case. */
+function nameHash(owner: WireName): number {
+  let hash = hashSeed();
+  for (let i = 0; i < owner.length; i++) hash = nextHash(hash, LOWER[owner[i]!]!);
+  return hash;
 }
 
 /** The name that the bytes begin with. */

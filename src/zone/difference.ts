@@ -1,3 +1,4 @@
+import type { Slices } from '../base/slices.ts';
 import { CLASS } from '../wire/iana.ts';
 import { LOWER, nameLength } from '../wire/name.ts';
 import { GrowingBytes } from './growing.ts';
@@ -23,14 +24,14 @@ export interface Difference {
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
 /**
- * The difference between two versions of a zone.
+ * The difference between two versions of a zone, found in slices.
  * @returns null: it would take more than so many bytes, or a name has too many to be compared
  */
-export function differenceOf(
+export function* differenceOf(
   old: PackedZone,
   now: PackedZone,
   mostBytes: number,
-): readonly Difference[] | null {
+): Slices<readonly Difference[] | null> {
   const before = new ZoneData(old);
   const after = new ZoneData(now);
   const removed = new GrowingBytes();
@@ -45,6 +46,7 @@ export function differenceOf(
   let moreA = a.next();
   let moreB = b.next();
   while (moreA || moreB) {
+    yield;
     if (removed.length + added.length > mostBytes) return null;
     const order = !moreA ? 1 : !moreB ? -1 : compareOwners(a.owner, b.owner);
     if (order < 0) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../base/clock.ts';
 import { foldName, parseName } from '../wire/name.ts';
@@ -53,6 +53,28 @@ describe('a large zone file', () => {
     });
   });
 
+  test('that takes more memory to be read than there is, with what it includes, is refused before', async (t) => {
+    const path = file(t, text('$INCLUDE more\n'));
+    writeFileSync(join(dirname(path), 'more'), 'x A 192.0.2.1\n'.repeat(20));
+    const size = statSync(path).size;
+    const within = (bytes: number): ReturnType<typeof loadZone> =>
+      loadZone(path, origin, systemClock, null, undefined, undefined, () => bytes);
+    assert.equal((await within(size + 1000)).packed!.records, names + 22);
+    for (const bytes of [size - 1, size + 1]) {
+      const { packed, problems } = await within(bytes);
+      assert.equal(packed, null);
+      assert.match(problems[0]!.message, /db: reading it takes more memory than there is/);
+    }
+  });
+
+  test('beyond what any zone has is refused', async (t) => {
+    const path = file(t, '');
+    truncateSync(path, 600 * 1024 * 1024);
+    const { packed, problems } = await loadZone(path, origin, systemClock, null);
+    assert.equal(packed, null);
+    assert.match(problems[0]!.message, /db: is larger than 500 MiB/);
+  });
+
   test("that is not there is an error with the system's code", async () => {
     await assert.rejects(
       async () => loadZone('/no/such/zone', origin, systemClock, null),
@@ -87,6 +109,29 @@ describe('mistakes of a zone file', () => {
       assert.equal(packed, null);
       assert.equal(problems.length, 20);
     }
+  });
+
+  test('more records than memory is to be had for are one, where they are too many: a $GENERATE is not carried out to its end', async (t) => {
+    const share = 1_000_000;
+    const read = async (lines: string): Promise<readonly string[]> => {
+      const path = file(t, head + lines);
+      const result = await loadZone(path, origin, systemClock, null, undefined, share);
+      assert.equal(result.packed, null);
+      return result.problems.map(({ message }) => message);
+    };
+    const began = process.cpuUsage();
+    const [generated, ...others] = await read(
+      'a A 10.0.0.1\n$GENERATE 1-4 a$ A 10.0.0.$\n$GENERATE 1-3999990 h$ A 10.0.0.1\n',
+    );
+    assert.deepEqual(others, []);
+    assert.match(
+      generated!,
+      /db:6:\d+: here the records of the zone come to more than 1000000 bytes/,
+    );
+    assert.ok(process.cpuUsage(began).user < 3_000_000);
+    const written = Array.from({ length: 40_000 }, (_, i) => `h${i} A 10.0.0.1\n`).join('');
+    const [line] = await read(written);
+    assert.match(line!, /db:2\d{4}:1: here the records/);
   });
 
   test('data that no message has room for is one, with its place', async (t) => {

@@ -1,4 +1,6 @@
+import type { Clock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
+import { inSlices, type Slices } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
 import { SignedExchange, type TsigSigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
@@ -49,6 +51,8 @@ export interface TransferInTerms {
   readonly key: TsigSigningKey | null;
   /** Seconds since 1970, for signatures. */
   readonly seconds: () => number;
+  /** What has come is put together in slices. */
+  readonly clock: Clock;
 }
 
 /**
@@ -77,7 +81,7 @@ export async function transferIn(
     return takeMessage(bytes, terms.id, begins, incoming);
   });
   try {
-    return incoming.finish();
+    return await inSlices(incoming.finish(), terms.clock);
   } catch (error) {
     throw new Error(`${printHostPort(server.host, server.port)}: ${(error as Error).message}`, {
       cause: error,
@@ -131,6 +135,9 @@ function soaOf(origin: WireName, { serial }: PackedZone): DnsRecord {
 const DIFFERENCE_RECORDS_MAX = 100_000;
 /** The same, bytes. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** A mask: after so many records there may be a pause. */
+const RECORD_SLICE = 0xff;
 
 /**
  * What surrounds the records of a message: header, question, signature, bytes. What a message has beyond it counts as records, and
@@ -310,34 +317,39 @@ class IncomingZone {
     this.#differences.push(next);
   }
 
-  finish(): Transferred {
+  *finish(): Slices<Transferred> {
     const serial = this.#serial;
     const records = this.#records;
     if (this.#builder !== null) {
       if (this.#state !== 'end') throw new Error('the transfer was cut short');
-      return { packed: this.#builder.pack(), serial, differences: undefined, records };
+      const packed = yield* this.#builder.packing();
+      return { packed, serial, differences: undefined, records };
     }
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
-    return { packed: this.#changed(), serial, differences, records };
+    return { packed: yield* this.#changed(), serial, differences, records };
   }
 
   /** The old version with all differences: records by what they are, those that went last to those that came. */
-  #changed(): PackedZone {
+  *#changed(): Slices<PackedZone> {
     const old = this.#old!;
-    const changes = new Changes(this.#origin, this.#differences);
-    const builder = new ZoneBuilder(this.#origin);
+    const changes = yield* Changes.of(this.#origin, this.#differences);
     const zone = new ZoneData(old);
+    const builder = new ZoneBuilder(this.#origin, zone.size);
     const cursor = new RecordCursor(zone);
     const one = new GrowingBytes();
-    while (cursor.next()) {
+    for (let count = 0; cursor.next(); count++) {
+      if ((count & RECORD_SLICE) === RECORD_SLICE) yield;
       const { owner, type, ttl, at, length } = cursor;
       if (type === TYPE.SOA && cursor.node <= 0) continue;
       const data = zone.data.subarray(at, at + length);
-      one.length = 0;
-      put(one, trimmed(owner), type, ttl, data);
-      if (!changes.touches(one.bytes.subarray(0, one.length)))
-        builder.add(trimmed(owner), type, ttl, data);
+      const name = trimmed(owner);
+      if (changes.mayTouch(name)) {
+        one.length = 0;
+        put(one, name, type, ttl, data);
+        if (changes.touches(one.bytes.subarray(0, one.length))) continue;
+      }
+      builder.add(name, type, ttl, data);
     }
     const { owner, ttl, data } = this.#soa!;
     builder.add(owner, TYPE.SOA, ttl, data);
@@ -345,7 +357,7 @@ class IncomingZone {
       const { fields, type, ttl: own } = partsOf(bytes);
       builder.add(bytes.subarray(0, fields), type, own, bytes.subarray(fields + 10));
     }
-    return builder.pack();
+    return yield* builder.packing();
   }
 }
 

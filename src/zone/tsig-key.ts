@@ -56,13 +56,13 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 /**
  * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
  * @param file as the Corefile has it
- * @param plugin who reads it, for messages
+ * @param by who reads it, in front of messages: `plugin/tsig: `
  * @param broken as of `makeKey`; it is told of algorithms that are not known, too
  * @throws Problem with the line
  */
 export function readKeyFile(
   file: string,
-  plugin: string,
+  by: string,
   files: NamedFiles,
   broken: ((why: string) => void) | null = null,
 ): readonly FileKey[] {
@@ -73,7 +73,7 @@ export function readKeyFile(
   } catch (error) {
     throw new Problem({
       code: 'file-unreadable',
-      text: `plugin/${plugin}: key file ${path} cannot be read: ${whyFailed(error)}`,
+      text: `${by}key file ${path} cannot be read: ${whyFailed(error)}`,
       remedy: `Check the path, and who may read it: ls -l ${path}`,
       cause: error,
     });
@@ -82,7 +82,7 @@ export function readKeyFile(
     const place: Place = { file: path, line, column: 0 };
     return new Problem({
       code: 'tsig-key',
-      text: `plugin/${plugin}: ${path}:${line}: ${why}`,
+      text: `${by}${path}:${line}: ${why}`,
       place,
       remedy:
         'Write keys as tsig-keygen does: key "NAME" { algorithm hmac-sha256; secret "BASE64"; };',

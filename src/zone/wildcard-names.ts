@@ -1,4 +1,4 @@
-/** Which names have their answers from a wildcard (RFC 4592): any number of others get the same. */
+/** Which names have their answers from a wildcard (RFC 4592) or a DNAME (RFC 6672): any number of others get the same. */
 import { definePort, type PluginPort } from '../server/contract/plugin.ts';
 import type { Query } from '../wire/query.ts';
 import { NODE } from './packed-zone.ts';
@@ -6,8 +6,8 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser); -1: none does. Offered by plugins
- * that answer from zones, asked by `rrl`.
+ * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser), or whose DNAME; -1: none does. Offered by
+ * plugins that answer from zones, asked by `rrl`.
  */
 export type WildcardOf = (query: Query) => number;
 
@@ -18,7 +18,9 @@ export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wil
 export function wildcardsOf(zones: ZoneDirectory<ServedZone>): WildcardOf {
   return ({ folded, nameLength }) => {
     const zone = zones.find(folded, nameLength)?.data ?? null;
-    if (zone === null || zone.walk(folded, nameLength) !== 'nothing') return -1;
+    const found = zone?.walk(folded, nameLength);
+    if (zone === null || (found !== 'nothing' && found !== 'dname')) return -1;
+    if (found === 'dname') return zone.nodeAt;
     return (zone.flags(zone.node) & NODE.WILD) === 0 ? -1 : zone.nodeAt;
   };
 }

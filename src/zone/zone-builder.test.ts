@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '../base/random.ts';
 import { TYPE } from '../wire/iana.ts';
-import { parseName } from '../wire/name.ts';
+import { parseName, printName } from '../wire/name.ts';
 import { ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 
@@ -50,4 +51,21 @@ test('a name has at most 65536 records: more are refused, and the others stay', 
   assert.equal(builder.add(name, TYPE.A, 60, address(65_536)), 'too-many');
   assert.equal(builder.add(parseName('b.example.org.'), TYPE.A, 60, address(1)), null);
   assert.equal(builder.records, 65_537);
+});
+
+test('thousands of names in any order are packed in canonical order', () => {
+  for (const count of [1023, 1024, 1025, 3000, 20_000]) {
+    const builder = new ZoneBuilder(origin);
+    const random = seededRandom(count);
+    const labels = new Set<string>();
+    while (labels.size < count) labels.add(`n${random.integer(1_000_000)}`);
+    for (const label of labels)
+      builder.add(parseName(`${label}.example.org.`), TYPE.A, 60, address(1));
+    const zone = new ZoneData(builder.pack());
+    const packed: string[] = [];
+    const bytes = new Uint8Array(256);
+    for (let node = 1; node < zone.size; node++)
+      packed.push(printName(bytes.slice(0, zone.name(node, bytes))).split('.')[0]!);
+    assert.deepEqual(packed, [...labels].toSorted());
+  }
 });

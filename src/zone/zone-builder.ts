@@ -1,5 +1,6 @@
 import { readUint32 } from '../base/big-endian.ts';
 import { hashSeed, nextHash } from '../base/hash.ts';
+import { atOnce, type Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
@@ -36,7 +37,7 @@ export class ZoneBuilder {
   readonly #next = new GrowingNumbers();
   readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
-  #slots = new Uint32Array(1024);
+  #slots: Uint32Array;
   /** The CNAME record of each node that has one, and nodes that have what keeps them from having one. */
   readonly #aliases = new Map<number, number>();
   readonly #noAliases = new Set<number>();
@@ -45,9 +46,10 @@ export class ZoneBuilder {
   #hasNs = false;
   #serial = -1;
 
-  /** @param origin lower case */
-  constructor(origin: WireName) {
+  /** @param origin lower case @param nodes how many names there will be, where that is known */
+  constructor(origin: WireName, nodes = 0) {
     this.#origin = origin;
+    this.#slots = new Uint32Array(Math.max(1024, 2 * nodes));
     this.#node(NONE, this.#labels.push([0]));
   }
 
@@ -188,10 +190,18 @@ export class ZoneBuilder {
 
   /** The zone as it is answered from. The builder is not used any more. */
   pack(): PackedZone {
-    const order = this.#preorder();
+    return atOnce(this.packing());
+  }
+
+  /** The same in slices. */
+  *packing(): Slices<PackedZone> {
+    const order = yield* this.#preorder();
     const count = order.length;
     const renumbered = new Uint32Array(count);
-    for (let i = 0; i < count; i++) renumbered[order[i]!] = i;
+    for (let i = 0; i < count; i++) {
+      renumbered[order[i]!] = i;
+      if ((i & LOOP_SLICE) === LOOP_SLICE) yield;
+    }
     const nodes = sharedWords(2 * (count + 1));
     const most = this.#log.length + this.#labels.length + count + 10 * this.#recordAt.length + 16;
     const data = new GrowingBytes(most < IN_PLACE_FROM ? most : sharedBytes(most));
@@ -218,6 +228,7 @@ export class ZoneBuilder {
       }
       const hash = hashLabel(parent, bytes, labelAt);
       putSlot(slots, hash, (bits === 32 ? 0 : (hash << bits) >>> 0) | (node + 1));
+      if ((node & NODE_SLICE) === NODE_SLICE) yield;
     }
     nodes[2 * count] = data.length;
     if (data.bytes.buffer instanceof ArrayBuffer) data.move(sharedBytes(data.length));
@@ -235,33 +246,52 @@ export class ZoneBuilder {
   }
 
   /** All nodes in canonical order. */
-  #preorder(): Uint32Array {
+  *#preorder(): Slices<Uint32Array> {
     const count = this.#parents.length;
     const starts = new Uint32Array(count + 1);
-    for (let node = 1; node < count; node++) starts[this.#parents.at(node) + 1]!++;
+    for (let node = 1; node < count; node++) {
+      starts[this.#parents.at(node) + 1]!++;
+      if ((node & LOOP_SLICE) === LOOP_SLICE) yield;
+    }
     for (let node = 0; node < count; node++) starts[node + 1]! += starts[node]!;
+    yield;
     const fill = starts.slice();
     const children = new Uint32Array(count);
-    for (let node = 1; node < count; node++) children[fill[this.#parents.at(node)]!++] = node;
+    for (let node = 1; node < count; node++) {
+      children[fill[this.#parents.at(node)]!++] = node;
+      if ((node & LOOP_SLICE) === LOOP_SLICE) yield;
+    }
     const order = new Uint32Array(count);
     let done = 0;
     const stack: number[] = [0];
     while (stack.length > 0) {
       const node = stack.pop()!;
+      if ((done & LOOP_SLICE) === LOOP_SLICE) yield;
       order[done++] = node;
       const own = children.subarray(starts[node], starts[node + 1]);
-      if (own.length > 1) this.#sort(own);
+      if (own.length > 1) yield* this.#sort(own);
       for (let i = own.length - 1; i >= 0; i--) stack.push(own[i]!);
     }
     return order;
   }
 
-  /** Sorts siblings by their labels. What their first bytes decide is decided by numbers. */
-  #sort(siblings: Uint32Array): void {
+  /** Sorts siblings by their labels: a few at a time, and then what is sorted is merged. */
+  *#sort(siblings: Uint32Array): Slices<void> {
     const { bytes } = this.#labels;
     const compare = (a: number, b: number): number =>
       compareLabels(bytes, this.#labelAt.at(a), bytes, this.#labelAt.at(b));
-    siblings.sort(compare);
+    const { length } = siblings;
+    for (let from = 0; from < length; from += SORT_SLICE) {
+      siblings.subarray(from, from + SORT_SLICE).sort(compare);
+      if (length > SORT_SLICE) yield;
+    }
+    for (let size = SORT_SLICE; size < length; size *= 2) {
+      for (let from = 0; from + size < length; from += 2 * size) {
+        // What comes in order, as most zones do, is left as it is.
+        if (compare(siblings[from + size - 1]!, siblings[from + size]!) > 0)
+          yield* merge(siblings.subarray(from, from + 2 * size), size, compare);
+      }
+    }
   }
 
   #flags(old: number, node: number, parentFlags: number): number {
@@ -316,6 +346,10 @@ export class ZoneBuilder {
  * a second copy would be. Smaller blocks would not be untouched.
  */
 const IN_PLACE_FROM = 1024 * 1024;
+/** Masks: after so many steps of a small loop, and so many nodes, there may be a pause. Siblings that are sorted without one. */
+const LOOP_SLICE = 0x3fff;
+const NODE_SLICE = 0xff;
+const SORT_SLICE = 1024;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
 
@@ -379,6 +413,19 @@ function putSlot(slots: Uint32Array, hash: number, value: number): void {
   let slot = homeSlot(hash, slots.length);
   while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
   slots[slot] = value;
+}
+
+/** Merges two sorted parts, the second of which begins at `middle`. */
+function* merge(
+  all: Uint32Array,
+  middle: number,
+  compare: (a: number, b: number) => number,
+): Slices<void> {
+  const left = all.slice(0, middle);
+  for (let to = 0, i = 0, j = middle; i < middle; to++) {
+    all[to] = j < all.length && compare(left[i]!, all[j]!) > 0 ? all[j++]! : left[i++]!;
+    if ((to & (SORT_SLICE - 1)) === SORT_SLICE - 1) yield;
+  }
 }
 
 /** Canonical order of two labels (RFC 4034 section 6.1). */

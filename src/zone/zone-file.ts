@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { readFileBytes } from '../base/read-file.ts';
+import { inSlices } from '../base/slices.ts';
 import { CLASS, className, TYPE, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
@@ -23,19 +24,22 @@ import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builde
 const FILE_MAX = 500 * 1024 * 1024;
 /** Mistakes that are told of one file; more of them are most likely one mistake. */
 const PROBLEMS_MAX = 20;
+/** Type, class, TTL and length of a record. */
+const RECORD_AROUND = 10;
 /** How long the thread reads a file before it does something else, milliseconds. */
 const SLICE_MS = 8;
 
 /** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
 export class ZoneTooLarge extends Error {}
 
-/** How much may be read, bytes of all files and records; more is `ZoneTooLarge`. */
+/** How much may be read. */
 export interface ZoneFileTerms {
-  readonly bytes: number;
-  readonly records: number;
+  /** Bytes of all files, and records; more is `ZoneTooLarge`. */
+  readonly bytes?: number;
+  readonly records?: number;
+  /** Bytes that all records may take; more is a mistake. */
+  readonly share?: number;
 }
-
-const anySize: ZoneFileTerms = { bytes: Infinity, records: Infinity };
 
 /** What came of reading a zone file. */
 export interface ZoneFileResult {
@@ -60,14 +64,14 @@ export async function readZoneFile(
   origin: WireName,
   clock: Clock,
   unless: number | null = null,
-  most: ZoneFileTerms = anySize,
+  { bytes: most = Infinity, records: mostRecords = Infinity, share = Infinity }: ZoneFileTerms = {},
   beforePacking: () => void = () => undefined,
 ): Promise<ZoneFileResult> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
   const targets = new TargetCheck(foldName(origin));
-  let left = most.bytes;
+  let left = most;
   let digest = '';
   const read = (file: string): string => {
     if (statSync(file).size > left) throw new ZoneTooLarge();
@@ -92,8 +96,9 @@ export async function readZoneFile(
   let told = false;
   const strays: Stray[] = [];
   let count = 0;
+  let size = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
-    if (count === most.records) throw new ZoneTooLarge();
+    if (count === mostRecords) throw new ZoneTooLarge();
     if ((++count & 63) === 0 && clock.now() > sliceEnd) {
       await setImmediate();
       sliceEnd = clock.now() + SLICE_MS;
@@ -107,6 +112,11 @@ export async function readZoneFile(
     if (wire === null) {
       problems.push(mistake(place, `the data of ${typeName(type)} has more than 65535 bytes`));
       continue;
+    }
+    size += owner.length + RECORD_AROUND + wire.length;
+    if (size > share) {
+      problems.push(tooLarge(place, share));
+      break;
     }
     const refusal = builder.add(owner, type, ttl, wire);
     if (type === TYPE.SOA && (refusal === 'outside' || refusal === 'soa-below-apex')) {
@@ -157,7 +167,7 @@ export async function readZoneFile(
       mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
     );
   beforePacking();
-  const packed = builder.pack();
+  const packed = await inSlices(builder.packing(), clock);
   const { iterations } = readHashParts(new ZoneData(packed));
   if (iterations > ITERATIONS_MAX)
     warnings.push(
@@ -226,6 +236,14 @@ function wireData(type: number, data: object): Uint8Array | null {
 function mistake(place: Place, text: string, hint?: string): Problem {
   const where = `${place.file}:${place.line}:${place.column}`;
   return new Problem({ code: 'bad-zone', text: `${where}: ${text}`, place, hint });
+}
+
+function tooLarge(place: Place, share: number): Problem {
+  return mistake(
+    place,
+    `here the records of the zone come to more than ${share} bytes, which is all that one zone may take of the memory of this server`,
+    'It is a quarter of what the container may take above 95 MiB (resources.limits.memory), or 1 GiB. Is the range of a $GENERATE too wide?',
+  );
 }
 
 function readIncluded(read: (file: string) => string, file: string, from: Place): string {

@@ -1,6 +1,7 @@
 /** Zones on their way from the control thread to the workers. */
 import type { Clock } from '../base/clock.ts';
 import { ReplacedMemory } from '../base/replaced-memory.ts';
+import { inSlices } from '../base/slices.ts';
 import type { KeptAcrossReloads } from '../server/contract/control-context.ts';
 import type { DataSet, OpenDataSet } from '../server/contract/data-set.ts';
 import { foldName, parseName } from '../wire/name.ts';
@@ -22,8 +23,10 @@ export class ZonePublisher implements KeptAcrossReloads {
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();
   readonly #replaced: ReplacedMemory;
+  readonly #clock: Clock;
 
   constructor(open: OpenDataSet, clock: Clock) {
+    this.#clock = clock;
     this.#replaced = new ReplacedMemory(clock);
     this.#set = open<ZoneChange>({
       snapshot: () => [...this.#zones.values()],
@@ -48,13 +51,24 @@ export class ZonePublisher implements KeptAcrossReloads {
   /**
    * Serves another version of a zone, which is there from now on.
    * @param packed null: it has not been loaded, and its names are SERVFAIL
-   * @param differences what changed since the version before, where that is known already
+   * @param differences what changed since the version before; null: that is not known
    */
-  put(zone: string, packed: PackedZone | null, differences?: readonly Difference[]): void {
+  put(
+    zone: string,
+    packed: PackedZone | null,
+    differences: readonly Difference[] | null = null,
+  ): void {
     const before = this.#zones.get(zone);
     const history = packed === null ? [] : historyOf(before, packed, differences);
     this.#replaced.add(bytesOf(before?.packed ?? null));
     this.#tell(zone, { ...this.#entry(zone), packed, history, expired: false });
+  }
+
+  /** What would change with this version; null: that is not known, or not worth its memory. */
+  async differences(zone: string, packed: PackedZone): Promise<readonly Difference[] | null> {
+    const old = this.packed(zone);
+    if (old === null || !isNewer(packed.serial, old.serial)) return null;
+    return inSlices(differenceOf(old, packed, mostHistory(packed)), this.#clock);
   }
 
   /** The zone is as its primary has it at this time of the clock: one that was expired is good again. */
@@ -110,17 +124,21 @@ export class ZonePublisher implements KeptAcrossReloads {
   }
 }
 
+/** Bytes that the differences to older versions may take. */
+function mostHistory(packed: PackedZone): number {
+  return HISTORY_PART * bytesOf(packed);
+}
+
 /** The differences that lead to this version, as far as they are worth their memory. */
 function historyOf(
   before: ZoneChange | undefined,
   packed: PackedZone,
-  given: readonly Difference[] | undefined,
+  added: readonly Difference[] | null,
 ): readonly Difference[] {
   const old = before?.packed ?? null;
-  if (old === null || !isNewer(packed.serial, old.serial)) return [];
-  const most = HISTORY_PART * bytesOf(packed);
-  const added = given ?? differenceOf(old, packed, most);
-  if (added === null) return [];
+  // Another version may have come while this one was compared.
+  if (old === null || added === null || added[0]?.from !== old.serial) return [];
+  const most = mostHistory(packed);
   const history = [...before!.history, ...added];
   let bytes = 0;
   let first = history.length;

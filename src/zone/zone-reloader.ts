@@ -140,6 +140,7 @@ export class ZoneReloader {
         unless,
         inTurn,
       );
+      const differences = packed === null ? null : await publisher.differences(zone, packed);
       const isForgotten = inTurn !== undefined && !this.#reading.has(zone);
       if (isForgotten) return { problems: [], missing: null, taken: null };
       if (stamp !== null) this.#stamps.set(zone, stamp);
@@ -152,7 +153,7 @@ export class ZoneReloader {
         return { problems, missing: null, taken: null };
       }
       this.#digests.set(zone, digest);
-      publisher.put(zone, packed);
+      publisher.put(zone, packed, differences);
       this.#metrics.records.with(zone).set(packed.records);
       this.#metrics.serial.with(zone).set(packed.serial);
       return { problems, missing: null, taken: packed.serial };

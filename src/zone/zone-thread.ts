@@ -2,18 +2,19 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../base/clock.ts';
 import { collectMemory } from '../base/settle-memory.ts';
+import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
-import { readZoneFile } from './zone-file.ts';
+import { readZoneFile, ZoneTooLarge } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
 
-const { path, origin, unless } = workerData as ZoneJob;
+const { path, origin, unless, share, bytes } = workerData as ZoneJob;
 try {
   const { packed, problems, warnings, digest } = await readZoneFile(
     path,
     origin,
     systemClock,
     unless,
-    undefined,
+    { share, bytes },
     collectMemory,
   );
   const plain = (list: readonly Problem[]): object[] => list.map(({ parts }) => parts);
@@ -26,7 +27,10 @@ try {
 } catch (error) {
   if (error instanceof Problem)
     tell({ packed: null, problems: [error.parts], warnings: [], digest: '' });
-  else {
+  else if (error instanceof ZoneTooLarge) {
+    const message = `reading it takes more memory than there is, which is enough for ${printBytes(bytes)} with what it includes`;
+    tell({ code: 'EFBIG', message });
+  } else {
     const { code, message } = error as NodeJS.ErrnoException;
     tell({ code: code ?? '', message });
   }

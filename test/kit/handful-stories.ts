@@ -1,6 +1,16 @@
 /** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
 import { FLAG } from '../../src/wire/iana.ts';
-import { addressRecord, back, dnsMessage, fragments, udpPacket, type Captured } from './packets.ts';
+import {
+  addressRecord,
+  back,
+  dnsMessage,
+  fragments,
+  framed,
+  TCP,
+  tcpPacket,
+  udpPacket,
+  type Captured,
+} from './packets.ts';
 import { healthy, play, podResolvConf, type Passing } from './story.ts';
 import { asked, at, begun, ends, inOrder, pods, type Story } from './story-parts.ts';
 
@@ -207,6 +217,40 @@ function limitedEach(seed: number): Captured[] {
   );
 }
 
+/** Pods that ask over TCP alone, both families on one connection: answers of several addresses do not come, and what is sent behind them does. */
+function lostSegments(seed: number): Captured[] {
+  const connections = Array.from({ length: 40 }, (_, i): Captured[] => {
+    const isLarge = (i * 7 + seed) % 9 < 3;
+    const way = ends(`10.244.1.${1 + (i % 3)}`, 31_000 + i);
+    const home = back(way);
+    const name = isLarge
+      ? `big${i % 4}.shop.svc.cluster.local.`
+      : `svc${i % 5}.shop.svc.cluster.local.`;
+    const message = (type: string, half: number, more: object = {}): Uint8Array =>
+      framed(dnsMessage(name, type, { id: 2 * i + half, ...more }));
+    const [a, aaaa] = [message('A', 0), message('AAAA', 1)];
+    const answer = Array.from({ length: isLarge ? 40 : 1 }, (__, n) =>
+      addressRecord(name, `10.96.3.${n}`),
+    );
+    const first = message('A', 0, { reply: true, answer });
+    const second = message('AAAA', 1, { reply: true });
+    const ms = i * 500;
+    const data = TCP.PSH | TCP.ACK;
+    const endMs = ms + (isLarge ? 5000 : 3);
+    return [
+      at(ms, tcpPacket(way, 100, TCP.SYN)),
+      at(ms + 0.2, tcpPacket(home, 500, TCP.SYN | TCP.ACK)),
+      at(ms + 0.4, tcpPacket(way, 101, data, a)),
+      at(ms + 0.5, tcpPacket(way, 101 + a.length, data, aaaa)),
+      ...(isLarge ? [] : [at(ms + 1, tcpPacket(home, 501, data, first))]),
+      at(ms + 1.2, tcpPacket(home, 501 + first.length, data, second)),
+      at(endMs, tcpPacket(way, 101 + a.length + aaaa.length, TCP.FIN | TCP.ACK)),
+      at(endMs + 0.2, tcpPacket(home, 501 + first.length + second.length, TCP.FIN | TCP.ACK)),
+    ];
+  });
+  return inOrder(connections);
+}
+
 /** Stories of few losses. */
 export const handfulStories: readonly Story[] = [
   {
@@ -310,6 +354,12 @@ export const handfulStories: readonly Story[] = [
     name: 'a link takes packets of 1100 bytes at most for some seconds: those of 700 come',
     code: 'ND3012',
     packets: (seed) => Promise.resolve(narrowLink(seed, 1100)),
+  },
+  {
+    name: 'pods ask over TCP alone, and full segments are too big for a link on the way',
+    code: 'ND3012',
+    seen: /over TCP .*earlier one never did/,
+    packets: (seed) => Promise.resolve(lostSegments(seed)),
   },
   {
     name: 'of fragments the first ones come alone from some moment on, and of each the capture has the beginning',

@@ -329,6 +329,54 @@ export const partStories: readonly Story[] = [
     },
   },
   {
+    name: 'S27 of three upstream servers one denies a zone: that A and AAAA of its names disagree is of the same cause',
+    code: 'ND4005',
+    without: ['ND8002', 'ND8004', 'ND4006'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 120 }, (_, i) => {
+            const turn = (i * 7 + (i >> 2) + seed) % 3;
+            const isOnce = i % 4 === 0;
+            const name = `${isOnce ? `u${i}` : `s${i % 5}`}.foo.example.`;
+            const both = (
+              atMs: number,
+              way: ReturnType<typeof ends>,
+              ofA: boolean,
+              ofAaaa: boolean,
+            ): Captured[] =>
+              ['A', 'AAAA'].flatMap((type, half) =>
+                asked(atMs + half * 0.05, way, name, 2 * i + half, {
+                  ...{ type, tookMs: 2 },
+                  rcode: [ofA, ofAaaa][half]! ? 0 : 3,
+                }),
+              );
+            // Each of a pair is handed on by itself.
+            const [a, aaaa] = [turn !== 2, (turn + 1 + (i % 2)) % 3 !== 2];
+            return [
+              ...both(i * 200, ends(`10.244.1.${1 + (i % 4)}`, 30_000 + i), a, aaaa),
+              ...[a, aaaa].flatMap((isThere, half) =>
+                asked(
+                  i * 200 + 0.5 + half * 0.05,
+                  ends(
+                    '10.244.3.2',
+                    40_000 + 2 * i + half,
+                    isThere ? `192.0.2.${51 + (i % 2)}` : '192.0.2.77',
+                  ),
+                  name,
+                  700 + 2 * i + half,
+                  {
+                    ...{ type: ['A', 'AAAA'][half]!, tookMs: 1 },
+                    rcode: isThere ? 0 : 3,
+                  },
+                ),
+              ),
+            ];
+          }),
+        ),
+      ),
+  },
+  {
     name: 'queries with EDNS are dropped, those without are answered',
     code: 'ND4009',
     packets: async (seed) => {

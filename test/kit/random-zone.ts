@@ -64,7 +64,13 @@ export function randomZone(random: Random, origin: string, questions: number): R
     } else if (draw < 6 && !wild && (kind === undefined || kind === 'cut')) {
       owners.set(owner.toLowerCase(), 'cut');
       lines.push(`${owner} NS ${random.integer(2) === 0 ? `ns.${owner}.${origin}` : target()}`);
-      if (random.integer(2) === 0) lines.push(`ns.${owner} A 192.0.2.9`);
+      const glue = `ns.${owner}`.toLowerCase();
+      const isFree = (owners.get(glue) ?? 'data') === 'data';
+      // Beside an alias Knot and NSD take nothing, and refuse the whole zone.
+      if (random.integer(2) === 0 && isFree) {
+        owners.set(glue, 'data');
+        lines.push(`ns.${owner} A 192.0.2.9`);
+      }
       if (random.integer(2) === 0) lines.push(`${owner} DS 12345 13 2 ${'ab'.repeat(32)}`);
     } else if (draw === 6 && !wild && kind === undefined) {
       const under = [...owners.keys()].some((other) => other.endsWith(`.${owner.toLowerCase()}`));

@@ -22,6 +22,15 @@ export function recordedPackets(
   startMs: number,
   firstPort = 20_000,
 ): Captured[] {
+  const sent = new Map<string, number>();
+  const wrap = (ends: Ends, message: Uint8Array, protocol: string): Uint8Array => {
+    if (protocol !== 'tcp') return udpPacket(ends, message);
+    const segment = framed(message);
+    const key = `${ends.from} ${ends.fromPort} ${ends.to} ${ends.toPort}`;
+    const before = sent.get(key) ?? 0;
+    sent.set(key, before + segment.length);
+    return tcpPacket(ends, 1 + before, TCP.PSH | TCP.ACK, segment);
+  };
   return queries
     .flatMap(([ms, protocol, server, port, id, name, type, edns, , answer]): Captured[] => {
       const ends: Ends = { from: address, fromPort: firstPort + port, to: server, toPort: 53 };
@@ -39,17 +48,12 @@ export function recordedPackets(
                 options: edns.includes('opt10') ? [cookie] : [],
               },
       });
-      const sent: Captured = { timeMs: startMs + ms, bytes: wrap(ends, query, protocol) };
+      const asked: Captured = { timeMs: startMs + ms, bytes: wrap(ends, query, protocol) };
       const reply = replyTo(name, type, id, answer);
-      if (reply === null) return [sent];
-      return [sent, { timeMs: startMs + ms + REPLY_MS, bytes: wrap(back(ends), reply, protocol) }];
+      if (reply === null) return [asked];
+      return [asked, { timeMs: startMs + ms + REPLY_MS, bytes: wrap(back(ends), reply, protocol) }];
     })
     .toSorted((one, other) => one.timeMs - other.timeMs);
-}
-
-function wrap(ends: Ends, message: Uint8Array, protocol: string): Uint8Array {
-  if (protocol === 'tcp') return tcpPacket(ends, 1, TCP.PSH | TCP.ACK, framed(message));
-  return udpPacket(ends, message);
 }
 
 function replyTo(name: string, type: string, id: number, answer: string): Uint8Array | null {

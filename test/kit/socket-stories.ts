@@ -117,6 +117,85 @@ export const socketStories: readonly Story[] = [
     },
   },
   {
+    name: 'the cache of a node asks three DNS pods by turns, one of which is dead: what it is late with itself is no other trouble',
+    code: 'ND3008',
+    without: ['ND7001', 'ND4003'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          Array.from({ length: 120 }, (_, i): Captured[] => {
+            const name = `svc${(i * 7 + seed) % 20}.shop.svc.cluster.local.`;
+            const pod = (i + seed) % 3;
+            const isLate = pod === 1;
+            const behind = (to: number, ms: number, port: number): Captured[] =>
+              asked(i * 200 + ms, ends('10.0.7.1', port, PODS[to]!), name, port, {
+                tookMs: to === 1 ? null : 0.6,
+              });
+            const way = ends(`10.244.1.${1 + (i % 4)}`, 30_000 + i, '169.254.20.10');
+            return [
+              ...asked(i * 200, way, name, 900 + i, { tookMs: isLate ? 2002 : 1.8 }),
+              ...behind(pod, 0.5, 40_000 + i),
+              ...(isLate ? behind(2, 2000.8, 50_000 + i) : []),
+            ];
+          }),
+        ),
+      ),
+  },
+  {
+    name: 'one of three DNS pods is dead, seen behind the translation: who repeats from a new socket keeps the id, and meets the dead one again',
+    code: 'ND3008',
+    without: ['ND3005'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder(
+          [7, 8, 9, 10].flatMap((client) =>
+            Array.from({ length: 50 }, (_, i): Captured[] => {
+              const pod = (turn: number): number =>
+                Math.imul(i * 4 + turn + client * 997 + seed, 0x9e3779b1) >>> 16;
+              const ask = (turn: number, atMs: number): Captured[] => {
+                const taken = pod(turn) % 3;
+                const sent = asked(
+                  atMs,
+                  ends(`10.244.1.${client}`, 30_000 + i * 4 + turn, PODS[taken]!),
+                  `svc${i % 7}.shop.svc.cluster.local.`,
+                  500 + i,
+                  { tookMs: taken === 1 ? null : 0.6 },
+                );
+                return taken === 1 && turn < 3 ? [...sent, ...ask(turn + 1, atMs + 1000)] : sent;
+              };
+              return ask(0, i * 500 + client * 31);
+            }),
+          ),
+        ),
+      ),
+  },
+  {
+    name: 'one of two pods is cut off from some moment on: what it asks for others do not ask for',
+    code: 'ND3004',
+    without: ['ND3010'],
+    packets: (seed) =>
+      play(
+        [
+          ...pods('c-ares', 1, {
+            lookups: 30,
+            everyMs: 800,
+            names: ['www.example.com', 'db', 'api.example.org', 'mail.example.com'],
+          }),
+          ...pods('glibc', 1, {
+            lookups: 30,
+            everyMs: 800,
+            from: 30,
+            names: ['backend', 'redis.cache', 'static.example.org'],
+          }),
+        ],
+        (passing) =>
+          passing.client === '10.244.1.1' && passing.atMs > 7000
+            ? { lost: true }
+            : healthy(passing),
+        { seed },
+      ),
+  },
+  {
     name: 'of three servers that a client asks in turn one is dead: the next is asked with the same id',
     code: 'ND3005',
     packets: () => Promise.resolve(inOrder(alongTheList)),
@@ -151,6 +230,62 @@ export const socketStories: readonly Story[] = [
         { seed },
       );
       return inOrder([dns, connections(260, 100, (i) => isFull(i * 100) && i % 8 > 0)]);
+    },
+  },
+  {
+    name: 'S20 the conntrack table is full three times for seconds: hardly any socket is used on, but other connections fare alike',
+    code: 'ND3003',
+    without: ['ND3007'],
+    packets: async (seed) => {
+      const isFull = (ms: number): boolean => ms % 9000 > 3600 && ms % 9000 < 8000;
+      const fresh = await play(
+        [...pods('glibc', 4, { lookups: 40 }), ...pods('go', 2, { lookups: 40, from: 80 })],
+        byAge(({ atMs }) => isFull(atMs)),
+        { seed },
+      );
+      // A program that keeps its socket asks now and then.
+      const kept = Array.from({ length: 9 }, (_, i) =>
+        asked(1000 + i * 2900, ends('10.244.1.200', 40_000), `${names[i % 2]!}.`, 100 + i),
+      );
+      return inOrder([fresh, kept.flat(), connections(250, 100, (i) => isFull(i * 100))]);
+    },
+  },
+  ...['glibc', 'musl', 'go'].map((resolver) =>
+    played(
+      `a firewall lets replies pass to a part of the ephemeral ports only: ${resolver}`,
+      'ND3020',
+      () => pods(resolver, 5, { lookups: 40, everyMs: 600 }),
+      (passing) =>
+        passing.port >= 34_000 && passing.port < 44_000 ? { lost: true } : healthy(passing),
+    ),
+  ),
+  {
+    name: 'the link goes down for seconds, again and again: who keeps a socket along the search path is answered before and afterwards',
+    code: 'ND3007',
+    without: ['ND3003'],
+    packets: (seed) =>
+      play(
+        [
+          ...pods('c-ares', 5, { lookups: 60, everyMs: 500 }),
+          ...pods('glibc', 6, { lookups: 60, everyMs: 500, from: 40 }),
+        ],
+        ({ atMs, ...passing }) =>
+          atMs % 7300 > 4700 ? { lost: true } : healthy({ atMs, ...passing }),
+        { seed },
+      ),
+  },
+  {
+    name: 'the link of a node goes down three times for seconds: not DNS alone',
+    code: 'ND3090',
+    packets: async (seed) => {
+      const isDown = (ms: number): boolean => ms % 9000 > 3600 && ms % 9000 < 8000;
+      const queries = await play(
+        [...pods('glibc', 4, { lookups: 40 }), ...pods('go', 2, { lookups: 40, from: 80 })],
+        (passing) => (isDown(passing.atMs) ? { lost: true } : healthy(passing)),
+        { seed },
+      );
+      const kept = keptSocket(90, 290, (i) => isDown(i * 290));
+      return inOrder([queries, kept.flat(), connections(250, 100, (i) => isDown(i * 100))]);
     },
   },
   {

@@ -3,6 +3,7 @@ import type { Captured } from './packets.ts';
 import { addressRecord, back, dnsMessage, udpPacket, type Ends } from './packets.ts';
 import {
   healthy,
+  ownIpId,
   play,
   podResolvConf,
   STORY_START,
@@ -132,7 +133,10 @@ export function asked(
   } = {},
 ): Captured[] {
   const { type = 'A', tookMs = 0.6, rcode = 0, address = '192.0.2.1', ttl = 30 } = more;
-  const query = at(atMs, udpPacket(ends, dnsMessage(name, type, { id }), (id % 0xfffe) + 1));
+  const query = at(
+    atMs,
+    udpPacket(ends, dnsMessage(name, type, { id }), ownIpId(ends.fromPort, id)),
+  );
   if (tookMs === null) return [query];
   const soa = {
     mname: 'ns.',

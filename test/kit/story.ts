@@ -15,7 +15,7 @@ import {
   holdsTime,
   type Part,
 } from '../../src/capture/part-diagnosis.ts';
-import { ArrivalQueue } from '../../src/resolver/arrival-queue.ts';
+import { ReceivingSocket } from '../../src/resolver/receiving-socket.ts';
 import { findClient } from '../../src/resolver/clients.ts';
 import type {
   Arrival,
@@ -133,6 +133,7 @@ export async function play(
       fate,
       packets,
       seededRandom(random.integer(1 << 30) + index + 1),
+      !client.resolver.startsWith('musl'),
     );
     const trace = new Trace(clock);
     await Promise.all(
@@ -215,6 +216,8 @@ class StoryNetwork implements ClientNetwork {
   readonly fate: (passing: Passing) => Fate;
   readonly packets: Captured[];
   readonly random: Random;
+  /** Whether sockets are connected to whom they ask: those have IP identifications of their own. */
+  readonly connects: boolean;
   readonly #asked = new Map<string, number>();
   readonly #last = new Map<number, { atMs: number; question: string }>();
   #packetId = 1;
@@ -225,7 +228,9 @@ class StoryNetwork implements ClientNetwork {
     fate: (passing: Passing) => Fate,
     packets: Captured[],
     random: Random,
+    connects: boolean,
   ) {
+    this.connects = connects;
     this.clock = clock;
     this.address = address;
     this.fate = fate;
@@ -303,21 +308,21 @@ class StoryNetwork implements ClientNetwork {
   }
 }
 
-class StorySocket implements Socket {
+class StorySocket extends ReceivingSocket {
   readonly protocol: 'udp' | 'tcp';
   readonly port: number;
   readonly sourcePort: number;
   readonly #network: StoryNetwork;
   readonly #peer: string | null;
-  readonly #arrivals: ArrivalQueue;
   #closed = false;
+  #sent = 0;
   #lastMs = 0;
   #sequence = 1001;
   #replySequence = 5001;
 
   constructor(network: StoryNetwork, protocol: 'udp' | 'tcp', peer: string | null) {
+    super(network.clock);
     this.#network = network;
-    this.#arrivals = new ArrivalQueue(network.clock);
     this.protocol = protocol;
     this.#peer = peer;
     this.sourcePort = network.nextPort();
@@ -333,7 +338,8 @@ class StorySocket implements Socket {
     const ends: Ends = { from: network.address, fromPort: this.sourcePort, to: server, toPort: 53 };
     const bytes = queryBytes(query);
     const fate = network.judge(this, query, server);
-    const id = network.packetId();
+    const counted = network.packetId();
+    const id = network.connects ? ownIpId(this.sourcePort, ++this.#sent) : counted;
     // Queries of one moment leave one after the other.
     const sent = Math.max(
       0.01 + network.random.integer(40) / 1000,
@@ -387,27 +393,20 @@ class StorySocket implements Socket {
     return exchange;
   }
 
-  take(): Arrival | null {
-    return this.#arrivals.take();
-  }
-
-  wait(until: number): Promise<Arrival | null> {
-    return this.#arrivals.wait(until);
-  }
-
-  watch(run: () => void): () => void {
-    return this.#arrivals.watch(run);
-  }
-
   close(): void {
     this.#closed = true;
-    this.#arrivals.clear();
+    this.arrivals.clear();
   }
 
   #arrive(arrival: Arrival): void {
     if (this.#closed || (this.#peer !== null && this.#peer !== arrival.server)) return;
-    this.#arrivals.push(arrival);
+    this.arrivals.push(arrival);
   }
+}
+
+/** The IP identification of the nth packet of a connected socket: Linux draws where each begins. */
+export function ownIpId(port: number, nth: number): number {
+  return (((Math.imul(port, 40_503) >>> 0) + nth) % 0xffff) + 1;
 }
 
 function sentQuery(

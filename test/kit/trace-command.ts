@@ -16,6 +16,8 @@ export interface Terminal {
   readonly columns?: number;
   /** Takes what the command says of how far it is. */
   readonly progress?: (text: string) => void;
+  /** Ctrl-C; without it nobody presses that. */
+  readonly signal?: AbortSignal;
 }
 
 /** Runs `ndots trace` with these words. */
@@ -32,7 +34,12 @@ export async function runCommand(
   command: Command,
   words: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { colour = false, columns = 100, progress = () => undefined }: Terminal = {},
+  {
+    colour = false,
+    columns = 100,
+    progress = () => undefined,
+    signal = new AbortController().signal,
+  }: Terminal = {},
   stdin = '',
 ): Promise<Ran> {
   let out = '';
@@ -44,7 +51,7 @@ export async function runCommand(
     env,
     colour,
     columns,
-    signal: new AbortController().signal,
+    signal,
     stdin: () => Promise.resolve(stdin),
     program: 'ndots',
   };

@@ -8,6 +8,8 @@ export const traitNames = [
   'pair from one port',
   'A before AAAA',
   'ids of a pair close together',
+  'ids of a pair of one clock',
+  'ids of a pair of one moment',
   'one port for the whole walk',
   'no EDNS',
   'EDNS of 1232 without cookie',
@@ -25,9 +27,13 @@ export const traitNames = [
   'a single label as it stands',
   'the port of the lookup before',
   'ids that count up',
+  'IP ids go on from port to port',
 ] as const;
 /** One of them. */
 export type Trait = (typeof traitNames)[number];
+
+/** Of a query over UDP, what its packet says of the socket. */
+export type SentPacket = Pick<SeenExchange, 'ipId' | 'sentMs' | 'server' | 'client'>;
 
 /** Traits that a lookup shows (true) or shows the absence of (false). */
 export type Traits = ReadonlyMap<Trait, boolean>;
@@ -39,8 +45,19 @@ const NO_WAIT_MS = 0.3;
 const SLACK_MS = 260;
 /** musl makes both ids from the nanoseconds of one clock, one after the other. */
 const NEAR_IDS = 2500;
+/**
+ * glibc makes an id of the nanoseconds of a clock, folded so that bits which differ stay below bits which do not, and sends its bytes the other
+ * way round (include/random-bits.h). So much do those of a pair differ, which it makes one after the other: nearly always, and mostly.
+ */
+const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
 /** Ids that are nearer are counted. */
 const COUNTED_IDS = 16;
+/** Linux's clock ticks at most so often a millisecond. */
+const TICKS_A_MS = 1;
+/** Packets that a client sends to a server between two that are looked at. */
+const IP_IDS_BETWEEN = 8;
+/** After longer any identification could be the next one, milliseconds. */
+const IP_IDS_MS = 3000;
 /** After these times clients repeat a query from a new port; at other times somebody else asks for the same name, milliseconds. */
 const TIMERS_MS = [2000, 2500, 5000];
 
@@ -99,6 +116,9 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
   const apart = (aaaa.id - a.id) & 0xffff;
   vote('ids of a pair close together', apart >= COUNTED_IDS && apart < NEAR_IDS);
   vote('ids that count up', apart > 0 && apart < COUNTED_IDS);
+  const bits = turned(a.id) ^ turned(aaaa.id);
+  vote('ids of a pair of one clock', bits < CLOCK_IDS.nearly);
+  if (bits < CLOCK_IDS.nearly) vote('ids of a pair of one moment', bits < CLOCK_IDS.mostly);
 }
 
 function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void {
@@ -106,12 +126,16 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void 
     const before = groups[at - 1]!.filter(isUdp);
     const [first] = groups[at]!.filter(isUdp);
     if (first === undefined || before.length === 0) continue;
+    const goesOn = goesOnInIp(before.at(-1)!, first);
+    if (goesOn !== null) vote('IP ids go on from port to port', goesOn);
     vote(
       'one port for the whole walk',
       before.some(({ client }) => client.port === first.client.port),
     );
     const types = new Set(before.map(({ type }) => type));
     const own = new Set(groups[at]!.map(({ type }) => type));
+    // What is asked for but addresses (TXT, SRV) has no other half.
+    if (![...types, ...own].every(isAddress)) continue;
     if (types.size === 2 || own.size === 2) vote('families walk by themselves', own.size === 1);
     else vote('families walk by themselves', true);
   }
@@ -158,6 +182,30 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
     vote('again with the same id', before.id === each.id);
   }
   for (const count of servfails.values()) vote('SERVFAIL repeated at once, twice', count >= 2);
+}
+
+/** The bytes of an id the other way round. */
+function turned(id: number): number {
+  return ((id & 0xff) << 8) | (id >> 8);
+}
+
+/**
+ * Whether the later of two queries from different ports goes on with the IP identification of the earlier one; null: it cannot be seen. Linux
+ * counts those of all sockets that are not connected in one place, by at most its clock's ticks in between (net/ipv4/route.c,
+ * `ip_idents_reserve`), and gives each socket that is connected a beginning of its own: of resolvers, musl does not connect.
+ */
+export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | null {
+  if (before.ipId === 0 || after.ipId === 0) return null;
+  if (before.server.address !== after.server.address) return null;
+  if (before.client.port === after.client.port) return null;
+  const passedMs = after.sentMs - before.sentMs;
+  if (passedMs < 0 || passedMs > IP_IDS_MS) return null;
+  const apart = (after.ipId - before.ipId) & 0xffff;
+  return apart > 0 && apart <= TICKS_A_MS * passedMs + IP_IDS_BETWEEN;
+}
+
+function isAddress(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
 }
 
 function isUdp({ protocol }: SeenExchange): boolean {

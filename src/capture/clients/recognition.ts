@@ -3,7 +3,7 @@
  * likeliest kind (Bayes, the traits taken as independent). The shares are those of real resolvers, measured (docs/resolvers.md).
  */
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
-import { traitNames, traitsOf, type Trait } from './lookup-traits.ts';
+import { goesOnInIp, traitNames, traitsOf, type SentPacket, type Trait } from './lookup-traits.ts';
 
 /** Kinds of resolvers that are told apart. */
 export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
@@ -18,14 +18,20 @@ export interface Recognised {
   /** The same of glibc and c-ares as one: in most they do the same. */
   readonly either: number;
   readonly lookups: number;
+  /** The fewest kinds of which it is one for sure, the likeliest first; empty: it takes more than two, or it is like none. */
+  readonly among: readonly Kind[];
 }
+
+/** From this on a kind is named. */
+const SURE = 0.7;
 
 /**
  * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other; so has Go up to 1.18, and what is built
  * of modules that say so (netedns0=0). glibc asks one question at a time from the first lookup on that lost one of a pair, for as long as the
  * process lives; with single-request it always does; a pod with several processes does both; and who wants one family has it asked for alone.
- * c-ares may keep its socket from lookup to lookup, or not (the last one): then it is glibc's like in all but the port of a walk, and what it repeats.
- * The time from A to AAAA does not tell them: it is tens of microseconds of either, and a reply to A comes in between as often.
+ * c-ares may keep its socket from lookup to lookup, or not (the last of its classes): then it is glibc's like in all but the ids of a pair, the port of a
+ * walk, and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of either, and a reply to A comes in between as
+ * often. The last one is Go that asks two servers by turns, of which one has another address of the client's, or Go that wants one family.
  */
 const classes: readonly Kind[] = [
   'glibc',
@@ -43,41 +49,76 @@ const classes: readonly Kind[] = [
   'go',
   'glibc',
   'c-ares',
+  'go',
+  'musl',
+  'c-ares',
+  'tool',
 ];
 
 /** In percent, in the order of `classes`: how many of its lookups that can show the trait do. */
 const shares: Readonly<Record<Trait, readonly number[]>> = {
-  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4, 97, 50, 30, 99, 97, 94, 94],
-  'pair from one port': [99, 99.5, 0.5, 99, 99, 96, 58, 20, 0.5, 40, 30, 99.5, 0.5, 99, 99],
-  'A before AAAA': [99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5, 28, 99.5, 50, 99.5, 28, 99, 99],
-  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3, 3, 3, 3, 98, 3, 3, 3],
+  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4, 97, 50, 30, 99, 97, 94, 94, 97, 99, 85, 30],
+  'pair from one port': [
+    99, 99.5, 0.5, 99, 99, 96, 58, 20, 0.5, 40, 30, 99.5, 0.5, 99, 99, 0.5, 99.5, 50, 58,
+  ],
+  'A before AAAA': [
+    99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5, 28, 99.5, 50, 99.5, 28, 99, 99, 28, 99.5, 99, 85,
+  ],
+  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3, 3, 3, 3, 98, 3, 3, 3, 3, 98, 3, 5],
+  'ids of a pair of one clock': [
+    93, 6, 12.5, 12.5, 12.5, 12.5, 14, 93, 12.5, 93, 60, 6, 12.5, 93, 12.5, 12.5, 6, 12.5, 14,
+  ],
+  'ids of a pair of one moment': [
+    75, 25, 25, 25, 25, 25, 25, 75, 25, 75, 60, 25, 25, 75, 25, 25, 25, 25, 25,
+  ],
+  'IP ids go on from port to port': [
+    1.5, 97, 1.5, 1.5, 1.5, 1.5, 40, 1.5, 1.5, 1.5, 1.5, 97, 1.5, 1.5, 1.5, 1.5, 97, 1.5, 96,
+  ],
   'one port for the whole walk': [
-    0.3, 0.3, 0.3, 99, 99, 99, 5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 99,
+    0.3, 0.3, 0.3, 93, 93, 99, 5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 93, 0.3, 0.3, 93, 5,
   ],
-  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97, 99, 97, 97, 99.5, 99, 3, 97],
-  'EDNS of 1232 without cookie': [1, 0.5, 97, 0.5, 45, 1, 8, 1, 0.5, 1, 1, 0.5, 0.5, 10, 1],
-  'EDNS with cookie': [0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
-  'capitals by chance': [0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
-  'all servers at once': [0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3],
-  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1, 1, 1, 1, 50, 1, 1, 4],
-  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60, 60, 60, 60, 3, 60, 60, 10],
-  'again from the same port': [95, 99, 1, 87, 87, 95, 30, 80, 1, 80, 80, 99, 1, 95, 87],
-  'again with the same id': [98, 99, 2, 92, 92, 95, 50, 98, 2, 98, 98, 99, 2, 98, 92],
-  'SERVFAIL repeated at once, twice': [6, 95, 3, 83, 83, 85, 20, 6, 3, 6, 6, 95, 3, 6, 45],
-  'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30, 30, 30, 30, 95, 30, 30, 30],
-  'both families': [90, 95, 95, 88, 88, 85, 30, 90, 95, 90, 3, 3, 3, 90, 90],
+  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97, 99, 97, 97, 99.5, 99, 3, 97, 3, 99.5, 97, 99.5],
+  'EDNS of 1232 without cookie': [
+    1, 0.5, 97, 0.5, 45, 1, 8, 1, 0.5, 1, 1, 0.5, 0.5, 10, 1, 97, 0.5, 1, 0.5,
+  ],
+  'EDNS with cookie': [
+    0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+  ],
+  'capitals by chance': [
+    0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+  ],
+  'all servers at once': [
+    0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 97, 0.3, 1,
+  ],
+  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1, 1, 1, 1, 50, 1, 1, 4, 1, 50, 4, 10],
+  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60, 60, 60, 60, 3, 60, 60, 10, 60, 3, 10, 50],
+  'again from the same port': [
+    95, 99, 1, 87, 87, 95, 30, 80, 1, 80, 80, 99, 1, 95, 87, 1, 99, 5, 30,
+  ],
+  'again with the same id': [
+    98, 99, 2, 80, 80, 95, 50, 98, 2, 98, 98, 99, 2, 98, 80, 2, 99, 95, 50,
+  ],
+  'SERVFAIL repeated at once, twice': [
+    6, 95, 3, 83, 83, 85, 20, 6, 3, 6, 6, 95, 3, 6, 45, 3, 95, 45, 20,
+  ],
+  'stops at NODATA': [30, 95, 30, 30, 30, 30, 43, 30, 30, 30, 30, 95, 30, 30, 30, 30, 95, 30, 43],
+  'both families': [90, 95, 95, 88, 88, 85, 30, 90, 95, 90, 3, 3, 3, 90, 90, 3, 95, 90, 1.5],
   'families walk by themselves': [
-    0.5, 0.5, 0.5, 0.5, 0.5, 20, 50, 0.5, 0.5, 0.5, 97, 97, 97, 0.5, 0.5,
+    0.5, 0.5, 0.5, 0.5, 0.5, 20, 50, 0.5, 0.5, 0.5, 97, 97, 97, 0.5, 0.5, 97, 0.5, 0.5, 50,
   ],
-  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2, 2, 2, 2, 2, 2, 2, 60],
+  'a single label as it stands': [2, 2, 2, 60, 60, 5, 60, 2, 2, 2, 2, 2, 2, 2, 60, 2, 2, 60, 60],
   'the port of the lookup before': [
-    0.5, 0.5, 0.5, 45, 45, 95, 40, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
+    0.5, 0.5, 0.5, 45, 45, 95, 40, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 40,
   ],
-  'ids that count up': [0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3],
+  'ids that count up': [
+    0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 1,
+  ],
 };
 
 /** How common each kind is, before anything is seen. Who never goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk tells them. */
-const prior: readonly number[] = [34, 20, 15, 5, 5, 2, 8, 2, 5, 0.5, 3, 1, 0.5, 1, 20];
+const prior: readonly number[] = [
+  34, 20, 15, 5, 5, 2, 8, 2, 5, 0.5, 3, 1, 0.5, 1, 20, 0.5, 3, 1, 1,
+];
 /** One lookup says less than the sum of its traits, as they are not independent. */
 const WEIGHT = 0.8;
 /**
@@ -100,6 +141,8 @@ export class Recognition {
   #counts = noCounts;
   #lookups = 0;
   #ports = noPorts;
+  /** The last query over UDP. */
+  #last: SentPacket | null = null;
 
   add(lookup: SeenLookup): void {
     if (this.#lookups >= LOOKUPS_MAX) return;
@@ -108,15 +151,24 @@ export class Recognition {
     if (traits.size === 0) return;
     this.#lookups++;
     for (const [trait, present] of traits) this.#count(trait, present);
-    const ports = lookup.exchanges
-      .filter(({ protocol }) => protocol === 'udp')
-      .map(({ client }) => client.port);
+    const datagrams = lookup.exchanges.filter(({ protocol }) => protocol === 'udp');
+    const ports = datagrams.map(({ client }) => client.port);
     if (this.#ports.length > 0 && ports.length > 0)
       this.#count(
         'the port of the lookup before',
         ports.some((port) => this.#ports.includes(port)),
       );
     this.#ports = ports;
+    const [first] = datagrams;
+    const goesOn =
+      this.#last === null || first === undefined ? null : goesOnInIp(this.#last, first);
+    if (goesOn !== null) this.#count('IP ids go on from port to port', goesOn);
+    const last = datagrams.at(-1);
+    // Not the exchange itself, which has the bytes of many others with it.
+    if (last !== undefined) {
+      const { ipId, sentMs, server, client } = last;
+      this.#last = { ipId, sentMs, server, client };
+    }
   }
 
   /** Null: nothing was seen. */
@@ -142,6 +194,9 @@ export class Recognition {
       confidence: (best + rest) / total,
       either: (isAlike ? both : best + rest) / total,
       lookups: this.#lookups,
+      among: among(
+        kinds.map((each, at) => [each, (weights[at]! + (each === kind ? rest : 0)) / total]),
+      ),
     };
   }
 
@@ -187,4 +242,11 @@ export class Recognition {
     }
     return scores;
   }
+}
+
+/** The fewest kinds that are sure together, two at most. @param shares how likely each is */
+function among(shares: readonly (readonly [kind: Kind, share: number])[]): readonly Kind[] {
+  const [one, other] = shares.toSorted(([, one], [, other]) => other - one);
+  if (one![1] >= SURE) return [one![0]];
+  return one![1] + other![1] >= SURE ? [one![0], other![0]] : [];
 }

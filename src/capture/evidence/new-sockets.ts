@@ -7,6 +7,9 @@ const STRETCH_MS = 250;
 /** Stretches that are looked at one by one: two hours. */
 const STRETCHES_MAX = 28_800;
 
+/** Stretches that are further apart are of different times. */
+const NEAR_STRETCHES = 4;
+
 /** Queries of one kind of sockets. */
 export interface Fates {
   asked: number;
@@ -46,6 +49,30 @@ export class NewSockets {
       if (known.asked > 0 && known.lost === 0) spared++;
     }
     return { ...sum, spared };
+  }
+
+  /** The sum over the stretches in which no query of a new socket is answered, and none before or behind them either: amid a silence. */
+  get amid(): Ages {
+    const asked = this.#stretches.entries
+      .filter(([, { fresh }]) => fresh.asked > 0)
+      .toSorted(([one], [other]) => one - other);
+    const isSilent = (at: number, to: number): boolean => {
+      const next = asked[at];
+      return (
+        next !== undefined &&
+        Math.abs(next[0] - to) <= NEAR_STRETCHES &&
+        next[1].fresh.lost === next[1].fresh.asked
+      );
+    };
+    const sum = noAges();
+    for (const [at, [stretch, { fresh, known }]] of asked.entries())
+      if ([at - 1, at, at + 1].every((each) => isSilent(each, stretch))) {
+        sum.fresh.asked += fresh.asked;
+        sum.fresh.lost += fresh.lost;
+        sum.known.asked += known.asked;
+        sum.known.lost += known.lost;
+      }
+    return sum;
   }
 
   /** The sum from the first to the last stretch in which queries of new sockets got lost. */

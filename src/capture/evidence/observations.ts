@@ -170,6 +170,8 @@ export class Observations {
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
+  /** Clients' ends of TCP connections, address and port, to which later segments came, and never one before them. */
+  readonly gapped: Set<string> = new Set();
   /** Messages of which the capture has only the beginning, and all. */
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
@@ -351,7 +353,11 @@ export class Observations {
       if (ports.has(targetPort))
         this.connections.opening(source, target, `${sourcePort} ${targetPort}`, timeMs);
       else this.others.opening(`${source} ${sourcePort} ${target} ${targetPort}`, timeMs);
-    } else if (ports.has(sourcePort)) {
+    } else if (kind === 'gap') {
+      if (ports.has(sourcePort) && this.gapped.size < MOST.events)
+        this.gapped.add(`${target} ${targetPort}`);
+    } else if (kind === 'gap-filled') this.gapped.delete(`${target} ${targetPort}`);
+    else if (ports.has(sourcePort)) {
       const both = `${targetPort} ${sourcePort}`;
       this.connections.replied(target, source, both, kind === 'syn-ack', timeMs);
     } else if (kind === 'syn-ack')

@@ -91,6 +91,54 @@ describe('exchanges', () => {
     assert.ok(exchanges.slice(0, 30).every(({ repliedMs, sentMs }) => repliedMs === sentMs + 1));
   });
 
+  test('a bridge: who is refused asks again though it has taken the reply, from the same socket as well', () => {
+    const { exchanges } = read(
+      [
+        ...Array.from({ length: 30 }, (_, n): Sent[] => [
+          { ms: n * 200, ends: toPod(n), id: n, name: `n${n}.example.` },
+          { ms: n * 200 + 1, ends: fromService(n), id: n, name: `n${n}.example.`, reply: true },
+        ]).flat(),
+        ...Array.from({ length: 6 }, (_, n): Sent[] =>
+          [5, 2505, 5005].flatMap((at): Sent[] => {
+            const name = `refused${n}.example.`;
+            const ms = n * 200 + at;
+            return [
+              { ms, ends: toPod(100 + n), id: 100 + n, name },
+              { ms: ms + 1, ends: fromService(100 + n), id: 100 + n, name, reply: true, rcode: 5 },
+            ];
+          }),
+        ).flat(),
+        later,
+      ].toSorted((one, other) => one.ms - other.ms),
+    );
+    assert.deepEqual(
+      exchanges.slice(0, -1).flatMap(({ name, ending }) => (ending === 'answered' ? [] : name)),
+      [],
+    );
+  });
+
+  test('a bridge: who goes on along its search path has taken the reply, so that lookups end when they do', () => {
+    const domains = ['shop.svc.cluster.local.', 'svc.cluster.local.', 'cluster.local.', ''];
+    const { lookups } = read([
+      ...Array.from({ length: 20 }, (_, n): Sent[] =>
+        domains.flatMap((domain, step): Sent[] => {
+          const [ms, id, name] = [n * 400 + step * 3, 4 * n + step, `api.example.com.${domain}`];
+          return [
+            { ms, ends: toPod(id), id, name },
+            {
+              ...{ ms: ms + 1, ends: fromService(id), id, name, reply: true },
+              ...(domain === '' ? { address: '192.0.2.1' } : { rcode: 3 }),
+            },
+          ];
+        }),
+      ).flat(),
+      later,
+    ]);
+    const long = lookups.filter(({ startMs, endMs }) => endMs - startMs > 300);
+    // Of the first walks it is not known yet.
+    assert.ok(long.length <= 4, `${long.length} of ${lookups.length}`);
+  });
+
   test('replies from another address than was asked are none where the question comes again after five seconds, from the same socket or another', () => {
     for (const socket of [0, 100]) {
       const { exchanges } = read(
@@ -217,6 +265,25 @@ describe('exchanges', () => {
         [0, 5500, 'answered'],
         [5000, 5500, 'answered'],
       ],
+    );
+  });
+
+  test('who is told of a failure late asks again at once, and replies to what was asked before come meanwhile: none is lost', () => {
+    // As musl does: again after 2.5 s, and after each failure.
+    const { exchanges } = read([
+      { ms: 0 },
+      { ms: 2000, reply: true, rcode: 2 },
+      { ms: 2000.1, ipId: 6 },
+      { ms: 2500, ipId: 7 },
+      { ms: 4000.1, reply: true, rcode: 2 },
+      { ms: 4000.2, ipId: 8 },
+      { ms: 4500, reply: true, rcode: 2 },
+      { ms: 6000.2, reply: true, rcode: 2 },
+      later,
+    ]);
+    assert.deepEqual(
+      exchanges.slice(0, 4).map(({ ending }) => ending),
+      ['answered', 'answered', 'answered', 'answered'],
     );
   });
 
@@ -520,6 +587,14 @@ describe('lookups', () => {
       lookups.map(({ name }) => name),
       ['one.example.com.', 'two.example.org.'],
     );
+  });
+
+  test('`redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is no search domain', () => {
+    const { lookups } = read([
+      ...pair(0, 'redis.cache.svc.', 1, 3),
+      ...pair(2, 'redis.cache.', 3, 3),
+    ]);
+    assert.equal(lookups.length, 2);
   });
 
   test('the same name twice is two lookups when the first was answered', () => {

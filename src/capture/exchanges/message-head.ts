@@ -97,3 +97,17 @@ export class HeadReader {
     }
   }
 }
+
+/**
+ * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves as it is. Of two that are equal by
+ * chance the later one is found.
+ */
+export function questionHash(
+  protocol: 'udp' | 'tcp',
+  port: number,
+  { id, type, nameHash }: MessageHead,
+): number {
+  let hash = Math.imul(nameHash ^ ((port << 16) | id), 0x9e3779b1);
+  hash = Math.imul((hash ^ (hash >>> 15)) + (protocol === 'udp' ? type : ~type), 0x85ebca6b);
+  return (hash ^ (hash >>> 13)) & 0x3fff_ffff;
+}

@@ -17,6 +17,7 @@ export class PairedExchange implements SeenExchange {
   readonly name: string;
   readonly type: number;
   readonly id: number;
+  readonly ipId: number;
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
@@ -56,6 +57,8 @@ export class PairedExchange implements SeenExchange {
     this.name = head.name;
     this.type = head.type;
     this.id = head.id;
+    // What dnstap tells has no packet of its own, and so no time to live.
+    this.ipId = message.ttl === 0 ? 0 : message.ipId;
     this.udpSize = head.udpSize;
     this.cookie = head.cookie;
     this.capitals = head.capitals;

@@ -4,16 +4,26 @@
  */
 import { limit, type Limit } from '../../base/limits.ts';
 import { printAddress } from '../../base/ip.ts';
-import { FLAG } from '../../wire/iana.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
-import { HeadReader, type MessageHead } from './message-head.ts';
+import { HeadReader, questionHash, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
-import { OtherAnswerers } from './other-answerers.ts';
+import { isError, OtherAnswerers } from './other-answerers.ts';
 import { PairedExchange } from './paired-exchange.ts';
 import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
+import {
+  COPY_MS,
+  answerHop,
+  answers,
+  isCopy,
+  isSamePacket,
+  type AnsweredQuery,
+  type HalfAnswered,
+  type PendingQuery,
+} from './pending-query.ts';
 
 /** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
 const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
@@ -27,8 +37,6 @@ const LATE_MS = 200;
 const TWICE_MAX = 16;
 /** Addresses that one query is followed to: a service's, those of the caches and proxies on its way, a pod's. */
 const HOPS_MAX = 16;
-/** Copies of one packet are captured within this time. */
-const COPY_MS = 50;
 /** The reply to a repeated query comes as long after that to the first one as it was sent after it, give or take; so many times, and milliseconds. */
 const APART = { times: 1.5, ms: 1000 };
 /** So long replies are known, to tell copies of them. */
@@ -38,10 +46,8 @@ const ANSWERED_MAX = 20_000;
 const EARLY_MAX = 1000;
 /** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
 const INTERFACES_MAX = 10_000;
-/** How often the oldest are looked for, on the clock of the capture. */
-const EXPIRE_MS = 100;
-/** Places at which a server is looked for by a hash of its address; a power of two. */
-const SERVERS = 256;
+/** How often the oldest are looked for, on the clock of the capture; places at which a server is looked for by a hash, a power of two. */
+const [EXPIRE_MS, SERVERS] = [100, 256];
 /** So many of the replies that pass elsewhere come back to where the query came from: otherwise that interface is not on their way. */
 const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
@@ -85,15 +91,15 @@ export class Pairing {
   readonly #servers: (Peer | undefined)[] = Array.from({ length: SERVERS });
   readonly #copies = new CopiedBytes();
   /** By both ends and id. Insertion order is the order of sending. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, PendingQuery>();
   /** The same by a hash of port and question, for hops. */
-  readonly #asked = new Map<number, Waiting>();
-  /** Queries that wait beside a later one that is the same question: `Waiting.earlier` of all. */
+  readonly #asked = new Map<number, PendingQuery>();
+  /** Queries that wait beside a later one that is the same question: `PendingQuery.earlier` of all. */
   #earlier = 0;
-  readonly #answered = new Map<string, Answered>();
+  readonly #answered = new Map<string, AnsweredQuery>();
   /** Repeated queries, by their key, of which one reply came: whose it is tells whether another one comes. */
   readonly #halfAnswered = new Map<string, HalfAnswered>();
-  /** Those of `Waiting.repeated` and of `HalfAnswered`. */
+  /** Those of `PendingQuery.repeated` and of `HalfAnswered`. */
   #undecided = 0;
   /** By the key of their queries. */
   readonly #early = new Map<string, PassingMessage>();
@@ -181,13 +187,14 @@ export class Pairing {
     let earlier: PairedExchange[] | null = null;
     let undecided: PairedExchange[] | null = null;
     const half = this.#halfAnswered.get(key);
-    if (half !== undefined) {
+    // Who gets an error asks again at once (musl does), while other replies to what it has asked are on their way.
+    if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
       this.#halfAnswered.delete(key);
       this.#giveUp(half);
     }
     if (before !== null) {
       const { stray } = before.exchange;
-      if (repeated && stray !== null) this.#others.repeated(stray.address);
+      if (repeated && stray !== null) this.#others.repeated(before.exchange);
       this.#forget(before);
       const sinceMs = message.timeMs - before.exchange.sentMs;
       const isTwice = repeated && before.hop === null && before.exchange.type === head.type;
@@ -204,7 +211,7 @@ export class Pairing {
     const [client, server] = [this.#source(message), this.#server(message)];
     const exchange = new PairedExchange(message, head, client, server, attempt, this.#copies);
     const { ipId, ttl, port } = message;
-    const waiting: Waiting = {
+    const waiting: PendingQuery = {
       exchange,
       earlier,
       repeated: undecided,
@@ -218,7 +225,8 @@ export class Pairing {
     };
     this.#waiting.set(key, waiting);
     this.#asked.set(question, waiting);
-    this.#others.asked(exchange);
+    const taken = this.#others.asked(exchange);
+    if (taken !== null) this.#takeStrays(taken);
     this.#events.begun?.(exchange);
     this.#makeRoom();
     const early = this.#early.get(key);
@@ -255,7 +263,7 @@ export class Pairing {
   }
 
   /** The same packet with another destination, and perhaps another sender. */
-  #hop(first: Waiting, message: PassingMessage, key: string): void {
+  #hop(first: PendingQuery, message: PassingMessage, key: string): void {
     const { exchange } = first;
     if (exchange.hops.length === HOPS_MAX) {
       this.#remarks.add('a query went on to more addresses than are followed');
@@ -292,7 +300,7 @@ export class Pairing {
       }
       return;
     }
-    const answered: Answered = { timeMs, expectedAt: NOWHERE };
+    const answered: AnsweredQuery = { timeMs, expectedAt: NOWHERE };
     this.#answered.set(key, answered);
     const { hop } = waiting;
     if (hop !== null) {
@@ -324,12 +332,18 @@ export class Pairing {
       for (const each of waiting.earlier) each.answer(message, head, this.#copies);
     exchange.answer(message, head, this.#copies);
     const { repeated } = waiting;
+    const half = this.#halfAnswered.get(key);
+    if (half !== undefined) half.untilMs += timeMs - half.replies.at(-1)!;
     if (repeated !== null) {
       waiting.repeated = null;
       const apartMs = exchange.sentMs - repeated[0]!.sentMs;
-      const untilMs = timeMs + APART.times * apartMs + APART.ms;
-      const isLate = timeMs - exchange.sentMs > LATE_MS;
-      this.#halfAnswered.set(key, { exchanges: repeated, isLate, untilMs, replies: [timeMs] });
+      this.#halfAnswered.set(key, {
+        exchanges: [...(half?.exchanges ?? []), ...repeated],
+        isLate: timeMs - exchange.sentMs > LATE_MS,
+        isError: exchange.rcode === RCODE.SERVFAIL,
+        untilMs: timeMs + APART.times * apartMs + APART.ms,
+        replies: [...(half?.replies ?? []), timeMs],
+      });
     }
     this.#finishAll(waiting, 'answered');
   }
@@ -380,14 +394,24 @@ export class Pairing {
     const { exchange } = asked;
     if (exchange.stray !== null) return true;
     exchange.stray = this.#source(message);
-    const isTaken = this.#others.answered(exchange, exchange.stray.address);
     exchange.answer(message, head, this.#copies);
+    const isTaken = this.#others.answered(exchange, exchange.stray.address);
     // Otherwise it will be seen whether the client takes it.
     if (isTaken && asked.earlier === null) {
       this.#forget(asked);
       this.#finishAll(asked, 'answered');
     }
     return true;
+  }
+
+  /** It is known by now that clients take what comes from this address. */
+  #takeStrays(from: string): void {
+    for (const waiting of this.#waiting.values()) {
+      const { exchange, earlier, hop } = waiting;
+      if (exchange.stray?.address !== from || earlier !== null || hop !== null) continue;
+      this.#forget(waiting);
+      this.#finishAll(waiting, 'answered');
+    }
   }
 
   #source({ head, addressesAt: at, family, sourcePort: port }: PassingMessage): Peer {
@@ -417,7 +441,7 @@ export class Pairing {
     protocol: PassingMessage['protocol'],
     port: number,
     { id, type, name }: MessageHead,
-  ): Waiting | null {
+  ): PendingQuery | null {
     const asked = this.#asked.get(hash);
     if (asked === undefined) return null;
     const { exchange } = asked;
@@ -430,7 +454,7 @@ export class Pairing {
     return isIt ? asked : null;
   }
 
-  #finishAll({ exchange, earlier, repeated }: Waiting, ending: SeenExchange['ending']): void {
+  #finishAll({ exchange, earlier, repeated }: PendingQuery, ending: SeenExchange['ending']): void {
     if (repeated !== null) this.#giveUp({ exchanges: repeated });
     if (earlier !== null) {
       this.#earlier -= earlier.length;
@@ -444,14 +468,16 @@ export class Pairing {
     const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && exchange.name === '';
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {
-      const isTaken = ending !== 'retried' && this.#others.isTaken(exchange.stray.address);
+      // Who repeats a query does not take the reply, unless that is an error.
+      const isTaken =
+        (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
       if (isTaken) exchange.ending = 'answered';
       else exchange.dropReply();
     }
     this.#events.ended(exchange);
   }
 
-  #forget({ key, hopKeys, question, exchange }: Waiting): void {
+  #forget({ key, hopKeys, question, exchange }: PendingQuery): void {
     this.#waiting.delete(key);
     if (hopKeys !== null) for (const each of hopKeys) this.#waiting.delete(each);
     if (this.#asked.get(question)?.exchange === exchange) this.#asked.delete(question);
@@ -507,86 +533,4 @@ function ownMessage(message: PassingMessage): PassingMessage {
   const own = bytes.slice(start, end);
   const addresses = head.slice(at, at + (family === 4 ? 8 : 32));
   return { ...message, bytes: own, start: 0, end: own.length, head: addresses, addressesAt: 0 };
-}
-
-interface Answered {
-  readonly timeMs: number;
-  /** The interface that the reply was not seen at and should come to; `NOWHERE`: none. */
-  expectedAt: number;
-}
-
-interface HalfAnswered {
-  /** In order. */
-  readonly exchanges: PairedExchange[];
-  /** Whether the reply came so long after the last repeat that it may well be that to an earlier one. */
-  readonly isLate: boolean;
-  /** Another reply would have come by then, milliseconds. */
-  readonly untilMs: number;
-  /** When replies came that were not yet given to one of these. */
-  readonly replies: number[];
-}
-
-interface Waiting {
-  readonly exchange: PairedExchange;
-  /** The same question from the same socket, sent a moment before: they end together. */
-  readonly earlier: readonly PairedExchange[] | null;
-  /** The same, sent so long before that it was repeated: in order. A reply may be to any of them. */
-  repeated: PairedExchange[] | null;
-  /** Of the exchange, and of its hops; null: it has none. */
-  readonly key: string;
-  hopKeys: string[] | null;
-  /** Its `questionHash`. */
-  readonly question: number;
-  readonly ipId: number;
-  readonly ttl: number;
-  readonly port: number;
-  /** What this entry is about; null: the exchange itself. */
-  readonly hop: Hop | null;
-}
-
-/**
- * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves as it is. Of two that are equal by
- * chance the later one is found.
- */
-function questionHash(
-  protocol: PassingMessage['protocol'],
-  port: number,
-  { id, type, nameHash }: MessageHead,
-): number {
-  let hash = Math.imul(nameHash ^ ((port << 16) | id), 0x9e3779b1);
-  hash = Math.imul((hash ^ (hash >>> 15)) + (protocol === 'udp' ? type : ~type), 0x85ebca6b);
-  return (hash ^ (hash >>> 13)) & 0x3fff_ffff;
-}
-
-/** The packet that is waiting, captured again: on another interface, or one router further. */
-function isCopy({ exchange, hop, ipId, ttl, port }: Waiting, message: PassingMessage): boolean {
-  const sinceMs = Math.abs(message.timeMs - (hop?.sentMs ?? exchange.sentMs));
-  if (sinceMs > COPY_MS) return false;
-  return ipId !== 0 ? ipId === message.ipId : port !== message.port || ttl !== message.ttl;
-}
-
-/**
- * Whether a query with the same port, id and question is the packet that is waiting, with its addresses translated: it either passed a
- * router or was captured elsewhere. (musl asks all of its servers at once, from one port with one id: those are packets of their own.)
- */
-function isSamePacket(
-  { exchange, ipId, ttl, port }: Waiting,
-  message: PassingMessage,
-  client: Peer,
-): boolean {
-  const sinceMs = Math.abs(message.timeMs - exchange.sentMs);
-  if (sinceMs > COPY_MS || ipId !== message.ipId) return false;
-  const wentOn = message.ttl < ttl || port !== message.port;
-  return wentOn || (ipId !== 0 && client.address === exchange.client.address);
-}
-
-/** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */
-function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
-  return head.questions === 0 || name === '' || (head.name === name && head.type === type);
-}
-
-/** A hop has the time of its first reply, and the bytes of its last one. */
-function answerHop(hop: Hop, { timeMs, size }: PassingMessage): void {
-  hop.repliedMs ??= timeMs;
-  hop.replyBytes = size;
 }

@@ -4,6 +4,9 @@ import { isBelow } from '../../wire/within-zone.ts';
 /** Domains that are remembered; a cluster has a few, and each namespace one. */
 const DOMAINS_MAX = 10_000;
 
+/** What names of services have in front of the cluster's domain. */
+const SERVICES = 'svc.';
+
 /** A name as `stem` and what was put behind it: `api.stripe.com.` and `cluster.local.`; the domain is empty for a name as it is. */
 export interface Step {
   readonly stem: string;
@@ -68,6 +71,8 @@ export class SearchDomains {
   }
 
   #follows(from: string, to: string): boolean {
+    // `redis.cache.svc` and `redis.cache` are two lookups: `svc` alone is nobody's domain.
+    if (from === SERVICES || to === SERVICES) return false;
     if (to === '') return true;
     if (from === '') return this.#known.has(to);
     // `shop.svc.cluster.local.`, `svc.cluster.local.`, `cluster.local.`

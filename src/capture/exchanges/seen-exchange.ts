@@ -25,6 +25,8 @@ export interface SeenExchange extends Exchange {
   readonly name: string;
   readonly type: number;
   readonly id: number;
+  /** Identification of the query's IP packet (IPv4); 0: it has none, or is of no packet. */
+  readonly ipId: number;
   /** What the query's OPT offers; 0 = it has none. */
   readonly udpSize: number;
   readonly cookie: boolean;

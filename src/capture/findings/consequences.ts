@@ -1,12 +1,15 @@
 /** What follows from a server that is silent: those who ask it are late themselves, fail, or leave their own clients without a reply. */
 import type { Observations } from '../evidence/observations.ts';
-import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { latencyOf, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { REMEMBERED_MS, type Claims } from './finding.ts';
 
 /** Who is asked waits for so long for somebody else before it gives up, milliseconds. */
 const WAITS_MS = 6000;
 /** A query is passed on within this time, milliseconds. */
 const PASSED_ON_MS = 100;
+/** A reply that comes later is felt, milliseconds; of so many it has to be known what they waited for. */
+const LATE_MS = 400;
+const MOSTLY = 0.7;
 /** So many of the late replies are of times in which the server is waited for. */
 const NEARLY_ALL = 0.9;
 
@@ -87,6 +90,34 @@ export function explainWaiting(
   const late = observed.slow.filter((each) => claims.isOfSilence(each));
   if (late.length >= NEARLY_ALL * observed.slow.length)
     for (const address of askers) claims.late.add(address);
+}
+
+/**
+ * Explains what is late of servers that asked these in vain meanwhile, for the same name: a cache of the node has one address for its clients and
+ * another one for what it asks.
+ */
+export function explainLate(
+  { affected }: Observations,
+  claims: Claims,
+  losses: readonly SeenExchange[],
+): void {
+  const asked = Map.groupBy(losses, ({ name, type }) => `${type} ${name}`);
+  const silent = new Set(
+    losses
+      .flatMap(({ server, hops }) => [server, ...hops.map((hop) => hop.server)])
+      .map(({ address }) => address),
+  );
+  const late = affected
+    .flatMap(({ exchanges }) => exchanges)
+    .filter((each) => (latencyOf(each) ?? 0) >= LATE_MS && !silent.has(each.server.address));
+  for (const [address, theirs] of Map.groupBy(late, ({ server }) => server.address)) {
+    const waiting = theirs.filter(({ name, type, sentMs, repliedMs }) =>
+      asked
+        .get(`${type} ${name}`)
+        ?.some((loss) => loss.sentMs >= sentMs - PASSED_ON_MS && loss.sentMs < repliedMs!),
+    );
+    if (waiting.length >= MOSTLY * theirs.length) claims.late.add(address);
+  }
 }
 
 /** Servers that ask one of these, and the addresses that they stand behind. */

@@ -1,5 +1,6 @@
 /** DNS pods behind one address of which some do not answer. */
 import { lossRate } from '../evidence/outcomes.ts';
+import { explainLate, explainWaiting, silencesOf } from './consequences.ts';
 import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
   clock,
@@ -59,6 +60,9 @@ export const deadBackend: Rule = {
     if (losses.length < 3)
       return unknown('what got lost on its way to a pod is explained otherwise');
     claims.take(losses);
+    // A cache that asks them by turns is late itself meanwhile.
+    explainWaiting(observed, claims, silencesOf(losses));
+    explainLate(observed, claims, losses);
     const names = dead.map(({ address }) => address);
     const several = dead.length > 1;
     const lost = sentSpan(losses);

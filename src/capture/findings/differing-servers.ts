@@ -23,10 +23,7 @@ export const replicasDiffer: Rule = {
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('DNS pods agree about names of the cluster');
-    // That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two pods were asked for.
-    const zones = new Set(found.map(({ view }) => parentOf(view.name)));
-    for (const { name } of observed.names.list)
-      if (zones.has(parentOf(name))) claims.names.add(name);
+    explainZones(observed, claims, found);
     return {
       code: this.code,
       title: this.title,
@@ -53,6 +50,7 @@ export const viewsDiffer: Rule = {
     if (all === null) return unknown('no name was asked of two servers');
     const found = all.filter(({ view }) => !isOfCluster(view.name, observed));
     if (found.length === 0) return excluded('servers agree about names of outside');
+    explainZones(observed, claims, found);
     return {
       code: this.code,
       title: this.title,
@@ -67,6 +65,16 @@ export const viewsDiffer: Rule = {
     };
   },
 };
+
+/** That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two servers were asked for. */
+function explainZones(
+  { names }: Observations,
+  claims: Claims,
+  found: readonly ServerDifference[],
+): void {
+  const zones = new Set(found.map(({ view }) => parentOf(view.name)));
+  for (const { name } of names.list) if (zones.has(parentOf(name))) claims.names.add(name);
+}
 
 function parts(
   observed: Observations,

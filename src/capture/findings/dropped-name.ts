@@ -2,10 +2,13 @@
 import type { Observations } from '../evidence/observations.ts';
 import { deadNames, UNLIKELY, type DeadNames } from './dead-names.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { sentSpan } from '../exchanges/seen-exchange.ts';
 import { waitingForThese } from './consequences.ts';
 
 /** Fewer are chance. */
 const LEAST = 3;
+/** What one client loses alone are so many names. */
+const NAMES = 3;
 /** So many names of outside, and of the cluster, tell that it goes by that. */
 const OUTSIDE_LEAST = 4;
 
@@ -18,7 +21,9 @@ export const droppedName: Rule = {
     if (observed.names.size < 2) return unknown('the capture is about one name');
     const dead = deadNames(observed, claims.open).filter(
       (each) =>
-        (each.chance < UNLIKELY || isOutside(each, observed)) && each.losses.length >= LEAST,
+        (each.chance < UNLIKELY || isOutside(each, observed)) &&
+        each.losses.length >= LEAST &&
+        !isOfOne(each, observed),
     );
     // What the clients of a server are not answered, as it waits for another one, is that one’s.
     const [found] = dead.toSorted((one, other) => other.losses.length - one.losses.length);
@@ -55,6 +60,17 @@ export const droppedName: Rule = {
     };
   },
 };
+
+/** Whether one client alone loses these, names without a domain in common, and is answered nothing any more: then it may go by who asks. */
+function isOfOne(
+  { server, names, suffix, losses }: DeadNames,
+  { flows, clients }: Observations,
+): boolean {
+  const [client, ...others] = new Set(losses.map((loss) => loss.client.address));
+  if (others.length > 0 || suffix !== '' || names.length < NAMES || clients.size < 2) return false;
+  const { fromMs } = sentSpan(losses);
+  return !flows.to(server).some((flow) => flow.client === client && flow.lastAnsweredMs >= fromMs);
+}
 
 /** Whether it is all names of outside, and no name of the cluster. */
 function isOutside({ names, answered }: DeadNames, { domains }: Observations): boolean {

@@ -83,19 +83,37 @@ export function asksInTurn(observed: Observations, client: string, server: strin
 
 /** So many questions that were asked once more of another server are no chance. */
 const WENT_ON = 2;
+/** And so few, for each of these, that were asked once more of the same. */
+const STAYED = 0.1;
 
 /**
  * Whether the client takes what the server leaves without a reply to another one, with the same ids: it has a list of servers, and goes along
  * it. Behind the address of a service a repeat stays with its socket, and a new socket comes with a new id.
  */
 function goesOn({ affected }: Observations, client: string, server: string): boolean {
-  let count = 0;
+  let [count, stayed] = [0, 0];
   for (const lookup of affected)
     if (lookup.client === client)
-      for (const one of lookup.exchanges)
-        if (one.server.address === server && isLost(one) && isTakenOn(one, lookup.exchanges))
-          if (++count >= WENT_ON) return true;
-  return false;
+      for (const one of lookup.exchanges) {
+        if (one.server.address !== server || !isLost(one)) continue;
+        // c-ares may repeat from a new socket, which is taken where chance wants: to the same server as well. Who goes along a list does not ask it twice.
+        if (isAskedAnew(one, lookup.exchanges)) stayed++;
+        else if (isTakenOn(one, lookup.exchanges)) count++;
+      }
+  return count >= WENT_ON && stayed <= STAYED * count;
+}
+
+/** Whether the next one to ask this question with this id is asked the same server, from another socket. */
+function isAskedAnew(one: SeenExchange, exchanges: readonly SeenExchange[]): boolean {
+  const next = exchanges.find(
+    ({ sentMs, id, type, name }) =>
+      sentMs > one.sentMs && id === one.id && type === one.type && name === one.name,
+  );
+  return (
+    next !== undefined &&
+    next.server.address === one.server.address &&
+    next.client.port !== one.client.port
+  );
 }
 
 function isTakenOn(one: SeenExchange, exchanges: readonly SeenExchange[]): boolean {

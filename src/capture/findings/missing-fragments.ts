@@ -34,7 +34,8 @@ export const missingFragments: Rule = {
     const guessed = missing >= EXPLAINS * large.length && missing > 0 ? losses : [];
     const sized = largeOnes(observed, claims);
     const byTcp = largeByTcp(observed, claims);
-    const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp])];
+    const gapped = lostSegments(observed, claims);
+    const packets = [...new Set([...outgrown, ...guessed, ...sized, ...byTcp, ...gapped])];
     const long = packets.length === 0 ? longReplies(observed, claims) : null;
     const theirs = long?.losses ?? packets;
     if (missing + tooBig === 0 && theirs.length === 0)
@@ -61,6 +62,11 @@ export const missingFragments: Rule = {
               `${byTcp.length} queries for what had been truncated were asked again over TCP: the connections were accepted, and the answers did not come.`,
             ]
           : []),
+        ...(gapped.length > 0
+          ? [
+              `${gapped.length} queries over TCP (${listed([...new Set(gapped.map(({ name }) => name))])}) got no reply on connections to which later segments came and an earlier one never did, however often it was sent: what is short gets through.`,
+            ]
+          : []),
         ...(tooBig > 0 ? [`${tooBig} packets were too big for a link on the way (ICMP).`] : []),
         ...(theirs.length > 0
           ? [
@@ -80,6 +86,11 @@ export const missingFragments: Rule = {
           : []),
         'Let servers answer with 1232 bytes at most and the rest by TCP: bufsize 1232 in the Corefile (CoreDNS’s and the node-local cache’s), and TCP port 53 open everywhere.',
         'Set the MTU of the pods’ network to what the overlay leaves.',
+        ...(byTcp.length + gapped.length > 0
+          ? [
+              'Until then: fit TCP’s segments to the way (iptables -t mangle -A FORWARD -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu), and let ICMP “too big” pass.',
+            ]
+          : []),
       ],
       prove:
         'ndots query NAME TXT +bufsize=4096, then +bufsize=1232: the first gets nothing, the second comes by TCP; ping -M do -s 1400 between pods of two nodes',
@@ -107,6 +118,15 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   const asked = observed.clients.list.reduce((sum, { byTcp }) => sum + byTcp, 0);
   const comes = observed.missingSegments > 0 || lost.length < asked;
   return comes && lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
+}
+
+/** Queries over TCP whose connections have a gap for good: most of all that is lost, of several connections. */
+function lostSegments({ gapped }: Observations, { open }: Claims): readonly SeenExchange[] {
+  const lost = open.filter(
+    ({ protocol, client }) => protocol === 'tcp' && gapped.has(`${client.address} ${client.port}`),
+  );
+  const sockets = new Set(lost.map(({ client }) => `${client.address} ${client.port}`));
+  return sockets.size >= LEAST && lost.length >= MOST * open.length ? lost : [];
 }
 
 const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;

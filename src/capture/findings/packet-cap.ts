@@ -2,10 +2,13 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { RateHistory } from '../evidence/rates.ts';
 import type { ServerView } from '../evidence/server-view.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { askedOf } from './long-replies.ts';
 import { domainOf } from './search-domain-fails.ts';
 import { oneLosesAlone, sparesKnown } from './table-full.ts';
+import { isBelow } from '../../wire/within-zone.ts';
 
 /** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
 const ERROR_MAX = 0.3;
@@ -19,6 +22,9 @@ const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 
 /** Replies that take longer come from a server that is behind with its work, milliseconds. */
 const SLOW_MS = 150;
+
+/** So much of what is lost is of one search domain. */
+const OF_SEARCH = 0.95;
 
 /** Seconds are full in which so much is asked, of a server by all and by one client. */
 const FULL = { all: 60, one: 15 };
@@ -58,6 +64,7 @@ export const packetCap: Rule = {
       const dead = deadNames(observed, losses);
       if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
         continue;
+      if (isOfSearch(losses, observed)) continue;
       claims.take(losses);
       const aws = found.rate > 900 && found.rate < 1100;
       const exceeded = observed.counters.get('linkLocalExceeded') ?? 0;
@@ -91,6 +98,19 @@ export const packetCap: Rule = {
     return excluded('replies follow the queries at every rate');
   },
 };
+
+/** Whether all of these are below one search domain, and not the most of what is asked. */
+function isOfSearch(
+  losses: readonly SeenExchange[],
+  { domains, names, total }: Observations,
+): boolean {
+  return [...domains.all].some((domain) => {
+    if (domains.isOfCluster(domain)) return false;
+    const below = losses.filter(({ name }) => isBelow(name, domain)).length;
+    const asked = askedOf(names.list.filter(({ name }) => isBelow(name, domain)));
+    return below >= OF_SEARCH * losses.length && asked < OF_SEARCH * total.asked;
+  });
+}
 
 function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | null {
   const { address, outcomes, history } = server;

@@ -13,6 +13,8 @@ const LEAST = { pauses: 2, queries: 4, sockets: 2, names: 2 };
 const EXPLAINS = 0.9;
 /** What is likelier may be chance. */
 const CHANCE_MAX = 0.0001;
+/** So many other connections were opened meanwhile, and so large a part had to repeat the first packet. */
+const OTHERS = { opened: 5, repeated: 0.5 };
 /** The first one may have been sent just before the last reply came, milliseconds. */
 const UNDER_WAY_MS = 20;
 
@@ -36,10 +38,21 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
       silent.some(({ pause }) => waitsForOthers(observed, view.address, pause.fromMs, pause.toMs))
     )
       continue;
+    if (hitsOthers(observed, silent)) continue;
     takeSilence(observed, claims, losses);
     return findingOf(view, silent, losses);
   }
   return null;
+}
+
+/** Whether connections that have nothing to do with DNS get nowhere at these times either: then it is not the server. */
+function hitsOthers({ others }: Observations, silent: readonly Silent[]): boolean {
+  const meanwhile = silent.map(({ pause }) =>
+    others.between(Math.ceil(pause.fromMs / 1000), Math.floor(pause.toMs / 1000) - 1),
+  );
+  const opened = meanwhile.reduce((sum, each) => sum + each.opened, 0);
+  const repeated = meanwhile.reduce((sum, each) => sum + each.repeated, 0);
+  return opened >= OTHERS.opened && repeated >= OTHERS.repeated * opened;
 }
 
 /** Whether most of these are for names of outside that the server never answers. */

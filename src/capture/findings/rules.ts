@@ -8,6 +8,7 @@ import { deadFlow, staleFlow } from './stale-flow.ts';
 import { droppedAaaa } from './dropped-aaaa.ts';
 import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
+import { droppedPorts } from './dropped-ports.ts';
 import { familiesDiffer } from './families-differ.ts';
 import type { Rule } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
@@ -65,6 +66,7 @@ export const rules: readonly Rule[] = [
   droppedAaaa,
   droppedEdns,
   droppedName,
+  droppedPorts,
   tableFull,
   slowServer,
   notDns,
@@ -73,10 +75,10 @@ export const rules: readonly Rule[] = [
   randomLoss,
   suddenNegatives,
   wildcardDomain,
-  wrongAaaa,
   otherDns,
   replicasDiffer,
   viewsDiffer,
+  wrongAaaa,
   familiesDiffer,
   newName,
   clusterServfail,

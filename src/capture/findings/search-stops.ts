@@ -1,11 +1,13 @@
 /** musl gives the search path up where other resolvers go on. */
-import { RCODE, rcodeName } from '../../wire/iana.ts';
+import { FLAG, RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 
 const SURE = 0.75;
+/** Of so many lookups one may be put together of two. */
+const MANY = 50;
 
 /** Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record. */
 export const searchStops: Rule = {
@@ -28,13 +30,14 @@ export const searchStops: Rule = {
     const same = stopped.filter((each) => each.domain === domain);
     const exchanges = same.flatMap(({ lookup }) => lookup.exchanges);
     claims.take(exchanges);
+    const isSingle = same.length === 1 && observed.lookups >= MANY;
     const names = [...new Set(same.map(({ lookup }) => lookup.name))];
     return {
       code: this.code,
       title: this.title,
-      severity: 'critical',
+      severity: isSingle ? 'warning' : 'critical',
       // That the domain fails is a finding of its own.
-      confidence: failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
+      confidence: isSingle ? 0.5 : failed ? 0.7 : stopped.length >= 2 ? 0.92 : 0.8,
       seen: [
         `${same.length} lookups of ${addresses.size} Alpine ${addresses.size === 1 ? 'client' : 'clients'} (${listed(names)}) ended at the search domain ${domain}, which answered ${how}.`,
         'The name as it was written was never asked for.',
@@ -76,6 +79,7 @@ function isService(name: string, domains: SearchDomains): boolean {
   return name.includes('.svc.') && domains.isOfCluster(name);
 }
 
-function isNodata({ rcode, answers }: SeenExchange): boolean {
-  return rcode === RCODE.NOERROR && answers === 0;
+/** (A truncated reply says nothing of what there is.) */
+function isNodata({ rcode, answers, replyFlags }: SeenExchange): boolean {
+  return rcode === RCODE.NOERROR && answers === 0 && (replyFlags & FLAG.TC) === 0;
 }

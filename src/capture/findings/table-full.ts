@@ -20,6 +20,10 @@ const EXPECTED_SURE = 8;
 const EXPECTED_THROUGHOUT = 20;
 /** Connection tracking takes sockets whole: so many pairs are lost whole, so few halves by one of these, while so many other connections repeat their first packet and so many sockets get in amid others. */
 const WHOLE = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
+/** So many queries of new sockets are lost without one that is answered among them, and so many other connections repeat their first packet. */
+const ALL_NEW = { lost: 20, others: 10 };
+/** So much of what is lost is lost amid silence: then so many queries of known sockets show that these are spared. */
+const AMID = { share: 0.3, known: 3 };
 /** What is opened so shortly after another one is of the same moment, milliseconds. */
 const MOMENT_MS = 150;
 /** Replies that are under way when it begins, milliseconds. */
@@ -103,7 +107,7 @@ export const tableFull: Rule = {
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
   if (goesByClient(observed)) return null;
-  const amid = howAmidOthers(observed);
+  const amid = howAmidOthers(observed) ?? howWithOthers(observed);
   if (amid !== null) return amid;
   if (!askTheSame(observed)) return null;
   const all = observed.newSockets.throughout;
@@ -198,6 +202,14 @@ function howAmidOthers(observed: Observations): string | null {
     : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got in amid others that did not, and with all that they asked: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
 }
 
+/** Where hardly any socket is used on: whether at times nothing that is new gets through, be it DNS or not, and what is known does amid that. */
+function howWithOthers({ newSockets, others }: Observations): string | null {
+  const { fresh, known } = newSockets.amid;
+  if (fresh.lost < ALL_NEW.lost || known.asked === 0 || known.lost > 0) return null;
+  if (others.repeated < ALL_NEW.others) return null;
+  return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered amid that (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
+}
+
 /** Sockets that were answered from their first query on, and opened just after one that was not and just before another one. */
 function enteredAmid({ flows }: Observations): number {
   const opened = flows.list.toSorted((one, other) => one.firstMs - other.firstMs);
@@ -241,7 +253,10 @@ function freshLosses(
 }
 
 function sparesAny({ newSockets }: Observations): boolean {
-  const { throughout } = newSockets;
+  const { throughout, amid } = newSockets;
+  // Where nothing new is answered for a time, what is known has to be answered within it, and not before and behind it.
+  if (amid.fresh.lost >= AMID.share * newSockets.meanwhile.fresh.lost)
+    return amid.known.asked >= AMID.known && amid.known.lost <= SPARED_SHARE * amid.known.asked;
   if (
     lossRate(throughout.fresh) * throughout.known.asked >= EXPECTED_THROUGHOUT &&
     throughout.known.lost <= SPARED_SHARE * lossRate(throughout.fresh) * throughout.known.asked

@@ -46,8 +46,11 @@ export interface PassingMessage {
 export interface PathEvent {
   timeMs: number;
   frame: number;
-  /** `unreachable`: an ICMP error that quotes a packet from `source` to `target`. */
-  kind: 'syn' | 'syn-ack' | 'reset' | 'unreachable' | 'too-big';
+  /**
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `gap`: a segment came, and one before it has not;
+   * `gap-filled`: it has.
+   */
+  kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'too-big';
   family: 4 | 6;
   head: Uint8Array;
   addressesAt: number;
@@ -270,18 +273,20 @@ export class Dissector {
     const sequence = readUint32(bytes, at + 4);
     const data = at + (bytes[at + 12]! >> 4) * 4;
     const key = keyOf(packet, source, target);
+    const give = (message: Uint8Array, cut: boolean): void => {
+      this.#streamed(packet, source, target, message, cut);
+      this.#give();
+    };
     if (opens) this.#streams.open(key, sequence);
     if (data >= at + 20 && data < end) {
       // SYN has a number of its own (RFC 9293 section 3.4), and data may come with it (RFC 7413).
       const first = opens ? (sequence + 1) >>> 0 : sequence;
       const payload = bytes.subarray(data, end);
       const segment = { sequence: first, bytes: payload, missing: packet.missing };
-      this.#streams.push(key, segment, this.#frame, (message, cut) => {
-        this.#streamed(packet, source, target, message, cut);
-        this.#give();
-      });
+      const gap = this.#streams.push(key, segment, this.#frame, give);
+      if (gap !== null) this.#path(packet, gap ? 'gap' : 'gap-filled', source, target);
     }
-    if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame);
+    if ((flags & 0x05) !== 0) this.#streams.close(key, this.#frame, give);
   }
 
   /** Errors about packets of DNS; each quotes the beginning of the packet it is about. */

@@ -1,8 +1,6 @@
 /** pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times of any resolution. */
-import { ByteQueue } from './byte-queue.ts';
-import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
-import { PACKET_MAX, SEARCH_MAX } from './pcap.ts';
-import type { Remarks } from './remarks.ts';
+import { PACKET_MAX, PacketFileReader } from './damage.ts';
+import type { Frame } from './frame.ts';
 
 const BLOCK = { SECTION: 0x0a0d0d0a, INTERFACE: 1, OLD: 2, SIMPLE: 3, STATISTICS: 5, PACKET: 6 };
 const ORDER = 0x1a2b3c4d;
@@ -28,65 +26,45 @@ export function isPcapng(first: Uint8Array): boolean {
 }
 
 /** Reads pcapng. */
-export class PcapngReader implements CaptureReader {
-  readonly #queue = new ByteQueue();
-  readonly #frame = emptyFrame();
-  readonly #take: (frame: Frame) => void;
-  readonly #remarks: Remarks;
-  #little = true;
+export class PcapngReader extends PacketFileReader {
+  protected readonly unit = 'block';
+  protected readonly least = 12;
+  protected readonly alignment = 4;
   #interfaces: Interface[] = [];
   #ports = 0;
-  #broken = false;
-  /** Where the damaged place begins behind which a block is looked for; -1: there is none. */
-  #damagedAt = -1;
-
-  /** @param take gets each packet */
-  constructor(take: (frame: Frame) => void, remarks: Remarks) {
-    this.#take = take;
-    this.#remarks = remarks;
-  }
-
-  get broken(): boolean {
-    return this.#broken;
-  }
 
   /** How many have been described by now, over all sections of the file. */
   get interfaces(): number {
     return this.#ports;
   }
 
-  push(bytes: Uint8Array): void {
-    if (this.#broken) return;
-    const queue = this.#queue;
-    queue.push(bytes);
-    while (!this.#broken && this.#block());
+  protected read(): void {
+    while (this.sound && this.#block());
   }
 
-  end(): void {
-    if (this.#broken) return;
-    if (this.#damagedAt >= 0) this.#giveUp();
-    else if (this.#queue.left > 0)
-      this.#remarks.add(
-        'the file ends within a block, which is left out',
-        `byte ${this.#queue.offset}`,
-      );
+  protected ended(): void {
+    const { left, offset } = this.queue;
+    if (left > 0)
+      this.remarks.add('the file ends within a block, which is left out', `byte ${offset}`);
   }
 
   /** Takes one block. @returns false if it is not whole yet */
   #block(): boolean {
-    const queue = this.#queue;
-    if (this.#damagedAt >= 0 && !this.#findNext()) return false;
+    const { queue } = this;
     if (queue.left < 12) return false;
     const { view, at } = queue;
-    const type = view.getUint32(at, this.#little);
-    if (type === BLOCK.SECTION) this.#little = view.getUint32(at + 8, true) === ORDER;
-    const little = this.#little;
+    const type = view.getUint32(at, this.little);
+    if (type === BLOCK.SECTION) this.little = view.getUint32(at + 8, true) === ORDER;
+    const { little } = this;
     const length = view.getUint32(at + 4, little);
     const orderly = type !== BLOCK.SECTION || view.getUint32(at + 8, little) === ORDER;
-    if (length < 12 || length > BLOCK_MAX || length % 4 !== 0 || !orderly) return this.#damaged();
-    if (queue.left < length) return false;
+    const fits = length >= 12 && length <= BLOCK_MAX && length % 4 === 0 && orderly;
+    if (fits && queue.left < length) return false;
     const end = at + length - 4;
-    if (view.getUint32(end, little) !== length) return this.#damaged();
+    if (!fits || view.getUint32(end, little) !== length) {
+      this.damaged();
+      return true;
+    }
     queue.at = at + length;
     if (type === BLOCK.SECTION) this.#interfaces = [];
     else if (type === BLOCK.INTERFACE && end >= at + 16) this.#interface(at + 8, end);
@@ -97,59 +75,22 @@ export class PcapngReader implements CaptureReader {
     return true;
   }
 
-  /** @returns whether to go on at once */
-  #damaged(): boolean {
-    this.#damagedAt = this.#queue.offset;
-    this.#queue.at += 4;
-    return true;
-  }
-
-  /**
-   * Looks for a block of packets (they begin at multiples of four) with its length at both ends. @returns whether there is one: else more
-   * has to come, or it is given up
-   */
-  #findNext(): boolean {
-    const queue = this.#queue;
-    const { view } = queue;
-    while (queue.left >= 12) {
-      if (queue.offset - this.#damagedAt > SEARCH_MAX) {
-        this.#giveUp();
-        return false;
-      }
-      const { at } = queue;
-      const type = view.getUint32(at, this.#little);
-      const length = view.getUint32(at + 4, this.#little);
-      const fits = length >= 32 && length <= PACKET_MAX && length % 4 === 0;
-      if (fits && (type === BLOCK.PACKET || type === BLOCK.OLD)) {
-        if (queue.left < length) return false;
-        if (view.getUint32(at + length - 4, this.#little) === length) {
-          this.#remarks.add(
-            'what should be a block is none: bytes were passed over up to the next packet',
-            `byte ${this.#damagedAt}`,
-          );
-          this.#damagedAt = -1;
-          return true;
-        }
-      }
-      queue.at += 4;
-    }
-    return false;
-  }
-
-  #giveUp(): void {
-    this.#broken = true;
-    this.#remarks.add(
-      'what should be a block is none: the file is damaged, and the rest of it was not read',
-      `byte ${this.#damagedAt}`,
-    );
+  /** Whether a block with a packet stands there, with its length at both ends. */
+  protected isPacketAt(at: number): boolean | null {
+    const { view, left } = this.queue;
+    const type = view.getUint32(at, this.little);
+    const length = view.getUint32(at + 4, this.little);
+    const fits = length >= 32 && length <= PACKET_MAX && length % 4 === 0;
+    if (!fits || (type !== BLOCK.PACKET && type !== BLOCK.OLD)) return false;
+    return left < length ? null : view.getUint32(at + length - 4, this.little) === length;
   }
 
   #interface(at: number, end: number): void {
     if (this.#interfaces.length >= INTERFACES_MAX) {
-      this.#remarks.add('more interfaces are described than are followed');
+      this.remarks.add('more interfaces are described than are followed');
       return;
     }
-    const { view, bytes } = this.#queue;
+    const { view, bytes } = this.queue;
     let unit = 1e-3;
     let offsetMs = 0;
     this.#options(at + 8, end, (code, from, length) => {
@@ -157,30 +98,30 @@ export class PcapngReader implements CaptureReader {
         const power = bytes[from]! & 0x7f;
         unit = 1000 * (bytes[from]! & 0x80 ? 2 : 10) ** -power;
       } else if (code === OPTION.OFFSET && length >= 8) {
-        offsetMs = Number(view.getBigInt64(from, this.#little)) * 1000;
+        offsetMs = Number(view.getBigInt64(from, this.little)) * 1000;
       }
     });
-    const link = view.getUint16(at, this.#little);
-    const snap = view.getUint32(at + 4, this.#little);
+    const link = view.getUint16(at, this.little);
+    const snap = view.getUint32(at + 4, this.little);
     this.#interfaces.push({ link, snap, unit, offsetMs, port: this.#ports++ });
   }
 
   #packet(at: number, end: number): void {
-    const { view } = this.#queue;
-    const little = this.#little;
+    const { view } = this.queue;
+    const little = this.little;
     const length = view.getUint32(at + 20, little);
     const from = this.#interfaces[view.getUint32(at + 8, little)];
-    this.#frame.wireLength = view.getUint32(at + 24, little);
+    this.frame.wireLength = view.getUint32(at + 24, little);
     this.#time(from, view.getUint32(at + 12, little), view.getUint32(at + 16, little));
     this.#give(from, at + 28, length, end);
   }
 
   #old(at: number, end: number): void {
-    const { view } = this.#queue;
-    const little = this.#little;
+    const { view } = this.queue;
+    const little = this.little;
     const length = view.getUint32(at + 20, little);
     const from = this.#interfaces[view.getUint16(at + 8, little)];
-    this.#frame.wireLength = view.getUint32(at + 24, little);
+    this.frame.wireLength = view.getUint32(at + 24, little);
     this.#time(from, view.getUint32(at + 12, little), view.getUint32(at + 16, little));
     this.#give(from, at + 28, length, end);
   }
@@ -188,10 +129,10 @@ export class PcapngReader implements CaptureReader {
   /** A packet without a time: it has that of the one before. */
   #simple(at: number, end: number): void {
     const from = this.#interfaces[0];
-    const wire = this.#queue.view.getUint32(at + 8, this.#little);
+    const wire = this.queue.view.getUint32(at + 8, this.little);
     const snap = from === undefined || from.snap === 0 ? PACKET_MAX : from.snap;
-    this.#frame.wireLength = wire;
-    this.#remarks.add('a packet has no time (simple packet block)', `frame ${this.#next}`);
+    this.frame.wireLength = wire;
+    this.remarks.add('a packet has no time (simple packet block)', `frame ${this.#next}`);
     this.#give(from, at + 12, Math.min(wire, snap), end);
   }
 
@@ -199,35 +140,35 @@ export class PcapngReader implements CaptureReader {
   #statistics(at: number, end: number): void {
     this.#options(at, end, (code, from, length) => {
       if (code !== OPTION.DROPPED || length < 8) return;
-      const dropped = Number(this.#queue.view.getBigUint64(from, this.#little));
+      const dropped = Number(this.queue.view.getBigUint64(from, this.little));
       if (dropped > 0)
-        this.#remarks.add('packets were dropped while this was captured', '', dropped);
+        this.remarks.add('packets were dropped while this was captured', '', dropped);
     });
   }
 
   get #next(): number {
-    return this.#frame.number + 1;
+    return this.frame.number + 1;
   }
 
   #time(from: Interface | undefined, high: number, low: number): void {
     if (from === undefined) return;
-    this.#frame.timeMs = (high * 0x1_0000_0000 + low) * from.unit + from.offsetMs;
+    this.frame.timeMs = (high * 0x1_0000_0000 + low) * from.unit + from.offsetMs;
   }
 
   #give(from: Interface | undefined, start: number, length: number, end: number): void {
-    const frame = this.#frame;
+    const frame = this.frame;
     frame.number++;
     if (from === undefined || start + length > end) {
       const what = from === undefined ? 'is of an interface that is not described' : 'is cut';
-      this.#remarks.add(`a packet ${what}`, `frame ${frame.number}`);
+      this.remarks.add(`a packet ${what}`, `frame ${frame.number}`);
       return;
     }
     frame.link = from.link;
     frame.port = from.port;
-    frame.bytes = this.#queue.bytes;
+    frame.bytes = this.queue.bytes;
     frame.start = start;
     frame.end = start + length;
-    this.#take(frame);
+    this.take(frame);
   }
 
   #options(
@@ -235,10 +176,10 @@ export class PcapngReader implements CaptureReader {
     end: number,
     option: (code: number, from: number, length: number) => void,
   ): void {
-    const { view } = this.#queue;
+    const { view } = this.queue;
     while (at + 4 <= end) {
-      const code = view.getUint16(at, this.#little);
-      const length = view.getUint16(at + 2, this.#little);
+      const code = view.getUint16(at, this.little);
+      const length = view.getUint16(at + 2, this.little);
       if (code === 0 || at + 4 + length > end) return;
       option(code, at + 4, length);
       at += 4 + ((length + 3) & ~3);

@@ -69,8 +69,16 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  push(key: string, segment: Segment, frame: number, give: GiveMessage): void {
+  /** @returns whether a gap begins with this segment (true) or is closed by it (false); null: neither */
+  push(key: string, segment: Segment, frame: number, give: GiveMessage): boolean | null {
     const direction = this.#of(key);
+    const had = direction.ahead.size > 0;
+    this.#push(direction, segment, frame, give);
+    const has = direction.ahead.size > 0;
+    return has === had ? null : has;
+  }
+
+  #push(direction: Direction, segment: Segment, frame: number, give: GiveMessage): void {
     const { sequence } = segment;
     if (direction.next === null) {
       direction.next = sequence;
@@ -85,11 +93,11 @@ export class TcpStreams {
     this.#catchUp(direction, frame, give);
   }
 
-  /** The connection is over. */
-  close(key: string, frame: number): void {
+  /** The connection is over: what waits for a segment that is missing is read all the same. */
+  close(key: string, frame: number, give: GiveMessage): void {
     const direction = this.#directions.get(key);
     if (direction === undefined) return;
-    if (direction.aheadBytes > 0) this.#remarks.add(missingRemark, `frame ${frame}`);
+    if (direction.aheadBytes > 0) this.#goOnBehind(direction, frame, give);
     else if (direction.partLength > 0)
       this.#remarks.add('a TCP connection ended within a message', `frame ${frame}`);
     this.#clear(direction);
@@ -143,7 +151,11 @@ export class TcpStreams {
     direction.aheadBytes += bytes.length + SEGMENT;
     this.#waiting += bytes.length + SEGMENT;
     if (direction.aheadBytes <= AHEAD_MAX) return;
-    // What is missing will not come: go on behind the gap.
+    this.#goOnBehind(direction, frame, give);
+  }
+
+  /** What is missing will not come. */
+  #goOnBehind(direction: Direction, frame: number, give: GiveMessage): void {
     this.#remarks.add(missingRemark, `frame ${frame}`);
     direction.next = direction.nearest;
     direction.aligned = false;

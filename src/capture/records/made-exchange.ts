@@ -48,6 +48,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
     name: folded,
     type,
     id,
+    ipId: 0,
     udpSize: edns === null ? 0 : udpSize,
     cookie: false,
     capitals: false,

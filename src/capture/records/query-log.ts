@@ -142,28 +142,30 @@ export class QueryLogReader {
       return true;
     }
     const repliedMs = this.#time(line, tookMs);
+    let exchange: SeenExchange;
     try {
-      this.#events.exchange(
-        madeExchange({
-          client: { address, port: Number(port) },
-          server: { address: '', port: 53 },
-          protocol: protocol === 'tcp' ? 'tcp' : 'udp',
-          id: Number(id) & 0xffff,
-          name,
-          type: number,
-          class: 1,
-          udpSize: Number(size),
-          sentMs: repliedMs - tookMs,
-          repliedMs,
-          rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
-          flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
-          line: this.#line,
-        }),
-      );
+      exchange = madeExchange({
+        client: { address, port: Number(port) },
+        server: { address: '', port: 53 },
+        protocol: protocol === 'tcp' ? 'tcp' : 'udp',
+        id: Number(id) & 0xffff,
+        name,
+        type: number,
+        class: 1,
+        udpSize: Number(size),
+        sentMs: repliedMs - tookMs,
+        repliedMs,
+        rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
+        flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
+        line: this.#line,
+      });
     } catch (error) {
       if (!(error instanceof NameError)) throw error;
       this.#remarks.add('a logged name is none', `line ${this.#line}`);
+      return true;
     }
+    // Outside: what goes wrong with whoever hears of it is no fault of the log.
+    this.#events.exchange(exchange);
     return true;
   }
 

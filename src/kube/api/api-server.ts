@@ -25,41 +25,41 @@ import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 import { roundedDuration } from '../../base/failure-report.ts';
 import { asObject, text } from '../../base/json-object.ts';
 
-/** Which API server, what of it, and how to go about it. */
+/** Which API server to ask, what of it to bring in, and how. */
 export interface ApiServerParts {
   readonly connection: ApiConnection;
   readonly wanted: WantedObjects;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Stands in the agent string. */
+  /** Part of the user agent. */
   readonly version?: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** How much of the processors a list may take when one has been served before; absent = all of one. */
+  /** The share of processor time that reading a list may take once an earlier one is being served; absent: no limit. */
   readonly share?: WorkShare;
-  /** Bytes that the objects may take; absent = no limit. What does not fit is left out. */
+  /** The most bytes that all objects may take; absent: no limit. Objects that do not fit are left out. */
   readonly memory?: number;
-  /** Told of each object, and each change of one, that was left out. */
+  /** Called for each object, and for each change of one, that was left out. */
   readonly leftOut?: (kind: ObjectKind) => void;
-  /** Told how many bytes the objects take, when that may have changed. */
+  /** Called with the bytes that the objects take, when that may have changed. */
   readonly taken?: (bytes: number) => void;
-  /** Where to keep the last state for a restart while the API server is away; absent = nowhere. */
+  /** The file that keeps the last state, for a restart while the API server is down; absent: none. */
   readonly snapshotFile?: string;
 }
 
-/** Kubernetes objects from an API server: one list and watch per kind. */
+/** Kubernetes objects from an API server, by one list and watch per kind. */
 export function apiServerSource(parts: ApiServerParts): Source {
   return new ApiServerSource(parts);
 }
 
-/** The state is written at most this often, milliseconds. */
+/** The least time between two writes of the state file, in milliseconds. */
 const WRITE_EVERY_MS = 60_000;
-/** That objects are left out is said at most this often, milliseconds. */
+/** The least time between two log lines about objects that were left out, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
-/** Without any list after this long, the state on disk has to do, milliseconds. */
+/** If no list came for this long after the start, the state file is used, in milliseconds. */
 const PATIENCE_MS = 3000;
-/** A state older than this is more wrong than right, milliseconds. */
+/** A state file older than this is not used, in milliseconds. */
 const AGE_MAX_MS = 24 * 3600 * 1000;
 
 class ApiServerSource implements Source {
@@ -67,7 +67,7 @@ class ApiServerSource implements Source {
   readonly #client: ApiClient;
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   readonly #bounds: BoundedStores<KubeObject, ObjectChange>;
-  /** When it was said last that objects are left out. */
+  /** When it was last logged that objects are left out. */
   #complainedAt = -Infinity;
   #leftOut = 0;
   readonly #reflectors: Reflector<KubeObject, ObjectChange>[] = [];
@@ -161,7 +161,10 @@ class ApiServerSource implements Source {
     this.#events!.synced(kind);
   }
 
-  /** Streaming lists are on by default since 1.32 and can be switched on since 1.27; older servers misread the question. */
+  /**
+   * Whether the server supports streaming lists: on by default since 1.32, optional since 1.27. Older servers
+   * misinterpret the request.
+   */
   #askStreaming(): Promise<boolean> {
     this.#canStream ??= this.#askVersion().then(
       ({ major, minor }) => major > 1 || minor >= 27,
@@ -191,7 +194,7 @@ class ApiServerSource implements Source {
     return { major: part('major'), minor: part('minor') };
   }
 
-  /** Fills what no list has filled yet from the file, once. */
+  /** Fills the stores that no list has filled yet from the state file, once. */
   #restore(): void {
     const { snapshotFile, clock, log, connection, wanted } = this.#parts;
     if (snapshotFile === undefined || this.#restored || this.#synced.size > 0) return;
@@ -200,7 +203,7 @@ class ApiServerSource implements Source {
     if (empty.length < this.#stores.size) return;
     let out: ObjectChange[] = [];
     let ageMs = 0;
-    // The slices that one core Endpoints object came to lie side by side, and are kept as one.
+    // The slices made of one core Endpoints object stand next to each other, and are stored together.
     let group: KubeObject[] = [];
     const keep = (): void => {
       const first = group[0];
@@ -239,7 +242,7 @@ class ApiServerSource implements Source {
       return;
     }
     for (const store of this.#stores.values()) {
-      // A list under way has not seen these yet.
+      // A list that is under way has not included these yet.
       store.beginList();
       this.#listed(store.kind);
     }

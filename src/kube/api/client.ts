@@ -9,19 +9,19 @@ import { Sockets, type PooledSocket } from './sockets.ts';
 import type { WorkShare } from './work-share.ts';
 import { MalformedStream, type JsonStream } from '../store/json-stream.ts';
 
-/** Requests to one API server, whose replies are consumed as they stream in. */
+/** Sends requests to one API server; replies are consumed as they stream in. */
 export interface ApiClient {
-  /** Streams a reply into `request.into`; settles when it ended. Rejects with an `ApiFailure`, or when aborted. */
+  /** Streams a reply into `request.into` and resolves at its end. Rejects with an `ApiFailure`, or when aborted. */
   stream(request: ApiRequest): Promise<void>;
   /** `host:port`, for log lines and metrics. */
   readonly host: string;
   close(): void;
 }
 
-/** What is to be changed; absent from a request that only reads. */
+/** The body of a request that changes something. */
 export interface ApiChange {
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `application/json`, or that of a patch. */
+  /** `application/json`, or the type of a patch. */
   readonly contentType: string;
   /** JSON; empty: none. */
   readonly body: string;
@@ -32,31 +32,34 @@ export interface ApiRequest {
   readonly change?: ApiChange;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Besides those of every request; for what the API server hands on (`pods/proxy`). */
+  /** Additional headers, for what the API server passes on (`pods/proxy`). */
   readonly headers?: Readonly<Record<string, string>>;
   readonly into: JsonStream;
-  /** What this is for, e.g. `list services`; stands in log lines. */
+  /** What the request is for, e.g. `list services`; used in log lines. */
   readonly task: string;
-  /** Longest wait for the first byte of the reply, milliseconds. */
+  /** The longest wait for the first byte of the reply, in milliseconds. */
   readonly answerMs: number;
-  /** Longest silence within the reply, milliseconds; asked anew after each chunk. */
+  /** The longest pause within the reply, in milliseconds; called again after each chunk. */
   silenceMs(): number;
-  /** A watch: never compressed (that would hold events back), and its length says nothing about speed. */
+  /** Whether it is a watch: never compressed, since that would delay events, and not counted in request durations. */
   readonly watch: boolean;
-  /** Whether what is known is served already, so that taking this in may leave the processors to others; asked after each chunk. */
+  /**
+   * Whether an earlier state is being served, so that reading this reply may leave processor time to other work; called
+   * after each chunk.
+   */
   unhurried?(): boolean;
   readonly signal: AbortSignal;
-  /** Called once when the reply began with a status that is no failure. */
+  /** Called once when the reply begins with a status of success. */
   began?(): void;
 }
 
-/** Numbers for the `rest_client` metrics; labels as client-go has them. */
+/** Receives numbers for the `rest_client` metrics; the labels are client-go's. */
 export interface RestHooks {
-  /** One request was answered; `code` is the status, or `<error>` if there was none. */
+  /** A request was answered; `code` is the status, or `<error>` if there was none. */
   requested?(labels: { method: string; host: string; code: string }): void;
-  /** How long a request (not a watch) took, seconds. */
+  /** The duration of a request (not a watch) in seconds. */
   took?(labels: { verb: string; host: string }, seconds: number): void;
-  /** How long the rate limit held a request back, seconds. */
+  /** How long the rate limit delayed a request, in seconds. */
   heldBack?(labels: { verb: string; host: string }, seconds: number): void;
 }
 
@@ -67,16 +70,16 @@ export interface ClientParts {
   readonly userAgent: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** How much of the processors unhurried work may take; absent = all of one. */
+  /** The share of processor time that work without hurry may take; absent: no limit. */
   readonly share?: WorkShare;
 }
 
-/** How verbs are shown in the API server's audit log. */
+/** The user agent of ndots's verbs in the API server's audit log. */
 export function userAgent(version: string): string {
   return `ndots/${version} (${process.platform}/${process.arch})`;
 }
 
-/** An error's body is a Status of a few hundred bytes. */
+/** The most bytes of an error's body; a Status has a few hundred. */
 const ERROR_BODY_BYTES = 64 * 1024;
 
 /** A client that keeps connections open between requests. */
@@ -118,7 +121,8 @@ export function apiClient(parts: ClientParts): ApiClient {
         return;
       } catch (error) {
         pooled.socket.destroy();
-        // The server may close an idle connection at any moment, also this one. What would be done twice is not sent again.
+        // The server may close an idle connection at any time, also just now: the request is sent again, unless it
+        // changes something.
         const broke = error instanceof ApiFailure && error.kind === 'network';
         const again = request.change === undefined || request.change.method === 'PUT';
         if (again && broke && reply.unanswered && pooled.used && !fresh) continue;
@@ -200,7 +204,7 @@ class StreamedReply {
     });
   }
 
-  /** Status of the reply; 0 as long as there is none. */
+  /** Status of the reply; 0 before it has come. */
   get status(): number {
     return this.#head?.status ?? 0;
   }
@@ -257,7 +261,7 @@ class StreamedReply {
     return !this.#rests(() => socket.resume());
   }
 
-  /** Whether it is time to rest; `goOn` is called when that is over, also if the exchange has ended by then. */
+  /** Whether to pause now; `goOn` is called after the pause, even if the exchange has ended by then. */
   #rests(goOn: () => void): boolean {
     if (this.#share === null || this.#request.unhurried?.() !== true) return false;
     const restMs = this.#share.restMs();
@@ -288,7 +292,7 @@ class StreamedReply {
   }
 
   #body(piece: Buffer): void {
-    // The unpacking goes on in another thread: it needs bytes of its own.
+    // Decompression runs in another thread and needs its own copy of the bytes.
     if (this.#gunzip !== null) this.#gunzip.write(Buffer.from(piece));
     else this.#consume(piece);
   }
@@ -322,7 +326,7 @@ class StreamedReply {
     try {
       body = JSON.parse(Buffer.concat(this.#errorBody).toString('utf8'));
     } catch {
-      // A proxy's page instead of a Status; the code alone has to do.
+      // A proxy's error page instead of a Status: only the code is used.
     }
     return statusFailure({
       status: this.status,
@@ -345,7 +349,7 @@ class StreamedReply {
   }
 }
 
-/** Head and body. */
+/** The head and body of a request as text. */
 function requestText(
   target: string,
   fields: Readonly<Record<string, string | readonly string[]>>,
@@ -361,7 +365,7 @@ function requestText(
     [values].flat().map((value) => [name, value] as const),
   );
   for (const [name, value] of all) {
-    // A token with a line end in it would be a request of its own.
+    // A line end in a token would inject headers or another request.
     if (/[\r\n\0]/.test(value)) {
       throw new ApiFailure({ kind: 'credentials', text: `the ${name} holds a line end` });
     }
@@ -370,7 +374,7 @@ function requestText(
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
-/** `Retry-After` in either of its forms, milliseconds; null if there is none. */
+/** `Retry-After`, in either of its forms, as milliseconds; null if there is none. */
 function retryAfter(header: string | undefined, clock: Clock): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header)) return Number(header) * 1000;

@@ -11,24 +11,24 @@ import {
 } from './connection.ts';
 import { readKubeconfig } from './kubeconfig.ts';
 
-/** What a person's command says of the cluster that it means, as kubectl takes it. */
+/** The cluster that a command line selects, with kubectl's options. */
 export interface ClusterChoice {
-  /** `--kubeconfig`; null = KUBECONFIG, else `~/.kube/config`, else the cluster that this process runs in. */
+  /** `--kubeconfig`; null: KUBECONFIG, else `~/.kube/config`, else the cluster that this process runs in. */
   readonly kubeconfig: string | null;
   /** `--context`; null = the current one. */
   readonly context: string | null;
-  /** `--as`: another user that the server is asked to take this one for; null = as the kubeconfig says. */
+  /** `--as`: the user to impersonate; null: as the kubeconfig says. */
   readonly as?: string | null;
   readonly asGroups?: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The cluster that is meant, and how to reach it. */
+/** The selected cluster and how to reach it. */
 export interface ClusterAccess {
   readonly connection: ApiConnection;
-  /** Where objects are looked for that no namespace is named of. */
+  /** The namespace for objects given without one. */
   readonly namespace: string;
-  /** For people: `context prod`, or `the cluster of this pod`. */
+  /** A description for people: `context prod`, or `the cluster of this pod`. */
   readonly name: string;
 }
 
@@ -59,7 +59,7 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   };
 }
 
-/** Files that are named must be there; of those in KUBECONFIG, and of the usual one, what is there counts. */
+/** Files given by name must exist; of those in KUBECONFIG, and for the default file, missing ones are skipped. */
 function kubeconfigFiles({ kubeconfig, env }: ClusterChoice): readonly string[] {
   if (kubeconfig !== null) return [kubeconfig];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');

@@ -15,25 +15,28 @@ import {
 } from './kubeconfig.ts';
 import { OidcToken } from './oidc-token.ts';
 
-/** How to reach one API server, and as whom. Credentials are fetched anew for each request, so rotation needs no care. */
+/**
+ * How to reach one API server, and with which credentials. Credentials are loaded for each request, so their rotation
+ * needs no extra handling.
+ */
 export interface ApiConnection {
-  /** Base URL; its path, if any, stands before every API path. */
+  /** Base URL; its path, if any, is put before every API path. */
   readonly url: URL;
-  /** What the next request needs. Rejects with an `ApiFailure` of kind `credentials`. */
+  /** Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`. */
   access(): Access | Promise<Access>;
-  /** The server did not accept the last credentials: kept ones are thrown away. */
+  /** Called when the server rejected the last credentials: cached ones are dropped. */
   refused(): void;
 }
 
-/** What a request carries to be let in. */
+/** The credentials of a request. */
 export interface Access {
-  /** A list is a line for each. */
+  /** A list value makes one header line per entry. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Null for plain HTTP. The same object as long as nothing changed, so that connections can be kept. */
+  /** Null for plain HTTP. The same object as long as nothing has changed, so that connections can be kept. */
   readonly tls: TlsMaterial | null;
 }
 
-/** In the shape `node:tls` takes. */
+/** TLS material in the form that `node:tls` takes. */
 export interface TlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
@@ -42,12 +45,12 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** Where kubelet puts a pod's token, CA and namespace. */
+/** Where kubelet mounts a pod's token, CA and namespace. */
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * As the pod's service account. Token and CA are read for every request (kubelet replaces the token about hourly).
- * Throws a `Problem` if this process does not run in a pod.
+ * Connects as the pod's service account. Token and CA are read for every request (kubelet replaces the token about
+ * hourly). Throws a `Problem` if this process does not run in a pod.
  */
 export function inClusterConnection(
   parts: {
@@ -87,8 +90,8 @@ export function inClusterConnection(
 }
 
 /**
- * At a URL, with a client certificate if `tls` names its files. A URL without scheme means https if there is one,
- * else http. Throws a `Problem` for a bad URL or an unreadable file.
+ * Connects to a URL, with a client certificate if `tls` names its files. A URL without scheme means https if it has
+ * one, else http. Throws a `Problem` for a bad URL or an unreadable file.
  */
 export function endpointConnection(
   url: string,
@@ -120,8 +123,8 @@ export function endpointConnection(
 }
 
 /**
- * As a context of a kubeconfig file says, by default its current one. The file is read once; the certificates and
- * tokens it points to are read for every request. Throws a `Problem`.
+ * Connects by a context of a kubeconfig file, by default the current one. The file is read once; the certificates and
+ * tokens it refers to are read for every request. Throws a `Problem`.
  */
 export function kubeconfigConnection(
   file: string,
@@ -131,7 +134,7 @@ export function kubeconfigConnection(
   return contextConnection(readKubeconfig(file, context), clock);
 }
 
-/** As a context says that has been read. Throws a `Problem` if its server is no URL. */
+/** Connects by a context that has been read. Throws a `Problem` if its server is not a URL. */
 export function contextConnection(found: KubeconfigContext, clock: Clock): ApiConnection {
   const url = parseUrl(found.server, 'https');
   const keep = keepMaterial();
@@ -222,9 +225,9 @@ function readPem(pem: Pem): string {
 }
 
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
-  // Without a scheme it is HOST:PORT, and no path is behind it.
+  // Without a scheme it must be HOST:PORT, without a path.
   const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
-  // The runtime makes a host of what no client of Kubernetes takes for one: `http:///etc` is the host `etc` to it.
+  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host `etc`.
   const parsed = /^https?:\/\/[\w[]/i.test(whole) ? URL.parse(whole) : null;
   if (parsed === null || /[{}]/.test(parsed.hostname)) {
     throw new Problem({
@@ -240,7 +243,7 @@ function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** A function that returns the object it returned before while the contents are the same. */
+/** Returns a function that returns its previous result as long as the contents are the same. */
 function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   let last: TlsMaterial | null = null;
   let lastText = '';
@@ -254,7 +257,7 @@ function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   };
 }
 
-/** A credential's file without surrounding blanks, read now. Throws an `ApiFailure` of kind `credentials`. */
+/** The content of a credential file, read now, trimmed. Throws an `ApiFailure` of kind `credentials`. */
 function readCredential(file: string): string {
   let content: string;
   try {
@@ -270,7 +273,7 @@ function readCredential(file: string): string {
   return content;
 }
 
-/** Throws a `Problem` if the file cannot be read at start. */
+/** Throws a `Problem` if the file cannot be read at the start. */
 function requireFile(file: string, remedy: string): void {
   try {
     readFileBytes(file, FILE_MAX.small);

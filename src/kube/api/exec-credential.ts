@@ -4,21 +4,22 @@ import { asObject, child, text } from '../../base/json-object.ts';
 import { ApiFailure } from './failure.ts';
 import type { ExecSettings } from './kubeconfig.ts';
 
-/** What an exec plugin printed (client.authentication.k8s.io, `ExecCredential.status`). */
+/** The output of an exec plugin (client.authentication.k8s.io, `ExecCredential.status`). */
 export interface ExecCredential {
-  /** `''` if it gave none. */
+  /** `''` if there is none. */
   readonly token: string;
   readonly cert: string;
   readonly key: string;
 }
 
-/** A program that gives credentials is ended after so long, milliseconds. */
+/** An exec plugin that runs longer than this is killed, in milliseconds. */
 const WAIT_MAX_MS = 60_000;
-/** Fetched anew a little early, so that no request leaves with a token that ends on the way. */
+/** Credentials are renewed this long before they expire, so that none expires in transit, in milliseconds. */
 const LEEWAY_MS = 5000;
+/** The most bytes that a plugin may print. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
-/** Runs an exec plugin and keeps what it says until it expires or the server refuses it. */
+/** Runs an exec plugin and caches its credentials until they expire or the server rejects them. */
 export class ExecCredentials {
   readonly #settings: ExecSettings;
   readonly #clock: Clock;
@@ -40,7 +41,7 @@ export class ExecCredentials {
   async get(): Promise<ExecCredential> {
     const kept = this.#kept;
     if (kept !== null && this.#clock.wall() < kept.until) return kept.credential;
-    // Several lists begin at once; one run serves them all.
+    // Several lists begin at the same time and share one run of the plugin.
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
     });
@@ -76,7 +77,7 @@ export class ExecCredentials {
       throw this.#failure('gave neither a token nor a client certificate with its key');
     }
     const expires = Date.parse(text(status, 'expirationTimestamp'));
-    // Without an expiry it holds until the server refuses it.
+    // Without an expiry it is valid until the server rejects it.
     const until = Number.isNaN(expires) ? Infinity : expires - LEEWAY_MS;
     this.#kept = { credential, until };
     return credential;

@@ -1,15 +1,15 @@
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
-/** Why the API server gave no answer, or not the one asked for; decides what is done next. */
+/** Why the API server gave no answer, or not the one asked for; decides how to go on. */
 export type FailureKind =
   /** No connection, or it broke. */
   | 'network'
-  /** The connection stands but nothing comes. */
+  /** The connection is open, but nothing comes. */
   | 'silent'
-  /** The other end is not who it should be, or speaks no TLS. */
+  /** The server's certificate is not valid, or it does not speak TLS. */
   | 'tls'
-  /** No credentials could be had. */
+  /** Credentials could not be obtained. */
   | 'credentials'
   /** 401. */
   | 'unauthorized'
@@ -17,9 +17,9 @@ export type FailureKind =
   | 'forbidden'
   /** 404: the server does not know this kind. */
   | 'missing'
-  /** 410: the version asked for is too old. */
+  /** 410: the requested version is too old. */
   | 'gone'
-  /** The version asked for is one that the server has not reached yet. */
+  /** The server has not reached the requested version yet. */
   | 'future'
   /** 400 or 422: the server does not understand the request. */
   | 'invalid'
@@ -27,18 +27,24 @@ export type FailureKind =
   | 'throttled'
   /** 5xx and all other codes. */
   | 'server'
-  /** It answered something that is no list or watch. */
+  /** The answer is not a list or watch. */
   | 'malformed'
-  /** It answered with more than there is room for. */
+  /** The answer exceeds the memory limit. */
   | 'large';
 
-/** One failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if only waiting helps). */
+/**
+ * A failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if only waiting
+ * helps).
+ */
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
   readonly advice: string;
   /** HTTP status; 0 if there was none. */
   readonly status: number;
-  /** Why, in the API server's word (`Forbidden`); empty if it is not it that answered so, but whom it handed the request on to. */
+  /**
+   * The reason in the API server's terms (`Forbidden`); empty if the answer is not the API server's own but that of a
+   * server it passed the request on to.
+   */
   readonly reason: string;
   /** How long the server asked to wait; null if it did not say. */
   readonly retryAfterMs: number | null;
@@ -62,7 +68,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** A failure below HTTP: name look-up, connection, TLS. */
+/** A failure below HTTP: name lookup, connection, TLS. */
 export function connectionFailure(error: unknown, host: string): ApiFailure {
   const code = text(asObject(error), 'code');
   const detail = whyFailed(error);
@@ -143,8 +149,8 @@ function tlsAdvice(code: string, detail: string): string | null {
 }
 
 /**
- * A status other than 200, or an ERROR event of a watch (whose object is the same Status).
- * `task` says what was tried, the verb and the resource first: `list services`, `update secrets NAME`.
+ * A status other than 200, or an ERROR event of a watch (whose object is the same Status). `task` begins with the verb
+ * and the resource: `list services`, `update secrets NAME`.
  */
 export function statusFailure(parts: {
   status: number;
@@ -170,12 +176,15 @@ export function statusFailure(parts: {
   });
 }
 
-/** A 404 with a name is of an object that is not there; without one, of a kind that is not served. */
+/** Whether a 404 names an object, which then does not exist; without a name the kind is not served. */
 function isNamed(body: JsonObject): boolean {
   return text(child(body, 'details'), 'name') !== '';
 }
 
-/** The API server says so by a cause of its Status, and in versions before 1.17 by its message alone. */
+/**
+ * Whether the requested version is in the future: servers say so by a cause in the Status, before 1.17 only by its
+ * message.
+ */
 function isTooLarge(message: string, body: JsonObject): boolean {
   const causes = children(child(body, 'details'), 'causes');
   return (
@@ -209,7 +218,7 @@ function adviceFor(kind: FailureKind, task: string): string {
       return 'the token or client certificate is not accepted: it may have expired';
     case 'forbidden': {
       const [verb = '', resource = ''] = task.split(' ');
-      // What is listed is watched, too.
+      // A right to list without one to watch is of no use here, so both are named.
       const lists = verb === 'list' || verb === 'watch';
       const rights = lists ? 'list and watch' : verb;
       const where = lists ? ' --all-namespaces' : '';

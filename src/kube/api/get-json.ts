@@ -1,32 +1,32 @@
-/** One exchange with the Kubernetes API, read whole. */
+/** Exchanges with the Kubernetes API whose replies are read as a whole. */
 import { printBytes } from '../../base/limits.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 
-/** One object, or a list of them, fits; more is somebody's mistake. Who has less memory says so. */
+/** The default limit of a reply; enough for one object or a list of them. */
 const BYTES_MAX = 64 * 1024 * 1024;
 
 /** What is asked for. */
 export interface JsonRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Besides those of every request. */
+  /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What this is for: `get pods`; stands in messages. */
+  /** What the request is for, e.g. `get pods`; used in messages. */
   readonly task: string;
-  /** More bytes are a failure of the kind `large`; absent = 64 MiB. */
+  /** A longer reply is a failure of kind `large`; absent: 64 MiB. */
   readonly bytesMax?: number;
-  /** Longest wait for the first byte, and longest silence after it, milliseconds. */
+  /** The longest wait for the first byte, and the longest pause after it, in milliseconds. */
   readonly waitMs: number;
   readonly signal: AbortSignal;
 }
 
-/** One GET whose reply is wanted whole. Rejects with an `ApiFailure`, or when aborted. */
+/** Sends a GET and parses the whole reply. Rejects with an `ApiFailure`, or when aborted. */
 export function getJson(client: ApiClient, request: JsonRequest): Promise<unknown> {
   return exchange(client, request);
 }
 
-/** One request that changes something; gives what the server says of it. Rejects with an `ApiFailure`, or when aborted. */
+/** Sends a request that changes something and parses the reply. Rejects with an `ApiFailure`, or when aborted. */
 export function sendJson(
   client: ApiClient,
   request: JsonRequest & { readonly change: ApiChange },
@@ -35,8 +35,8 @@ export function sendJson(
 }
 
 /**
- * One GET whose reply is text, taken as it comes: what a pod says through the API server's proxy.
- * @param bytesMax more is an `ApiFailure`
+ * Sends a GET whose reply is text: the output of a pod through the API server's proxy.
+ * @param bytesMax a longer reply is an `ApiFailure`
  */
 export async function getText(
   client: ApiClient,

@@ -6,16 +6,17 @@ export interface ReplyHead {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** What a reader tells as a reply comes in. */
+/** Receives the parts of a reply as they are parsed. */
 export interface ReplyEvents {
   head(head: ReplyHead): void;
-  /** A piece of the body, without framing; its bytes are only lent until the call returns. */
+  /** A piece of the body, without framing; its bytes are valid only during the call. */
   body(piece: Buffer): void;
   end(): void;
 }
 
-/** A head longer than this is none. */
+/** The longest head of a reply, in bytes. */
 const HEAD_BYTES_MAX = 64 * 1024;
+/** The longest line of the chunked coding, in bytes. */
 const SIZE_LINE_BYTES_MAX = 1024;
 
 type Http1State =
@@ -29,16 +30,16 @@ type Http1State =
   | 'done';
 
 /**
- * Reads one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection brings. Pure, and copies nothing
- * but heads and chunk sizes: node's own client makes a new buffer of every piece, and while hundreds of megabytes of
- * lists pass through, these are what the process's memory is made of.
+ * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. Pure, and copies nothing
+ * except heads and chunk sizes: Node's own client makes a new buffer of every piece, which would make up most of the
+ * process's memory while hundreds of megabytes of lists are read.
  */
 export class ReplyReader {
   readonly #events: ReplyEvents;
   #state: Http1State = 'head';
   #line = Buffer.alloc(0);
   #left = 0;
-  /** The connection can serve another request when the reply has ended. */
+  /** Whether the connection can be used for another request after this reply. */
   reusable = true;
 
   constructor(events: ReplyEvents) {
@@ -54,7 +55,7 @@ export class ReplyReader {
     return this.#state === 'head' && this.#line.length === 0;
   }
 
-  /** Throws `MalformedStream` for what is no HTTP. */
+  /** Parses the next piece. Throws `MalformedStream` if it is not HTTP. */
   push(piece: Buffer): void {
     let at = 0;
     while (at < piece.length) {
@@ -82,14 +83,14 @@ export class ReplyReader {
           at = this.#readLine(piece, at);
           break;
         case 'done':
-          // Nobody asked for more: whatever this is, the connection is out of step.
+          // Bytes after the reply were not requested: the connection cannot be used again.
           this.reusable = false;
           return;
       }
     }
   }
 
-  /** The connection ended; true if that was the proper end of the reply. */
+  /** Called when the connection ended. @returns whether that is the proper end of the reply */
   close(): boolean {
     if (this.#state === 'until-close') this.#finish();
     return this.#state === 'done';
@@ -106,7 +107,7 @@ export class ReplyReader {
     const head = parseHead(this.#line.toString('latin1', 0, end));
     this.#line = Buffer.alloc(0);
     const at = from + end + 4 - before;
-    // 100 and 103 come before the reply proper; 101 was never asked for.
+    // 100 and 103 come before the real reply; 101 was never requested.
     if (head.status < 200) return at;
     this.#begin(head);
     return at;
@@ -135,7 +136,7 @@ export class ReplyReader {
     if (empty) this.#finish();
   }
 
-  /** One line of the chunked coding: a size, what follows a chunk, or a trailer. */
+  /** Parses one line of the chunked coding: a size, the end of a chunk, or a trailer. */
   #readLine(piece: Buffer, from: number): number {
     const end = piece.indexOf(0x0a, from);
     const to = end < 0 ? piece.length : end + 1;
@@ -179,7 +180,7 @@ function parseHead(text: string): ReplyHead {
     const before = fields.get(name);
     fields.set(name, before === undefined ? value : `${before}, ${value}`);
   }
-  // Without keep-alive being said, a 1.0 connection ends with its reply.
+  // An HTTP/1.0 connection without keep-alive ends with its reply.
   if (first.startsWith('HTTP/1.0') && !fields.has('connection')) fields.set('connection', 'close');
   return { status: Number(match[1]), fields };
 }

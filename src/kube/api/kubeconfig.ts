@@ -14,7 +14,7 @@ import { FILE_MAX, readFileBytes, readFileText } from '../../base/read-file.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import { parseYaml, type DocumentPath, type YamlDocument } from '../manifests/yaml-document.ts';
 
-/** One context of a kubeconfig file: where to go, and as whom. Paths are absolute. */
+/** One context of a kubeconfig file: the server and the user. Paths are absolute. */
 export interface KubeconfigContext {
   readonly name: string;
   /** `''` if it names none. */
@@ -25,11 +25,11 @@ export interface KubeconfigContext {
   /** PEM text or the file that holds it; null = the system's CAs. */
   readonly ca: Pem | null;
   readonly user: KubeconfigUser;
-  /** Another user that the server is asked to take this one for; null = none. */
+  /** The user to impersonate; null: none. */
   readonly actingAs: ActingAs | null;
 }
 
-/** Impersonation: what the server checks instead of the user's own rights. */
+/** Impersonation: the server checks these rights instead of the user's own. */
 export interface ActingAs {
   readonly user: string;
   /** `''` if it is not said. */
@@ -37,12 +37,12 @@ export interface ActingAs {
   readonly groups: readonly string[];
 }
 
-/** Certificates or a key: in the file itself, or in another one. */
+/** Certificates or a key: inline, or in another file. */
 export type Pem =
   | { readonly from: 'file'; readonly path: string }
   | { readonly from: 'data'; readonly text: string };
 
-/** How a user of a kubeconfig file proves who it is. */
+/** How a user of a kubeconfig file authenticates. */
 export type KubeconfigUser =
   | { readonly how: 'nobody' }
   | { readonly how: 'token'; readonly token: string }
@@ -52,14 +52,14 @@ export type KubeconfigUser =
   | { readonly how: 'exec'; readonly exec: ExecSettings }
   | { readonly how: 'oidc'; readonly oidc: OidcSettings };
 
-/** A program that gives credentials (client.authentication.k8s.io). */
+/** An exec plugin, which supplies credentials (client.authentication.k8s.io). */
 export interface ExecSettings {
   readonly apiVersion: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly installHint: string;
-  /** Goes to the command if it asks for it (`provideClusterInfo`); else null. */
+  /** Passed to the plugin if it asks for it (`provideClusterInfo`); else null. */
   readonly cluster: JsonObject | null;
 }
 
@@ -76,8 +76,8 @@ export interface OidcSettings {
 const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
- * Reads one context, by default the current one, of a kubeconfig file, or of several that are taken as one: of two entries of
- * the same name the first counts, as in kubectl. Throws a `Problem` that says where and why not.
+ * Reads one context, by default the current one, of a kubeconfig file, or of several that are merged as kubectl does:
+ * of two entries with the same name the first counts. Throws a `Problem` that says what is wrong and where.
  */
 export function readKubeconfig(
   files: string | readonly string[],
@@ -92,7 +92,7 @@ interface ConfigFile {
   readonly raw: JsonObject;
 }
 
-/** A value, and where it stands. */
+/** A value and its place. */
 interface ConfigEntry {
   readonly file: ConfigFile;
   readonly raw: JsonObject;
@@ -187,7 +187,7 @@ class KubeconfigReader {
       }
       return { how: 'oidc', oidc: this.#oidc(below(below(user, 'auth-provider'), 'config')) };
     }
-    // client-go's order: a token's file before the token, either before a certificate.
+    // client-go's precedence: a token file, then a token, then a certificate.
     const tokenFile = text(raw, 'tokenFile');
     if (tokenFile !== '') return { how: 'token-file', path: resolved(user.file, tokenFile) };
     const token = text(raw, 'token');
@@ -228,7 +228,7 @@ class KubeconfigReader {
       environment[text(variable, 'name')] = text(variable, 'value');
     return {
       apiVersion,
-      // A bare name is looked up in PATH; anything with a slash is relative to the file.
+      // A bare command is searched in PATH; one with a slash is relative to the file.
       command: command.includes('/') ? resolved(entry.file, command) : command,
       args: texts(raw, 'args'),
       environment,
@@ -265,7 +265,7 @@ class KubeconfigReader {
     };
   }
 
-  /** The named entry of one of the three lists; the first file that has one counts. */
+  /** The entry with this name in one of the three lists, from the first file that has one. */
   #entry(where: 'contexts' | 'clusters' | 'users', key: string, name: string): ConfigEntry {
     for (const file of this.#files) {
       const index = list(file.raw, where).findIndex(
@@ -295,7 +295,7 @@ class KubeconfigReader {
     return names.length === 0 ? `its ${where} are empty` : `it has: ${names.join(', ')}`;
   }
 
-  /** `key-data` (base64) before `key` (a file), as client-go has it. */
+  /** `key-data` (base64) takes precedence over `key` (a file), as in client-go. */
   #pem(entry: ConfigEntry, key: string): Pem | null {
     const data = text(entry.raw, `${key}-data`);
     if (data !== '') {
@@ -316,7 +316,7 @@ class KubeconfigReader {
     return { from: 'file', path };
   }
 
-  /** A place in the first file: where something is that no file has. */
+  /** A place in the first file, for something that no file has. */
   #place(path: DocumentPath): ConfigEntry {
     const [file] = this.#files;
     if (file === undefined)
@@ -355,7 +355,7 @@ function resolved(file: ConfigFile, path: string): string {
   return isAbsolute(path) ? path : resolve(dirname(file.path), path);
 }
 
-/** What a cluster's entry holds for the plugin alone. */
+/** The part of a cluster's entry that is meant for the exec plugin. */
 function execConfig(cluster: JsonObject): unknown {
   const extension = children(cluster, 'extensions').find(
     (entry) => text(entry, 'name') === 'client.authentication.k8s.io/exec',

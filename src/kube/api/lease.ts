@@ -1,6 +1,7 @@
 /**
- * One of several replicas leads: a Lease of coordination.k8s.io, kept as client-go keeps it, so that its holders may be other programs.
- * Whether a lease has run out is judged by how long it has not changed as seen from here: clocks of machines need not agree.
+ * Leader election among replicas: a Lease of coordination.k8s.io, used as client-go uses it, so that other programs may
+ * hold it, too. Whether a lease has expired is judged by how long it has not changed as seen from here, so the
+ * machines' clocks need not agree.
  */
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
@@ -11,31 +12,34 @@ import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { createObject, findObject, replaceObject } from './one-object.ts';
 
-/** What leading takes. */
+/** What leader election needs. */
 export interface LeaseParts {
   readonly client: ApiClient;
   readonly namespace: string;
   readonly name: string;
-  /** Who this is; no two replicas are called the same. */
+  /** The name of this replica, unique among them. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
 
-/** Milliseconds; client-go's: what a lease lasts, how long renewing may fail, and how often is tried. */
+/**
+ * client-go's times in milliseconds: how long a lease lasts, how long renewing may keep failing, and how often it is
+ * tried.
+ */
 const LASTS_MS = 15_000;
 const RENEW_WITHIN_MS = 10_000;
 const RETRY_MS = 2000;
-/** Longest wait for the API server, milliseconds. */
+/** The longest wait for the API server, in milliseconds. */
 const WAIT_MS = 2 * RETRY_MS;
 
-/** Takes the lease when it is free, renews it, and gives it up at the end. */
+/** Takes the lease when it is free, renews it, and releases it at the end. */
 export class Lease {
   readonly #parts: LeaseParts;
   readonly #failures: FailureReport;
   #holder = '';
-  /** What was last read, and when it last changed; milliseconds of the monotonic clock. */
+  /** What was last read, and when it last changed in milliseconds of the monotonic clock. */
   #seen = '';
   #changedAt = -Infinity;
 
@@ -45,14 +49,14 @@ export class Lease {
     this.#failures = new FailureReport({ clock, log, work: `the lease ${namespace}/${name}` });
   }
 
-  /** Who has the lease, as far as is known; `''`: nobody. */
+  /** The holder of the lease as last read; `''`: nobody. */
   get holder(): string {
     return this.#holder;
   }
 
   /**
-   * Runs until the signal comes; `lead` is called each time this replica takes the lease, with a signal that comes when it has lost it, and
-   * is awaited before anything else: the next leader begins after that.
+   * Runs until the signal. `lead` is called each time this replica takes the lease, with a signal that fires when it
+   * has lost it; `lead` is awaited before the lease is released, so the next leader begins after that.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock, random } = this.#parts;
@@ -68,7 +72,7 @@ export class Lease {
     const lost = new AbortController();
     const ended = AbortSignal.any([signal, lost.signal]);
     const led = lead(ended);
-    // By itself, whatever a request still waits for: the others do not wait longer for this replica.
+    // Independent of any request that is still pending: other replicas do not wait longer for this one.
     const giveUp = (): Timer => clock.after(RENEW_WITHIN_MS, () => lost.abort());
     let limit = giveUp();
     while (!ended.aborted) {
@@ -94,7 +98,7 @@ export class Lease {
     } catch (error) {
       if (signal.aborted) return false;
       if (!(error instanceof ApiFailure)) throw error;
-      // Somebody else was first, which is how it should be.
+      // 409: another replica was faster, which is normal.
       if (error.status !== 409)
         this.#failures.failed(error, RETRY_MS, 'nobody else is kept from it');
       return false;
@@ -128,7 +132,7 @@ export class Lease {
     return true;
   }
 
-  /** The next one need not wait until it has run out. */
+  /** Releases the lease, so that the next leader need not wait until it expires. */
   async #release(): Promise<void> {
     const signal = AbortSignal.timeout(RETRY_MS);
     try {
@@ -137,7 +141,7 @@ export class Lease {
       if (lease === null || text(spec, 'holderIdentity') !== this.#parts.identity) return;
       await this.#write(lease, { ...spec, holderIdentity: '', leaseDurationSeconds: 1 }, signal);
     } catch {
-      // It runs out by itself.
+      // If that fails, it expires by itself.
     }
   }
 
@@ -171,7 +175,7 @@ export class Lease {
   }
 }
 
-/** A time as the API's MicroTime has it. */
+/** A time in the format of the API's MicroTime. */
 function microTime(wall: number): string {
   return new Date(wall).toISOString().replace('Z', '000Z');
 }

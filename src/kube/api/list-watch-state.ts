@@ -1,12 +1,15 @@
-/** How a reflector goes on: from which version, in which way its API server takes lists, and after which wait. */
+/**
+ * Decides how a reflector goes on: from which version, with which kind of list its API server supports, and after which
+ * pause.
+ */
 import { Backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import type { ApiFailure } from './failure.ts';
 
 /**
- * What to do after a failure, and how to tell of it. detour: what failed is asked for in another way, which nobody needs to know;
- * relist: the same, by a list; dropped: a watch broke off, which happens every day; failure: people are told.
+ * What to do after a failure, and how to report it. `detour`: the request is repeated in another way, without a report;
+ * `relist`: the same, by a list; `dropped`: a watch broke off, which is routine; `failure`: it is reported.
  */
 export interface NextTry {
   readonly as: 'detour' | 'relist' | 'dropped' | 'failure';
@@ -14,35 +17,38 @@ export interface NextTry {
   readonly waitMs: number;
 }
 
-/** What a proxy in between says by mistake must not keep us away for hours. */
+/** A limit on Retry-After, which a proxy may set wrongly to hours. */
 const RETRY_AFTER_MAX_MS = 60_000;
-/** A list from which a watch went on for so long was worth making: the next one is made at once. */
+/** If a watch lasted this long, the list before it was worthwhile, and the next list is requested at once. */
 const USEFUL_LIST_MS = 60_000;
-/** Lists that break off in their middle before streaming is given up, and watches that fail before a list is made. */
+/**
+ * How many lists may break off before streaming lists are given up, and how many watches may fail before a list is
+ * requested.
+ */
 const GARBLED_LISTS = 3;
 const WATCH_FAILURES = 5;
 
-/** What is known of one kind at one API server, learned from what it has answered so far. */
+/** What is known about one kind at one API server, learned from its answers. */
 export class ListWatchState {
-  /** From where to watch on; null: a list is due. */
+  /** The version to watch from; null: a list is due. */
   version: string | null = null;
-  /** The last watch broke off before its time. */
+  /** Whether the last watch broke off early. */
   interrupted = false;
   readonly #clock: Clock;
   readonly #forms: number;
   readonly #backoff: Backoff;
-  /** Of lists that no watch could begin from. */
+  /** The pause after lists that no watch could continue from. */
   readonly #relisting: Backoff;
   #form = 0;
   #listedAt: number | null = null;
   #streaming = true;
-  /** Streaming was given up for an error that may be the server's only for now: a list will tell. */
+  /** Whether streaming was given up for an error that may be temporary: an ordinary list will show. */
   #doubted = false;
   #pages = true;
   #watchFailures = 0;
   #garbledLists = 0;
 
-  /** @param forms in how many forms the kind may be served */
+  /** @param forms the number of API versions in which the kind may be served */
   constructor(clock: Clock, random: Random, forms: number) {
     this.#clock = clock;
     this.#forms = forms;
@@ -50,17 +56,17 @@ export class ListWatchState {
     this.#relisting = new Backoff(clock, random);
   }
 
-  /** In which of its forms the kind is asked for. */
+  /** Index of the API version in which the kind is requested. */
   get form(): number {
     return this.#form;
   }
 
-  /** Whether a list may be asked for as the beginning of a watch. */
+  /** Whether streaming lists are used. */
   get streaming(): boolean {
     return this.#streaming;
   }
 
-  /** Whether a list is asked for in pages. */
+  /** Whether lists are requested in pages. */
   get pages(): boolean {
     return this.#pages;
   }
@@ -70,12 +76,12 @@ export class ListWatchState {
     return this.#listedAt !== null;
   }
 
-  /** Whether the last try succeeded. */
+  /** Whether the last request succeeded. */
   get isHealthy(): boolean {
     return this.#backoff.failures === 0;
   }
 
-  /** A list is complete, and this is its version. */
+  /** Called when a list is complete, with its version. */
   listed(version: string): void {
     this.version = version;
     this.#listedAt = this.#clock.now();
@@ -85,13 +91,13 @@ export class ListWatchState {
     this.#backoff.succeed();
   }
 
-  /** An event of a watch, or of a list that is streamed, has come. */
+  /** Called for each event of a watch or a streaming list. */
   progressed(): void {
     this.#backoff.succeed();
     this.#watchFailures = 0;
   }
 
-  /** A try has failed. */
+  /** Called when a request has failed. */
   fail(failure: ApiFailure): NextTry {
     const watching = this.version !== null;
     this.interrupted ||= watching;
@@ -100,7 +106,8 @@ export class ListWatchState {
     const backoffMs = this.#backoff.fail();
     switch (failure.kind) {
       case 'gone':
-        // Pages that outlived their list: the next one goes without. A watch too old: a list is due.
+        // The continue token of a page has expired: the next list goes without pages. Or the watch's version is too
+        // old: a list is due.
         if (!watching) this.#pages = !this.#pages;
         this.version = null;
         return {
@@ -108,7 +115,7 @@ export class ListWatchState {
           waitMs: Math.max(first ? 0 : backoffMs, watching ? this.#relistMs() : 0),
         };
       case 'future':
-        // A database restored from a backup: its versions are behind ours, and only a list tells what it holds.
+        // The database was restored from a backup: its versions are behind ours, and only a list shows its content.
         this.version = null;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
         break;
@@ -116,13 +123,13 @@ export class ListWatchState {
         this.version = null;
         break;
       case 'missing':
-        // A form that was served is not any more: the server was upgraded, and has a better one.
+        // An API version is no longer served: the server was upgraded and has a better one.
         this.version = null;
         this.#form = 0;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
         break;
       case 'unauthorized':
-        // Fresh credentials may be all it takes.
+        // New credentials may be all that is needed.
         if (first) return { as: 'detour', waitMs: 0 };
         break;
       default:
@@ -130,14 +137,14 @@ export class ListWatchState {
         else this.#listFailed(failure);
     }
     const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
-    // A dropped watch that is taken up again at once is everyday life.
+    // A watch that breaks off and can be resumed at once is routine.
     const dropped = watching && first && failure.kind === 'network';
     return { as: dropped ? 'dropped' : 'failure', waitMs };
   }
 
-  /** A list that this server does not know of: whether there is another way to ask for it. */
+  /** After an answer that the server does not support the request: whether there is another way to list. */
   #tryOtherwise(failure: ApiFailure): boolean {
-    // 500 is what a server says whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13).
+    // Servers whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13) answer 500.
     if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
       this.#streaming = false;
       this.#doubted = failure.kind !== 'invalid';
@@ -151,24 +158,24 @@ export class ListWatchState {
   }
 
   #listFailed({ kind }: ApiFailure): void {
-    // Lists do not work either, so it was not the streaming.
+    // Ordinary lists fail as well, so streaming was not the cause.
     if (this.#doubted) {
       this.#doubted = false;
       this.#streaming = true;
     }
-    // A proxy in between may not let streaming lists through.
+    // A proxy in between may break streaming lists.
     const garbled = kind === 'malformed' || kind === 'silent';
     if (garbled && ++this.#garbledLists >= GARBLED_LISTS) this.#streaming = false;
   }
 
   #watchFailed(): void {
-    // The version itself may be what the server chokes on (a database restored from a backup).
+    // The version itself may cause the errors (a database restored from a backup).
     if (++this.#watchFailures < WATCH_FAILURES) return;
     this.version = null;
     this.#watchFailures = 0;
   }
 
-  /** How long to wait before a list when the one before was of no use for long, milliseconds. */
+  /** How long to wait before a list, if the list before was not useful for long, in milliseconds. */
   #relistMs(): number {
     if (this.#clock.now() - (this.#listedAt ?? -Infinity) >= USEFUL_LIST_MS)
       this.#relisting.succeed();

@@ -1,10 +1,10 @@
-/** A list of objects, page by page: of one page at a time there is memory. */
+/** Lists objects page by page, so that only one page is in memory at a time. */
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson } from './get-json.ts';
 
-/** What is listed. */
+/** What to list. */
 export interface ListRequest {
   readonly path: string;
   readonly labelSelector?: string;
@@ -14,19 +14,19 @@ export interface ListRequest {
   readonly signal: AbortSignal;
 }
 
-/** Items of a page: fewer are asked for when so many take more than `PAGE_BYTES_MAX`. */
+/** Items of a page; a smaller number is used when a page exceeds `PAGE_BYTES_MAX`. */
 const PAGES: readonly number[] = [500, 100, 20, 4];
-/** Of a page as it is sent. etcd takes no object of more than 1.5 MiB, so that some always fit. */
+/** The most bytes of a page. etcd stores no object above 1.5 MiB, so a few always fit. */
 const PAGE_BYTES_MAX = 8 * 1024 * 1024;
-/** Objects of one list that are read: pods are counted in ten thousands, and more is a mistake. */
+/** The most objects of a list; clusters have tens of thousands of pods, and more is a mistake. */
 const ITEMS_MAX = 200_000;
 
-/** How a list ended: with its last item, or because `take` or the number of its items put an end to it. */
+/** How a list ended: complete, or cut short by `take` or the limit of items. */
 export type ListEnd = 'whole' | 'cut';
 
 /**
- * Hands over every item of a list. Rejects with an `ApiFailure`, or when aborted.
- * @param take false: there is no room for more
+ * Passes every item of a list to `take`. Rejects with an `ApiFailure`, or when aborted.
+ * @param take returns false to end the list
  */
 export async function listAll(
   client: ApiClient,
@@ -53,7 +53,7 @@ export async function listAll(
     }
     const items = children(list, 'items');
     for (const item of items) if (!take(item)) return 'cut';
-    // A page without an item is a step, too: a list of such pages has no end.
+    // An empty page counts as well: a list of empty pages might never end.
     taken += Math.max(1, items.length);
     from = text(child(list, 'metadata'), 'continue');
     if (from === '') return 'whole';
@@ -61,7 +61,10 @@ export async function listAll(
   return 'cut';
 }
 
-/** The same where part of a list is of no use. Rejects with an `ApiFailure` of the kind `large` if there are more objects than are read. */
+/**
+ * The same for callers that need the whole list. Rejects with an `ApiFailure` of kind `large` if there are too many
+ * objects.
+ */
 export async function listWhole(
   client: ApiClient,
   request: ListRequest,

@@ -1,12 +1,12 @@
-/** An API server that could not be asked, as a person at a command line is told. */
+/** Reports at a command line that an API server could not be asked. */
 import { Problem } from '../../base/problem.ts';
 import { ApiFailure } from './failure.ts';
 
-/** What is said besides what happened. */
+/** Texts that differ from the failure's own. */
 export interface NotAsked {
-  /** In place of what the failure says happened. */
+  /** Replaces the failure's message. */
   readonly text?: string;
-  /** In place of the failure's own advice. */
+  /** Replaces the failure's advice. */
   readonly hint?: string | undefined;
   readonly remedy?: string | undefined;
 }

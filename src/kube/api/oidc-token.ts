@@ -1,4 +1,4 @@
-/** Tokens of the `oidc` auth provider of a kubeconfig, renewed when they end. */
+/** Tokens of a kubeconfig's `oidc` auth provider, refreshed when they expire. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -7,14 +7,14 @@ import { ApiFailure } from './failure.ts';
 import type { OidcSettings } from './kubeconfig.ts';
 
 const LEEWAY_MS = 10_000;
-/** An issuer of tokens that has not answered for so long is away, milliseconds. */
+/** Time limit for the token issuer's answer, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
 /** Bytes of an issuer's answer. */
 const BYTES_MAX = 1024 * 1024;
 
 /**
- * The id token of a user of the `oidc` auth provider; a new one is fetched with the refresh token (OpenID Connect
- * Core 1.0, section 12) when the old one ends. The kubeconfig file is left as it is: it is its owner's.
+ * The id token of a user of the `oidc` auth provider. When it expires a new one is fetched with the refresh token
+ * (OpenID Connect Core 1.0, section 12). The kubeconfig file is not changed, because it belongs to the person.
  */
 export class OidcToken {
   readonly #settings: OidcSettings;
@@ -44,7 +44,7 @@ export class OidcToken {
   }
 
   forget(): void {
-    // Without a refresh token there is nothing better than the old one.
+    // Without a refresh token the old token is all there is.
     if (this.#refreshToken !== '') this.#idToken = '';
   }
 
@@ -81,7 +81,7 @@ export class OidcToken {
     return token;
   }
 
-  /** GETs, or POSTs the form; the JSON object of the answer, whatever its status. */
+  /** Sends a GET, or a POST with the form. @returns the JSON object of the answer, whatever its status */
   #ask(url: string, form: string | null): Promise<JsonObject> {
     const ca = this.#readCa();
     return new Promise((resolve, reject) => {
@@ -131,7 +131,7 @@ export class OidcToken {
   }
 }
 
-/** The claim `exp` of a JSON web token, milliseconds since 1970; it is not verified, only read. */
+/** The claim `exp` of a JSON web token as milliseconds since 1970; the token is not verified. */
 function expiryOf(token: string): number {
   try {
     const claims = asObject(

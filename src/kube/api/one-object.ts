@@ -1,23 +1,23 @@
-/** One object of the Kubernetes API: read, created, replaced, patched, deleted. */
+/** Reads, creates, replaces, patches and deletes single objects of the Kubernetes API. */
 import { asObject, type JsonObject } from '../../base/json-object.ts';
 import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson, sendJson, type JsonRequest } from './get-json.ts';
 
-/** Which object, and how long its server may take. All that follows rejects with an `ApiFailure`, or when aborted. */
+/** Which object, and the time limit. All functions here reject with an `ApiFailure`, or when aborted. */
 export type ObjectRequest = Omit<JsonRequest, 'query' | 'headers' | 'bytesMax'>;
 
-/** One that has to be there: status 404 is a failure of the kind `missing`. */
+/** Reads an object that must exist: status 404 is a failure of kind `missing`. */
 export async function getObject(client: ApiClient, request: ObjectRequest): Promise<JsonObject> {
   return asObject(await getJson(client, request));
 }
 
-/** @returns null: there is none (status 404) */
+/** Reads an object. @returns null if it does not exist (status 404) */
 export function findObject(client: ApiClient, request: ObjectRequest): Promise<JsonObject | null> {
   return unlessMissing(() => getObject(client, request));
 }
 
-/** @param request its path is that of the collection. @returns the object as it is stored */
+/** Creates an object. @param request its path is that of the collection @returns the object as stored */
 export function createObject(
   client: ApiClient,
   request: ObjectRequest,
@@ -26,7 +26,10 @@ export function createObject(
   return change(client, request, 'POST', 'application/json', object);
 }
 
-/** A `resourceVersion` in it that is not the present one is refused with status 409. @returns the object as it is stored */
+/**
+ * Replaces an object; if its `resourceVersion` is not the current one, the server refuses with status 409.
+ * @returns the object as stored
+ */
 export function replaceObject(
   client: ApiClient,
   request: ObjectRequest,
@@ -35,7 +38,7 @@ export function replaceObject(
   return change(client, request, 'PUT', 'application/json', object);
 }
 
-/** @param patch a JSON merge patch (RFC 7396): null takes a key away. @returns the object as it is stored */
+/** Patches an object. @param patch a JSON merge patch (RFC 7396): null removes a key @returns the object as stored */
 export function patchObject(
   client: ApiClient,
   request: ObjectRequest,
@@ -44,12 +47,12 @@ export function patchObject(
   return change(client, request, 'PATCH', 'application/merge-patch+json', patch);
 }
 
-/** An object that is gone already is as good as deleted. */
+/** Deletes an object; it is no failure if it does not exist. */
 export async function deleteObject(client: ApiClient, request: ObjectRequest): Promise<void> {
   await unlessMissing(() => change(client, request, 'DELETE', 'application/json', null));
 }
 
-/** What `ask` gives; null where the object is not there. */
+/** The result of `ask`; null if the object does not exist. */
 export async function unlessMissing<T>(ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask();

@@ -1,14 +1,14 @@
-/** The resource version that an API server is at. */
+/** Finds an API server's current resource version. */
 import type { ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { ListReader, MalformedStream } from '../store/json-stream.ts';
 
-/** Milliseconds. */
+/** Time limit in milliseconds. */
 const ANSWER_MS = 10_000;
 
 /**
- * The version that the server's database is at, from a list of one object; null if the server does not say.
- * @throws ApiFailure if it is away
+ * The current version of the server's database, from a list of one object; null if the server does not say.
+ * @throws ApiFailure if it cannot be reached
  */
 export async function presentVersion(
   client: ApiClient,

@@ -1,4 +1,4 @@
-/** Lists and watches of the Kubernetes API, and what keeps a store equal to them. */
+/** Keeps a store equal to a kind of objects at an API server, by list and watch. */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { FailureReport, roundedDuration } from '../../base/failure-report.ts';
 import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
@@ -18,7 +18,7 @@ import { ListWatchState } from './list-watch-state.ts';
 import { presentVersion } from './present-version.ts';
 import type { ResourceForm, WatchedResource } from './resources.ts';
 
-/** What is watched, into what store, and who is told. */
+/** What to watch, the store to fill, and who is notified. */
 export interface ReflectorParts<T, C> {
   readonly client: ApiClient;
   readonly resource: WatchedResource<T>;
@@ -29,15 +29,15 @@ export interface ReflectorParts<T, C> {
   /** Whether the server can send a list as a watch (KEP-3157). */
   canStream(): Promise<boolean>;
   changes(batch: readonly C[]): void;
-  /** A complete list has been delivered; called after every one. */
+  /** Called after each complete list. */
   listed(): void;
-  /** A try failed; the next one follows by itself. */
+  /** Called when a request failed; it will be retried. */
   failed(failure: ApiFailure): void;
 }
 
 /**
- * Keeps one store equal to what the API server has of one kind: list, then watch from the list's version; list again
- * only when the server no longer knows that version. Whatever goes wrong, the store keeps its last good state.
+ * Keeps one store equal to the API server's objects of one kind: lists, then watches from the list's version; lists
+ * again only when the server no longer has that version. Whatever goes wrong, the store keeps its last good state.
  */
 export class Reflector<T, C> {
   readonly #parts: ReflectorParts<T, C>;
@@ -46,7 +46,7 @@ export class Reflector<T, C> {
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #lastGoodAt: number | null = null;
-  /** Bookmarks have come, so a quiet connection is a dead one. */
+  /** Whether bookmarks have been received, so that a quiet connection must be dead. */
   #bookmarks = false;
   #out: C[] = [];
 
@@ -88,12 +88,12 @@ export class Reflector<T, C> {
     }
   }
 
-  /** The whole list, in pages. */
+  /** Lists all objects, in pages. */
   async #list(): Promise<void> {
     const { client, store } = this.#parts;
     const form = this.#currentForm();
-    // The first list may come from the server's cache, which spares its database when a whole cluster restarts;
-    // later ones must be current, or a lagging server would take us back in time.
+    // The first list may come from the server's cache, which spares its database when a whole cluster restarts. Later
+    // ones must be current: a lagging server would otherwise revert us to an older state.
     const version: Record<string, string> = this.#state.hasListed ? {} : { resourceVersion: '0' };
     const pages: Record<string, string> = this.#state.pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
@@ -127,7 +127,7 @@ export class Reflector<T, C> {
     }
   }
 
-  /** The whole list as the beginning of a watch, which then goes on. */
+  /** Lists all objects as the beginning of a watch, which then continues. */
   async #streamList(): Promise<void> {
     this.#parts.store.beginList();
     await this.#follow(
@@ -147,10 +147,10 @@ export class Reflector<T, C> {
   }
 
   /**
-   * A database that was restored from a backup has gone back in time, and its server says nothing of it: a watch of a version
-   * that is yet to come is silent until it comes, while what is known here may never have happened. So a watch that broke off
-   * goes on only from a version that the database has reached.
-   * @throws ApiFailure if the server has gone back, or is away
+   * Checks that the server's database has not gone back in time. After a restore from a backup the server does not
+   * tell: a watch from a version in the future stays silent until that version comes, while the state known here may
+   * never have existed. So a watch that broke off is resumed only from a version that the database has reached.
+   * @throws ApiFailure if it has gone back, or the server cannot be reached
    */
   async #compareVersions(version: string): Promise<void> {
     const { client } = this.#parts;
@@ -214,7 +214,7 @@ export class Reflector<T, C> {
     }
   }
 
-  /** Takes one watch event in; true if it ended the initial ones. */
+  /** Applies one watch event. @returns whether it ended the initial events */
   #event(form: ResourceForm<T>, event: JsonObject, filling: boolean): boolean {
     const object = child(event, 'object');
     const metadata = child(object, 'metadata');
@@ -249,7 +249,7 @@ export class Reflector<T, C> {
     const version = text(metadata, 'resourceVersion');
     if (!filling && type === 'BOOKMARK' && isBehind(version, this.#state.version ?? ''))
       throw this.#wentBack(version, this.#state.version!);
-    // Within the initial events versions come in no order: nothing to continue from yet.
+    // The initial events are not in the order of versions, so no version among them can be continued from.
     if (!filling && version !== '') this.#state.version = version;
     return false;
   }
@@ -288,7 +288,7 @@ export class Reflector<T, C> {
         cause: error,
       });
     }
-    // A fault of our own must not end the watch: it is told in full, and a fresh list starts over.
+    // An error of our own must not end the watch: it is logged in full, and a new list starts over.
     this.#state.version = null;
     log.error(bugText(error));
     return new ApiFailure({
@@ -298,7 +298,7 @@ export class Reflector<T, C> {
     });
   }
 
-  /** Tells of a failure what is worth telling. @returns how long to wait before the next try, milliseconds */
+  /** Reports a failure if necessary. @returns how long to wait before the next request, in milliseconds */
   #afterFailure(failure: ApiFailure): number {
     const { clock, log } = this.#parts;
     const { as, waitMs } = this.#state.fail(failure);
@@ -319,8 +319,8 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Delivers after each chunk: no event waits for the next one.
-   * @param listSince when the list began that this is the body of; Infinity: it is of none
+   * Delivers changes after each chunk, so that no event waits for the next one.
+   * @param listSince when the list whose body this is began; Infinity: it is not a list
    */
   #flushing(inner: JsonStream, listSince: () => number): JsonStream {
     const { client, clock } = this.#parts;
@@ -355,7 +355,10 @@ export class Reflector<T, C> {
     };
   }
 
-  /** What is known is served meanwhile. A server that cut the last try short may not bear a slow reader. */
+  /**
+   * Whether reading may be slow, because an earlier state is being served. If the server cut the last list short, it
+   * may not tolerate a slow reader.
+   */
   get #unhurried(): boolean {
     return this.#state.hasListed && this.#state.isHealthy;
   }
@@ -369,16 +372,16 @@ export class Reflector<T, C> {
   }
 }
 
-/** client-go's page size; a page of pods is about 2 MiB on the wire. */
+/** client-go's page size; a page of pods has about 2 MiB on the wire. */
 const PAGE_ITEMS = 500;
 const BATCH_CHANGES = 500;
-/** A watch lasts one to two times this, so that the watches of many clients end apart. */
+/** A watch lasts one to two times this, so that the watches of many clients do not end together. */
 const WATCH_SECONDS = 300;
 const SHORT_WATCH_MS = 1000;
-/** An API server gives a list up after 60 s. */
+/** An API server aborts a list after 60 s. */
 const LIST_ANSWER_MS = 70_000;
 const LIST_SILENCE_MS = 60_000;
-/** A list that comes drop by drop is no list: the largest clusters take a minute or two. */
+/** Time limit for a list that comes slowly; the largest clusters take a minute or two. */
 const LIST_MS = 15 * 60_000;
 /** Bookmarks come about once a minute. */
 const BOOKMARK_SILENCE_MS = 150_000;

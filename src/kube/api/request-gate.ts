@@ -1,26 +1,26 @@
 import { sleep, type Clock } from '../../base/clock.ts';
 
-/** Bounds a person may set on what is asked of the server; 0 = none. */
+/** Configurable limits on requests to the server; 0: no limit. */
 export interface RequestLimits {
   readonly perSecond: number;
-  /** How many may go at once after a pause; at least 1 where `perSecond` is set. */
+  /** How many requests may be sent at once after a pause; at least 1 if `perSecond` is set. */
   readonly burst: number;
-  /** Lists under way at the same time; watches do not count. */
+  /** Concurrent lists; watches do not count. */
   readonly inFlight: number;
 }
 
-/** Holds requests back that exceed the limits. Each that has entered must leave. */
+/** Delays requests that exceed the limits. Every `enter` needs a `leave`. */
 export interface RequestGate {
-  /** Waits until a request may go; how long that took, milliseconds. */
+  /** Waits until the request may be sent. @returns how long that took, in milliseconds */
   enter(watch: boolean, signal: AbortSignal): Promise<number>;
   leave(watch: boolean): void;
 }
 
-/** A token bucket for the rate, a queue for the number in flight. */
+/** A token bucket for the rate, and a queue for the number in flight. */
 export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
   const waiting: (() => void)[] = [];
   let inFlight = 0;
-  /** When the next request may go if the bucket is empty: it fills by moving away from the past. */
+  /** When the next request may be sent if the bucket is empty. The bucket fills as this time recedes into the past. */
   let nextAt = -Infinity;
   const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;
   const depthMs = slotMs * (Math.max(1, limits.burst) - 1);
@@ -41,7 +41,7 @@ export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
     },
     leave(watch) {
       if (watch) return;
-      // The place goes straight to whoever waits longest.
+      // The place is passed directly to the request that has waited longest.
       const next = waiting.shift();
       if (next === undefined) inFlight--;
       else next();

@@ -17,7 +17,7 @@ import {
 export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /** Where the API has it, best first; the next is tried where the server does not serve one. */
+  /** The API versions that have it, best first; the next one is tried if the server does not serve one. */
   readonly forms: readonly ResourceForm<T>[];
 }
 
@@ -28,13 +28,13 @@ export interface Resource extends WatchedResource<KubeObject> {
 
 /** One version of an API resource. */
 export interface ResourceForm<T> {
-  /** As a role names it, e.g. `endpointslices.discovery.k8s.io`. */
+  /** The name used in roles, e.g. `endpointslices.discovery.k8s.io`. */
   readonly name: string;
   readonly path: string;
   readonly transform: (raw: JsonObject) => readonly T[];
 }
 
-/** Finished pods hold no address; the server leaves them out, and tells of a pod that finishes as if it were deleted. */
+/** Finished pods have no address: the server leaves them out, and reports a pod that finishes as deleted. */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
 
 /** Nodes with these labels; `''`: all. */
@@ -43,7 +43,7 @@ export function nodeResource(labelSelector: string): Resource {
   return { kind: 'Node', labelSelector, fieldSelector: '', forms: [form] };
 }
 
-/** The kinds a source brings in from an API server, over all namespaces. */
+/** The kinds that a source reads from an API server, in all namespaces. */
 export function wantedResources(wanted: WantedObjects): Resource[] {
   const options: TransformOptions = { zones: wanted.zones, podLabels: wanted.podLabels ?? false };
   const resources: Resource[] = [

@@ -2,22 +2,22 @@ import { builtins } from '../../base/builtins.ts';
 import net from 'node:net';
 import type { TlsMaterial } from './connection.ts';
 
-/** A connection to the API server that takes bytes out of one buffer of its own, used over and over. */
+/** A connection to the API server that reads into a buffer of its own, which is reused. */
 export interface PooledSocket {
   readonly socket: net.Socket;
-  /** Who gets what comes in; `piece` is only lent until the call returns. Returns false to pause. */
+  /** Receives the input; `piece` is valid only during the call. Returns false to pause. */
   taker: ((piece: Buffer) => boolean) | null;
-  /** Has carried a reply before, so the server may have closed it in the meantime. */
+  /** Whether it has carried a reply before, so that the server may have closed it in the meantime. */
   used: boolean;
 }
 
-/** Dead peers are noticed by TCP itself after this long without traffic, milliseconds. */
+/** After this long without traffic, TCP checks whether the peer is alive, in milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
 const READ_BYTES = 64 * 1024;
-/** More idle connections than lists run side by side are of no use. */
+/** The most idle connections; more than lists run in parallel are of no use. */
 const IDLE_MAX = 4;
 
-/** The connections to one server, kept for the next request when a reply has ended. */
+/** The connections to one server, kept for the next request after a reply. */
 export class Sockets {
   readonly #host: string;
   readonly #port: number;
@@ -29,9 +29,9 @@ export class Sockets {
     this.#port = port;
   }
 
-  /** An idle connection, or a new one that is still being made; what is written is sent when it stands. */
+  /** An idle connection, or a new one that is still being established; what is written is sent when it is. */
   take(material: TlsMaterial | null, fresh: boolean): PooledSocket {
-    // Other credentials, other connections: the server knows a client certificate by its connection.
+    // The server identifies a client certificate by the connection, so other credentials need other connections.
     if (material !== this.#tls) this.close();
     this.#tls = material;
     if (!fresh) {
@@ -68,7 +68,7 @@ export class Sockets {
       onread: {
         buffer,
         callback: (length: number): boolean =>
-          // Bytes that nobody asked for end an idle connection.
+          // Unrequested bytes end an idle connection.
           pooled.taker === null
             ? !pooled.socket.destroy()
             : pooled.taker(buffer.subarray(0, length)),
@@ -79,7 +79,8 @@ export class Sockets {
         ? net.connect(options)
         : builtins.tls().connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
     const pooled: PooledSocket = { socket, taker: null, used: false };
-    // Requests have listeners of their own. The end of an idle connection is no failure, but an error without a listener would end the process.
+    // Requests add listeners of their own. An idle connection may end without harm, but an error without any listener
+    // would end the process.
     socket.on('error', () => {});
     socket.on('close', () => {
       const at = this.#idle.indexOf(pooled);

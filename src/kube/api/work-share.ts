@@ -1,32 +1,34 @@
 import type { Clock } from '../../base/clock.ts';
 import { processorLimit } from '../../linux/processor-limit.ts';
 
-/** What a share is kept with. */
+/** What measuring the share needs. */
 export interface WorkShareParts {
   readonly clock: Clock;
   /** Processor time that this thread has used, milliseconds. */
   cpuMs(): number;
-  /** How many processors the process may use at most; asked now and then. Infinity: as many as there are. */
+  /** The most processors that the process may use; called now and then. Infinity: no limit. */
   processors(): number;
 }
 
-/** Of one processor, where nothing limits the process. */
+/** Share of one processor, if nothing limits the process. */
 const MOST = 0.5;
-/** Of what the process may use: the workers and the collector of garbage need the rest. */
+/** Share of the process's CPU limit: the workers and the garbage collector need the rest. */
 const OF_LIMIT = 0.25;
-/** Less would take minutes, which an API server does not wait for. */
+/** The smallest share: with less, a list would take minutes, which an API server does not wait for. */
 const LEAST = 0.05;
-/** Work up to this much is never delayed, milliseconds: changes one by one are far below it. */
+/** Work up to this long is never delayed, in milliseconds; single changes are far below it. */
 const BURST_MS = 3;
-/** More than this is not made up for, be it of this work or of what else the thread did in between, milliseconds. */
+/**
+ * The most overuse that is made up for by a pause, whether by this work or by others on the thread, in milliseconds.
+ */
 const DEBT_MS = 20;
-/** How long a limit is taken to hold, milliseconds. */
+/** How long a value of `processors` is used, in milliseconds. */
 const LIMIT_MS = 1000;
 
 /**
- * Keeps long work on this thread below a share of a processor, in small pieces with rests between them. A list of everything takes
- * seconds of processor time; taken at a stretch it would hold up the workers that share the processors, and within a
- * container's limit it would have the system stop all threads for the rest of the period.
+ * Keeps long work on this thread below a share of a processor: it is done in small pieces with pauses in between.
+ * Reading a list of everything takes seconds of processor time. Done in one go it would delay the workers that share
+ * the processors, and within a container's CPU limit the kernel would stop all threads for the rest of the period.
  */
 export class WorkShare {
   readonly #parts: WorkShareParts;
@@ -34,7 +36,7 @@ export class WorkShare {
   #askedAt = -Infinity;
   #at: number;
   #cpuMs: number;
-  /** What may be used before a rest is due, milliseconds; negative: too much has been used. */
+  /** Processor time that may be used before a pause is due, in milliseconds; negative: too much was used. */
   #allowanceMs = BURST_MS;
 
   constructor(parts: WorkShareParts) {
@@ -43,7 +45,7 @@ export class WorkShare {
     this.#cpuMs = parts.cpuMs();
   }
 
-  /** To be asked after a piece of work. @returns how long to rest before the next, milliseconds */
+  /** To be called after each piece of work. @returns how long to pause before the next one, in milliseconds */
   restMs(): number {
     const now = this.#parts.clock.now();
     const cpuMs = this.#parts.cpuMs();
@@ -60,7 +62,7 @@ export class WorkShare {
   }
 }
 
-/** The share of this thread, as the system counts its time. */
+/** The share of this thread, measured by the system's count of its processor time. */
 export function shareOfThread(clock: Clock): WorkShare {
   return new WorkShare({
     clock,

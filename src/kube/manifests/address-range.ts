@@ -2,20 +2,20 @@ import { HASH_START, nextHash } from '../../base/hash.ts';
 import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 
 /**
- * Hands out addresses of a range by name: the same name gets the same address in every run, whatever else is there,
- * unless two names fall on the same one (then who came first keeps it while the process lives).
+ * Assigns addresses of a range by name: the same name gets the same address in every run, whatever other names there
+ * are, unless two names hash to the same address (then the first keeps it while the process lives).
  */
 export class AddressRange {
   readonly #net: Net;
-  /** How many addresses to choose from; of a huge range the first 2^24. */
+  /** The number of usable addresses, at most the first 2^24 of a huge range. */
   readonly #size: number;
   readonly #held = new Map<string, string>();
   #next = new Map<string, string>();
   #taken = new Set<string>();
-  /** All are taken until the round is over. */
+  /** All addresses are taken until the end of this round. */
   #full = false;
 
-  /** @param range in CIDR form; throws a `RangeError` if it is none or holds less than 4 addresses. */
+  /** @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4 addresses. */
   constructor(range: string) {
     const net = parseNet(range);
     if (net === null || net.bytes.length * 8 - net.bits < 2) {
@@ -25,26 +25,28 @@ export class AddressRange {
     this.#size = 2 ** Math.min(24, net.bytes.length * 8 - net.bits);
   }
 
-  /** Begins a round: `fixed` are addresses that someone chose, which nobody else gets. */
+  /** Begins a round: `fixed` are explicitly chosen addresses, which no other name gets. */
   begin(fixed: Iterable<string>): void {
     const chosen = new Set(fixed);
     this.#taken = new Set(chosen);
     this.#next = new Map();
     this.#full = false;
     for (const [name, address] of this.#held) {
-      // Held addresses stay spoken for until the round is over, so that a newcomer does not take one.
+      // Assigned addresses stay reserved until the end of the round, so that no new name takes one.
       if (chosen.has(address)) this.#held.delete(name);
       else this.#taken.add(address);
     }
   }
 
-  /** Ends the round: names that did not ask again lose their address. */
+  /** Ends the round: names that were not asked for in it lose their address. */
   end(): void {
     this.#held.clear();
     for (const [name, address] of this.#next) this.#held.set(name, address);
   }
 
-  /** The address for `name`, or null if the range is used up. `place` counts from the range's beginning. */
+  /**
+   * The address for `name`, or null if the range is used up. `place` requests the address at this offset in the range.
+   */
   take(name: string, place?: number): string | null {
     const held = this.#next.get(name) ?? this.#held.get(name);
     if (held !== undefined) {
@@ -52,7 +54,7 @@ export class AddressRange {
       return held;
     }
     if (this.#full && place === undefined) return null;
-    // First and last are the net's own.
+    // The first and the last address are the network's own.
     const usable = this.#size - 2;
     const start = place === undefined ? hashOf(name) % usable : place - 1;
     for (let step = 0; step < usable; step++) {
@@ -75,9 +77,9 @@ export class AddressRange {
   }
 }
 
-/** Where clusters by custom put the service `kubernetes`. */
+/** The offset that clusters customarily give to the service `kubernetes`. */
 export const API_SERVER_PLACE = 1;
-/** Where they put `kube-dns`. */
+/** The offset that they give to `kube-dns`. */
 export const DNS_PLACE = 10;
 const reservedPlaces = [API_SERVER_PLACE, DNS_PLACE];
 
@@ -108,7 +110,7 @@ export function parseSpans(text: string): string[] | null {
   return found;
 }
 
-/** Addresses of one range that are handed out; clusters of manifests need few. */
+/** The most addresses of one range; clusters of manifests need few. */
 const SPAN_MAX = 65_536;
 
 function maskHost(bytes: Uint8Array, bits: number): void {
@@ -126,14 +128,14 @@ function plus(bytes: Uint8Array, offset: number): Uint8Array {
   return sum;
 }
 
-/** How far `to` lies behind `from`; negative or infinite if they are not neighbours of a sort. */
+/** How far `to` is behind `from`; negative or infinite if they cannot be compared. */
 function distance(from: Uint8Array, to: Uint8Array): number {
   let value = 0;
   for (let i = 0; i < from.length; i++) value = value * 256 + (to[i]! - from[i]!);
   return value;
 }
 
-/** The same in every run, and mixed at the end, so that names that differ in one digit do not lie side by side. */
+/** A hash that is the same in every run, with a final mix so that names that differ in one digit are not neighbours. */
 export function hashOf(text: string): number {
   let hash = HASH_START;
   for (let i = 0; i < text.length; i++) hash = nextHash(hash, text.charCodeAt(i));

@@ -15,7 +15,7 @@ import { impliedNodes, impliedPods, statedPodIps, type ImpliedPod } from './pods
 import { parseSelector, type Selector } from './selector.ts';
 import { impliedSlices, statedFamilies } from './slices.ts';
 
-/** Where the folder's cluster takes addresses from; CIDR. */
+/** The ranges that the folder's cluster takes addresses from, in CIDR form. */
 export interface ClusterRanges {
   readonly services: string;
   readonly servicesV6: string;
@@ -23,7 +23,7 @@ export interface ClusterRanges {
   readonly nodes: string;
 }
 
-/** What kubeadm and kind choose. */
+/** The ranges of kubeadm and kind. */
 export const defaultRanges: ClusterRanges = {
   services: '10.96.0.0/12',
   servicesV6: 'fd00:10:96::/108',
@@ -31,7 +31,7 @@ export const defaultRanges: ClusterRanges = {
   nodes: '172.18.0.0/16',
 };
 
-/** One object of the implied cluster, with the name it is kept under. */
+/** One object of the implied cluster, with the name it is stored under. */
 export interface ImpliedEntry {
   readonly namespace: string;
   readonly name: string;
@@ -39,8 +39,8 @@ export interface ImpliedEntry {
 }
 
 /**
- * The cluster that a set of manifests describes: what is written down, and what the controllers of a cluster would
- * make of it (pods, endpoint slices, cluster addresses, namespaces). Keeps addresses from one `build` to the next.
+ * The cluster that a set of manifests describes: the written objects, and those that a cluster's controllers would make
+ * of them (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the same from one `build` to the next.
  */
 export class ImpliedCluster {
   readonly #wanted: WantedObjects;
@@ -62,7 +62,10 @@ export class ImpliedCluster {
     this.#nodes = addressRange(ranges.nodes);
   }
 
-  /** Everything of the wanted kinds. The first of two objects of one name counts; the other is a problem. */
+  /**
+   * Makes all objects of the wanted kinds. Of two manifests with the same name the first counts; the other is a
+   * problem.
+   */
   build(all: readonly Manifest[]): {
     readonly entries: ReadonlyMap<ObjectKind, readonly ImpliedEntry[]>;
     readonly problems: readonly Problem[];
@@ -88,7 +91,7 @@ export class ImpliedCluster {
     return { entries, problems };
   }
 
-  /** All pods: those that are written down, and those that workloads would make. */
+  /** All pods: written ones, and those that workloads would make. */
   pods(manifests: readonly Manifest[]): ImpliedPod[] {
     const nodes = impliedNodes(manifests);
     this.#pods.begin(statedPodIps(manifests));

@@ -1,4 +1,4 @@
-/** The files of a manifest folder, and what has changed in them since the last look. */
+/** Finds the files of a manifest folder, and what has changed in them since the last look. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { errorCode } from '../../base/error-code.ts';
@@ -11,22 +11,23 @@ import { manifestMemoryRemedy, readManifests, type ManifestFile } from './manife
 import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
-/** Bounds of a folder, so that a wrong path (`/`) ends in a message and not in a full memory. */
+/** The most files of a folder, so that a wrong path (`/`) leads to a message instead of filling the memory. */
 const FILES_MAX = 10_000;
+/** The most nested folders, for the same reason. */
 const DEPTH_MAX = 16;
-/** Of all files that changed between two looks. */
+/** The most bytes of all files that changed between two looks. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** As much is read at once, in a few dozen milliseconds; more than that in a thread of its own. */
+/** Up to this size files are read at once, in a few dozen milliseconds; beyond it in a separate thread. */
 const BYTES_AT_ONCE_MAX = 64 * 1024;
 
-/** Memory for who looks once and ends, bytes. */
+/** Memory limit for verbs that look once and end, in bytes. */
 const MEMORY_OF_A_RUN = 512 * 1024 * 1024;
 
 const endings = /\.(ya?ml|json)$/i;
 
 /**
- * The manifest files under one folder (or one file) and their contents, by looking again and again: symbolic links are followed
- * with each look, so a swapped `..data` (how a mounted ConfigMap changes) is a change like any other.
+ * The manifest files of one folder (or one file) and their contents, found by polling. Symbolic links are followed at
+ * each look, so a swapped `..data` (how a mounted ConfigMap changes) is an ordinary change.
  */
 export class ManifestFolder {
   readonly #folder: string;
@@ -34,13 +35,13 @@ export class ManifestFolder {
   readonly #files = new Map<string, KnownFile>();
   #bytes = 0;
 
-  /** @param memory bytes that reading one object may take, and all objects together as long as they are there */
+  /** @param memory the most bytes that reading one object may take, and that all objects together may occupy */
   constructor(folder: string, memory: number = MEMORY_OF_A_RUN) {
     this.#folder = folder;
     this.#memory = memory;
   }
 
-  /** All manifests in order of file name: of each file its last good content. */
+  /** All manifests in order of file name; of each file its last good content. */
   get manifests(): Manifest[] {
     return [...this.#files.keys()].sort().flatMap((path) => this.#files.get(path)!.manifests);
   }
@@ -49,7 +50,7 @@ export class ManifestFolder {
     return this.#files.size;
   }
 
-  /** Memory that the objects take, bytes, reckoned. */
+  /** Estimated memory that the objects occupy, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -60,8 +61,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Looks once: a promise if what changed is much to read, which is then done beside this thread's other work. The next
-   * look waits for the end of this one.
+   * Looks once. Returns a promise if much has changed, which is then read beside this thread's other work; the next
+   * look must wait for it.
    * @throws Problem if the folder itself cannot be read
    */
   look(): Maybe<Look> {
@@ -88,7 +89,7 @@ export class ManifestFolder {
         bytes: known?.bytes ?? 0,
         good: known?.good ?? false,
       });
-      // A file that is refused for its size costs nothing to read.
+      // Files that are refused for their size are not read.
       if (stats.size <= FILE_MAX.manifest) size += stats.size;
       if (size > BYTES_MAX) problems.push(unreadable(path, tooMuch()));
       else paths.push(path);
@@ -103,7 +104,10 @@ export class ManifestFolder {
     return readInThread(paths, this.#memory, take).then(() => ({ changed, problems }));
   }
 
-  /** A file that was good once stays as it was then; of a new one the good parts count. */
+  /**
+   * Takes over what was read of a file. A file with errors keeps its last good content; of a new one the good parts
+   * count.
+   */
   #take(path: string, read: ManifestFile | Error, problems: Problem[]): void {
     const known = this.#files.get(path)!;
     if (read instanceof Error) return void problems.push(unreadable(path, read));
@@ -129,23 +133,25 @@ export class ManifestFolder {
     let names: string[];
     let real: string;
     try {
-      const stats = depth === 0 && endings.test(folder) ? statSync(folder) : null;
+      const stats = depth === 0 ? statSync(folder) : null;
       if (stats?.isFile() === true) {
         found.set(folder, stats);
         return;
       }
+      if (stats?.isDirectory() === false) throw neither(folder);
       names = readdirSync(folder).sort();
       real = realpathSync(folder);
     } catch (error) {
+      if (error instanceof Problem) throw error;
       if (depth === 0) throw unreadable(folder, error);
-      // Gone between two looks: the next one will tell.
+      // The file was removed during this look; the next look will report it.
       if (!isMissing(error)) problems.push(unreadable(folder, error));
       return;
     }
     if (above.has(real) || depth > DEPTH_MAX) return;
     const within = new Set(above).add(real);
     for (const name of names) {
-      // Also leaves out `..data` and its like, which hold the same files once more.
+      // This also skips `..data` and the like, which hold the same files again.
       if (name.startsWith('.')) continue;
       const path = join(folder, name);
       let stats: Stats;
@@ -171,9 +177,9 @@ export class ManifestFolder {
   }
 }
 
-/** What one look at a folder found. */
+/** The result of one look at a folder. */
 export interface Look {
-  /** Files that came, went or changed since the last look. */
+  /** Files that were added, removed or changed since the last look. */
   readonly changed: readonly string[];
   readonly problems: readonly Problem[];
 }
@@ -181,13 +187,13 @@ export interface Look {
 interface KnownFile {
   readonly mark: string;
   readonly manifests: readonly Manifest[];
-  /** Memory that they take, reckoned. */
+  /** Estimated memory that they occupy. */
   readonly bytes: number;
-  /** The manifests are the whole of some version of the file. */
+  /** Whether the manifests are a complete version of the file. */
   readonly good: boolean;
 }
 
-/** Files below /proc and /sys have no size before they are read: who names one has it read by the thread. */
+/** Files below /proc and /sys have the size 0 until they are read, so they are read in the separate thread. */
 function holdsNothing(path: string): boolean {
   try {
     return readFileText(path, 0) === '';
@@ -220,6 +226,15 @@ function unreadable(path: string, error: unknown): Problem {
     text: `cannot read ${path}: ${whyFailed(error)}`,
     remedy: unreadableRemedy(error),
     cause: error,
+  });
+}
+
+/** A pipe, say, which cannot be looked at a second time. */
+function neither(path: string): Problem {
+  return new Problem({
+    code: 'unreadable-manifests',
+    text: `${path} is neither a file nor a folder`,
+    remedy: 'write what comes through it to a file, and name that',
   });
 }
 

@@ -1,4 +1,4 @@
-/** The objects of one manifest file that say something about DNS. */
+/** Reads the objects of one manifest file that matter for DNS. */
 import { isObject, list, text, type JsonObject } from '../../base/json-object.ts';
 import { printBytes } from '../../base/limits.ts';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -13,27 +13,27 @@ import {
 import type { DocumentPath } from './yaml-document.ts';
 import { PIECE_MEMORY } from './yaml-stream.ts';
 
-/** The API groups of the kinds that are read: a kind of another group may be called anything. */
+/** The API groups of the kinds that are read: other groups may have kinds of the same name. */
 const groups = /^(v1|(apps|discovery\.k8s\.io|multicluster\.x-k8s\.io)\/.*)$/;
 
-/** What one file holds. */
+/** The content of one file. */
 export interface ManifestFile {
   readonly manifests: readonly Manifest[];
-  /** Memory that they take as long as they are there, bytes, reckoned. */
+  /** Estimated memory that they occupy, in bytes. */
   readonly bytes: number;
   readonly problems: readonly Problem[];
 }
 
-/** What an object takes in memory without its texts, bytes, and how much more its texts take than in the file; measured. */
+/** Memory of an object without its texts, in bytes, and how much more its texts occupy than in the file; measured. */
 const OBJECT_BYTES = 1024;
 const TEXT_FACTOR = 4;
 
-/** More of them say nothing new: the rest of the file is not read. */
+/** The most problems of a file: further ones say nothing new, and the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
 /**
- * The objects of one file. Kinds that say nothing about DNS are left out; faulty objects become problems.
- * @param memory bytes that reading one object may take, and all of them together as long as they are there
+ * Reads the objects of one file. Kinds that do not matter for DNS are left out; faulty objects become problems.
+ * @param memory the most bytes that reading one object may take, and that all objects together may occupy
  */
 export function readManifests(
   content: string,
@@ -41,7 +41,7 @@ export function readManifests(
   memory: number = PIECE_MEMORY,
 ): ManifestFile {
   const found = new FoundManifests();
-  /** Of the list that is being read: they count if its end says that it is one. */
+  /** The entries of the list being read; they count if its end shows that it is a list. */
   let entries = new FoundManifests();
   for (const part of readYaml(content, file, { memory, entries: true })) {
     if (part.item === null) {
@@ -74,11 +74,11 @@ function tooMany(
   };
 }
 
-/** What to do about a bound of memory. */
+/** The remedy for exceeding the memory limit. */
 export const manifestMemoryRemedy =
   'split the folder or leave out what is not needed, or write manifest_memory with more in kubernetes';
 
-/** What was found in documents, or in the entries of a list. */
+/** The manifests and problems found in documents, or in the entries of a list. */
 class FoundManifests {
   readonly manifests: Manifest[] = [];
   readonly problems: Problem[] = [];

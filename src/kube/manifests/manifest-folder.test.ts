@@ -242,19 +242,25 @@ describe('a folder of manifests', () => {
     assert.equal(lines.length, 1);
   });
 
-  test('that is missing or no folder is a problem before anything starts', (t) => {
+  test('that is missing, or neither a folder nor a file, is a problem before anything starts', () => {
     const parts = { wanted: everything, clock: new VirtualClock(), log: makeLog(() => {}) };
     const missing = problemOf(() => manifestSource({ ...parts, folder: '/no/such/folder' }));
     assert.match(missing.message, /cannot read \/no\/such\/folder: no such file/);
     assert.equal(missing.remedy, 'create it, or name another folder');
-    const made = bench(t, { 'a.yaml': service('one'), notes: '' });
-    problemOf(() => manifestSource({ ...parts, folder: join(made.folder, 'notes') }));
+    const device = problemOf(() => manifestSource({ ...parts, folder: '/dev/null' }));
+    assert.match(device.message, /\/dev\/null is neither a file nor a folder/);
   });
 
-  test('may be one file', (t) => {
+  test('may be one file, whatever its name', (t) => {
     const made = bench(t, { 'a.yaml': service('one'), 'b.yaml': service('two') });
-    const { heard } = bench(t, {}, { folder: join(made.folder, 'a.yaml') });
-    assert.deepEqual(heard.names('Service'), ['one']);
+    made.write('objects', service('three'));
+    for (const [name, found] of [
+      ['a.yaml', 'one'],
+      ['objects', 'three'],
+    ] as const) {
+      const { heard } = bench(t, {}, { folder: join(made.folder, name) });
+      assert.deepEqual(heard.names('Service'), [found]);
+    }
   });
 
   test('that vanishes later keeps its objects, and is told once', async (t) => {

@@ -4,26 +4,27 @@ import { isLater } from '../../base/maybe.ts';
 import { printPlace, type Problem } from '../../base/problem.ts';
 import { defaultRanges, ImpliedCluster, type ClusterRanges } from './cluster.ts';
 import { ManifestFolder, type Look } from './folder.ts';
+import { noManifests } from './read-once.ts';
 import type { ObjectChange, ObjectKind, KubeObject } from '../store/objects.ts';
 import { StringTable } from '../store/object-encoding.ts';
 import { ObjectStore } from '../store/object-store.ts';
 import type { Source, SourceEvents, WantedObjects } from '../store/source.ts';
 
-/** Which folder, what of it, and how to go about it. */
+/** Which folder to read, what of it, and how. */
 export interface ManifestParts {
   readonly folder: string;
-  /** Bytes that reading one object may take, and all objects together as long as they are there. */
+  /** The most bytes that reading one object may take, and that all objects together may occupy. */
   readonly memory?: number;
   readonly wanted: WantedObjects;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where addresses come from that no manifest states. */
+  /** The ranges for addresses that no manifest states. */
   readonly ranges?: Partial<ClusterRanges>;
-  /** How often to look for changes, milliseconds; default 1000. */
+  /** How often to look for changes, in milliseconds; default 1000. */
   readonly pollMs?: number;
-  /** Called with each problem of a manifest, besides the line in the log. */
+  /** Called for each problem of a manifest, in addition to the log line. */
   problem?(problem: Problem): void;
-  /** Called with the memory that the objects take, bytes, when they have changed. */
+  /** Called with the memory that the objects occupy, in bytes, when they have changed. */
   applied?(bytes: number): void;
 }
 
@@ -39,13 +40,13 @@ class ManifestSource implements Source {
   readonly #stores = new Map<ObjectKind, ObjectStore>();
   #events: SourceEvents | null = null;
   #timer: Timer | null = null;
-  /** The look under way, when it takes longer than a turn. */
+  /** The look under way, if it takes longer than a turn. */
   #reading: Promise<unknown> | null = null;
   #stopped = false;
   #synced = false;
-  /** What the last look failed with, so that it is told once. */
+  /** The failure of the last look, so that it is logged only once. */
   #failure = '';
-  /** What was wrong at the last look, and with the last build. */
+  /** The problems of the last look, and of the last build. */
   #seen: ReadonlySet<string> = new Set();
   #built: ReadonlySet<string> = new Set();
 
@@ -60,7 +61,7 @@ class ManifestSource implements Source {
     if (pods) kinds.push('Pod');
     if (multicluster) kinds.push('ServiceImport');
     for (const kind of kinds) this.#stores.set(kind, new ObjectStore(kind, strings));
-    // Here and not in start, so that a wrong folder is an error of the configuration.
+    // Checked here and not in `start`, so that a wrong folder is an error of the configuration.
     this.#folder.check();
   }
 
@@ -129,10 +130,14 @@ class ManifestSource implements Source {
     }
     const counts = [...this.#stores].map(([kind, store]) => count(store.size, kind)).join(', ');
     this.#parts.log.info(`${this.#parts.folder}: ${count(this.#folder.files, 'file')}, ${counts}`);
+    if (this.#folder.manifests.length === 0) {
+      const { message, hint } = noManifests(this.#parts.folder, this.#folder.files);
+      this.#parts.log.warning(`${message}; ${hint}`);
+    }
     if (changes.length > 0) this.#events!.changes(changes);
   }
 
-  /** Problems between files come up with every build, folders that may not be read with every look: told when they are new. */
+  /** Logs only new problems: problems between files come up with every build, unreadable folders with every look. */
   #tellNew(problems: readonly Problem[], before: ReadonlySet<string>): ReadonlySet<string> {
     this.#tell(problems.filter((problem) => !before.has(problem.print())));
     return new Set(problems.map((problem) => problem.print()));

@@ -1,4 +1,4 @@
-/** One object of a manifest file: what DNS depends on, and what is wrong with it. */
+/** One object of a manifest file: the parts that DNS depends on, and what is wrong with them. */
 import { isIP, plainAddress } from '../../base/ip.ts';
 import {
   child,
@@ -15,10 +15,10 @@ import { parseSpans } from './address-range.ts';
 import type { YamlDocument } from './yaml-document.ts';
 import type { DocumentPath } from './yaml-document.ts';
 
-/** One object of a manifest file, checked as far as DNS depends on it. */
+/** One object of a manifest file. Only the parts that DNS depends on are checked. */
 export interface Manifest {
   readonly kind: ManifestKind;
-  /** `''` for what lies in no namespace. */
+  /** `''` for an object without namespace. */
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export interface Manifest {
   readonly place: Place;
 }
 
-/** The kinds that say something about DNS. */
+/** The kinds that matter for DNS. */
 export type ManifestKind =
   | 'Service'
   | 'EndpointSlice'
@@ -39,7 +39,7 @@ export type ManifestKind =
   | 'Job'
   | 'CronJob'
   | WorkloadKind;
-/** Those that make pods for as long as they are there. */
+/** The kinds that keep a set of pods running. */
 export type WorkloadKind =
   | 'Deployment'
   | 'StatefulSet'
@@ -52,10 +52,10 @@ export const podIpsAnnotation = 'ndots.dev/pod-ips';
 /** `"false"`: the pod, or the pods of this workload, are not ready. */
 export const readyAnnotation = 'ndots.dev/ready';
 
-/** More replicas than this are a slip of the finger. */
+/** The most replicas; more are a typing error. */
 const REPLICAS_MAX = 10_000;
 
-/** How each kind is looked at. */
+/** The check of each kind. */
 export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>> = {
   Service: checkService,
   EndpointSlice: checkSlice,
@@ -64,7 +64,7 @@ export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>
   Namespace: () => {},
   Node: () => {},
   ServiceImport: (check) => check.addresses(['spec', 'ips'], []),
-  // Their pods come and go: only who asks for one by name looks at them.
+  // Their pods are temporary: they matter only to verbs that name one.
   Job: () => {},
   CronJob: () => {},
   Deployment: checkWorkload,
@@ -75,7 +75,7 @@ export const shapes: Readonly<Record<ManifestKind, (check: ObjectCheck) => void>
 };
 const withoutNamespace: ReadonlySet<string> = new Set(['Namespace', 'Node']);
 
-/** Looks at one object and remembers what is wrong, each with its place. */
+/** Checks one object and records what is wrong, with places. */
 export class ObjectCheck {
   readonly problems: Problem[] = [];
   readonly raw: JsonObject;
@@ -88,7 +88,7 @@ export class ObjectCheck {
     this.#path = path;
   }
 
-  /** What of the object does not depend on its kind; null: it has no name. */
+  /** The parts that do not depend on the kind; null: the object has no name. */
   manifest(kind: ManifestKind): Manifest | null {
     const metadata = child(this.raw, 'metadata');
     const name = metadata['name'];
@@ -138,7 +138,7 @@ export class ObjectCheck {
     );
   }
 
-  /** A list of addresses, or of the words in `others`. */
+  /** Checks a list of addresses, which may also contain the words in `others`. */
   addresses(path: DocumentPath, others: readonly string[]): void {
     const holder = descend(this.raw, path.slice(0, -1));
     const value = holder[String(path.at(-1))];
@@ -268,7 +268,7 @@ function isPort(value: unknown): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65_535;
 }
 
-/** A value in messages. */
+/** A value as shown in messages. */
 export function describe(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   return isObject(value) ? 'an object' : `the value '${show(value)}'`;

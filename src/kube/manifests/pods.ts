@@ -11,7 +11,7 @@ import {
 import { hashOf, parseSpans, type AddressRange } from './address-range.ts';
 import { podIpsAnnotation, readyAnnotation, type Manifest, type WorkloadKind } from './manifest.ts';
 
-/** A pod as the folder implies it: written down itself, or made from its workload. */
+/** A pod that the folder implies: written itself, or made from its workload. */
 export interface ImpliedPod {
   readonly namespace: string;
   readonly name: string;
@@ -30,7 +30,7 @@ export interface ImpliedPod {
   readonly spec: JsonObject;
 }
 
-/** A port that a container of a pod names. */
+/** A named port of a pod's container. */
 export interface ContainerPort {
   readonly name: string;
   readonly port: number;
@@ -68,7 +68,7 @@ export function impliedNodes(manifests: readonly Manifest[]): ImpliedNode[] {
     }));
 }
 
-/** Addresses that manifests state themselves, which nothing else may get. */
+/** Addresses that manifests state themselves, so that no other pod may get them. */
 export function statedPodIps(manifests: readonly Manifest[]): string[] {
   const found: string[] = [];
   for (const manifest of manifests) {
@@ -99,20 +99,20 @@ export function impliedPods(
   return [...written, ...made];
 }
 
-/** What a pod is made from. */
+/** The parts from which a pod is made. */
 interface PodParts {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: JsonObject;
-  /** The pod as it is written down; `{}` for one that is not. */
+  /** The pod's manifest; `{}` if it has none. */
   readonly raw: JsonObject;
-  /** Addresses that an annotation gives it. */
+  /** Addresses stated by an annotation. */
   readonly stated: readonly string[];
 }
 
-/** Makes pods, and gives them nodes and addresses where nobody says which. */
+/** Makes pods, and assigns nodes and addresses where none are stated. */
 class PodMaker {
   readonly #nodes: readonly ImpliedNode[];
   readonly #podIps: AddressRange;
@@ -138,7 +138,7 @@ class PodMaker {
     });
   }
 
-  /** The pods of a deployment and its like, as many as it has replicas. */
+  /** The pods of a deployment or the like, one per replica. */
   ofWorkload(workload: Manifest): ImpliedPod[] {
     const spec = child(workload.raw, 'spec');
     const template = child(spec, 'template');
@@ -179,7 +179,7 @@ class PodMaker {
       namespace,
       name,
       labels,
-      // A pod that a live cluster printed as pending really has no address yet.
+      // A pod that was exported from a live cluster as pending really has no address yet.
       ips: known.length > 0 ? known : phase === 'Running' ? own() : [],
       phase,
       ready: annotations[readyAnnotation] !== 'false' && isReady(status),
@@ -194,14 +194,14 @@ class PodMaker {
     };
   }
 
-  /** Those that the node's manifest states, else one from the range of nodes. */
+  /** The node's stated addresses, else one from the range of nodes. */
   #nodeAddresses(nodeName: string): readonly string[] {
     const stated = this.#nodes.find((node) => node.name === nodeName)?.ips ?? [];
     return stated.length > 0 ? stated : [this.#nodeIps.take(nodeName)].filter((ip) => ip !== null);
   }
 }
 
-/** As a controller would name them, but the same in every run. */
+/** Pod names like those that a controller generates, but the same in every run. */
 function podNames(workload: Manifest, spec: JsonObject): string[] {
   const { kind, name, namespace } = workload;
   const stated = spec['replicas'];
@@ -216,10 +216,10 @@ function podNames(workload: Manifest, spec: JsonObject): string[] {
   });
 }
 
-/** The letters Kubernetes makes suffixes of: no vowels, so no words. */
+/** The letters that Kubernetes uses for generated suffixes: no vowels, so no words. */
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** `length` letters that depend on nothing but `seed`. */
+/** `length` letters that depend only on `seed`. */
 export function suffix(seed: string, length: number): string {
   let letters = '';
   for (let i = 0; i < length; i++) {
@@ -228,7 +228,10 @@ export function suffix(seed: string, length: number): string {
   return letters;
 }
 
-/** The workloads whose pods or replica sets the folder (an export of a live cluster, say) holds itself: keys as `ownerKey` has them. */
+/**
+ * The workloads whose pods or replica sets are in the folder themselves (e.g. an export of a live cluster), by
+ * `ownerKey`.
+ */
 function ownersIn(manifests: readonly Manifest[]): ReadonlySet<string> {
   const owners = new Set<string>();
   for (const { kind, namespace, raw } of manifests) {
@@ -257,7 +260,7 @@ function containerPorts(spec: JsonObject): ContainerPort[] {
   );
 }
 
-/** Init containers that keep running. */
+/** Sidecars: init containers that keep running. */
 function sidecars(spec: JsonObject): JsonObject[] {
   return children(spec, 'initContainers').filter(
     (container) => text(container, 'restartPolicy') === 'Always',
@@ -280,7 +283,7 @@ function annotationsOf(template: JsonObject): Record<string, string> {
   return textMap(child(template, 'metadata'), 'annotations');
 }
 
-/** IPv4 and IPv6 apart; each pod gets one of either. */
+/** The IPv4 and the IPv6 addresses; each pod gets one of each. */
 function families(ips: readonly string[]): string[][] {
   return [ips.filter((ip) => !ip.includes(':')), ips.filter((ip) => ip.includes(':'))];
 }

@@ -1,31 +1,34 @@
-/** Reads large manifest files in a thread of their own, with bounds of memory and time. */
+/** Reads large manifest files in a separate thread, with limits on memory and time. */
 import { Worker } from 'node:worker_threads';
 import { errorCode } from '../../base/error-code.ts';
 import { printBytes } from '../../base/limits.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
 import { manifestMemoryRemedy, type ManifestFile } from './manifest-file.ts';
 
-/** A file that takes longer than this was made to. Milliseconds; 16 MiB of common manifests take a third of it. */
+/**
+ * Time limit for a file, in milliseconds; 16 MiB of ordinary manifests take a third of it, so a slower one is
+ * malicious.
+ */
 const READ_MAX_MS = 120_000;
-/** Memory of the thread beside what it may read with and what it has read, MiB: the runtime, the parser, the text of a file. */
+/** The thread's own memory in MiB: the runtime, the parser, the text of a file. */
 const BASE_MB = 48;
 
-/** A file to be read, and the bytes that one of its objects may take meanwhile. */
+/** A file to read, and the most bytes that reading one of its objects may take. */
 export interface ManifestRequest {
   readonly path: string;
   readonly memory: number;
 }
 
-/** A file's objects on their way between threads: problems as what they are made of. Or why it cannot be read. */
+/** A file's objects in a message between threads, with problems as plain data; or why it cannot be read. */
 export type ManifestMessage =
   | (Omit<ManifestFile, 'problems'> & { readonly problems: readonly ProblemParts[] })
   | { readonly message: string; readonly code: string | undefined };
 
 /**
- * Reads files one after the other in a thread of their own, so that a large one holds up nothing else and one that takes all
- * memory, or for ever, is one problem and not the end of the server. The thread ends with the last file.
- * @param memory bytes that one object may take while it is read, and those of a file afterwards
- * @param take is given each file as it has been read, in order, or the error of the system
+ * Reads files one after the other in a separate thread, so that a large one delays nothing else, and one that exhausts
+ * memory or time is a problem but not the end of the server. The thread ends with the last file.
+ * @param memory the most bytes that one object may take while it is read, and a file's objects afterwards
+ * @param take gets each file as it has been read, in order, or the system's error
  */
 export async function readInThread(
   paths: readonly string[],
@@ -60,7 +63,7 @@ class ReadThread {
       name: 'ndots-manifests',
       resourceLimits: {
         maxOldGenerationSizeMb: BASE_MB + Math.ceil((2 * memory) / (1024 * 1024)),
-        // Garbage is collected soon, in place of being let pile up.
+        // A small young generation: garbage is collected soon instead of piling up.
         maxYoungGenerationSizeMb: 8,
       },
     });
@@ -94,7 +97,7 @@ class ReadThread {
 
   async end(): Promise<void> {
     this.#worker.removeAllListeners();
-    // Nobody waits for the worker any more; an error without a listener would end the process.
+    // The worker's result is no longer needed; an error event without a listener would end the process.
     this.#worker.on('error', () => undefined);
     await this.#worker.terminate();
   }

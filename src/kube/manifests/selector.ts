@@ -1,6 +1,6 @@
 /**
- * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. The API server evaluates them itself;
- * this is for sources that have no server.
+ * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. An API server evaluates them itself;
+ * this is for sources without a server.
  */
 export type Selector = (labels: Readonly<Record<string, string>>) => boolean;
 
@@ -15,7 +15,10 @@ export function parseSelector(text: string): Selector | null {
   return (labels) => terms.every((term) => term(labels));
 }
 
-/** Whether the labels have every pair of `wanted`: the form services and workloads use. An empty map selects nothing. */
+/**
+ * Whether the labels contain every pair of `wanted`, the form that services and workloads use. An empty map selects
+ * nothing.
+ */
 export function matchesPairs(
   wanted: Readonly<Record<string, string>>,
   labels: Readonly<Record<string, string>>,
@@ -24,7 +27,7 @@ export function matchesPairs(
   return pairs.length > 0 && pairs.every(([key, value]) => labels[key] === value);
 }
 
-/** At commas that stand outside parentheses. */
+/** Splits at commas outside parentheses. */
 function splitTerms(text: string): string[] {
   if (text.trim() === '') return [];
   const terms: string[] = [];
@@ -70,7 +73,10 @@ function parseCondition(key: string, text: string): Selector | null {
   };
 }
 
-/** `[prefix/]name`, as labels have them (Kubernetes: labels and selectors, syntax and character set). */
+/**
+ * Whether the text is `[prefix/]name`, the form of label keys (Kubernetes: labels and selectors, syntax and character
+ * set).
+ */
 function isKey(key: string): boolean {
   const [name = '', prefix, ...more] = key.split('/').toReversed();
   const isPrefix =

@@ -5,10 +5,10 @@ import { suffix, type ImpliedPod } from './pods.ts';
 import { matchesPairs } from './selector.ts';
 
 /**
- * What the endpoint slice controller would make of a service with a selector: one slice per address family and set
+ * The slices that the endpoint slice controller would make of a service with a selector: one per address family and set
  * of port numbers (pods may give one port name different numbers).
- * @param pods all of the service's namespace
- * @param zones by name of the node
+ * @param pods all pods of the service's namespace
+ * @param zones by node name
  */
 export function impliedSlices(
   service: Manifest,
@@ -64,7 +64,7 @@ export function impliedSlices(
 /** An address family, as the API calls it. */
 export type IpFamily = 'IPv4' | 'IPv6';
 
-/** The address families a service asks for, first one first; null if it leaves the choice open. */
+/** The address families that a service states, the primary one first; null if it states none. */
 export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   const stated = texts(spec, 'ipFamilies').filter((word) => word === 'IPv4' || word === 'IPv6');
   if (stated.length > 0) return stated;
@@ -75,7 +75,7 @@ export function statedFamilies(spec: JsonObject): IpFamily[] | null {
   return text(spec, 'ipFamilyPolicy').endsWith('DualStack') ? ['IPv4', 'IPv6'] : null;
 }
 
-/** The service's ports as this pod has them; a port name that no container has is left out. */
+/** The service's ports with this pod's numbers; port names that no container has are left out. */
 function targetPorts(spec: JsonObject, pod: ImpliedPod): ServicePort[] {
   const found: ServicePort[] = [];
   for (const entry of children(spec, 'ports')) {

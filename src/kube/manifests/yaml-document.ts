@@ -1,4 +1,4 @@
-/** The documents of YAML and JSON files as plain values, each with its places. */
+/** Parses YAML and JSON files to plain values, with the place of each. */
 import type { Document, Scalar } from 'yaml';
 import { Problem, type Place } from '../../base/problem.ts';
 import {
@@ -15,24 +15,24 @@ export type DocumentPath = readonly (string | number)[];
 /** One document of a YAML (or JSON) file, and where in the file each of its parts stands. */
 export interface YamlDocument {
   readonly value: unknown;
-  /** Where the value at `path` begins; of the innermost enclosing value if there is none. */
+  /** Where the value at `path` begins; if there is none, the place of the innermost enclosing value. */
   place(path: DocumentPath): Place;
 }
 
-/** A document, or an entry of the list that the document after it holds. */
+/** A document, or an entry of the list in the next document. */
 export interface YamlPart extends YamlDocument {
-  /** Which entry of `items`; null: a document. */
+  /** Index of the entry in `items`; null: a document. */
   readonly item: number | null;
-  /** Characters of the file. */
+  /** Length in characters of the file. */
   readonly length: number;
   /** Why there is no value. */
   readonly problem: Problem | null;
 }
 
-/** More of them say nothing new: the rest of the file is not read. */
+/** The most problems of a file: further ones say nothing new, and the rest of the file is not read. */
 const PROBLEMS_MAX = 100;
 
-/** All documents of a file; those with an error are left out and told as problems. */
+/** All documents of a file; those with an error are left out and reported as problems. */
 export function parseYaml(
   content: string,
   file: string,
@@ -46,7 +46,7 @@ export function parseYaml(
   return { documents, problems };
 }
 
-/** What a file holds, piece by piece (see `yamlPieces`). Nothing comes after what must not be read. */
+/** The content of a file, piece by piece (see `yamlPieces`). Ends where a limit is exceeded. */
 export function* readYaml(
   content: string,
   file: string,
@@ -104,7 +104,9 @@ function valueOf(
   }
 }
 
-/** Finds lines and columns without a table of all lines: places are asked for nearly in the order of the file. */
+/**
+ * Finds lines and columns without a table of all lines, because places are asked for nearly in the order of the file.
+ */
 class Lines {
   readonly #content: string;
   #offset = 0;
@@ -116,7 +118,7 @@ class Lines {
 
   place(offset: number): { readonly line: number; readonly column: number } {
     const content = this.#content;
-    // Backwards by lines, as the way from the beginning may be long.
+    // Goes back line by line, since counting from the beginning could take long.
     for (; this.#offset > offset; this.#line--)
       this.#offset = this.#offset < 2 ? 0 : content.lastIndexOf('\n', this.#offset - 2) + 1;
     for (;;) {
@@ -139,18 +141,18 @@ function syntaxProblem(message: string, place: Place, content: string): Problem 
   });
 }
 
-/** What to say of a file of a Helm chart, before it went through Helm. */
+/** The advice for a file of a Helm chart that has not been rendered. */
 export const templateAdvice = {
   hint: 'this is a template of a Helm chart: it has {{ … }} in it',
   remedy: 'serve what it makes: helm template CHART > FILE.yaml',
 } as const;
 
-/** Whether it has the braces of Go's templates, which are no YAML or, worse, YAML that means something else. */
+/** Whether it contains the braces of Go templates, which are not YAML or, worse, YAML with another meaning. */
 export function isTemplate(content: string): boolean {
   return /\{\{-?\s*[.$a-z(]/.test(content);
 }
 
-/** The first key that stands in its mapping a second time. Time linear in the size of the document. */
+/** The first key that occurs twice in its mapping. Takes time linear in the size of the document. */
 function duplicateKey(yaml: typeof import('yaml'), document: Document): Scalar | null {
   const keys = new Set<string>();
   let twice: Scalar | null = null;

@@ -1,18 +1,18 @@
-/** What may stand where in a file of YAML: each shape reads one value, and tells what is wrong with it at the place where it stands. */
+/** Declares what a YAML file may contain: each shape reads one value, and reports what is wrong with it and where. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { isObject } from '../../base/json-object.ts';
 import { nearest, Problem } from '../../base/problem.ts';
 import type { DocumentPath, YamlDocument } from './yaml-document.ts';
 
-/** One thing that is wrong in the document. */
+/** A mistake in the document. */
 export interface Mistake {
   readonly path: DocumentPath;
   readonly text: string;
   readonly hint: string | undefined;
 }
 
-/** What is wrong, as far as a document has been read. Whose shapes find more than values extends it. */
+/** Collects the mistakes of a document. Shapes that collect more than values use a subclass. */
 export class YamlReading {
   readonly mistakes: Mistake[] = [];
 
@@ -31,41 +31,41 @@ export class YamlReading {
   }
 }
 
-/** A kind of value. */
+/** The shape of a value. */
 export interface YamlShape<T> {
-  /** Stands for the value in descriptions. */
+  /** Represents the value in descriptions of the syntax. */
   readonly placeholder: string;
   /**
-   * Shapes of one file are all given the same reading.
-   * @returns of no use where the value is faulty: whoever reads looks at the mistakes first
+   * Reads a value. All shapes of one file share one `reading`.
+   * @returns an arbitrary value if it is faulty: check the mistakes first
    */
   read(value: unknown, path: DocumentPath, reading: YamlReading): T;
 }
 
-/** One key of a mapping. */
+/** A key of a mapping. */
 export interface YamlField<T> {
   readonly shape: YamlShape<T>;
   readonly help: string;
-  /** What is taken where it is absent; undefined: it must be there. */
+  /** The value used if the key is absent; undefined: the key is required. */
   readonly fallback: T | undefined;
 }
 
 /** The keys of a mapping. */
 export type YamlFields = Readonly<Record<string, YamlField<unknown>>>;
-/** What a mapping with these keys comes to. */
+/** The type of a mapping with these keys. */
 export type ValuesOf<F extends YamlFields> = {
   readonly [K in keyof F]: F[K] extends YamlField<infer V> ? V : never;
 };
 
-/** The keys of a mapping that comes to these values. */
+/** The keys of a mapping that has this type. */
 export type FieldsOf<V> = { readonly [K in keyof V]: YamlField<V[K]> };
 
-/** A key that must be there. */
+/** A required key. */
 export function required<T>(shape: YamlShape<T>, help: string): YamlField<T> {
   return { shape, help, fallback: undefined };
 }
 
-/** A key that may be absent. */
+/** An optional key. */
 export function optional<T, D extends T | null>(
   shape: YamlShape<T>,
   fallback: D,
@@ -137,7 +137,7 @@ export function oneOrMore<T>(shape: YamlShape<T>): YamlShape<readonly T[]> {
   };
 }
 
-/** Any keys, each with a value of this shape. */
+/** A mapping with any keys, whose values have this shape. */
 export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string, T>>> {
   return {
     placeholder: `{ KEY: ${shape.placeholder} }`,
@@ -156,7 +156,7 @@ export function mapOf<T>(shape: YamlShape<T>): YamlShape<Readonly<Record<string,
   };
 }
 
-/** A value that `take` accepts; null: it does not. @param fallback stands for a faulty one */
+/** A value for which `take` does not return null. @param fallback used for a faulty one */
 export function simple<T>(
   placeholder: string,
   wanted: string,
@@ -237,15 +237,15 @@ export function word<const T extends string>(words: readonly T[]): YamlShape<T> 
   };
 }
 
-/** Whatever stands there: somebody else reads it. */
+/** Any value: it is checked elsewhere. */
 export const anything: YamlShape<unknown> = { placeholder: '…', read: (value) => value };
 
-/** The key whose value, or an entry of whose list, stands at `path`. */
+/** The key that the path, or the list that it leads into, belongs to. */
 export function keyOf(path: DocumentPath): string {
   return String(path.findLast((step) => typeof step === 'string') ?? '');
 }
 
-/** A value in messages: what kind it is, or what stands there. */
+/** A value as shown in messages: its kind, or the value itself. */
 export function described(value: unknown): string {
   if (value === null || value === undefined) return 'nothing';
   if (Array.isArray(value)) return 'a list';

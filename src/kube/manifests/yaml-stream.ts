@@ -1,23 +1,23 @@
-/** Reads YAML piece by piece, within a bound of memory that is checked before anything is built. */
+/** Reads YAML piece by piece, within a memory limit that is checked before anything is built. */
 import { createRequire } from 'node:module';
 import { printBytes } from '../../base/limits.ts';
 import type { CST, Document } from 'yaml';
 
-/** A document as the parser makes it. */
+/** A document as the parser produces it. */
 export type AnyDocument = Document.Parsed;
 
-/** A part of a file that is held in memory by itself. */
+/** A part of a file that is in memory by itself. */
 export interface YamlPiece {
   readonly document: AnyDocument;
-  /** Which entry of the `items` of the document that comes next it is; null: a whole document. */
+  /** Its index in `items` of the document that comes after it; null: it is a whole document. */
   readonly item: number | null;
-  /** The characters of the file that it takes. */
+  /** Its length in characters of the file. */
   readonly length: number;
 }
 
-/** The reading of a file that must not go on. What came before it counts. */
+/** Ends the reading of a file that exceeds a limit. What came before it counts. */
 export class YamlBoundError extends Error {
-  /** Characters from the beginning of the file. */
+  /** Offset in characters from the beginning of the file. */
   readonly offset: number;
 
   constructor(message: string, offset: number) {
@@ -26,23 +26,27 @@ export class YamlBoundError extends Error {
   }
 }
 
-/** Memory that a piece may take while it is read, bytes, where nobody says otherwise. Objects of Kubernetes have at most 1.5 MiB. */
+/** The default limit of memory for reading one piece, in bytes. Kubernetes objects have at most 1.5 MiB. */
 export const PIECE_MEMORY: number = 64 * 1024 * 1024;
 
-/** Collections within each other. The deepest schemas of custom resources have some forty. */
+/** The deepest nesting. The deepest schemas of custom resources have some forty levels. */
 const DEPTH_MAX = 200;
-/** What the parser makes of a word, a sign or a line break at most, bytes; measured, empty mappings in a list take 480. */
+/**
+ * The most memory that the parser takes for a word, a sign or a line break, in bytes; measured: empty mappings in a
+ * list take 480.
+ */
 const BYTES_PER_PART = 512;
-/** And of each character of a quoted text, which it puts together one by one. */
+/** The same for each character of a quoted text, which the parser puts together one by one. */
 const BYTES_PER_CHARACTER = 36;
 
 /**
- * The documents of a file, one after the other, each forgotten by the parser when the next one is asked for. Entries of a list
- * called `items` at the top of a document, as `kubectl get -o yaml` and `-o json` print them, come by themselves before it, and are
- * null in it: so a file of any size takes the memory of its largest object. Where anchors are used, the document comes whole.
- * @param memory bytes that a piece may take while it is read
- * @param entries false: lists come whole, too
- * @throws YamlBoundError when one would take more, or is nested too deeply
+ * The documents of a file, one after the other; the parser drops each when the next one is asked for. Entries of a list
+ * `items` at the top of a document, as `kubectl get -o yaml` and `-o json` print them, are returned separately before
+ * the document and are null in it, so a file of any size needs the memory of its largest object. A document with
+ * anchors is returned whole.
+ * @param memory the most bytes for reading one piece
+ * @param entries false: lists are returned whole, too
+ * @throws YamlBoundError when a piece needs more, or is nested too deeply
  */
 export function* yamlPieces(content: string, memory: number, entries = true): Generator<YamlPiece> {
   const yaml = loadYaml();
@@ -50,10 +54,10 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
   const composer = new yaml.Composer(options);
   const list = new ItemList(parser);
   let cost = 0;
-  /** Characters of those entries of the document in the composer that came before it. */
+  /** Characters of the entries that were returned before the document that is being composed. */
   let before = 0;
   for (const lexeme of new yaml.Lexer().lex(content)) {
-    // Between documents stand comments and empty lines, of which nothing remains, and directives.
+    // Between documents there are comments and empty lines, which leave nothing, and directives.
     if (parser.stack.length > 0 || lexeme[0] === '%')
       cost += BYTES_PER_PART + BYTES_PER_CHARACTER * lexeme.length;
     if (cost > memory) throw tooLarge(memory, parser.offset);
@@ -67,9 +71,9 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
     }
     const entry = entries ? list.before(lexeme) : null;
     if (entry === null) continue;
-    // Its place in the list remains.
+    // Only its place in the list remains.
     cost = (entry.item + 1) * BYTES_PER_PART;
-    // The composer holds a document until it sees the next one.
+    // The composer returns a document only when it sees the next one.
     for (const document of composer.end()) yield whole(document, before);
     yield entry;
   }
@@ -83,7 +87,7 @@ export function* yamlPieces(content: string, memory: number, entries = true): Ge
 const options = {
   prettyErrors: false,
   logLevel: 'error',
-  // The parser's own check compares each key with each other one.
+  // The parser's own check is quadratic: it compares each key with every other one.
   uniqueKeys: false,
 } as const;
 
@@ -96,21 +100,21 @@ function tooLarge(memory: number, offset: number): YamlBoundError {
   return new YamlBoundError(`reading this takes more than ${printBytes(memory)} of memory`, offset);
 }
 
-/** The list `items` at the top of the document that is being read. */
+/** The list `items` at the top of the document being read. */
 class ItemList {
   readonly #parser: InstanceType<typeof import('yaml').Parser>;
-  /** Entries that are read. */
+  /** The number of entries that have been returned. */
   #done = 0;
   /** Their characters. */
   #length = 0;
-  /** An alias may stand for a part of any other entry. */
+  /** Set if there is an anchor: an alias may then stand for a part of any other entry. */
   #hasAnchors = false;
 
   constructor(parser: InstanceType<typeof import('yaml').Parser>) {
     this.#parser = parser;
   }
 
-  /** Another document begins. @returns the characters of all entries of this one */
+  /** Called when another document begins. @returns the characters of all returned entries of this one */
   restart(): number {
     const length = this.#length;
     this.#done = 0;
@@ -119,7 +123,7 @@ class ItemList {
     return length;
   }
 
-  /** The entry that has ended before this lexeme, of which the parser knows, if one has. */
+  /** The entry that is complete before this lexeme, if there is one. */
   before(lexeme: string): (YamlPiece & { readonly item: number }) | null {
     if (lexeme[0] === '&' || lexeme[0] === '*') this.#hasAnchors = true;
     if (this.#hasAnchors || this.#parser.stack.length !== 3) return null;
@@ -140,7 +144,7 @@ class ItemList {
     if (item.value === undefined) item.key = nothing;
     else item.value = nothing;
     const composer = new (loadYaml().Composer)(options);
-    // Composing a document yields the one before it: there is none.
+    // Composing a document would return the one before it, but there is none.
     for (const _ of composer.next({ type: 'document', offset: value.offset, start: [], value }))
       continue;
     const [document] = [...composer.end()] as [AnyDocument];
@@ -164,7 +168,7 @@ class ItemList {
   }
 }
 
-/** The value of an entry that is one, and nothing else: no key, no tag. */
+/** The value of an entry that consists only of a value, without key or tag. */
 function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | null {
   if (start.some(({ type }) => type === 'tag')) return null;
   if (value !== undefined) return key === undefined && sep === undefined ? value : null;
@@ -173,7 +177,7 @@ function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | nu
 
 let loaded: typeof import('yaml') | null = null;
 
-/** The parser is large and a server that watches an API server never needs it: loaded on first use. */
+/** Loads the parser, which is large, on first use: a server that watches an API server never needs it. */
 export function loadYaml(): typeof import('yaml') {
   loaded ??= createRequire(import.meta.url)('yaml') as typeof import('yaml');
   return loaded;

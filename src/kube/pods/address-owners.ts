@@ -1,4 +1,4 @@
-/** Who has which address: pods with what made them, and services. For people who read captures. */
+/** Maps addresses to pods (with their workloads) and services, for people who read captures. */
 import { systemClock } from '../../base/clock.ts';
 import { plainAddress } from '../../base/ip.ts';
 import { asObject, child, children, text, type JsonObject } from '../../base/json-object.ts';
@@ -7,17 +7,17 @@ import { apiClient, userAgent } from '../api/client.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { listWhole } from '../api/list.ts';
-import { ManifestFolder } from '../manifests/folder.ts';
+import { readManifestsOnce } from '../manifests/read-once.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 
-/** Whose address it is. */
+/** The owner of an address. */
 export interface AddressOwner {
   readonly kind: 'pod' | 'service' | 'node';
   readonly namespace: string;
   readonly name: string;
-  /** What made the pod: `deploy/cart`; empty where nothing is known to have. */
+  /** The pod's workload: `deploy/cart`; empty if it has none. */
   readonly workload: string;
-  /** Where the pod runs; empty where it is not known. */
+  /** The pod's node; empty if unknown. */
   readonly node: string;
 }
 
@@ -26,7 +26,7 @@ export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 
 const WAIT_MS = 8000;
 
-/** Owners of addresses in a cluster. What may not be listed is left out, and told. */
+/** The owners of addresses in a cluster. Objects that may not be listed are left out and reported. */
 export async function clusterOwners(
   access: ClusterAccess,
   parts: { readonly version: string; readonly signal: AbortSignal },
@@ -55,16 +55,16 @@ export async function clusterOwners(
   return owners;
 }
 
-/** Owners of addresses in a folder of manifests, or in one file: what `kubectl get pods,services -A -o yaml` prints. */
+/**
+ * The owners of addresses in a folder of manifests or in one file, e.g. the output of `kubectl get pods,services -A -o
+ * yaml`.
+ */
 export async function manifestOwners(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<AddressOwners> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  for (const each of problems) problem(each);
   const owners = new Map<string, AddressOwner>();
-  for (const { kind, raw } of folder.manifests) add(owners, kind, raw);
+  for (const { kind, raw } of await readManifestsOnce(path, problem)) add(owners, kind, raw);
   return owners;
 }
 
@@ -75,7 +75,7 @@ function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject
   const status = child(object, 'status');
   if (kind === 'Pod') {
     const spec = child(object, 'spec');
-    // Those of a host network have the node's address, as many have.
+    // Pods on the host network share the node's address.
     if (spec['hostNetwork'] === true) return;
     const owner = { kind: 'pod', namespace, name, workload: workloadOf(metadata) } as const;
     const addresses = children(status, 'podIPs').map((each) => text(each, 'ip'));
@@ -104,12 +104,15 @@ function add(owners: Map<string, AddressOwner>, kind: string, object: JsonObject
   }
 }
 
-/** An address of a pod that has ended may have another by now. */
+/** Whether a pod's address counts: that of a pod that has ended may belong to another by now. */
 function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
   return known === undefined || text(status, 'phase') === 'Running';
 }
 
-/** `deploy/cart` of a pod that a ReplicaSet of that Deployment made; the ReplicaSet's name ends in the template's hash. */
+/**
+ * The workload of a pod: `deploy/cart` for one made by a ReplicaSet of that Deployment, whose name ends in the
+ * template's hash.
+ */
 export function workloadOf(metadata: JsonObject): string {
   const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);
   const [kind, name] = [

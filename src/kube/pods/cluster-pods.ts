@@ -1,4 +1,4 @@
-/** Pods and what has pods, from the cluster that kubectl would talk to. */
+/** Reads pods and their workloads from the cluster that kubectl would use. */
 import { systemClock } from '../../base/clock.ts';
 import { asObject, child, children, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { apiClient, userAgent } from '../api/client.ts';
@@ -11,19 +11,19 @@ import type { ResourceKind } from './resource-name.ts';
 import { clusterNotAsked } from '../api/not-asked.ts';
 import { unlessMissing } from '../api/one-object.ts';
 
-/** A cluster that takes longer is not there, milliseconds. */
+/** Time limit for a request, in milliseconds. */
 const WAIT_MS = 8000;
-/** So many pods are looked at in search of a running one. */
+/** How many pods are searched for a running one. */
 const mostPods = '50';
 
-/** A source that asks once for each thing; call `close` at the end. */
+/** A source that requests each thing once; call `close` at the end. */
 export function clusterPods(
   access: ClusterAccess,
   parts: {
     readonly version: string;
     readonly signal: AbortSignal;
     readonly waitMs?: number;
-    /** What can be given in place of a cluster: `--manifests DIR`. */
+    /** What can be given instead of a cluster: `--manifests DIR`. */
     readonly instead?: string;
   },
 ): PodSource & { close(): void } {
@@ -61,7 +61,7 @@ export function clusterPods(
         const found = await get('list pods', `/api/v1/namespaces/${namespace}/pods`, query);
         return children(found, 'items');
       } catch (error) {
-        // Who may not list pods still sees the template.
+        // Without the right to list pods, the template is still used.
         if (error instanceof ApiFailure && error.kind === 'forbidden') return [];
         throw told(error, 'get pods', namespace, parts.instead);
       }
@@ -87,7 +87,7 @@ export function clusterPods(
   };
 }
 
-/** Addresses of a service; none if it is headless. */
+/** The addresses of a service; none if it is headless. */
 export function serviceAddresses(service: JsonObject): readonly string[] {
   const spec = child(service, 'spec');
   const all = texts(spec, 'clusterIPs');
@@ -96,7 +96,7 @@ export function serviceAddresses(service: JsonObject): readonly string[] {
   );
 }
 
-/** What went wrong, for a person at a command line. */
+/** The error for a person at a command line. */
 function told(error: unknown, command: string, namespace: string, instead?: string): unknown {
   if (!(error instanceof ApiFailure)) return error;
   const hint =

@@ -1,6 +1,6 @@
 /**
- * A program in a pod that runs already: an ephemeral container, in the pod's network and with its resolv.conf, whose output is followed until
- * it ends.
+ * Runs a program in an existing pod: as an ephemeral container, in the pod's network and with its resolv.conf. Its
+ * output is followed until it ends.
  */
 import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
@@ -11,49 +11,49 @@ import { ApiFailure } from '../api/failure.ts';
 import { sendJson } from '../api/get-json.ts';
 import { getObject } from '../api/one-object.ts';
 
-/** What runs in the pod. */
+/** The program to run. */
 export interface EphemeralContainer {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Container whose processes it sees; null: none. */
+  /** The container whose processes it sees; null: none. */
   readonly target: string | null;
-  /** Capabilities such as NET_RAW, for which it runs as root; empty: it is as restricted as can be. */
+  /** Capabilities such as NET_RAW, for which it runs as root; empty: it runs with all restrictions. */
   readonly capabilities: readonly string[];
 }
 
-/** Where it runs, and who takes what it prints. */
+/** The pod to run it in, and the receiver of its output. */
 export interface EphemeralRun {
   readonly client: ApiClient;
   readonly clock: Clock;
   readonly namespace: string;
   readonly pod: string;
   readonly container: EphemeralContainer;
-  /** Longest wait for its start, milliseconds. */
+  /** The longest wait for its start, in milliseconds. */
   readonly startMs: number;
-  /** Bytes of both its streams; the kubelet does not tell them apart. */
+  /** Receives the bytes of both output streams; the kubelet does not separate them. */
   readonly out: (bytes: Uint8Array) => void;
   readonly signal: AbortSignal;
 }
 
-/** A request that takes longer is lost, milliseconds. */
+/** Time limit for requests, in milliseconds. */
 const WAIT_MS = 10_000;
 const LOOK_EVERY_MS = 300;
-/** A program may be silent for as long as it likes. */
+/** The longest pause in the output; a program may be silent for long. */
 const SILENCE_MS = 24 * 3600_000;
 
-/** Reasons of a container that waits which no waiting mends. */
+/** Reasons of a waiting container that do not go away by waiting. */
 const hopeless =
   /^(?:ErrImageNeverPull|InvalidImageName|ImageInspectError|ErrImagePull|ImagePullBackOff|CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
-/** Runs it to its end. @returns its exit code. @throws Problem, ApiFailure */
+/** Runs the program to its end. @returns its exit code @throws Problem, ApiFailure */
 export async function runInPod(run: EphemeralRun): Promise<number> {
   await add(run);
   let state = await started(run);
   for (let first = true; ; first = false) {
     await follow(run, first);
-    // The log ends a moment before the kubelet tells of the end; or somebody between cut it.
+    // The log ends a moment before the kubelet reports the container's end; or something in between cut it off.
     const end = run.clock.now() + WAIT_MS;
     while (!('terminated' in state) && run.clock.now() < end) {
       await sleep(run.clock, LOOK_EVERY_MS, run.signal);
@@ -75,7 +75,7 @@ async function add({ client, namespace, pod, container, signal }: EphemeralRun):
     env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
     ...(target !== null && { targetContainerName: target }),
     terminationMessagePolicy: 'File',
-    // What Pod Security asks for in its level "restricted", unless rights are wanted.
+    // The requirements of the Pod Security level "restricted", unless capabilities are wanted.
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -99,7 +99,7 @@ async function add({ client, namespace, pod, container, signal }: EphemeralRun):
   });
 }
 
-/** Its state once it runs, or has ended. */
+/** Waits until it runs or has ended. @returns its state */
 async function started(run: EphemeralRun): Promise<JsonObject> {
   const { clock, pod, container, signal, startMs } = run;
   const end = clock.now() + startMs;
@@ -125,7 +125,7 @@ async function started(run: EphemeralRun): Promise<JsonObject> {
   }
 }
 
-/** `{}`: nothing is known of it yet. */
+/** Its state; `{}`: nothing is known yet. */
 async function stateOf({
   client,
   namespace,
@@ -141,7 +141,7 @@ async function stateOf({
   return own === undefined ? {} : child(own, 'state');
 }
 
-/** Passes on what it prints until the log ends. */
+/** Passes on its output until the log ends. */
 async function follow(
   { client, namespace, pod, container, out, signal }: EphemeralRun,
   whole: boolean,
@@ -158,7 +158,7 @@ async function follow(
       signal,
     });
   } catch (error) {
-    // A proxy or load balancer has cut the connection: the container's state says whether the log goes on.
+    // If a proxy or load balancer cut the connection, the container's state tells whether the log goes on.
     if (!(error instanceof ApiFailure) || error.kind !== 'network') throw error;
   }
 }

@@ -1,20 +1,20 @@
-/** Pods and what has pods, from a folder of manifests, or one file. */
+/** Reads pods and their workloads from a folder of manifests, or from one file. */
 import { child, type JsonObject } from '../../base/json-object.ts';
 import type { Problem } from '../../base/problem.ts';
-import { ManifestFolder } from '../manifests/folder.ts';
 import type { Manifest } from '../manifests/manifest.ts';
+import { readManifestsOnce } from '../manifests/read-once.ts';
 import { parseSelector } from '../manifests/selector.ts';
 import { serviceAddresses } from './cluster-pods.ts';
 import { templateLabels } from './pod-behind.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import { resourceKinds } from './resource-name.ts';
 
-/** Throws a `Problem` if the path cannot be read; what is wrong in a file is given to `problem`. */
+/** Throws a `Problem` if the path cannot be read; problems within files are passed to `problem`. */
 export async function manifestPods(
   path: string,
   problem: (problem: Problem) => void,
 ): Promise<PodSource> {
-  const manifests = await read(path, problem);
+  const manifests = await readManifestsOnce(path, problem);
   const inside = (manifest: Manifest, namespace: string | null): boolean =>
     namespace === null || manifest.namespace === namespace;
   return {
@@ -26,7 +26,7 @@ export async function manifestPods(
       );
       return Promise.resolve(found?.raw ?? null);
     },
-    // Pods that are written down, and those that a workload would make.
+    // Written pods, and those that a workload would make.
     pods: (namespace, selector) => {
       const selects = parseSelector(selector);
       if (selects === null) return Promise.resolve([]);
@@ -51,7 +51,7 @@ export async function manifestPods(
   };
 }
 
-/** One pod of a workload, as its template has it, under the workload's name. */
+/** One pod of a workload, made from its template, under the workload's name. */
 function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[] {
   const path = resourceKinds.some((known) => known.kind === kind)
     ? templatePaths[kind as keyof typeof templatePaths]
@@ -60,14 +60,4 @@ function podsOf({ kind, name, namespace, raw }: Manifest): readonly JsonObject[]
   const template = path.reduce<JsonObject>((part, key) => child(part, key), raw);
   const metadata = { ...child(template, 'metadata'), name: `${name}-…`, namespace };
   return [{ ...template, metadata }];
-}
-
-async function read(
-  path: string,
-  problem: (problem: Problem) => void,
-): Promise<readonly Manifest[]> {
-  const folder = new ManifestFolder(path);
-  const { problems } = await folder.look();
-  for (const each of problems) problem(each);
-  return folder.manifests;
 }

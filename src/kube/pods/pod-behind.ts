@@ -1,4 +1,7 @@
-/** The pod that a person means by `deploy/web` or `svc/web`: a running one if there is one, else what it would be made from. */
+/**
+ * Finds the pod that a person means by `deploy/web` or `svc/web`: a running one if there is one, else the template that
+ * it would be made from.
+ */
 import {
   asObject,
   child,
@@ -12,14 +15,14 @@ import { Problem } from '../../base/problem.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import type { ResourceName } from './resource-name.ts';
 
-/** What a client would run in. */
+/** The pod or template that was found. */
 export interface FoundPod {
   readonly namespace: string;
   /** The pod's `spec`. */
   readonly spec: JsonObject;
-  /** Its name; null: there is no pod yet, and this is a template's. */
+  /** The pod's name; null: there is no pod, this is a template. */
   readonly pod: string | null;
-  /** For people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
+  /** A description for people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
   readonly name: string;
 }
 
@@ -58,7 +61,7 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   });
 }
 
-/** A running pod that is not on its way out, else any. */
+/** A running pod that is not terminating, else any. */
 function best(pods: readonly JsonObject[]): JsonObject | null {
   const leaving = (pod: JsonObject): boolean =>
     text(child(pod, 'metadata'), 'deletionTimestamp') !== '';
@@ -71,7 +74,10 @@ function best(pods: readonly JsonObject[]): JsonObject | null {
   );
 }
 
-/** `spec.selector` in the API's syntax: pairs in services, matchLabels and matchExpressions elsewhere; null if it selects nothing. */
+/**
+ * `spec.selector` in the API's syntax: services have pairs, other kinds matchLabels and matchExpressions; null if it
+ * selects nothing.
+ */
 function selectorOf(object: JsonObject): string | null {
   const selector = child(child(object, 'spec'), 'selector');
   const modern = 'matchLabels' in selector || 'matchExpressions' in selector;

@@ -2,7 +2,7 @@
 import { nearest, Problem } from '../../base/problem.ts';
 import { isObjectName } from '../store/object-name.ts';
 
-/** Kinds that a pod can be found behind. */
+/** Kinds through which a pod can be found. */
 export type PodOwnerKind =
   | 'Pod'
   | 'Service'
@@ -14,7 +14,7 @@ export type PodOwnerKind =
   | 'Job'
   | 'CronJob';
 
-/** A kind of object as the API has it, and as people type it. */
+/** A kind of object, with its API names and the spellings that people use. */
 export interface ResourceKind {
   readonly kind: PodOwnerKind;
   readonly plural: string;
@@ -32,7 +32,7 @@ export interface ResourceName {
   readonly namespace: string | null;
 }
 
-/** All kinds that a pod can be found behind. */
+/** All kinds through which a pod can be found. */
 export const resourceKinds: readonly ResourceKind[] = [
   { kind: 'Pod', plural: 'pods', shortNames: ['po'], group: '', version: 'v1' },
   {
@@ -93,7 +93,7 @@ export function parseResourceName(given: string): ResourceName {
   return { of, name, namespace };
 }
 
-/** `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is no kind with pods. */
+/** `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the kinds. */
 function kindOf(type: string): ResourceKind | null {
   const [word = '', ...rest] = type.toLowerCase().split('.');
   const group = /^v\d/.test(rest[0] ?? '') ? rest.slice(1).join('.') : rest.join('.');

@@ -22,13 +22,13 @@ import { ObjectStore } from '../store/object-store.ts';
 import type { ObjectChange, KubeObject } from '../store/objects.ts';
 import { readSizing, type ClusterSize, type SizedReplicas } from './proportional.ts';
 
-/** One of what can be scaled: `deployment/coredns`. */
+/** A workload to scale: `deployment/coredns`. */
 export interface ScaleTarget {
   readonly kind: TargetKind;
   readonly name: string;
 }
 
-/** Kind as it is written, lower case → where the API has it. */
+/** By kind, as it is written in lower case: where the API has it. */
 const kinds = {
   deployment: '/apis/apps/v1/namespaces/NAMESPACE/deployments',
   replicaset: '/apis/apps/v1/namespaces/NAMESPACE/replicasets',
@@ -36,9 +36,9 @@ const kinds = {
   replicationcontroller: '/api/v1/namespaces/NAMESPACE/replicationcontrollers',
 } as const;
 
-/** What can be scaled. */
+/** The kinds that can be scaled. */
 export type TargetKind = keyof typeof kinds;
-/** All of it. */
+/** All of them. */
 const targetKinds = Object.keys(kinds) as readonly TargetKind[];
 
 /** What an autoscaler is made of. */
@@ -48,10 +48,10 @@ export interface AutoscalerParts {
   readonly namespace: string;
   /** Name of the ConfigMap with `linear` or `ladder`. */
   readonly configMap: string;
-  /** Data of the ConfigMap to be created where there is none; null: one has to be there. */
+  /** Data for creating the ConfigMap if it does not exist; null: it must exist. */
   readonly defaults: Readonly<Record<string, string>> | null;
   readonly targets: readonly ScaleTarget[];
-  /** Label selector for the nodes that count; `''`: all. */
+  /** Selects the nodes that count; `''`: all. */
   readonly nodeLabels: string;
   readonly everyMs: number;
   readonly clock: Clock;
@@ -59,10 +59,10 @@ export interface AutoscalerParts {
   readonly log: Log;
 }
 
-/** A reply that takes longer is none, milliseconds. */
+/** Time limit for requests, in milliseconds. */
 const WAIT_MS = 10_000;
 
-/** Follows the nodes with a list and a watch, and looks at the ConfigMap and the targets every `everyMs`. */
+/** Follows the nodes with a list and a watch, and reads the ConfigMap and the targets every `everyMs`. */
 export class Autoscaler {
   readonly #parts: AutoscalerParts;
   readonly #client: ApiClient;
@@ -92,11 +92,11 @@ export class Autoscaler {
     });
   }
 
-  /** Runs until the signal comes. Whatever fails is told and tried again: replicas stay as they are meanwhile. */
+  /** Runs until the signal. Failures are reported and retried; replicas stay as they are meanwhile. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
     this.#reflector.start();
-    // Nothing is decided by a list that is not whole.
+    // An incomplete list decides nothing.
     while (!this.#listed && !signal.aborted) await sleep(clock, 100, signal);
     while (!signal.aborted) {
       await this.#scaleOnce(signal);
@@ -119,7 +119,7 @@ export class Autoscaler {
         try {
           await this.#scale(target, sized, signal);
         } catch (error) {
-          // The others are scaled all the same.
+          // The other targets are scaled all the same.
           if (!(error instanceof ApiFailure) || signal.aborted) throw error;
           failure ??= error;
         }
@@ -144,7 +144,7 @@ export class Autoscaler {
       size.schedulableNodes++;
       size.schedulableCores += node.milliCores / 1000;
     }
-    // Thousandths of all nodes together are rounded once, and up.
+    // The sum of all nodes' millicores is rounded up once.
     return {
       ...size,
       cores: Math.ceil(size.cores),
@@ -192,7 +192,7 @@ function asked(path: string, task: string, signal: AbortSignal): ObjectRequest {
   return { path, task, waitMs: WAIT_MS, signal };
 }
 
-/** What a person is told of; null: a bug. */
+/** What to report to a person; null: it is a bug. */
 function asFailure(error: unknown): { kind: string; message: string; advice: string } | null {
   if (error instanceof ApiFailure) return error;
   if (error instanceof Problem)
@@ -200,7 +200,7 @@ function asFailure(error: unknown): { kind: string; message: string; advice: str
   return null;
 }
 
-/** The targets of a comma-separated list: `deployment/coredns`. @throws what `wrong` makes of a word that is none */
+/** Parses a comma-separated list of targets: `deployment/coredns`. @throws what `wrong` makes of a malformed word */
 export function readTargets(given: string, wrong: (text: string) => Error): readonly ScaleTarget[] {
   return given.split(',').map((word) => {
     const [kind = '', name = '', ...more] = word.trim().split('/');
@@ -213,7 +213,7 @@ export function readTargets(given: string, wrong: (text: string) => Error): read
   });
 }
 
-/** `{"linear": {…}}` as the data of a ConfigMap. @throws what `wrong` makes of what is none */
+/** Parses `{"linear": {…}}` to the data of a ConfigMap. @throws what `wrong` makes of malformed text */
 export function readDefaults(
   given: string,
   wrong: (text: string) => Error,

@@ -1,8 +1,8 @@
-/** Replicas by what the present ones do: queries, processors, cache, from two scrapes of each. */
+/** Computes replicas from the load of the current ones: queries, processors and cache, from two scrapes of each. */
 import { Problem } from '../../base/problem.ts';
 import type { Scrape } from '../../metrics/read-exposition.ts';
 
-/** What one scrape of one replica says. Counters since its start. */
+/** One scrape of one replica. Counters count since its start. */
 export interface ReplicaSample {
   /** Milliseconds of a clock that never goes back. */
   readonly at: number;
@@ -11,24 +11,24 @@ export interface ReplicaSample {
   readonly cacheHits: number;
 }
 
-/** What was measured, and what it comes to. */
+/** What was measured, and the replicas that follow from it. */
 export interface MeasuredSize {
   readonly replicas: number;
   readonly because: string;
-  /** Of all replicas together. */
+  /** The sum over all replicas. */
   readonly queriesPerSecond: number;
   /** Seconds. */
   readonly cpuPerQuery: number;
-  /** The share of a replica's processors that is used now, on average. */
+  /** The share of a replica's processors in use now, on average. */
   readonly utilisation: number;
   /** The share of queries that the cache answered. */
   readonly cacheHits: number;
 }
 
-/** Above this share of its processors a server queues visibly, and a burst has no room. */
+/** Above this share of its processors a server queues noticeably, and has no room for bursts. */
 const UTILISATION_MAX = 0.7;
 
-/** What a scrape of ndots or CoreDNS says of it. @param at when it was scraped, milliseconds */
+/** Extracts a sample from a scrape of ndots or CoreDNS. @param at when it was scraped, in milliseconds */
 export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
   return {
     at,
@@ -39,8 +39,8 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 }
 
 /**
- * So many replicas that, with one of them gone, the others answer `peak` times the present queries with no more than seven tenths of
- * their processors.
+ * The number of replicas such that, with one of them down, the others can answer `peak` times the current queries with
+ * at most seven tenths of their processors.
  * @throws Problem if there was nothing to measure
  */
 export function measuredSize(
@@ -54,7 +54,7 @@ export function measuredSize(
   after.forEach((sample, nth) => {
     const from = before[nth]!;
     const seconds = (sample.at - from.at) / 1000;
-    // A replica that was started anew meanwhile counts from nothing.
+    // A replica that was restarted between the scrapes counts from zero.
     const since =
       sample.queries < from.queries ? { queries: 0, cpuSeconds: 0, cacheHits: 0 } : from;
     queriesPerSecond += (sample.queries - since.queries) / seconds;

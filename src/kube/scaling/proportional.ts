@@ -1,11 +1,11 @@
 /**
- * Replicas by the size of the cluster, as cluster-proportional-autoscaler reckons them from the ConfigMap it is given (`linear`,
+ * Computes replicas from the size of the cluster as cluster-proportional-autoscaler does from its ConfigMap (`linear`,
  * `ladder`): the same numbers for the same ConfigMap.
  */
 import { isObject, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 
-/** How large the cluster is: all nodes and their processors, and those that pods may be put on. */
+/** The size of the cluster: all nodes and their processors, and those on which pods can be scheduled. */
 export interface ClusterSize {
   readonly nodes: number;
   readonly cores: number;
@@ -13,20 +13,20 @@ export interface ClusterSize {
   readonly schedulableCores: number;
 }
 
-/** What a ConfigMap asks for, and what of it decides. */
+/** The rule of a ConfigMap, and which part of it decides. */
 export interface Sizing {
   readonly mode: 'linear' | 'ladder';
   replicas(size: ClusterSize): SizedReplicas;
 }
 
-/** Replicas, and why so many: `16 nodes per replica`. */
+/** The number of replicas, and the reason: `16 nodes per replica`. */
 export interface SizedReplicas {
   readonly replicas: number;
   readonly because: string;
 }
 
 /**
- * Understands the data of a ConfigMap: one key, `linear` or `ladder`, whose value is JSON.
+ * Parses the data of a ConfigMap: one key, `linear` or `ladder`, whose value is JSON.
  * @param where for messages: `ConfigMap kube-system/dns-autoscaler`
  * @throws Problem
  */
@@ -80,7 +80,7 @@ function linear(params: JsonObject, where: string): Sizing {
 function ladder(params: JsonObject, where: string): Sizing {
   const byCores = rungs(params['coresToReplicas'], 'coresToReplicas', where);
   const byNodes = rungs(params['nodesToReplicas'], 'nodesToReplicas', where);
-  // Where nothing is asked for, replicas stay as they are: a key that is misspelt is no wish for none.
+  // Without any rung, replicas stay as they are: a misspelt key must not mean zero.
   if (byCores.length + byNodes.length === 0)
     throw wrong(where, 'has neither coresToReplicas nor nodesToReplicas');
   return {
@@ -111,7 +111,7 @@ function rungs(given: unknown, key: string, where: string): readonly Rung[] {
     .toSorted(([one], [other]) => one - other);
 }
 
-/** The last rung that is reached; before the first one that counts, too. */
+/** The last rung that is reached, or the first one if none is. */
 function rungOf(all: readonly Rung[], count: number, what: string): SizedReplicas {
   const rung = all.findLast(([from]) => from <= count) ?? all[0];
   if (rung === undefined) return { replicas: 0, because: `no rung for ${what}` };
@@ -134,7 +134,7 @@ function numberOf(given: unknown, key: string, where: string): number {
   return given;
 }
 
-/** Replicas as the API has them: whole numbers of 32 bits. */
+/** The API's maximum of replicas: 32-bit integers. */
 const COUNT_MAX = 2 ** 31 - 1;
 
 function countOf(given: unknown, key: string, where: string): number {

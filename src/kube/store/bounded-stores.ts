@@ -1,4 +1,4 @@
-/** What the objects of a source may take together, whatever its other end sends. */
+/** Limits the memory that the objects of a source take, whatever the API server sends. */
 import type { MemoryTerms } from '../../base/memory-share.ts';
 import type { ReflectedStore } from './reflected-store.ts';
 import type { ObjectKind } from './objects.ts';
@@ -6,45 +6,52 @@ import type { ObjectKind } from './objects.ts';
 const MIB = 1024 * 1024;
 
 /**
- * What objects take: most of it are indexes of the workers. Measured. Where nothing bounds the process there is room for a million.
+ * Memory of objects, most of which are the workers' indexes; measured. Without a memory limit of the process there is
+ * room for a million objects.
  */
 export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
 
-/** A store that can say that an object is there without taking what it is by now. */
+/** A store that can be told that an object still exists without storing its current state. */
 export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
   readonly kind: ObjectKind;
   /** False: the object is not known. */
   mark(namespace: string, name: string): boolean;
 }
 
-/** What known objects may grow by when there is no room for new ones, as a part of the limit, and the least of it in bytes. */
+/**
+ * When there is no room for new objects, known ones may still grow by this part of the limit, and at least by so many
+ * bytes.
+ */
 const SLACK = 1 / 8;
 const SLACK_BYTES = 1024 * 1024;
 
 /**
- * Stores that share one limit. When it is reached, objects that are not known are left out, and those that are known go on
- * changing, as long as they do not grow much: what is answered is right, and nothing that was answered is removed. What was left
- * out comes in with its next change or the next list that finds room.
+ * Stores that share one limit. When it is reached, unknown objects are left out, while known ones are still updated as
+ * long as they do not grow much: answers stay right, and no name that was answered disappears. Objects that were left
+ * out come in with their next change or the next list, if there is room then.
  */
 export class BoundedStores<T, C> {
   readonly #limit: number;
   readonly #leftOut: (kind: ObjectKind) => void;
   readonly #stores: MarkingStore<T, C>[] = [];
 
-  /** @param limit bytes; Infinity: none @param leftOut told of each object, and each change of one, that was not taken */
+  /**
+   * @param limit bytes; Infinity: none
+   * @param leftOut called for each object, and each change of one, that was left out
+   */
   constructor(limit: number, leftOut: (kind: ObjectKind) => void) {
     this.#limit = limit;
     this.#leftOut = leftOut;
   }
 
-  /** Bytes that all of them take. */
+  /** Bytes of all stores together. */
   get bytes(): number {
     let total = 0;
     for (const store of this.#stores) total += store.bytes;
     return total;
   }
 
-  /** The same store, within the limit. */
+  /** Wraps a store so that it keeps within the limit. */
   bound(store: MarkingStore<T, C>): ReflectedStore<T, C> {
     this.#stores.push(store);
     return {
@@ -55,7 +62,7 @@ export class BoundedStores<T, C> {
         return store.bytes;
       },
       put: (namespace, name, objects, out) => {
-        // Nothing to keep: the object is to be forgotten.
+        // An empty list of objects removes the object, for which there is always room.
         if (objects.length === 0 || this.#hasRoom(() => store.mark(namespace, name)))
           store.put(namespace, name, objects, out);
         else this.#leftOut(store.kind);

@@ -1,10 +1,13 @@
-/** API objects as they are, for those that want them whole: custom resources. Some hundreds, not hundreds of thousands. */
+/**
+ * Stores whole API objects, for callers that need all fields: custom resources. Meant for hundreds, not for hundreds of
+ * thousands.
+ */
 import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { ReflectedStore } from './reflected-store.ts';
 import { isBehind } from './resource-version.ts';
 import { weightOf, type ObjectRoom } from './object-room.ts';
 
-/** An object that came, or went (`now` is null). */
+/** An object was added, changed, or removed (`now` is null). */
 export interface JsonChange {
   readonly before: JsonObject | null;
   readonly now: JsonObject | null;
@@ -16,22 +19,22 @@ interface HeldObject {
   readonly weight: number;
 }
 
-/** Told of an object that is not known here for want of room. */
+/** Called for a new object that is left out because there is no room. */
 export type OnLeftOut = (
   object: { readonly namespace: string; readonly name: string },
   why: 'object' | 'namespace' | 'all',
 ) => void;
 
-/** Objects that are left out are known by name up to this number, and counted as one more beyond it. */
+/** Objects left out are remembered by name up to this number; beyond it they count as one more. */
 const LEFT_OUT_MAX = 1000;
 
-/** The present state of one kind of API objects, by namespace and name, as far as there is room for them. */
+/** The current state of one kind of API objects, by namespace and name, as far as there is room. */
 export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   readonly #room: ObjectRoom;
   readonly #tell: OnLeftOut;
   readonly #objects = new Map<string, HeldObject>();
   readonly #leftOut = new Set<string>();
-  /** Those that the list which is under way has not brought yet; null: none is. */
+  /** Objects that the list under way has not included yet; null: no list is under way. */
   #unlisted: Set<string> | null = null;
 
   constructor(room: ObjectRoom, tell: OnLeftOut) {
@@ -49,7 +52,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
     return bytes;
   }
 
-  /** How many there was no room for. */
+  /** How many objects were left out. */
   get leftOut(): number {
     return this.#leftOut.size;
   }
@@ -62,7 +65,10 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
     for (const { object } of this.#objects.values()) yield object;
   }
 
-  /** An event that is older than what is known, as one that was on its way while an answer to a change came, counts for nothing; a list does. */
+  /**
+   * Stores an object. An event that is older than what is known is ignored (it was in transit while the reply to a
+   * change came); a list is not.
+   */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;
     const key = keyOf(namespace, name);
@@ -111,7 +117,7 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   }
 }
 
-/** An object without what only the API server's bookkeeping needs. */
+/** An object without the managed fields, which only the API server needs. */
 export function withoutManagedFields(object: JsonObject): JsonObject {
   const { managedFields: _, ...metadata } = child(object, 'metadata');
   return { ...object, metadata };

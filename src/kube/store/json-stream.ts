@@ -1,15 +1,15 @@
 /**
- * Reads JSON from a byte stream without ever holding the whole: the items of a list one by one, the events of a watch line by
- * line. Pure; a chunk's bytes are not kept after `push` returns.
+ * Reads JSON from a byte stream without holding all of it: the items of a list one by one, the events of a watch line
+ * by line. Pure; a chunk's bytes are not kept after `push` returns.
  */
 export interface JsonStream {
   push(chunk: Buffer): void;
 }
 
-/** The stream was not what it should be; `message` says how, in words for a log line. */
+/** The stream is malformed; `message` says how, worded for the log. */
 export class MalformedStream extends Error {}
 
-/** What a list says of itself. */
+/** The metadata of a list. */
 export interface ListHead {
   /** `metadata.resourceVersion` of the list. */
   readonly version: string;
@@ -17,9 +17,9 @@ export interface ListHead {
   readonly next: string;
 }
 
-/** One object larger than this is no object: etcd stores none above 1.5 MiB, in a form that is a third as long. */
+/** The largest object. etcd stores none above 1.5 MiB, in an encoding that takes a third of JSON's size. */
 const ITEM_BYTES_MAX = 8 * 1024 * 1024;
-/** What surrounds the items of a list is a few hundred bytes. */
+/** The most bytes around the items of a list; usually there are a few hundred. */
 const FRAME_BYTES_MAX = 1024 * 1024;
 
 const SPACE = 0x20;
@@ -33,21 +33,21 @@ const COMMA = 0x2c;
 const itemsKey = Buffer.from('items');
 
 /**
- * Hands out each element of the top-level array `items` as it completes. What surrounds them is kept apart and read
- * at the end, since `metadata` may come before or after. `end` throws `MalformedStream` if the list is not complete.
+ * Passes on each element of the top-level array `items` as it completes. What surrounds the items is parsed at the end,
+ * because `metadata` may come before or after them. `end` throws `MalformedStream` if the list is not complete.
  */
 export class ListReader implements JsonStream {
   readonly #item: (value: unknown) => void;
   /** The list without its items. */
   readonly #frame = new Gather(FRAME_BYTES_MAX);
-  /** The beginning of an item whose end is in a later chunk. */
+  /** The first part of an item that ends in a later chunk. */
   readonly #partial = new Gather(ITEM_BYTES_MAX);
   #depth = 0;
   #inString = false;
   #escaped = false;
   #inItems = false;
   #itemOpen = false;
-  /** The last string at depth 1, to recognise the key `items`. */
+  /** The last string at depth 1, by which the key `items` is recognised. */
   #key = new Gather(64, true);
   #items = 0;
 
@@ -55,7 +55,7 @@ export class ListReader implements JsonStream {
     this.#item = item;
   }
 
-  /** How many items have come so far. */
+  /** How many items have been passed on. */
   get items(): number {
     return this.#items;
   }
@@ -64,7 +64,7 @@ export class ListReader implements JsonStream {
     let depth = this.#depth;
     let inString = this.#inString;
     let escaped = this.#escaped;
-    // Where the bytes that are not yet handed on begin: of an item, or of the frame.
+    // Where the bytes begin that were not taken over yet, of an item or of the frame.
     let from = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;
@@ -106,11 +106,11 @@ export class ListReader implements JsonStream {
           }
           break;
         case COMMA:
-          // The value is over; what follows is a key again.
+          // The value has ended; a key follows.
           if (depth === 1) this.#key.clear();
           break;
         default:
-          // Taken for a list without items, it would remove everything that is known.
+          // Read as a list without items, it would remove everything that is known.
           if (depth === 2 && this.#inItems && byte > SPACE)
             throw new MalformedStream('an item that is no object');
       }
@@ -154,7 +154,7 @@ export class ListReader implements JsonStream {
   }
 }
 
-/** Hands out each line of a stream, parsed. A last line without its end is not handed out. */
+/** Passes on each line of a stream, parsed. A last line without a line end is dropped. */
 export class JsonLineReader implements JsonStream {
   readonly #line: (value: unknown) => void;
   readonly #partial = new Gather(ITEM_BYTES_MAX);
@@ -191,14 +191,14 @@ function parse(text: string): unknown {
   }
 }
 
-/** Bytes gathered over several chunks, at most `limit` of them. */
+/** Bytes collected over several chunks, at most `limit`. */
 class Gather {
   #bytes = Buffer.alloc(0);
   #length = 0;
   readonly #limit: number;
   readonly #cut: boolean;
 
-  /** @param cut drop what exceeds the limit instead of throwing. */
+  /** @param cut drop what exceeds the limit instead of throwing */
   constructor(limit: number, cut = false) {
     this.#limit = limit;
     this.#cut = cut;
@@ -231,7 +231,7 @@ class Gather {
 
   clear(): void {
     this.#length = 0;
-    // One outsized object must not hold its memory for ever.
+    // A single large object must not keep its memory for ever.
     if (this.#bytes.length > 1024 * 1024) this.#bytes = Buffer.alloc(0);
   }
 

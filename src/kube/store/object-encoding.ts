@@ -1,7 +1,7 @@
 /**
- * Objects as a few dozen bytes, from which they can be rebuilt and against which a newer version is
- * compared byte by byte. The same object always has the same encoding as long as the string table lives. What tells
- * nothing about the object's state (`triggeredAt`) is left out.
+ * Encodes objects in a few dozen bytes, from which they can be restored and which can be compared with those of a newer
+ * version. The same object always has the same encoding while the string table lives. What is not part of the object's
+ * state (`triggeredAt`) is left out.
  */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
@@ -23,17 +23,17 @@ const serviceTypes: readonly ServiceType[] = [
   'ExternalName',
 ];
 
-/** What is longer is no name of Kubernetes, and not shared. */
+/** Longer strings are not Kubernetes names, and are not shared. */
 const NAME_MAX = 256;
 
-/** Strings that many objects share (nodes, zones, port names, namespaces), each kept once. */
+/** Strings that many objects share (nodes, zones, port names, namespaces), each stored once. */
 export class StringTable {
-  /** Beyond this many different words, further ones are spelled out in place. */
+  /** When there are this many different words, further ones are written out in place. */
   static readonly limit = 65_536;
   readonly #ids = new Map<string, number>();
   readonly #words: string[] = [];
 
-  /** The word's number; -1 if the table is full and does not hold it, or if it is longer than names are. */
+  /** The word's number; -1 if the table is full without it, or if it is longer than names are. */
   id(word: string): number {
     const known = this.#ids.get(word);
     if (known !== undefined) return known;
@@ -49,7 +49,7 @@ export class StringTable {
   }
 }
 
-/** Appends values to one buffer that is used over and over. */
+/** Appends values to one buffer that is reused. */
 export class Encoder {
   bytes: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(4096);
   length = 0;
@@ -68,7 +68,7 @@ export class Encoder {
     this.bytes[this.length++] = value;
   }
 
-  /** A whole number from 0 to 2^31 - 1, seven bits a byte. */
+  /** Writes an integer from 0 to 2^31 - 1, seven bits a byte. */
   number(value: number): void {
     this.#reserve(5);
     let rest = value;
@@ -79,7 +79,7 @@ export class Encoder {
     this.bytes[this.length++] = rest;
   }
 
-  /** A text of its own: even header, then UTF-8. */
+  /** Writes a text in place: an even header, then UTF-8. */
   text(value: string): void {
     const size = Buffer.byteLength(value);
     this.number(size << 1);
@@ -88,14 +88,14 @@ export class Encoder {
     this.length += size;
   }
 
-  /** A text that many objects share: odd header, which is its number in the strings. */
+  /** Writes a text that many objects share: an odd header with its number in the table. */
   shared(value: string): void {
     const id = value === '' ? -1 : this.#strings.id(value);
     if (id < 0) this.text(value);
     else this.number((id << 1) | 1);
   }
 
-  /** A text that likely begins like `before`: length of the common start, then the rest. */
+  /** Writes a text that probably begins like `before`: the length of the common prefix, then the rest. */
   similar(value: string, before: string): void {
     let common = 0;
     while (
@@ -105,7 +105,7 @@ export class Encoder {
     ) {
       common++;
     }
-    // A surrogate pair must not be torn, since its halves cannot be written as UTF-8.
+    // A surrogate pair must not be split, because its halves cannot be written as UTF-8.
     if (common > 0 && (value.charCodeAt(common - 1) & 0xfc00) === 0xd800) common--;
     this.number(common);
     this.text(common === 0 ? value : value.slice(common));
@@ -132,7 +132,7 @@ export class Encoder {
   }
 }
 
-/** Reads what a `Encoder` wrote, from `at` on. */
+/** Reads what an `Encoder` wrote, from `at` on. */
 export class Decoder {
   readonly #bytes: Buffer;
   readonly #strings: StringTable;
@@ -181,7 +181,7 @@ export class Decoder {
   }
 }
 
-/** Encodes all but kind and namespace; `key` is the name the object is kept under, mostly its own. */
+/** Encodes everything except kind and namespace; `key` is the name under which the object is stored, mostly its own. */
 export function encodeObject(encoder: Encoder, object: KubeObject, key: string): void {
   encoder.similar(object.name, key);
   switch (object.kind) {

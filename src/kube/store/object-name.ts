@@ -1,4 +1,4 @@
-/** Whether the API takes it for the name of an object: a DNS subdomain (RFC 1123), at most 253 letters. */
+/** Whether the API accepts the text as an object's name: a DNS subdomain (RFC 1123) of at most 253 characters. */
 export function isObjectName(text: string): boolean {
   return text.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text);
 }

@@ -1,15 +1,15 @@
-/** Room for objects that anybody in the cluster may write: one object, one namespace and all together have a bound each. */
+/** Limits the memory of objects that anybody in the cluster may create: per object, per namespace, and in total. */
 
-/** About so many bytes, of memory rather than of text. */
+/** Limits in approximate bytes of memory (not of text). */
 export interface RoomLimits {
   readonly object: number;
   readonly namespace: number;
   readonly all: number;
 }
 
-/** An empty value takes some characters of JSON, and much more memory. */
+/** An empty value has few characters of JSON but takes much more memory. */
 const VALUE_BYTES = 24;
-/** What is kept beside the object: its name in several places, what was made of it. */
+/** What is stored in addition to the object: its name in several places, derived data. */
 const OBJECT_BYTES = 1500;
 
 const COMMA = 0x2c;
@@ -17,7 +17,7 @@ const COLON = 0x3a;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
 
-/** About what an object takes, bytes. */
+/** The approximate memory of an object, in bytes. */
 export function weightOf(object: object): number {
   const text = JSON.stringify(object);
   let values = 1;
@@ -28,7 +28,7 @@ export function weightOf(object: object): number {
   return OBJECT_BYTES + text.length + values * VALUE_BYTES;
 }
 
-/** What is taken of the room. Stores may share it. */
+/** How much memory is in use. Several stores may share it. */
 export class ObjectRoom {
   readonly #limits: RoomLimits;
   readonly #namespaces = new Map<string, number>();
@@ -43,7 +43,7 @@ export class ObjectRoom {
     return this.#all;
   }
 
-  /** Takes room for an object. @returns why there is none; null: it is taken */
+  /** Reserves memory for an object. @returns which limit is reached; null: it is reserved */
   take(namespace: string, weight: number): 'object' | 'namespace' | 'all' | null {
     const { object, namespace: one, all } = this.#limits;
     const there = this.#namespaces.get(namespace) ?? 0;
@@ -55,7 +55,7 @@ export class ObjectRoom {
     return null;
   }
 
-  /** Gives back what was taken. */
+  /** Releases memory that was reserved. */
   give(namespace: string, weight: number): void {
     const left = (this.#namespaces.get(namespace) ?? 0) - weight;
     if (left > 0) this.#namespaces.set(namespace, left);

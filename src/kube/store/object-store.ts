@@ -9,9 +9,9 @@ import {
 } from './object-encoding.ts';
 
 /**
- * The present state of one kind, encoded: records lie end to end in chunks outside the garbage collector's sight, and
- * a hash table of one word per record finds them by namespace and name. Everything that changes the state says which
- * changes came of it, so the same code serves first lists, relists and watch events.
+ * The current state of one kind, encoded: records lie end to end in buffers, where they cost the garbage collector
+ * nothing, and a hash table of one word per record finds them by namespace and name. Every method that changes the
+ * state reports the resulting changes, so first lists, later lists and watch events share the code.
  *
  * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of objects, objects;
  * padded to whole words.
@@ -33,19 +33,19 @@ export class ObjectStore {
     this.#encoder = new Encoder(strings);
   }
 
-  /** How many API objects it holds. */
+  /** The number of API objects. */
   get size(): number {
     return this.#size;
   }
 
-  /** Bytes it takes: chunks and table. */
+  /** Bytes of buffers and table. */
   get bytes(): number {
     let total = this.#slots.byteLength;
     for (const chunk of this.#chunks) total += chunk?.bytes.length ?? 0;
     return total;
   }
 
-  /** Keeps what one API object came to (`objects`, mostly one), and appends the real changes to `out`. */
+  /** Stores what one API object was transformed to (`objects`, mostly one), and appends the real changes to `out`. */
   put(namespace: string, name: string, objects: readonly KubeObject[], out: ObjectChange[]): void {
     if (objects.length === 0) return this.remove(namespace, name, out);
     const keySize = this.#encodeKey(namespace, name);
@@ -80,7 +80,7 @@ export class ObjectStore {
       return;
     }
     this.#slots[slot] = this.#append(hash, encoder.bytes, encoder.length);
-    // Not before: burying may move other records, and looks them up by the table.
+    // Only now: burying the old record may move others, which it looks up in the table.
     this.#bury(address);
   }
 
@@ -91,7 +91,7 @@ export class ObjectStore {
     if (this.#slots[slot] !== 0) this.#drop(slot, out);
   }
 
-  /** The object is there still, as it is known, whatever else it may be by now; false: it is not known. */
+  /** Marks an object as still existing, without changing what is stored; false: it is not known. */
   mark(namespace: string, name: string): boolean {
     const keySize = this.#encodeKey(namespace, name);
     const slot = this.#find(
@@ -105,14 +105,14 @@ export class ObjectStore {
     return true;
   }
 
-  /** A complete list begins: whatever is not put again before `endList` will be gone. */
+  /** Begins a complete list: whatever is not put again before `endList` will be removed. */
   beginList(): void {
     for (const address of this.#addresses()) {
       this.#chunkAt(address).words[unitOf(address)]! &= ~MARK_FLAG;
     }
   }
 
-  /** The list was complete: removes what it did not hold. */
+  /** Ends a complete list: removes what it did not contain. */
   endList(out: ObjectChange[]): void {
     this.#pins++;
     for (const address of this.#addresses()) {
@@ -123,8 +123,8 @@ export class ObjectStore {
   }
 
   /**
-   * All objects, in no particular order, each as it is when it is read: one may read on over many event-loop turns while
-   * changes go on. What is there all the while comes once or more often.
+   * All objects in arbitrary order, each in its state when it is read. The iteration may extend over many event loop
+   * turns while changes go on; objects that exist all the while are returned once or more often.
    */
   *objects(): Generator<KubeObject> {
     this.pin();
@@ -135,11 +135,11 @@ export class ObjectStore {
     }
   }
 
-  /** The objects of a record, for as long as it is there. */
+  /** The objects of a record, as long as it exists. */
   *#living(address: number): Generator<KubeObject> {
     const [first, ...others] = this.#objectsAt(address);
     if (first !== undefined) yield first;
-    // Of several, each is looked up again: somebody may have changed them meanwhile.
+    // If there are several, each is looked up again, as it may have been changed meanwhile.
     for (let index = 1; index <= others.length && !this.#isDead(address); index++) {
       const object = this.#objectsAt(address)[index];
       if (object !== undefined) yield object;
@@ -150,7 +150,7 @@ export class ObjectStore {
     return (this.#chunkAt(address).words[unitOf(address)]! & DEAD_FLAG) !== 0;
   }
 
-  /** Holds records in their places, so that a slow reader of `objects` misses none that stays. */
+  /** Keeps records in place, so that a slow reader of `objects` does not miss any. */
   pin(): void {
     this.#pins++;
   }
@@ -176,7 +176,7 @@ export class ObjectStore {
     return hash >>> 0;
   }
 
-  /** What differs between two states of one API object. */
+  /** The differences between two states of one API object. */
   #compare(before: readonly KubeObject[], after: readonly KubeObject[], out: ObjectChange[]): void {
     for (const old of before) {
       if (!after.some((object) => object.name === old.name)) out.push(deletion(old));
@@ -198,7 +198,7 @@ export class ObjectStore {
     return encode(one).equals(encode(other));
   }
 
-  /** The slot of the key in `bytes`, or the empty one where it belongs. */
+  /** The slot of the key in `bytes`, or the empty slot where it belongs. */
   #find(hash: number, bytes: Buffer, keySize: number): number {
     const mask = this.#slots.length - 1;
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
@@ -208,7 +208,7 @@ export class ObjectStore {
       const word = unitOf(address);
       if (chunk.words[word + 1] !== hash) continue;
       const start = word * WORD_BYTES + HEADER_BYTES;
-      // Keys end themselves (each text carries its length), so an equal start is an equal key.
+      // Keys contain their own length (each text does), so an equal prefix means an equal key.
       if (bytes.compare(chunk.bytes, start, start + keySize, 0, keySize) === 0) return slot;
     }
   }
@@ -224,7 +224,7 @@ export class ObjectStore {
     const address = this.#slots[slot]!;
     for (const object of this.#objectsAt(address)) out.push(deletion(object));
     this.#size--;
-    // Linear probing without tombstones: whatever lies behind and wanted this slot moves up.
+    // Linear probing without tombstones: entries behind that hashed to this slot move up.
     const mask = this.#slots.length - 1;
     let hole = slot;
     for (let next = (slot + 1) & mask; this.#slots[next] !== 0; next = (next + 1) & mask) {
@@ -277,7 +277,7 @@ export class ObjectStore {
     if (this.#pins === 0) this.#tidy(index, chunk);
   }
 
-  /** A chunk that is dead for a third gives its living to the current chunk and goes. */
+  /** If a third of a chunk is dead, moves its living records to the current chunk and frees it. */
   #tidy(index: number, chunk: RecordChunk): void {
     if (3 * chunk.dead <= chunk.used || index === this.#current) return;
     for (const word of livingWords(chunk)) {
@@ -293,7 +293,7 @@ export class ObjectStore {
   }
 
   *#addresses(): Generator<number> {
-    // Not `entries()` of a copy: chunks that are added on the way are read too.
+    // Iterated by index, because chunks that are added meanwhile must be read as well.
     for (let index = 0; index < this.#chunks.length; index++) {
       const chunk = this.#chunks[index];
       if (!chunk) continue;
@@ -322,13 +322,15 @@ export class ObjectStore {
   }
 }
 
-/** An address is the record's place counted in words over all chunks, plus one; 0 is an empty slot. */
+/**
+ * A piece of record memory. A record's address is its offset in words over all chunks, plus one; 0 is an empty slot.
+ */
 interface RecordChunk {
   readonly bytes: Buffer;
   readonly words: Uint32Array;
-  /** Words, from the front. */
+  /** Words in use, from the front. */
   used: number;
-  /** Words of records that are no longer there. */
+  /** Words of records that were removed. */
   dead: number;
 }
 
@@ -340,7 +342,7 @@ const DEAD_FLAG = 0x8000_0000;
 const MARK_FLAG = 0x4000_0000;
 const LENGTH_MASK = 0x3fff_ffff;
 
-/** Memory for `size` bytes, rounded up to whole words; a larger one than usual holds a single record. */
+/** A chunk of `size` bytes, rounded up to whole words; one that is larger than usual holds a single record. */
 function newChunk(size: number): RecordChunk {
   const memory = new ArrayBuffer(size);
   return { bytes: Buffer.from(memory), words: new Uint32Array(memory), used: 0, dead: 0 };

@@ -1,6 +1,6 @@
 /**
- * Kubernetes objects with what DNS needs of them and nothing else (transform.ts). All are plain data that survive a
- * structured clone, so that a source on the main thread can hand them to workers.
+ * Kubernetes objects reduced to what DNS needs of them (transform.ts). All are plain data that survive a structured
+ * clone, so that a source on the main thread can send them to workers.
  */
 export interface Service {
   readonly kind: 'Service';
@@ -59,13 +59,13 @@ export interface Endpoint {
   /** `''` if it has none. */
   readonly hostname: string;
   readonly nodeName: string;
-  /** Name of what is behind it: a pod as a rule, for KubeVirt a virtual machine; `''` if it does not say. */
+  /** Name of its target: usually a pod, with KubeVirt a virtual machine; `''` if it has none. */
   readonly pod: string;
   /** Topology zone; `''` unless zones are wanted. */
   readonly zone: string;
 }
 
-/** A pod, as far as its addresses go. */
+/** A pod, reduced to what its addresses need. */
 export interface Pod {
   readonly kind: 'Pod';
   readonly namespace: string;
@@ -75,9 +75,9 @@ export interface Pod {
   /** `Pending`, `Running`, … or `''`. */
   readonly phase: string;
   readonly hostNetwork: boolean;
-  /** It has a deletion timestamp. */
+  /** Whether it has a deletion timestamp. */
   readonly terminating: boolean;
-  /** Only where `WantedObjects.podLabels` asks for them. */
+  /** Only if `WantedObjects.podLabels` asks for them. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -97,22 +97,22 @@ export interface ServiceImport {
   readonly ports: readonly ServicePort[];
 }
 
-/** A node, as far as its size matters. */
+/** A node, reduced to its size. */
 export interface Node {
   readonly kind: 'Node';
   readonly name: string;
-  /** What pods may use of its processors, in thousandths of one. */
+  /** The processors available to pods, in thousandths. */
   readonly milliCores: number;
-  /** Ready, and not cordoned. */
+  /** Whether it is ready and not cordoned. */
   readonly schedulable: boolean;
 }
 
-/** All that a source brings in. */
+/** All kinds of objects that a source brings in. */
 export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImport | Node;
 /** What kind of object it is, as the API calls it. */
 export type ObjectKind = KubeObject['kind'];
 
-/** One step from a state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
+/** One step from one state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
 export type ObjectChange =
   | { readonly verb: 'put'; readonly object: KubeObject }
   | {
@@ -122,7 +122,7 @@ export type ObjectChange =
       readonly name: string;
     };
 
-/** The namespace an object lies in; `''` for what lies in none. */
+/** The namespace of an object; `''` for one without namespace. */
 export function namespaceOf(object: KubeObject): string {
   return object.kind === 'Namespace' || object.kind === 'Node' ? '' : object.namespace;
 }

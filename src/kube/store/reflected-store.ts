@@ -1,12 +1,12 @@
-/** Where what is watched is kept: what is in it, and what that changed. */
+/** A store that a reflector keeps up to date; its methods report the resulting changes. */
 export interface ReflectedStore<T, C> {
   readonly size: number;
-  /** About what it takes. */
+  /** Approximate memory in bytes. */
   readonly bytes: number;
-  /** Keeps what one API object came to, and appends what that changed to `out`. */
+  /** Stores what one API object was transformed to, and appends the changes to `out`. */
   put(namespace: string, name: string, objects: readonly T[], out: C[]): void;
   remove(namespace: string, name: string, out: C[]): void;
-  /** A complete list begins: whatever is not put again before `endList` will be gone. */
+  /** Begins a complete list: whatever is not put again before `endList` will be removed. */
   beginList(): void;
   endList(out: C[]): void;
 }

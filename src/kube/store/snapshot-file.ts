@@ -6,8 +6,9 @@ import type { KubeObject } from './objects.ts';
 import { JsonLineReader } from './json-stream.ts';
 
 /**
- * A source's state on disk, for a restart while the API server is away. One JSON document a line: a head, the
- * objects, and a tail with the checksum of all before it. Written beside the old file and put in its place.
+ * A source's state on disk, for a restart while the API server is down. One JSON document per line: a head, the
+ * objects, and a tail with a checksum over everything before it. It is written to a temporary file that then replaces
+ * the old one.
  */
 export interface SnapshotHead {
   readonly format: 'ndots-snapshot-1';
@@ -15,7 +16,7 @@ export interface SnapshotHead {
   readonly writtenAt: number;
   /** The API server it came from, `host:port`. */
   readonly server: string;
-  /** What was wanted then, as JSON: a file of other wishes is of no use. */
+  /** What the source was asked to bring in, as JSON; a file for other wishes is not used. */
   readonly wanted: string;
 }
 
@@ -24,12 +25,12 @@ interface SnapshotTail {
   readonly sha256: string;
 }
 
-/** Bytes that are written, and read, at a time. */
+/** Bytes that are written or read at a time. */
 const PIECE_BYTES = 256 * 1024;
-/** A tail is far shorter. */
+/** More bytes than a tail has. */
 const TAIL_BYTES = 512;
 
-/** Writes the file; `objects` is read on while other work goes on in between. Rejects with the system's error. */
+/** Writes the file; `objects` is read piece by piece, with other work in between. Rejects with the system's error. */
 export async function writeSnapshot(
   file: string,
   head: SnapshotHead,
@@ -37,7 +38,7 @@ export async function writeSnapshot(
 ): Promise<void> {
   const draft = `${file}.${process.pid}.tmp`;
   const hash = builtins.crypto().createHash('sha256');
-  // Endpoints tell who talks to whom: nobody else's business.
+  // The endpoints of a cluster are confidential, so only the owner may read the file.
   const handle = await open(draft, 'w', 0o600);
   try {
     let piece = `${JSON.stringify(head)}\n`;
@@ -66,8 +67,8 @@ export async function writeSnapshot(
 }
 
 /**
- * Checks the file, then hands out head and objects. Returns null if there is none; throws an `Error` that says what
- * is wrong with it before anything was handed out.
+ * Checks the whole file, then returns its head and objects. Returns null if there is no file; throws an `Error` that
+ * says what is wrong with it.
  */
 export function readSnapshot(
   file: string,
@@ -76,7 +77,7 @@ export function readSnapshot(
 ): { readonly objects: number } | null {
   let handle: number;
   try {
-    // A named pipe would hold up the thread until somebody writes to it.
+    // O_NONBLOCK: opening a named pipe would otherwise block until somebody writes to it.
     handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return null;
@@ -120,7 +121,7 @@ function readTail(handle: number): { end: number; tail: SnapshotTail } {
     const tail = JSON.parse(bytes.toString('utf8', newline + 1)) as SnapshotTail;
     if (newline >= 0 && typeof tail.sha256 === 'string') return { end: start + newline + 1, tail };
   } catch {
-    // Falls through to the one message for all of these.
+    // All these errors lead to the same message below.
   }
   throw new Error('it is cut off');
 }

@@ -4,21 +4,23 @@ import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 export interface Source {
   start(events: SourceEvents): void;
   stop(): Promise<void>;
-  /** The first complete list of every wanted kind has been delivered. Stays true when the API server goes away. */
+  /**
+   * Whether the first complete list of every wanted kind has been delivered. Stays true when the API server goes away.
+   */
   readonly synced: boolean;
-  /** The whole present state, for a worker that joins late. Use it up before the next turn of the event loop. */
+  /** The whole current state, for a worker that joins later. To be read within the current turn of the event loop. */
   snapshot(): Iterable<KubeObject>;
 }
 
-/** What a source tells. */
+/** Receives what a source brings in. */
 export interface SourceEvents {
-  /** Never empty; in the order they happened; only what really differs from before. */
+  /** Called with changes in the order they happened; never empty, and without changes that change nothing. */
   changes(batch: readonly ObjectChange[]): void;
-  /** Once per wanted kind: its first complete list has been delivered through `changes`. */
+  /** Called once per wanted kind, when its first complete list has been delivered through `changes`. */
   synced(kind: ObjectKind): void;
 }
 
-/** What to bring in. Services and namespaces always come. */
+/** What to bring in. Services and namespaces are always included. */
 export interface WantedObjects {
   readonly endpoints: boolean;
   readonly pods: boolean;

@@ -1,7 +1,7 @@
 /**
- * Makes of an object as the API spells it what DNS needs of it (client-go's word is transform). Most give one; core Endpoints
- * one per subset; an object that DNS has no use for gives none. What is oddly shaped is read as missing: a server's answer is
- * never an error.
+ * Reduces API objects to what DNS needs of them (as client-go's transform does). Most objects give one; core Endpoints
+ * one per subset; an object without use for DNS gives none. Fields with an unexpected type are treated as missing: a
+ * server's answer is never an error.
  */
 import { isIP, plainAddress } from '../../base/ip.ts';
 import {
@@ -26,20 +26,20 @@ import type {
   ServiceType,
 } from './objects.ts';
 
-/** Which of the optional parts to keep. */
+/** Which of the optional fields to keep. */
 export interface TransformOptions {
   readonly zones: boolean;
   readonly podLabels: boolean;
 }
 
-/** On an endpoint slice: the service it belongs to. */
+/** The label of an endpoint slice that names its service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
-/** On an endpoint slice: the imported service it belongs to (multicluster.x-k8s.io). */
+/** The label of an endpoint slice that names its imported service (multicluster.x-k8s.io). */
 export const importedServiceLabel = 'multicluster.kubernetes.io/service-name';
 const sourceClusterLabel = 'multicluster.kubernetes.io/source-cluster';
 const triggerTimeAnnotation = 'endpoints.kubernetes.io/last-change-trigger-time';
 
-/** A service: core/v1. */
+/** A Service of core/v1. */
 export function transformService(raw: JsonObject): [Service] {
   const { namespace, name } = names(raw);
   const spec = child(raw, 'spec');
@@ -72,7 +72,7 @@ function serviceType(word: string): ServiceType {
     : 'ClusterIP';
 }
 
-/** Slices of discovery.k8s.io, v1 and v1beta1. */
+/** An EndpointSlice of discovery.k8s.io, v1 or v1beta1. */
 export function transformSlice(raw: JsonObject, options: TransformOptions): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
@@ -101,7 +101,7 @@ export function transformSlice(raw: JsonObject, options: TransformOptions): Endp
 
 function transformEndpoint(raw: JsonObject, named: boolean, options: TransformOptions): Endpoint {
   const target = child(raw, 'targetRef');
-  // v1beta1 told node and zone through a map of topology labels.
+  // v1beta1 has node and zone in a map of topology labels.
   const topology = child(raw, 'topology');
   return {
     addresses: named ? texts(raw, 'addresses') : addresses(texts(raw, 'addresses')),
@@ -113,14 +113,14 @@ function transformEndpoint(raw: JsonObject, named: boolean, options: TransformOp
   };
 }
 
-/** Core Endpoints, for servers without slices: one slice per subset, `NAME`, `NAME#1`, `NAME#2`, … */
+/** Core Endpoints, for servers without slices: one slice per subset, named `NAME`, `NAME#1`, `NAME#2`, … */
 export function transformEndpoints(raw: JsonObject): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
   return children(raw, 'subsets').map((subset, index) => ({
     kind: 'EndpointSlice',
     namespace,
-    // '#' can stand in no name, so a slice made here never meets another object's name.
+    // Object names cannot contain '#', so these names collide with no other object's.
     name: index === 0 ? name : `${name}#${index}`,
     service: name,
     ports: ports(subset, 'ports'),
@@ -144,7 +144,7 @@ function transformAddress(raw: JsonObject, ready: boolean): Endpoint {
   };
 }
 
-/** A pod: core/v1. */
+/** A Pod of core/v1. */
 export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] {
   const { namespace, name } = names(raw);
   const status = child(raw, 'status');
@@ -166,12 +166,12 @@ export function transformPod(raw: JsonObject, options: TransformOptions): [Pod] 
   ];
 }
 
-/** A namespace: core/v1. */
+/** A Namespace of core/v1. */
 export function transformNamespace(raw: JsonObject): [Namespace] {
   return [{ kind: 'Namespace', name: names(raw).name }];
 }
 
-/** A node: what its pods may use, and whether new ones are put on it. */
+/** A Node: its capacity for pods, and whether new pods are scheduled on it. */
 export function transformNode(raw: JsonObject): [Node] {
   const status = child(raw, 'status');
   const ready = children(status, 'conditions').some(
@@ -187,13 +187,16 @@ export function transformNode(raw: JsonObject): [Node] {
   ];
 }
 
-/** A quantity of processors: `4`, `3920m`; 0 if it is none. The API knows more forms, kubelets write these two. */
+/**
+ * A quantity of processors in thousandths: `4`, `3920m`; 0 if it is malformed. The API has more forms, but kubelets
+ * write only these two.
+ */
 function milliCores(quantity: string): number {
   const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];
   return Math.ceil(Number(digits) * (milli === 'm' ? 1 : 1000));
 }
 
-/** A service of the cluster set: multicluster.x-k8s.io/v1alpha1. */
+/** A ServiceImport of multicluster.x-k8s.io/v1alpha1. */
 export function transformServiceImport(raw: JsonObject): [ServiceImport] {
   const { namespace, name } = names(raw);
   const spec = child(raw, 'spec');
@@ -209,7 +212,7 @@ export function transformServiceImport(raw: JsonObject): [ServiceImport] {
   ];
 }
 
-/** What is no IP address is left out. */
+/** The IP addresses among these; anything else is left out. */
 function addresses(written: readonly string[]): string[] {
   return written.map(plainAddress).filter((address) => isIP(address) !== 0);
 }

@@ -2,8 +2,9 @@
 import { child, text, texts } from '../../base/json-object.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { corefileRule, objectRule, type LintRule } from '../rule.ts';
-import type { LintObject, Subject } from '../subject.ts';
+import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
+import { ownCorefiles } from './own-corefiles.ts';
 
 /** Zones of the cluster that the Corefiles serve, without reverse ones. */
 function clusterZones({ corefiles }: Subject): readonly string[] {
@@ -98,22 +99,21 @@ const ownPolicy: LintRule = {
   severity: 'error',
   summary: 'a DNS server whose own dnsPolicy leads back to itself',
   find(subject, tell) {
-    const forwards = subject.corefiles.some(
-      ({ blocks, role }) =>
-        role === 'server' &&
-        blocks.some((block) =>
-          block
-            .directives('forward')
-            .some(({ args }) => args.some(({ text: word }) => word === '/etc/resolv.conf')),
-        ),
-    );
-    if (!forwards) return;
-    for (const object of subject.objects) leadsBack(object, tell);
+    for (const object of subject.objects)
+      if (dnsServerIn(object)?.role === 'server')
+        if (ownCorefiles(object, subject).some(forwardsToFile)) leadsBack(object, tell);
   },
 };
 
+function forwardsToFile({ blocks }: LintedCorefile): boolean {
+  return blocks.some((block) =>
+    block
+      .directives('forward')
+      .some(({ args }) => args.some(({ text: word }) => word === '/etc/resolv.conf')),
+  );
+}
+
 function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): void {
-  if (dnsServerIn(object)?.role !== 'server') return;
   const { spec, path } = podSpecOf(object)!;
   const policy = text(spec, 'dnsPolicy') || 'ClusterFirst';
   const host = spec['hostNetwork'] === true;

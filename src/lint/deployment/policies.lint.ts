@@ -91,7 +91,7 @@ function matchesKubeSystem(selector: JsonObject): boolean {
       case 'In':
         return isName && values.includes('kube-system');
       case 'NotIn':
-        // Of other labels nobody knows: they are often what leaves kube-system out.
+        // The meaning of other labels is unknown: they often exclude kube-system.
         return isName && !values.includes('kube-system');
       case 'Exists':
         return isName;

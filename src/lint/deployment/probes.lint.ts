@@ -5,11 +5,7 @@ import { child, text, type JsonObject } from '../../base/json-object.ts';
 import { corefileRule, type LintRule, type Tell } from '../rule.ts';
 import { lineOf, type LintObject, type LintedCorefile, type Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
-
-/** Corefiles of the servers that an object may run. */
-function serverCorefiles({ corefiles }: Subject): readonly LintedCorefile[] {
-  return corefiles.filter(({ fragment, role }) => !fragment && role === 'server');
-}
+import { ownCorefiles } from './own-corefiles.ts';
 
 const probes: LintRule = {
   code: 'CF17',
@@ -89,7 +85,7 @@ function needsPlugin(
   subject: Subject,
   tell: Tell,
 ): void {
-  for (const corefile of serverCorefiles(subject)) {
+  for (const corefile of ownCorefiles(object, subject)) {
     const uses = corefile.blocks.flatMap((block) => block.directives(plugin));
     if (uses.length === 0) {
       tell({
@@ -137,10 +133,10 @@ const lameduck: LintRule = corefileRule({
   severity: 'warning',
   summary:
     'lameduck that is missing, shorter than endpoints take to change, or longer than the pod has',
-  find(corefile, tell, { objects }) {
+  find(corefile, tell, subject) {
     // The server of one node has no endpoints that others would have to forget.
     if (corefile.role === 'node-cache') return;
-    const grace = graceSeconds(objects);
+    const grace = graceSeconds(corefile, subject);
     for (const directive of corefile.blocks.flatMap((block) => block.directives('health'))) {
       const line = lineOf(directive, 'lameduck');
       const ms = line === null ? 0 : (parseDuration(line.args[0]?.text ?? '') ?? 0);
@@ -171,15 +167,16 @@ const lameduck: LintRule = corefileRule({
   },
 });
 
-function graceSeconds(objects: readonly LintObject[]): number | null {
-  for (const object of objects) {
+/** The settings of the pods that run it; null: unknown. */
+function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null {
+  for (const object of subject.objects) {
     const given =
       object.kind === 'HelmValues'
         ? object.value['terminationGracePeriodSeconds']
         : dnsServerIn(object)?.role === 'server'
           ? podSpecOf(object)?.spec['terminationGracePeriodSeconds']
           : undefined;
-    if (typeof given === 'number') return given;
+    if (typeof given === 'number' && ownCorefiles(object, subject).includes(corefile)) return given;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-/** Rules about how many servers there are, where, and with what; and about who owns the Corefile. */
+/** Rules about the number of servers, where they run, and with what; and about the owner of the Corefile. */
 import { asObject, child, children, text, textMap } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
 import { corefileRule, objectRule, type LintRule } from '../rule.ts';

@@ -62,7 +62,7 @@ export interface Answers {
   readonly checks: ReadonlyMap<string, CheckResult>;
 }
 
-/** Before anything else: whether anybody answers from here. */
+/** First of all: whether any server answers from here. */
 export interface Greeting {
   /** What was asked for: AAAA where the name has only addresses of IPv6. */
   readonly type: number;
@@ -85,7 +85,7 @@ export async function greet(context: ProbeContext): Promise<Greeting> {
   return isOther ? ask(TYPE.AAAA) : first;
 }
 
-/** Asks all the rest of those who have answered. Ends early when aborted. */
+/** Asks the servers that have answered everything else. Ends early when aborted. */
 export async function askCluster(
   given: ProbeContext,
   plan: AskPlan,

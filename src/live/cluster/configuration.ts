@@ -63,7 +63,7 @@ export function upstreamGroups(
   const isNamed = ({ host, port }: ProbeServer): boolean =>
     named.some(({ servers }) => servers.some((each) => each.host === host && each.port === port));
   const others = used.filter((server) => !isNamed(server));
-  // With one file of servers it is known who they are; with several it is not.
+  // Only if one file names the servers is it known which ones they are.
   const [only, ...more] = files;
   return only === undefined || more.length > 0 || others.length === 0
     ? named

@@ -177,7 +177,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   };
 }
 
-/** Null: from here nobody answers, and that is because of where here is. */
+/** Null: no server answers from here, which is due to the place from which they are asked. */
 async function answersOf(
   { inPod, signal }: ExamineParts,
   context: ProbeContext,

@@ -10,7 +10,7 @@ import type { ClientGroup, DnsPod } from './pods.ts';
 import type { CutOff } from './policies.ts';
 import type { DnsService } from './service.ts';
 
-/** What could not be read, and what is not judged for it. */
+/** What could not be read, and what is not judged because of it. */
 export interface Lacking {
   /** What the API server said. */
   readonly why: string;

@@ -149,7 +149,7 @@ async function scrapePod(
     if (signal.aborted) throw error;
     if (!(error instanceof ApiFailure)) return none(`${own}; through the API server: too slow`);
     const why = `${own}${own === '' ? '' : '; '}through the API server: ${error.message}`;
-    // A pod, or who else has its address, may answer with 403 as well.
+    // A pod, or another process at its address, may answer with 403 as well.
     return none(why, error.kind === 'forbidden' && error.reason !== '' ? error : null);
   }
 }

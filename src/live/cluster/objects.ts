@@ -28,7 +28,7 @@ export interface KeptItem {
 export interface ReadList {
   readonly wanted: WantedResource;
   readonly items: readonly JsonObject[];
-  /** Why there is none; null: this is the whole list. */
+  /** Why the list is missing or incomplete; null: it is complete. */
   readonly failure: ApiFailure | null;
   /** Why it is of one namespace only; null: it is not. */
   readonly narrowed: ApiFailure | null;

@@ -12,7 +12,7 @@ export interface CutOff {
   readonly policies: readonly string[];
 }
 
-/** Pods that some policy of egress selects, and none lets ask at port 53 of anybody. */
+/** Pods that are selected by an egress policy and by none that allows port 53. */
 export function cutOff(
   policies: readonly JsonObject[],
   groups: readonly ClientGroup[],

@@ -1,4 +1,4 @@
-/** Who in a living cluster is asked, and for what: replicas, search domains, upstreams. */
+/** Which servers of a living cluster are asked which questions: replicas, search domains, upstreams. */
 import { parseHostPort } from '../../base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { uniqueServers } from '../../probe/asking.ts';
@@ -22,7 +22,10 @@ const SUFFIXES_MAX = 12;
 /** More groups of upstreams, and more of one group, are not asked. */
 const UPSTREAMS_MAX = 16;
 
-/** Who is asked: the service, and each DNS pod that is ready. @param replicasMost more of them are not asked */
+/**
+ * The servers to ask: the service, and each DNS pod that is ready.
+ * @param replicasMost further pods are not asked
+ */
 export function contextOf(
   probe: ClusterAskingContext,
   parts: {

@@ -1,4 +1,6 @@
-/** The service that pods ask, who its EndpointSlices say is behind it, and names of the cluster whose answers are known. */
+/**
+ * The DNS service that pods ask, its endpoints by its EndpointSlices, and names of the cluster whose answers are known.
+ */
 import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
 import { serviceAddresses } from '../../kube/pods/cluster-pods.ts';
 import type { ProbeServer } from '../../probe/network.ts';
@@ -13,7 +15,7 @@ export interface DnsService {
   readonly protocols: readonly string[];
 }
 
-/** The service that is called kube-dns, else one that has its label; null if there is none. */
+/** The service named kube-dns, else one with its label; null if there is none. */
 export function dnsServiceOf(services: readonly JsonObject[]): DnsService | null {
   const found =
     services.find((each) => nameOf(each) === 'kube-dns') ??
@@ -33,7 +35,7 @@ export function dnsServiceOf(services: readonly JsonObject[]): DnsService | null
   };
 }
 
-/** Who is behind a service. @param slices of any services */
+/** The endpoints of a service. @param slices of any services */
 export function endpointsOf(
   slices: readonly JsonObject[],
   { namespace, name }: DnsService,

@@ -83,7 +83,7 @@ const hosts: LiveRule = liveRule({
     const all = blocks.flatMap((block) => hostsIn(block, isFile));
     await Promise.all(
       all.slice(0, 64).map(async ({ at, host }) => {
-        // What cannot be found out is nobody's mistake.
+        // What cannot be determined is not reported as a mistake.
         const found = await resolve(host).catch(() => null);
         if (found === null || found.length > 0) return;
         tell({

@@ -1,4 +1,5 @@
 /** One HTTP/2 connection to a gRPC server, and the calls on it. */
+import { whyFailed } from '../../base/why-failed.ts';
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { clientGreeting, makeFrame, wordsFrame } from '../http2/client-frames.ts';
@@ -74,7 +75,7 @@ export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
       this.heardAt = parts.clock.now();
       input.read(chunk);
     });
-    socket.on('error', (error: Error) => this.#end(error.message));
+    socket.on('error', (error: Error) => this.#end(whyFailed(error)));
     socket.on('end', () => this.#end('the connection was closed by the server'));
     socket.on('close', () => this.#end('the connection was closed'));
     socket.on('drain', () => this.#sendAll());

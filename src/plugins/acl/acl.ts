@@ -1,4 +1,4 @@
-/** `acl`: who is answered, by the client's address and the type of the question. */
+/** `acl`: decides which queries are answered, by the client's address and the question's type. */
 import { zones } from '../../corefile/positions.ts';
 import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';

@@ -1,4 +1,4 @@
-/** `admin`: commands for whoever administers the server, over HTTP. */
+/** `admin`: commands for administrators, over HTTP. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { builtins } from '../../base/builtins.ts';
 import { answerText } from '../../base/http-answer.ts';
@@ -48,7 +48,10 @@ const syntax = directive({
 
 /** The one path: what is to be done stands in the query. */
 const PATH = '/v1/command';
-/** Carries the token; where there is none, any value shows that no page in somebody's browser sends this. */
+/**
+ * Carries the token. Without a token any value will do: the header shows that the request does not come from a web page
+ * in somebody's browser.
+ */
 const HEADER = 'ndots-admin';
 /** Shorter secrets can be guessed. */
 const TOKEN_MIN = 16;
@@ -84,14 +87,14 @@ export const admin: Plugin = definePlugin({
   },
 });
 
-/** Runs commands, one at a time: who sends many at once is turned away, and the workers are spared. */
+/** Runs commands one at a time; further ones are refused meanwhile, which spares the workers. */
 class CommandRunner {
   readonly #context: ControlContext;
   readonly #token: string | null;
   readonly #proven: boolean;
   #busy = false;
 
-  /** @param proven clients prove who they are, one way or the other */
+  /** @param proven whether clients authenticate, in one way or another */
   constructor(context: ControlContext, token: string | null, proven: boolean) {
     this.#context = context;
     this.#token = token;
@@ -139,7 +142,8 @@ class CommandRunner {
       if (wanted === null) return { status: 503, text: 'the token of this server cannot be read' };
       if (!isSame(String(given), wanted)) return { status: 403, text: 'this is not the token' };
     }
-    // A page whose name somebody has turned into this address would send its own header, and name itself here.
+    // A web page whose host name was pointed at this address (DNS rebinding) sends its own header, and its own host
+    // name.
     if (!this.#proven && !isLoopback(hostOf(headers.host ?? '')))
       return {
         status: 403,

@@ -6,8 +6,8 @@ import { Query } from '../../wire/query.ts';
 const OPT_SIZE = 11;
 
 /**
- * The query with another name that is asked in place of a client's: the same client, type, flags and EDNS. One object is
- * used over and over: who needs it after the chain has returned keeps it, as with any query.
+ * A query with another name, asked in place of a client's: with the same client, type, flags and EDNS. One object is
+ * reused; a link that needs it after the chain has returned keeps it, as with any query.
  */
 export class Candidate {
   readonly #query = new Query();

@@ -15,7 +15,7 @@ export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;
   readonly next: Next;
-  /** Asks the whole server: for names outside of the block's zones that nobody in this chain is responsible for. */
+  /** Asks the whole server: for names outside the block's zones that no plugin of this chain answers. */
   readonly elsewhere: Next;
   readonly isHere: (query: Query) => boolean;
   /** Told of every query that a candidate answered. */
@@ -26,7 +26,7 @@ export interface CompletionParts {
 interface AutopathWalk {
   query: Query;
   readonly begin: number;
-  /** The reply to the name itself: NXDOMAIN, or that nobody serves it. */
+  /** The reply to the name itself: NXDOMAIN, or the refusal of a name that is not served. */
   readonly first: Reply;
   /** The candidate to be asked next. */
   index: number;
@@ -128,10 +128,10 @@ export class Completion {
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
     if (isUnserved(reply)) return null;
-    // A lookup that failed for want of an upstream would fail for the next name, too, after as long a wait; one for which
-    // there is no room now is none for any name.
+    // A lookup that failed for lack of an upstream would fail for the next name as well, after the same wait; and if
+    // there was no room for one to wait there is none for the others.
     if (reply.bare && (reply.cause !== null || reply.errors !== null)) return reply;
-    // This server does not serve such names to anybody: the client has to go on by itself.
+    // This server does not serve such names at all: the client must continue by itself.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
     walk.failed ??= reply;
     return null;
@@ -160,8 +160,8 @@ export class Completion {
 }
 
 /**
- * A plugin knows nothing of the name, and hands it to nobody else: what `hosts` and `template` say without `fallthrough`. No
- * error is behind it (CoreDNS: a returned result code with neither message nor error).
+ * Whether a plugin denied the name without passing it on, as `hosts` and `template` do without `fallthrough`. No error
+ * is behind it (in CoreDNS: a returned result code without message and error).
  */
 function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';
@@ -172,7 +172,7 @@ function isRefused({ bare, rcode, cause, errors }: Reply): boolean {
   return bare && rcode === RCODE.REFUSED && cause === null && errors === null;
 }
 
-/** No plugin of the block is responsible for the name: whoever asked for it could still be answered by another block. */
+/** Whether no plugin of the block answers the name, so that another block might. */
 function isNobodys({ bare, rcode, cause }: Reply): boolean {
   return bare && (cause === null ? rcode === RCODE.REFUSED : cause instanceof NoNextPlugin);
 }

@@ -44,7 +44,7 @@ export class PairMemory {
     const slot = key & (SLOTS - 1);
     if (this.#keys[slot] !== key || this.#names[slot] !== query.hash) return UNKNOWN;
     if (this.#clock.now() - this.#times[slot]! > PAIR_MS) return UNKNOWN;
-    // The same type again is a new lookup, or a repetition that nobody compares with anything.
+    // The same type again is a new lookup or a repetition, with no other half to agree with.
     return (this.#types[slot]! & type) === 0 ? this.#outcomes[slot]! : UNKNOWN;
   }
 

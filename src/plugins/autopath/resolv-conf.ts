@@ -15,7 +15,7 @@ export function searchListOf(text: string): WireName[] {
   return wireNames(domains);
 }
 
-/** Search domains in wire form, lower case; the root is none. */
+/** Search domains in wire form, lower case; the root is left out. */
 export function wireNames(domains: readonly string[]): WireName[] {
   return domains.flatMap((domain) => {
     try {

@@ -84,12 +84,15 @@ class Cache {
     this.#inspection = new Inspection(this.#store, this.#sources, clock);
     context.offer(exchangeTaps, this.#sources.tap);
     this.#metrics = new CacheMetrics(context.metrics, options.zones.join(','), context.view);
-    context.onStop(() => this.#metrics.close());
+    context.onStop(() => {
+      this.#metrics.close();
+      this.#store.close();
+    });
     context.onMessage((message) => void this.#takeOrder(message as CacheOrder));
     this.link = this.#makeLink();
   }
 
-  /** Another process goes on with these entries, or this one with those of another; or somebody wants to know what is here. */
+  /** Serves orders: handing the entries to another process or taking them over, and showing what is here. */
   async #takeOrder(order: CacheOrder): Promise<void> {
     const { clock } = this.#context;
     const tell = (message: CacheMessage): void => this.#context.post(message);
@@ -123,7 +126,7 @@ class Cache {
       const counters = metrics.of(query.route);
       counters.requests.add(1);
       if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
-        // Who asks for a zone is told by whoever has it, whether or not a name is known not to exist.
+        // Zone transfers are answered by the plugin that has the zone, whether or not a name is known not to exist.
         counters.misses.add(1);
         return this.#next(query);
       }

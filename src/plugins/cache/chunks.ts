@@ -29,13 +29,18 @@ export class ChunkLog {
   /** Bytes in them that belong to entries. */
   live = 0;
   readonly #limit: number;
+  readonly #dropped: (bytes: number) => void;
   readonly #chunks = new Map<number, ReplyChunk>();
   #open: ReplyChunk | null = null;
   #next = 0;
 
-  /** @param limit bytes that chunks may take in all */
-  constructor(limit: number) {
+  /**
+   * @param limit bytes that chunks may take in all
+   * @param dropped told of the bytes of each large message that has gone
+   */
+  constructor(limit: number, dropped: (bytes: number) => void) {
     this.#limit = limit;
+    this.#dropped = dropped;
   }
 
   /** A chunk with room for `size` bytes, or null when the limit is reached: empty the oldest one first. */
@@ -99,5 +104,6 @@ export class ChunkLog {
   #release(chunk: ReplyChunk): void {
     this.#chunks.delete(chunk.id);
     this.allocated -= chunk.bytes.length;
+    if (!chunk.shared) this.#dropped(chunk.bytes.length);
   }
 }

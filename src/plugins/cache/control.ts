@@ -1,4 +1,4 @@
-/** The control part of `cache`: handover to another process, and commands of whoever administers the server. Main thread. */
+/** The control part of `cache`: handover to another process, and administrators' commands. Main thread. */
 import { Problem } from '../../base/problem.ts';
 import type { AdminCommand, ControlContext } from '../../server/contract/control-context.ts';
 import { foldName, NameError, parseName } from '../../wire/name.ts';

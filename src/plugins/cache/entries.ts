@@ -74,7 +74,7 @@ export abstract class Entries {
   protected chunks: Int32Array = new Int32Array(0);
   protected births: Float64Array = new Float64Array(0);
   protected retries: Float64Array = new Float64Array(0);
-  /** Answers from each entry, and who made it: a number of whoever stores. */
+  /** Counts the answers from each entry, and notes the source that made it. */
   protected counted: Uint32Array = new Uint32Array(0);
   protected sources: Uint8Array = new Uint8Array(0);
 
@@ -96,7 +96,7 @@ export abstract class Entries {
     return rcode !== 0 && rcode !== 3;
   }
 
-  /** Whole seconds left when the query arrived; 0 or less: its time is over. */
+  /** Whole seconds that were left when the query arrived; 0 or less: expired. */
   remaining(slot: number, query: Query): number {
     const now = query.arrived > 0 ? query.arrived : this.parts.clock.now();
     const age = now - this.births[slot]!;
@@ -130,7 +130,7 @@ export abstract class Entries {
     return this.rcodes[slot]!;
   }
 
-  /** Whether the slot still holds this reply: entries go and slots are used again while somebody waits. */
+  /** Whether the slot still holds this reply: entries are removed and slots reused while a query waits. */
   holds(slot: number, reply: Reply): boolean {
     return this.messages[slot] === reply.bytes && this.starts[slot] === reply.start;
   }
@@ -191,12 +191,12 @@ export abstract class Entries {
     return this.counted[slot]!;
   }
 
-  /** Who made the entry: the number that `from` was given; 0: nobody said. */
+  /** The source of the entry: the number given to `from`; 0: unknown. */
   source(slot: number): number {
     return this.sources[slot]!;
   }
 
-  /** Says who made the entry. */
+  /** Notes the source of the entry. */
   from(slot: number, source: number): void {
     this.sources[slot] = source;
   }

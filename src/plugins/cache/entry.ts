@@ -16,7 +16,7 @@ export function hashOf(query: Query, variant: number): number {
   return query.hash ^ SALTS[variant]!;
 }
 
-/** Of the reserved bits (RFC 6895 section 2.1), the one that nobody has given a meaning. */
+/** The only reserved header bit (RFC 6895 section 2.1) without a meaning. */
 const Z = 0x40;
 
 /** AA on, TC, RD, Z and CD off, the result code as given, no id, the question in lower case. */

@@ -12,7 +12,10 @@ import { Store, type StoredAs } from './store.ts';
 import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 
-/** What is worth so many seconds, as in CoreDNS: referrals, result codes that nobody stores, replies without records. */
+/**
+ * Seconds for which CoreDNS caches replies without a useful TTL: referrals, other result codes, replies without
+ * records.
+ */
 const PLAIN_SECONDS = 5;
 /** How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`. */
 const HOLD_MS = 5000;
@@ -51,7 +54,7 @@ export class Filling {
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
       return { reply, slot: -1, mismatch: false };
     if (!answersQuery(reply, query)) {
-      // A message under another question cannot be sent: its names point into what is not there.
+      // A message with another question cannot be sent: its compression pointers lead into the old question.
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
     const claimed = classify(reply, query.type);

@@ -5,7 +5,7 @@ import { Later } from '../../base/maybe.ts';
 import type { CacheCounters } from './counters.ts';
 import { FLAG } from '../../wire/iana.ts';
 
-/** One question that is being asked further down, and everybody who waits for its reply. */
+/** A question that is being resolved, and all queries that wait for its reply. */
 export class Flight {
   readonly query: Query;
   readonly counters: CacheCounters;
@@ -15,7 +15,7 @@ export class Flight {
   #afterwards: (() => void)[] = none;
   /** Whether the reply has come, though perhaps not been looked at. */
   landed = false;
-  /** Who made the reply, as `Sources` numbers them. */
+  /** The source of the reply, as a number of `Sources`. */
   source = 0;
   /** Another one in the same place of the table; the table's own. */
   next: Flight | null = null;
@@ -29,7 +29,7 @@ export class Flight {
     return this.#joined.length;
   }
 
-  /** The reply as it goes out to one more who waits. */
+  /** The reply for one more query that waited. */
   join(): Later<Reply> {
     const later = new Later<Reply>();
     if (this.#joined === none) this.#joined = [];

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Query } from '../../wire/query.ts';
 
-/** How often each entry was hit of late, by slot. Takes no memory unless somebody counts. */
+/** Recent hits of each entry, by slot. Takes no memory unless hits are counted. */
 export class HitCounts {
   readonly #counting: boolean;
   #hits = new Uint32Array(0);

@@ -33,9 +33,13 @@ import {
 } from '../../corefile/values.ts';
 import type { Value } from '../../corefile/values.ts';
 import { parseDuration } from '../../base/duration.ts';
+import { memoryLimit } from '../../base/memory-limit.ts';
+import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 
 /** Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from taking over. */
 const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
+/** A quarter of what the container may take above what the server needs for itself, as other large things have. */
+const MESSAGE_MEMORY: MemoryTerms = { times: 4, least: 2 ** 22, unlimited: bytesLimit.default };
 /** Queries that wait for the same question of somebody else: each holds about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
 const CAPACITY = 10_000;
@@ -188,7 +192,7 @@ export const syntax: Syntax<
       }>[]
     >;
     keepttl: PropertySchema<boolean>;
-    maxBytes: PropertySchema<number>;
+    maxBytes: PropertySchema<number | null>;
     coalesce: PropertySchema<number>;
     followSerial: PropertySchema<BoundPositions<{ everyMs: Position<number> }> | null>;
   },
@@ -258,8 +262,7 @@ export const syntax: Syntax<
     ),
     keepttl: flag('keepttl', { help: 'replies from memory keep the TTL they were stored with' }),
     maxBytes: setting('max_bytes', byteSize('SIZE', bytesLimit), {
-      default: bytesLimit.default,
-      help: 'memory for stored messages',
+      help: 'memory for stored messages; by default 32MiB, or a quarter of what the container may take above 95 MiB where that is less (18 MiB of 170)',
     }),
     coalesce: setting(
       'coalesce',
@@ -339,8 +342,14 @@ export interface CacheOptions {
   readonly followMs: number | null;
 }
 
-/** Fills in what the directive leaves open. */
-export function readOptions(options: Options<typeof syntax>): CacheOptions {
+/**
+ * Fills in what the directive leaves open.
+ * @param memory bytes that the process may take; Infinity: no limit
+ */
+export function readOptions(
+  options: Options<typeof syntax>,
+  memory: number = memoryLimit(),
+): CacheOptions {
   const half = (own: Options<typeof syntax>['success'], seconds: number): HalfOptions => ({
     capacity: own?.capacity ?? CAPACITY,
     maxSeconds: own?.ttlSeconds ?? options.maxTtlSeconds ?? seconds,
@@ -358,7 +367,7 @@ export function readOptions(options: Options<typeof syntax>): CacheOptions {
     servfailMs: options.servfailMs,
     disable: options.disable,
     keepTtl: options.keepttl,
-    maxBytes: options.maxBytes,
+    maxBytes: options.maxBytes ?? Math.min(bytesLimit.default, memoryShare(memory, MESSAGE_MEMORY)),
     coalesce: options.coalesce,
     followMs: options.followSerial?.everyMs ?? null,
   };

@@ -58,7 +58,10 @@ export interface EntryReport {
   readonly storedTtl: number;
   /** How often it was answered from. */
   readonly hits: number;
-  /** Who made the reply: a plugin, and the upstream's address if it was one's; empty: not known, as after a handover. */
+  /**
+   * The source of the reply: a plugin, and the upstream's address if there was one; empty: unknown, as after a
+   * handover.
+   */
   readonly from: string;
   /** Bytes of the message. */
   readonly bytes: number;

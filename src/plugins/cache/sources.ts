@@ -1,4 +1,4 @@
-/** Who made the replies that a cache keeps, as small numbers. */
+/** Numbers the sources of the replies that a cache keeps. */
 import { printHostPort } from '../../base/ip.ts';
 import type { ExchangeTap } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
@@ -8,8 +8,8 @@ import type { Reply } from '../../wire/reply.ts';
 const SOURCES_MAX = 255;
 
 /**
- * Numbers for those who make replies: the plugin, and the upstream if one was asked. Whoever forwards tells of each exchange that is over
- * (`tap`) right before its reply comes by.
+ * Numbers for the sources of replies: the plugin, and the upstream if one was asked. Forwarding plugins report each
+ * finished exchange (`tap`) right before its reply passes.
  */
 export class Sources {
   readonly #texts: string[] = [''];
@@ -29,7 +29,7 @@ export class Sources {
     },
   };
 
-  /** The number of whoever made this reply to this query. */
+  /** The number of the source of this reply to this query. */
   of(query: Query, { plugin }: Reply): number {
     const asked = this.#query === query;
     const host = asked ? this.#host : '';
@@ -43,7 +43,7 @@ export class Sources {
     return number;
   }
 
-  /** `forward 10.0.0.53:53`, `template`; empty: nobody said. */
+  /** `forward 10.0.0.53:53`, `template`; empty: unknown. */
   text(number: number): string {
     return this.#texts[number] ?? '';
   }

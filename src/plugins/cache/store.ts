@@ -1,4 +1,5 @@
 /** The entries of a cache: finding, storing and forgetting them. What is known about one: `entries.ts`. */
+import { ReplacedMemory } from '../../base/replaced-memory.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -15,6 +16,8 @@ import {
 import { clean, hashOf, variantOf } from './entry.ts';
 import { OffsetTable } from './offsets.ts';
 
+/** Of large messages that have gone, and of whole caches, so many bytes are not waited for: the runtime does not see them, and would leave them for long. */
+const DROPPED_MAX = 16 * 1024 * 1024;
 const SHARDS = 256;
 const SHARD_MIN = 4;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
@@ -52,6 +55,8 @@ export class Store extends Entries {
   readonly #perShard: number;
   readonly #buckets: Int32Array;
   readonly #shardCounts = new Int32Array(SHARDS * 2);
+  readonly #gone: ReplacedMemory;
+
   constructor(parts: CacheStoreParts) {
     super(parts);
     this.#caps = [
@@ -62,7 +67,13 @@ export class Store extends Entries {
     while (perShard < this.#caps[SUCCESS] + this.#caps[DENIAL]) perShard *= 2;
     this.#perShard = perShard;
     this.#buckets = new Int32Array(SHARDS * perShard).fill(-1);
-    this.log = new ChunkLog(parts.bytes);
+    this.#gone = new ReplacedMemory(parts.clock, undefined, DROPPED_MAX);
+    this.log = new ChunkLog(parts.bytes, (bytes) => this.#gone.add(bytes));
+  }
+
+  /** Another one takes its place: what it holds is not waited for by the runtime, and reloads may follow one another. */
+  close(): void {
+    this.#gone.add(this.log.allocated);
   }
 
   /** Whether a query can have an entry at all. */

@@ -11,7 +11,10 @@ import type { Reply } from '../../wire/reply.ts';
 const SERIAL_FROM_END = 20;
 /** A denial of a server that is behind the others is kept so long, seconds. */
 const BEHIND_SECONDS = 1;
-/** Serials are often seconds of the clock: in the present one there may be another change that nobody will see. */
+/**
+ * Serials are often the time in seconds, so within the current second there may be another change under the same
+ * serial.
+ */
 const SAME_SECOND = 2;
 
 const records = new Records();
@@ -27,8 +30,9 @@ interface WatchedZone {
 }
 
 /**
- * Follows the serials of the zones that a cache stands before. Every denial brings that of its zone along, so nobody has to ask for it: when a newer
- * one comes, all denials of the zone from before are over. While denials are only answered from memory, one of them is asked for anew from time to time.
+ * Follows the serials of the zones that a cache stands before. Every negative reply contains its zone's SOA, so no
+ * extra query is needed: when one has a newer serial, all older negative replies of the zone are dropped. While
+ * negative replies come only from the cache, one of them is refreshed from time to time.
  */
 export class ZoneChanges {
   /** Longest names first. */
@@ -86,7 +90,7 @@ export class ZoneChanges {
     return zone === null || born > zone.since;
   }
 
-  /** Whether it is time to ask the query's zone anew. Who is told so does. */
+  /** Whether the query's zone should be asked again now; the caller that gets true must do it. */
   due(query: Query, now: number): boolean {
     const zone = this.#zoneOf(query);
     if (zone === null || now - zone.heard < this.#everyMs) return false;

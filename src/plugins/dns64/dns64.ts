@@ -124,7 +124,7 @@ class Dns64 {
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
     if (type === TYPE.PTR) return this.#answerPointer(query);
-    // A client that validates by itself would find that nobody has signed the addresses (RFC 6147 section 5.5).
+    // A client that validates by itself would find the synthesised addresses unsigned (RFC 6147 section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
     if (!isLater(reply)) return this.judge(reply, query);
@@ -133,7 +133,7 @@ class Dns64 {
 
   /** Whether `reply`, about AAAA, is to be replaced, and by what. */
   judge(reply: Reply, query: Query): Maybe<Reply> {
-    // A result code that nobody wrote a message for is no answer that another question would change.
+    // A bare result code is a failure, which a query for A would not change.
     if (reply.bare || reply.rcode === RCODE.NXDOMAIN) return reply;
     const { counted, excluded } = countAddresses(reply, TYPE.AAAA, this.#excluded);
     const own = excluded === 0 ? reply : withoutExcluded(reply, query, this.#excluded);

@@ -58,9 +58,10 @@ export function withoutExcluded(reply: Reply, query: Query, excluded: readonly N
 }
 
 /**
- * The reply to `query` (AAAA) that is made of `found`, the reply to the same name's A: each address within the prefix, all
- * else as it is (RFC 6147 section 5.3). Nobody has signed the addresses: signatures over the A records stay away, and so does AD.
- * @param most seconds that an address is kept for at most
+ * The reply to `query` (AAAA) made of `found`, the reply to the same name's A: each address embedded in the prefix,
+ * everything else unchanged (RFC 6147 section 5.3). The synthesised addresses are unsigned, so signatures over the A
+ * records are left out, and AD is cleared.
+ * @param most the maximum TTL of an address in seconds
  */
 export function synthesise(
   found: Reply,

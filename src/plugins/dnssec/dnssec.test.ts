@@ -522,6 +522,25 @@ describe('dnssec: what is kept', () => {
     assert.ok((await expiration()) * 1000 > world.clock.wall() + 7 * 86_400_000);
   });
 
+  test('of queries that are refused beyond max_signing the log says once a minute how many they were', async (t) => {
+    const world = await signed(t, { more: 'errors' });
+    const refused = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i++)
+        await world.ask('www.example.org. A', { ...wants, mayWait: false });
+    };
+    const lines = (): readonly string[] => world.log.filter((line) => /RRsets/.test(line));
+    const line = (queries: string): string =>
+      `[WARNING] plugin/dnssec: too many RRsets are being signed (max_signing 1000): ${queries} refused`;
+    await refused(5);
+    assert.deepEqual(lines(), [line('1 query was')]);
+    await world.clock.advance(60_000);
+    assert.deepEqual(lines().slice(1), [line('4 queries were')]);
+    await world.clock.advance(120_000);
+    assert.equal(lines().length, 2);
+    await refused(1);
+    assert.deepEqual(lines().slice(2), [line('1 query was')]);
+  });
+
   test('beyond max_signing and where no query may wait it is refused, with the reason', async (t) => {
     const world = await signed(t, { lines: 'max_signing 2' });
     const replies = await Promise.all(

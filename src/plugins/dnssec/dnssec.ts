@@ -14,6 +14,7 @@ import { definePlugin, type Next, type Plugin } from '../../server/contract/plug
 import { parseName, printName, suffixAt } from '../../wire/name.ts';
 import { DnssecMetrics } from './counters.ts';
 import { DnssecLink } from './link.ts';
+import { RefusalLines } from './refusal-lines.ts';
 import { Signatures } from './signatures.ts';
 import { SignedReplies } from './signed-replies.ts';
 import { SignedZones } from './zones.ts';
@@ -110,7 +111,11 @@ export const dnssec: Plugin = definePlugin({
 
   setup({ zones: names, capacity, replyBytes, signing }, context, next) {
     const metrics = new DnssecMetrics(context.metrics);
-    context.onStop(() => metrics.close());
+    const refusals = new RefusalLines(context.clock, context.log, signing);
+    context.onStop(() => {
+      metrics.close();
+      refusals.stop();
+    });
     let link: Next = next;
     context.onMessage((message) => {
       const pairs = message as readonly KeyPair[];
@@ -133,6 +138,7 @@ export const dnssec: Plugin = definePlugin({
         clock: context.clock,
         writer: context.writer,
         next,
+        onRefused: () => refusals.count(),
       });
       link = (query) => made.answer(query);
     });

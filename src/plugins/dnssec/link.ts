@@ -24,6 +24,8 @@ export interface DnssecLinkParts {
   readonly clock: Clock;
   readonly writer: MessageWriter;
   readonly next: Next;
+  /** A query was refused because too much is being signed. */
+  readonly onRefused: () => void;
 }
 
 /** A reply whose signatures are being put together. */
@@ -100,6 +102,7 @@ export class DnssecLink {
     if (missing.length === 0) return this.#finish({ reply, query, plan, signed, lasting });
     if (!query.mayWait || !signatures.takes(missing)) {
       counters.refused.add(1);
+      this.#parts.onRefused();
       return crowded;
     }
     // A flood of names that are not there must not fill the store: what is asked for again is kept then.
@@ -177,7 +180,7 @@ function unsigned(error: unknown): Reply {
   return failure(RCODE.SERVFAIL, 'dnssec', error as Error);
 }
 
-const tooMany = new Error('too many RRsets are being signed');
-const crowded: Reply = failure(RCODE.REFUSED, 'dnssec', tooMany, [
-  { code: EDE.OTHER, text: tooMany.message },
+/** It has no cause, which `errors` would write a line about for each query. */
+const crowded: Reply = failure(RCODE.REFUSED, 'dnssec', null, [
+  { code: EDE.OTHER, text: 'too many RRsets are being signed' },
 ]);

@@ -34,7 +34,7 @@ export interface Denied {
 
 /** Seconds that a denial without an SOA record holds. */
 const TTL_WITHOUT_SOA = 5;
-/** Longer chains of aliases are nobody's. */
+/** Longer chains of aliases are not followed. */
 const CHAIN_MAX = 64;
 
 /** The reading of a reply: which RRsets it has, and what it denies. */
@@ -125,7 +125,7 @@ export class Judgement {
     return { name: owner, nameAt: ownerAt, ttl, standing: 'cut' };
   }
 
-  /** Somebody behind has signed zones of its own. */
+  /** Whether a plugin behind this one has signed zones of its own. */
   get #isProven(): boolean {
     const { sets } = this;
     return (

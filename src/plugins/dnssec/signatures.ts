@@ -32,7 +32,7 @@ export function renewalOf({ expiration }: Signed): number {
   return expiration - RENEW;
 }
 
-/** An RRset and who signs it. */
+/** An RRset and the key that signs it. */
 export interface WantedSignature {
   readonly set: SignedSet;
   readonly records: Uint8Array;

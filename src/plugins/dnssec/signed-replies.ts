@@ -1,4 +1,4 @@
-/** Whole replies with their signatures, by the reply that was signed. */
+/** Caches whole signed replies, by the unsigned reply. */
 import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 import { copyBytes } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';

@@ -4,8 +4,8 @@ import { Frames } from './frames.ts';
 import type { DnstapEndpoint } from './options.ts';
 
 /**
- * The way of all workers' frames to who collects them, whoever connects to whom: it begins once, ends once, and counts what
- * arrived and what did not.
+ * Delivers the frames of all workers to collectors, whichever side connects: it begins once, ends once, and counts what
+ * was delivered and what was lost.
  */
 export abstract class Delivery {
   readonly frames: Frames;
@@ -27,7 +27,7 @@ export abstract class Delivery {
     this.frames = new Frames(clock);
   }
 
-  /** Frames that nobody got, or not everybody who was there. */
+  /** Frames that not every connected collector received. */
   get lost(): number {
     return this.frames.lost + this.cut;
   }
@@ -53,6 +53,6 @@ export abstract class Delivery {
   protected abstract open(): void;
   /** Writes what waits, as far as connections take it. */
   protected abstract deliver(): void;
-  /** Takes leave of who is connected. */
+  /** Ends the streams of the connected collectors. */
   protected abstract end(): Promise<void>;
 }

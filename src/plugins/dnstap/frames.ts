@@ -11,7 +11,7 @@ const CHUNK = 262_144;
 const FRAME_MAX = 73_728;
 
 /**
- * Whole frames, one after the other, on their way to all who are there. When the last of these has them, their memory is given back at
+ * Whole frames on their way to all connected collectors. When the last one has received them, their memory is freed at
  * once: tens of megabytes a second would keep the garbage collector busy.
  */
 export class FrameChunk {
@@ -20,7 +20,7 @@ export class FrameChunk {
   readonly #memory: ArrayBuffer;
   #holders = 1;
 
-  /** Memory of its own, which nobody else uses. */
+  /** Memory that is not shared with anything else. */
   constructor(memory: ArrayBuffer, length: number, frames: number) {
     this.bytes = Buffer.from(memory, 0, length);
     this.frames = frames;
@@ -32,7 +32,7 @@ export class FrameChunk {
     this.#holders++;
   }
 
-  /** One of them needs them no more; to be called once by who has taken the chunk, too. */
+  /** Called once by each holder when it needs the frames no more, the taker of the chunk included. */
   release(): void {
     if (--this.#holders === 0) this.#memory.transfer(0);
   }
@@ -42,7 +42,7 @@ export class FrameChunk {
 export class Frames {
   readonly #bell = new Int32Array(new SharedArrayBuffer(4));
   readonly #clock: Clock;
-  /** What waits to be read; `retired`: nobody writes there any more. */
+  /** What waits to be read; `retired`: its writer has ended. */
   readonly #rings = new Map<LineRingMemory, { readonly reader: LineReader; retired: boolean }>();
   #lostBefore = 0;
   #ended = false;
@@ -58,7 +58,7 @@ export class Frames {
     return memory;
   }
 
-  /** Nobody writes there any more: it is forgotten when it has been read. */
+  /** Marks a ring whose writer has ended: it is removed once it has been read. */
   retire(memory: LineRingMemory): void {
     const ring = this.#rings.get(memory);
     if (ring !== undefined) ring.retired = true;

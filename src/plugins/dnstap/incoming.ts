@@ -127,8 +127,8 @@ export class Incoming extends Delivery {
   }
 
   /**
-   * A sink says nothing after its greeting: the one goes that has not greeted for longest, so that those who never do push out nobody
-   * else, and only then the one whose greeting is the oldest.
+   * At the limit closes a collector: the one that has been waiting longest without greeting, so that silent connections
+   * push out no others; if all have greeted, the one that greeted first.
    */
   #evict(): void {
     const sinks = [...this.#sinks];
@@ -141,7 +141,7 @@ export class Incoming extends Delivery {
     this.log.warning(`more than ${SINKS_MAX} dnstap clients: the one silent longest is cut off`);
   }
 
-  /** Gives what waits to all who are there; without anybody it is forgotten. */
+  /** Sends what waits to all connected collectors; without any it is dropped. */
   protected deliver(): void {
     const most = this.endpoint.writeBuffer * 1024 * 1024;
     for (let chunk = this.frames.take(); chunk !== null; chunk = this.frames.take()) {
@@ -164,7 +164,7 @@ function contextOf({ cert, key, ca }: IncomingTls): SecureContextOptions {
   return { cert, key, ...(ca !== null && { ca }) };
 }
 
-/** Removes the file of a socket that nobody listens at. */
+/** Removes the file of a socket on which no process listens. */
 function removeStale(path: string): void {
   const probe = connect({ path });
   probe.once('connect', () => probe.destroy());
@@ -173,7 +173,7 @@ function removeStale(path: string): void {
     try {
       unlinkSync(path);
     } catch {
-      // Somebody else was faster.
+      // Another process has removed it already.
     }
   });
 }

@@ -3,7 +3,7 @@ import { position, type Position } from '../../corefile/positions.ts';
 import { hostPort, integer, Wrong } from '../../corefile/values.ts';
 import type { DirectiveLine } from '../../corefile/line.ts';
 
-/** Where messages go, or where those who want them come. */
+/** Where messages are sent, or where collectors connect. */
 export interface DnstapEndpoint {
   /** Whether sinks connect to us. */
   readonly listen: boolean;

@@ -16,7 +16,7 @@ const BACKOFF = { firstMs: 100, mostMs: 10_000 };
 /** How often lost frames are told of. */
 const TELL_MS = 10_000;
 
-/** A connection to who collects messages, made again whenever it ends. What comes meanwhile waits in the rings. */
+/** A connection to a collector, re-established whenever it ends. What is written meanwhile waits in the rings. */
 export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
   readonly #backoff: Backoff;

@@ -12,7 +12,7 @@ import { stamp, STAMP_ROOM } from '../../wire/stamp.ts';
 /** The machine's clock may be set: what it shows is looked up so often, milliseconds. */
 const LOOK_MS = 1000;
 
-/** Writes what a worker sees as frames into shared memory. Nothing here waits for who reads them. */
+/** Writes what a worker sees as frames into shared memory. Nothing here waits for readers. */
 export class Tap implements ExchangeTap {
   readonly #writer: DnstapWriter;
   readonly #full: boolean;

@@ -68,7 +68,7 @@ const syntax = directive({
 });
 
 /**
- * Logs replies that carry a cause, on their way out. A failure without one (somebody chose SERVFAIL) is silent.
+ * Logs replies with a cause on their way to the client. A failure without one (a plugin chose SERVFAIL) is not logged.
  */
 export const errors: Plugin = definePlugin({
   syntax,

@@ -233,8 +233,9 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the present second, or once that is over: whoever has fetched the zone amid the changes of a second has
-   * to see that there was more. It never goes back, whatever the machine's clock does. @returns whether it has been raised now
+   * Raises the serial to the present second, or once that is over: whoever has fetched the zone amid the changes of a
+   * second has to see that there was more. It never goes back, whatever the machine's clock does.
+   * @returns whether it has been raised now
    */
   #raiseSerial(): boolean {
     const { clock } = this.#parts;

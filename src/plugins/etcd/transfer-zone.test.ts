@@ -21,8 +21,15 @@ interface Scene {
   serial(serial: number): void;
 }
 
+/** A transfer looks at the machine's time, for its pauses. */
+class PassingClock extends VirtualClock {
+  override now(): number {
+    return super.now() + performance.now();
+  }
+}
+
 function scene(): Scene {
-  const clock = new VirtualClock();
+  const clock = new PassingClock();
   const replica = new EtcdReplica();
   let omitted = 0;
   const source = etcdTransfers({
@@ -117,6 +124,33 @@ test('keys that differ only behind a bar are told apart: a-b stands between a an
     'shop.test.',
     'x.a.shop.test.',
   ]);
+});
+
+test('a transfer gives others their turn after a millisecond or two, however much work its names are', () => {
+  const it = scene();
+  for (let i = 0; i < 20_000; i++)
+    it.put(`srv${Math.floor(i / 30)}/x${i}`, { host: `h${i}.shop.test`, port: 80 });
+  it.serial(1);
+  const stream = transfer(it);
+  const writer = new MessageWriter();
+  const turns: number[] = [];
+  const spent = (): number => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
+  for (let step = stream.next(); step !== 'end';) {
+    const before = spent();
+    writer.begin(1, 0);
+    do {
+      if (step === 'record') stream.write(writer);
+      step = stream.next();
+    } while (step === 'record' && writer.length < 16_000);
+    turns.push(spent() - before);
+  }
+  turns.sort((a, b) => b - a);
+  // A turn of a message took six to eight. Some begin with a collection of memory.
+  const most = turns[Math.floor(turns.length / 10)]!;
+  assert.ok(most < 4, `${most} ms, ${turns.length} turns`);
 });
 
 test('others are told of a zone at first, and of changes every five seconds at most', async () => {

@@ -33,8 +33,8 @@ export interface EtcdTransferParts {
  * milliseconds at a time.
  */
 const KEYS_OF_NAME_MAX = 1000;
-/** Others have their turn after so many names without one that took long. */
-const NAMES_A_TURN = 100;
+/** How long records are made before others have their turn, milliseconds. */
+const SLICE_MS = 1;
 /** Others are told of changes no more often than this, milliseconds: what is told of is fetched as a whole. */
 const TELL_EVERY_MS = 5000;
 
@@ -68,7 +68,7 @@ export function etcdTransfers(parts: EtcdTransferParts): TransferSource {
   };
 }
 
-/** null: enough for one turn. */
+/** null: enough for one turn, as far as whoever gets it is concerned. */
 type Made = Generator<AnswerRecord | null, void, undefined>;
 
 function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): RecordStream {
@@ -107,19 +107,23 @@ const SOA_MAX = 800;
  * beside an alias (RFC 2181 section 10.1). Keys are taken as they are when the first record is asked for.
  */
 function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
-  const names = new ZoneNames(zone, parts);
-  let quiet = 0;
+  const { clock } = parts;
+  let begun = clock.now();
+  for (const record of everyRecord(new ZoneNames(zone, parts))) {
+    if (record !== null) yield record;
+    else if (clock.now() - begun > SLICE_MS) {
+      yield null;
+      begun = clock.now();
+    }
+  }
+}
+
+/** null: here it can be left for a while. */
+function* everyRecord(names: ZoneNames): Made {
   yield* names.servers();
   for (const name of names.all()) {
-    let gave = 0;
-    for (const record of names.recordsAt(name)) {
-      yield record;
-      gave++;
-    }
-    quiet = gave > KEYS_OF_NAME_MAX ? NAMES_A_TURN : quiet + 1;
-    if (quiet < NAMES_A_TURN) continue;
-    quiet = 0;
     yield null;
+    if (name !== null) yield* names.recordsAt(name);
   }
 }
 
@@ -155,8 +159,8 @@ class ZoneNames {
     }
   }
 
-  /** Every name that a query finds: those of keys, and those above them up to the zone's. */
-  *all(): Generator<WireName> {
+  /** Every name that a query finds: those of keys, and those above them up to the zone's. null: a path that is none. */
+  *all(): Generator<WireName | null> {
     const seen = new Set<string>();
     if (this.#keys.keys.length > 0) yield this.#zone;
     for (const key of this.#keys.keys) {
@@ -164,31 +168,29 @@ class ZoneNames {
         const path = end < 0 ? key : key.slice(0, end);
         if (path.length > this.#path.length && !seen.has(path)) {
           seen.add(path);
-          const name = nameOf(path);
-          // Others are names that no query comes to: with capital letters, or with labels that stand for any.
-          if (name !== null) {
-            const { path: back, base } = pathOf(name);
-            if (back === path && base === path) yield name;
-          }
+          yield nameAt(path);
         }
         if (end < 0) break;
       }
     }
   }
 
-  recordsAt(name: WireName): readonly AnswerRecord[] {
+  *recordsAt(name: WireName): Made {
     try {
-      if (this.#isReverse) return reverseTypes.flatMap((type) => this.#answer(name, type));
-      const given = types.flatMap((type) => this.#answer(name, type));
-      const alias = this.#alias(name);
-      if (alias === null) return given;
+      const given: AnswerRecord[] = [];
+      for (const type of this.#isReverse ? reverseTypes : types) {
+        given.push(...this.#answer(name, type));
+        // As many keys as a name may stand for take a millisecond or two.
+        yield null;
+      }
+      const alias = this.#isReverse ? null : this.#alias(name);
+      if (alias === null) return yield* given;
       const leads = given.some(({ type }) => type !== TYPE.SRV && type !== TYPE.MX);
       const isInZone = suffixAt(foldName(alias.target!), this.#zone) >= 0;
-      return leads || !isInZone ? [alias] : [];
+      if (leads || !isInZone) yield alias;
     } catch (error) {
       if (!(error instanceof TooMany)) throw error;
       this.#parts.omitted.add(1);
-      return [];
     }
   }
 
@@ -232,4 +234,12 @@ class ZoneNames {
       maxSearch: KEYS_OF_NAME_MAX,
     });
   }
+}
+
+/** null: no query comes to such a name, with capital letters, or with labels that stand for any. */
+function nameAt(path: string): WireName | null {
+  const name = nameOf(path);
+  if (name === null) return null;
+  const { path: back, base } = pathOf(name);
+  return back === path && base === path ? name : null;
 }

@@ -95,7 +95,7 @@ class FairQueue {
     const { metrics, clock } = context;
     this.#options = options;
     this.#next = next;
-    this.#shares = new Shares(options.concurrent);
+    this.#shares = new Shares(options.concurrent, clock);
     this.#client = new ClientPrefix(options.bits4, options.bits6);
     // All of a client is in one network, however large a client is.
     this.#network = new ClientPrefix(
@@ -134,7 +134,7 @@ class FairQueue {
   readonly link: Next = (query) => {
     // What is asked on the way to a reply waits as a part of it.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
-    const offender = this.#shares.crowded && query.mayWait ? this.#offenderOf(query) : '';
+    const offender = this.#shares.matters && query.mayWait ? this.#offenderOf(query) : '';
     if (offender !== '') {
       if (!this.#options.reportOnly) return this.#answerNow(query, offender);
       this.#count(query, offender);

@@ -1,7 +1,12 @@
 /** How many queries of each client wait, and who may have one more. */
+import type { Clock } from '../../base/clock.ts';
+import { Refusals } from './refusals.ts';
 
 /** One part in so many of the room is kept for those who have little. */
 const SPARE = 8;
+
+/** Whether one more query may wait; if not, whose bound it has come to. */
+export type ShareVerdict = 'admitted' | 'client' | 'network';
 
 /** One client that has queries waiting. */
 export interface Share {
@@ -23,7 +28,11 @@ export interface Share {
  * has a bound, too: twice that of a client, so that one client alone leaves places to its neighbours, and a network of them, or of invented ones,
  * leaves places to others; and one more place is for networks that have nothing waiting.
  *
- * As long as fewer queries wait than the room has places, everybody is let in, and nobody needs to be looked up.
+ * That goes by what waits in this moment, and many networks that all want everything leave no place: whoever asks most often has it. So refusals are
+ * remembered for a while. Networks that were refused have the room among them in equal parts, nobody else has more than such a part either, and each part is shared by the same thresholds. The spare places (but for half of them, which are for clients of these networks that want little) are for everybody
+ * else, however many networks flood.
+ *
+ * As long as fewer queries wait than the room has places, and nobody was refused of late, everybody is let in, and nobody needs to be looked up.
  */
 export class Shares {
   readonly room: number;
@@ -31,11 +40,14 @@ export class Shares {
   readonly #shares = new Map<string, Share>();
   /** Queries that wait, by network. */
   readonly #networks = new Map<string, number>();
+  /** Of networks; who is in none is its own. */
+  readonly #refusals: Refusals;
   #waiting = 0;
 
   /** @param room queries that one client may have waiting when there is no other: rounded up to a multiple of eight */
-  constructor(room: number) {
+  constructor(room: number, clock: Clock) {
     const spare = Math.ceil(room / SPARE);
+    this.#refusals = new Refusals(clock);
     this.room = SPARE * spare;
     this.#most = this.room + spare;
   }
@@ -50,20 +62,47 @@ export class Shares {
     return this.#shares.size;
   }
 
-  /** Whether so many wait that it matters who asks. */
-  get crowded(): boolean {
+  /** Whether it matters who asks: so many wait, or somebody wanted too much. */
+  get matters(): boolean {
+    return this.#isFull || this.#refusals.networks > 0;
+  }
+
+  get #isFull(): boolean {
     return this.#waiting >= this.room;
   }
 
   /** Whether the client may have one more query waiting; if not, whose bound it has come to. @param network empty: it needs no bound */
-  judge(client: string, network: string): 'admitted' | 'client' | 'network' {
-    if (!this.crowded) return 'admitted';
-    const free = this.#most - this.#waiting;
-    const neighbours = network === '' ? 0 : (this.#networks.get(network) ?? 0);
-    if (neighbours > 0 && neighbours >= 2 * SPARE * free) return 'network';
+  judge(client: string, network: string): ShareVerdict {
     const own = this.#shares.get(client)?.waiting ?? 0;
+    const near = network === '' ? own : (this.#networks.get(network) ?? 0);
+    const verdict = this.#ofParts(network || client, own, near) ?? this.#ofAll(network, own, near);
+    if (verdict !== 'admitted') this.#refusals.add(network || client);
+    return verdict;
+  }
+
+  /** Of networks while some are refused. null: it has less than its part. */
+  #ofParts(network: string, own: number, near: number): ShareVerdict | null {
+    const refusals = this.#refusals;
+    const { networks } = refusals;
+    if (networks === 0) return null;
+    // Who has not been refused has no more than its part either, or those that come first in each moment would have what they like.
+    const isKnown = refusals.has(network);
+    const parts = isKnown ? networks : networks + 1;
+    const part = this.room / parts;
+    // Where there are fewer places than networks nobody has one for certain: who asks seldom comes before who asks all the time.
+    if (part < 1 && (!isKnown || refusals.isModest(network))) return null;
+    const most = (this.room + (this.#most - this.room) / 2) / parts;
+    if (near >= Math.max(1, Math.floor(most))) return 'network';
+    if (near >= part && own >= SPARE * (most - near)) return 'client';
+    return part < 1 && this.#isFull ? 'client' : null;
+  }
+
+  #ofAll(network: string, own: number, near: number): ShareVerdict {
+    if (!this.#isFull) return 'admitted';
+    const free = this.#most - this.#waiting;
+    if (network !== '' && near > 0 && near >= 2 * SPARE * free) return 'network';
     if (own < SPARE * free) return 'admitted';
-    return network !== '' && neighbours === 0 && free === 0 ? 'admitted' : 'client';
+    return network !== '' && near === 0 && free === 0 ? 'admitted' : 'client';
   }
 
   /** A query of the client waits from now on. @returns what is handed to `leave` when it does no longer */

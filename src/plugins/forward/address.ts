@@ -80,7 +80,7 @@ export function readTo(text: string): ForwardDestination {
   return { kind: 'place', text: host, scheme, port: known, serverName };
 }
 
-/** Host and port; port 0: none is said, null: what stands there is none. */
+/** Host and port; port 0: not given; null: malformed. */
 function splitPort(text: string): { readonly host: string; readonly port: number | null } {
   if (isIP(text) !== 0) return { host: text, port: 0 };
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(text);

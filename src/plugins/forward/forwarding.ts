@@ -102,7 +102,7 @@ export class Forwarding extends UpstreamExchange {
     }
   }
 
-  /** Tells who listens of an exchange that is over. */
+  /** Reports a finished exchange to all listeners. */
   #tap(bytes: Uint8Array | null, start: number, end: number): void {
     const { query, proto, startedAt: sentAt } = this;
     const { host, port } = this.#target.upstream;
@@ -147,7 +147,10 @@ export class Forwarding extends UpstreamExchange {
     return gaveUp(this.#failed, this.#order);
   }
 
-  /** Asks the next upstream whose turn it is. @returns the end, when there is none or the time is up; null: it was asked */
+  /**
+   * Asks the next upstream in order.
+   * @returns the result if there is none left or the time is up; null: it was asked
+   */
   #proceed(now: number): Reply | null {
     const { maxFails, maxAttempts, failfast, metrics, random } = this.#host.parts;
     const order = this.#order;
@@ -261,7 +264,7 @@ export class Forwarding extends UpstreamExchange {
     later.resolve(reply);
   }
 
-  /** A bug: whoever waits hears of it. */
+  /** Handles a bug: the waiting query gets the error. */
   #break(error: unknown): void {
     const later = this.#reply;
     this.#end();

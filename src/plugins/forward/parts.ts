@@ -30,7 +30,7 @@ export interface ForwarderParts {
   readonly writer: MessageWriter;
   /** The next forward of the block, or what comes after all of them. */
   readonly next: Next;
-  /** Who is told of each exchange. */
+  /** Gets each finished exchange. */
   readonly taps: readonly ExchangeTap[];
   /** Whether `next` is a forward. */
   readonly chained: boolean;

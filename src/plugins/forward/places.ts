@@ -9,7 +9,7 @@ import { upstreamsLimit } from './options.ts';
 
 /** What finding upstreams needs of the world. */
 export interface PlacesParts {
-  /** The text of a file, or null if there is none of this name. May throw for one that cannot be read. */
+  /** The text of a file, or null if it does not exist. May throw if it cannot be read. */
   readonly readFile: (path: string) => string | null;
   /** The addresses of a host name. */
   readonly resolve: (name: string, servers: readonly string[]) => Promise<readonly string[]>;

@@ -27,7 +27,7 @@ const syntax = directive({
   },
 });
 
-/** Notes what a database has about the client, for log, view, rewrite and whoever else reads metadata. */
+/** Adds what a database has about the client to the metadata, for log, view, rewrite and others. */
 export const geoip: Plugin = definePlugin({
   syntax,
   control(options, context) {
@@ -44,8 +44,8 @@ export const geoip: Plugin = definePlugin({
     let database: Database | null = null;
     const failures = context.metrics
       .counter(
-        'ndots_geoip_lookup_failures_total',
-        'Addresses that could not be looked up, because the database is broken there.',
+        'ndots_geoip_failures_total',
+        'Queries whose client could not be looked up, since the database is broken at that place.',
         [],
       )
       .with();
@@ -73,7 +73,7 @@ function addressOf({ peer, peerAt, family }: Query): string {
   return printAddress(peer, peerAt, family === 4 ? 4 : 16);
 }
 
-/** The address of the query's Client Subnet option, zeros behind what it tells; null: there is none. */
+/** The address of the query's Client Subnet option, filled up with zeros; null: there is none. */
 function subnetOf({ bytes, optionsStart, optionsEnd }: Query): string | null {
   const option = findOption(bytes, optionsStart, optionsEnd, OPTION.ECS);
   if (option === null || option.length < 4 || option[0] !== 0) return null;

@@ -19,7 +19,7 @@ export function noteCity(found: City, notes: Map<string, string>): void {
   notes.set('geoip/postalcode', text(postal?.code));
 }
 
-/** Notes a network: its number and who runs it. */
+/** Adds a network to the metadata: its number and its operator. */
 export function noteNetwork(found: NetworkRecord, notes: Map<string, string>): void {
   notes.set('geoip/asn/number', text(found.autonomous_system_number ?? 0));
   notes.set('geoip/asn/org', text(found.autonomous_system_organization));

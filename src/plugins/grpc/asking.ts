@@ -78,7 +78,7 @@ export class GrpcExchange extends UpstreamExchange {
 
   override failed(error: ExchangeError, now: number): void {
     const { cause } = error;
-    // CoreDNS's: who serves something else than DNS over this service has no such name.
+    // CoreDNS's service name; other services have no method of this name.
     if (cause instanceof GrpcFailure && cause.code === STATUS.NOT_FOUND) {
       const { writer } = this.#parts;
       writer.reply(this.query, FLAG.RA);

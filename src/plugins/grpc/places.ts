@@ -17,7 +17,7 @@ export interface GrpcUpstreamSpec {
 /** What a word after FROM means: an upstream, or a file with `nameserver` lines. */
 export type GrpcDestination = GrpcUpstreamSpec | { readonly file: string };
 
-/** Understands one TO. @returns null: it is none */
+/** Parses one TO. @returns null if it is malformed */
 export function readTo(text: string): GrpcDestination | null {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
   const [, scheme = 'dns', rest = text] = parts ?? [];

@@ -121,7 +121,7 @@ export class HostsBuilder {
     return { data, entries, slots: this.#slots, seed: this.#seed };
   }
 
-  /** Gives back what was needed to build, at once: files may change faster than the runtime looks for what is not used any more. */
+  /** Frees at once what only building needed, because files may change faster than garbage is collected. */
   close(): void {
     this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(0));
     this.#names = new Uint32Array(this.#names.buffer.transfer(0));

@@ -22,7 +22,7 @@ export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder
   }
 }
 
-/** The same, name by name: a line may have millions, and whoever reads it has other things to do. */
+/** The same, name by name: a line may have millions, and the caller has other work in between. */
 export function* entrySteps(
   line: string,
   { wanted, reverse }: EntryTerms,

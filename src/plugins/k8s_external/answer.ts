@@ -205,7 +205,7 @@ function hasRoom(to: MessageWriter): boolean {
   return to.length <= MESSAGE_MAX - RECORD_MAX;
 }
 
-/** Somebody who may not be asked, or cannot say, leaves the alias alone. */
+/** If the target's server refuses or fails, the alias is answered alone. */
 function joined(first: Reply, rest: Reply): Reply {
   const says = rest.rcode === RCODE.NOERROR || rest.rcode === RCODE.NXDOMAIN;
   return says ? joinAnswers(first, rest) : first;

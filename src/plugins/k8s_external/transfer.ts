@@ -16,7 +16,7 @@ import {
   type ExternalZone,
 } from './external-zone.ts';
 
-/** Zones that are no reverse zones, once everything has been listed. Nobody is told of changes, as with `kubernetes`. */
+/** The forward zones, once everything has been listed. No NOTIFY is sent, as with `kubernetes`. */
 export function externalTransfers(
   zones: readonly ExternalZone[],
   services: OutsideServices,

@@ -1,4 +1,4 @@
-/** Whose pods ask, for plugins that treat clients by their namespace. */
+/** Finds the namespaces of clients, for plugins that treat clients by namespace. */
 import type { ClientNamespaces } from '../../server/contract/ports.ts';
 import type { Cluster } from './cluster.ts';
 

@@ -1,4 +1,4 @@
-/** Whose pods send from an address. */
+/** Maps addresses to the pods that send from them. */
 import { addressKey } from './address-key.ts';
 import type { AddressFact } from './facts.ts';
 import { copyEncoded } from './endpoint-encoding.ts';
@@ -15,7 +15,7 @@ interface Special {
   readonly labels: Readonly<Record<string, string>> | null;
 }
 
-/** The numbers of namespaces: one stays the same namespace's as long as somebody holds it. */
+/** Numbers of namespaces: a number stays with its namespace as long as it is in use. */
 export interface NamespaceNumbers {
   /** Never 0. Whoever keeps it holds it. */
   readonly of: (namespace: string) => number;
@@ -72,8 +72,8 @@ export class ClientTable {
   }
 
   /**
-   * The same where the address is a pod's alone. A node's is not, even if all its pods on the host network are of one namespace: node caches,
-   * masqueraded pods and whoever has got onto the node send from there.
+   * The same, only if the address belongs to a single pod. A node's address does not, even if all its pods on the host
+   * network are of one namespace: node caches, masqueraded pods and any process on the node send from there.
    */
   ownClient(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);

@@ -82,7 +82,7 @@ export class Cluster implements Dependency {
     };
   }
 
-  /** Whose pods are at which address. */
+  /** Maps addresses to the pods at them. */
   get clients(): ClientTable {
     return this.#clients;
   }
@@ -200,7 +200,7 @@ export class Cluster implements Dependency {
     return true;
   }
 
-  /** Becomes what the other one is, which nobody may use any more. */
+  /** Takes over the content of the other one, which must not be used any more. */
   replaceBy(other: Cluster): void {
     this.#clients = other.#clients;
     this.#outside = other.#outside;

@@ -1,4 +1,4 @@
-/** The control part of `kubernetes`: who follows the cluster, and what the start waits for. */
+/** The control part of `kubernetes`: follows the cluster, and delays the start until it is known. */
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import type { KubernetesOptions } from './options.ts';
 import { ClusterPublisher } from './publisher.ts';

@@ -59,7 +59,7 @@ function hostLabel(name: string): string {
 
 const HOST_LABEL = /^[a-z\d](?:[a-z\d_-]{0,61}[a-z\d])?$/i;
 
-/** A domain name in wire form; null if the text is none. */
+/** A domain name in wire form; null if the text is malformed. */
 function domainName(text: string): WireName | null {
   try {
     const name = parseName(text);
@@ -77,7 +77,7 @@ function latin(text: string): string {
   return text;
 }
 
-/** IP addresses, each with its length before; what is none is left out. */
+/** IP addresses, each preceded by its length; malformed ones are left out. */
 export function encodeAddresses(addresses: readonly string[]): string {
   let encoded = '';
   for (const text of addresses) {
@@ -193,7 +193,7 @@ export interface EndpointPort {
   /** Lower case; empty if it has none. */
   readonly name: string;
   readonly protocol: string;
-  /** -1: declared by nobody, or left open; has no SRV record. */
+  /** -1: not declared, or left open; it has no SRV record. */
   readonly port: number;
 }
 

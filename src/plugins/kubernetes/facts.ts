@@ -36,7 +36,10 @@ export interface ServiceFact {
   readonly ports: string;
   /** Target of an ExternalName, as the API has it. */
   readonly external: string;
-  /** Addresses and host names by which it is reached from outside, with spaces between; only where somebody asks for them. */
+  /**
+   * Addresses and host names by which it is reachable from outside, separated by spaces; only if a plugin asks for
+   * them.
+   */
   readonly outside?: string;
 }
 
@@ -75,7 +78,7 @@ export interface AddressFact {
   readonly address: string;
   /** The namespace of each live pod whose first address this is. */
   readonly namespaces: readonly string[];
-  /** The namespace of whoever sends from this address, or empty when that cannot be told. */
+  /** The namespace of the pod that sends from this address; empty if it is ambiguous. */
   readonly client: string;
   /** It is a node's address: pods on the host network have it, and whatever else sends from that node. */
   readonly host?: true;

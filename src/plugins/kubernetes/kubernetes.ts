@@ -63,7 +63,7 @@ export const kubernetes: Plugin = definePlugin({
     );
     context.offer(searchDomains, searchDomainsOf({ cluster, zoneOf, clients }));
     context.offer(clientNamespaces, clientNamespacesOf(cluster, clients));
-    // A zone without name servers is none that other servers would take.
+    // Other servers would refuse a zone without name servers.
     const named = own.length > 0 ? own : boundAddresses(context.servers);
     const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
     context.offer(transferSources, clusterTransfers(transferred));

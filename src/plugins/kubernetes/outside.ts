@@ -20,7 +20,7 @@ export interface OutsideParts {
 
 const ABSENT = -1;
 
-/** The services of a cluster for who asks from outside; names as CoreDNS has them. */
+/** The services of a cluster for clients outside it; names as in CoreDNS. */
 export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideServices {
   const shows = (namespace: NamespaceRecord): boolean =>
     namespace.there && (namespaces === null || namespaces.has(namespace.name));

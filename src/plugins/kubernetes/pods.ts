@@ -18,14 +18,16 @@ interface PodName {
 }
 
 /**
- * The main thread's table of pods by address. Workers are told only what follows from it: which namespaces an address
- * stands for, and whose pod sends from it. One entry per pod and address, in typed arrays (about 80 bytes): a pod is
- * known by a 64-bit hash of its namespace and name.
+ * The main thread's table of pods by address. Workers are sent only what follows from it: the namespaces that an
+ * address stands for, and the pod that sends from it. One entry per pod and address, in typed arrays (about 80 bytes):
+ * a pod is identified by a 64-bit hash of its namespace and name.
  *
- * Who sends from an address:
- * - pods that have finished (Succeeded, Failed) or are lost (Unknown) never count: their address may be another's by now;
- * - terminating pods count only while nobody else has the address;
- * - if pods of several namespaces remain (host network, or an address that was just given away), it cannot be told.
+ * Which pod sends from an address:
+ *
+ * - pods that have finished (Succeeded, Failed) or are lost (Unknown) never count: another pod may have their address
+ * by now;
+ * - terminating pods count only while no other pod has the address;
+ * - if pods of several namespaces remain (host network, or an address that was just reassigned), it is unknown.
  */
 export class PodTable {
   readonly #named: boolean;
@@ -198,7 +200,7 @@ export class PodTable {
     this.#freeNamespaces.push(id);
   }
 
-  /** Two hashes that nobody can foresee together. */
+  /** Two hashes that cannot be predicted together. */
   #hashOf(namespace: string, name: string): Int32Array {
     let a = this.#seed;
     let b = ~this.#seed;

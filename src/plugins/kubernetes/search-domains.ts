@@ -51,7 +51,7 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
   };
 }
 
-/** `….pin._zone.SVC.NS.svc`: whether or not such names are switched on, they are nobody's search path. */
+/** `….pin._zone.SVC.NS.svc`: whether or not such names are enabled, they are never a search path. */
 function isZonal(folded: Uint8Array, { labels, count }: ParsedName): boolean {
   const label = labels[count - 4]!;
   return folded[label + 1] === UNDERSCORE && labelBytes(folded, label) === '_zone';

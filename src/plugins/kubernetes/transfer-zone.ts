@@ -27,8 +27,8 @@ export interface ClusterTransferParts {
 }
 
 /**
- * The zones that are no reverse zones, once everything has been listed. Nobody is told of changes: the zone of a busy cluster
- * changes all the time, and servers come by the timers of its SOA record.
+ * The forward zones, once everything has been listed. No NOTIFY is sent: the zone of a busy cluster changes all the
+ * time, and secondaries follow the timers of its SOA record.
  */
 export function clusterTransfers(parts: ClusterTransferParts): TransferSource {
   return {

@@ -1,4 +1,4 @@
-/** `leakguard`: names that nobody outside can know are not asked for outside. */
+/** `leakguard`: names that cannot exist outside are not asked for outside. */
 import { rest } from '../../corefile/positions.ts';
 import { flag, list, setting, zoneList } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
@@ -46,9 +46,13 @@ const syntax = directive({
       },
     ),
     search: zoneList('search', {
+      isStrict: true,
       help: "search domains of the nodes: what is a name of the cluster's with one of them behind it stays here, too",
     }),
-    except: zoneList('except', { help: 'names that go to upstreams all the same' }),
+    except: zoneList('except', {
+      isStrict: true,
+      help: 'names that go to upstreams all the same',
+    }),
     ttlSeconds: setting('ttl', integer('SECONDS', { min: 0, max: 604_800 }), {
       default: 300,
       help: 'how long clients may remember that there is nothing',
@@ -57,12 +61,12 @@ const syntax = directive({
   },
 });
 
-/** What is asked of top-level domains by whoever validates or looks for servers. */
+/** Types that validating resolvers, and resolvers that look for name servers, ask of top-level domains. */
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
 /** As the empty zones of RFC 6303 section 3 have it. */
 const mailbox = parseName('nobody.invalid.');
 
-/** Answers for zones that are nobody's outside as RFC 6303 wants it, in front of whatever forwards. */
+/** Answers for local zones as RFC 6303 demands, in front of forwarding plugins. */
 export const leakguard: Plugin = definePlugin({
   syntax,
   setup: (options, context, next) => new LeakGuard(options, context, next).link,

@@ -13,7 +13,10 @@ export type Reason =
 /** A zone whose names stay here. */
 export interface LocalZone extends OfZone {
   readonly reason: Reason;
-  /** The public parent says that there is nothing signed here: whoever validates asks it (RFC 6303 section 4). */
+  /**
+   * The public parent zone proves that nothing is signed here, so validating resolvers must be able to ask it (RFC 6303
+   * section 4).
+   */
   readonly registered: boolean;
 }
 
@@ -69,8 +72,8 @@ const privateReverse: readonly string[] = [
 const kinds: readonly string[] = ['svc.', 'pod.'];
 
 /**
- * No such top-level domains: a name of the cluster that somebody cut short (`backend.shop.svc`, `backend.shop.svc.cluster`) ends so when no search
- * path completes it.
+ * Top-level domains that do not exist: the ends of cluster names that were cut short (`backend.shop.svc`,
+ * `backend.shop.svc.cluster`) and that no search path completed.
  */
 const cutShort: readonly string[] = [...kinds, ...kinds.map((kind) => `${kind}cluster.`)];
 
@@ -137,7 +140,7 @@ export interface InsideName {
   readonly zoneAt: number;
 }
 
-/** Top-level domains that are nobody's. */
+/** Top-level domains that do not exist. */
 const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
 
 /**

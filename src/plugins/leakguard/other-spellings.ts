@@ -5,11 +5,12 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 
 /**
- * The name that somebody meant who put dots into labels (`backend.shop.svc.cluster\.local`): each dot ends a label. null: no label has one.
+ * The name that was meant where labels contain dots (`backend.shop.svc.cluster\.local`): each dot ends a label. null:
+ * no label has one.
  * @param name wire form, lower case
  */
 export function splitAtDots(name: Uint8Array, length: number): WireName | null {
-  // Mostly there is none, not even a label of 46 bytes.
+  // Mostly no label has one, and none is even 46 bytes long.
   const first = name.indexOf(DOT);
   if (first < 0 || first >= length) return null;
   const labels: Uint8Array[] = [];
@@ -40,7 +41,7 @@ export interface EmbeddedReverseName {
   readonly labels: readonly number[];
 }
 
-/** The reverse name that this one begins with, whatever search domain stands behind it; null: it is none. */
+/** The reverse name that this one begins with, whatever search domain follows it; null: there is none. */
 export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverseName | null {
   const labels: number[] = [];
   for (let at = 0; at < length - 1; at += name[at]! + 1) {
@@ -61,7 +62,10 @@ const teredo = parseName('0.0.0.0.1.0.0.2.ip6.arpa.');
 /** Nibbles of an address. */
 const NIBBLES = 32;
 
-/** The reverse name of the client whose IPv4 address a Teredo address holds, each bit of it turned; null: it is none. */
+/**
+ * The reverse name of the client whose IPv4 address is in a Teredo address, with all bits inverted; null: it is not a
+ * Teredo address.
+ */
 export function teredoClient(name: WireName): WireName | null {
   if (name.length !== 2 * NIBBLES + teredo.length - 2 * 8 || suffixAt(name, teredo) < 0)
     return null;

@@ -38,9 +38,9 @@ export interface HeldReport {
 const LISTED_MAX = 10_000;
 
 /** One answer, and how many hold it: workers, and in each the answers with signatures and without. */
-interface Listed {
+interface ListedAnswer {
   readonly held: HeldAnswer;
-  /** When that was heard, by a clock that nobody sets, milliseconds. */
+  /** When that was heard, by the monotonic clock, milliseconds. */
   readonly at: number;
   holders: number;
 }
@@ -49,7 +49,7 @@ interface Listed {
 export class HeldAnswers {
   readonly #context: ControlContext;
   readonly #holdMs: number;
-  readonly #held = new Map<string, Listed>();
+  readonly #held = new Map<string, ListedAnswer>();
 
   constructor(context: ControlContext, holdMs: number) {
     this.#context = context;

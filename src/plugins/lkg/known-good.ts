@@ -36,8 +36,8 @@ export interface KnownGoodParts {
 }
 
 /**
- * Counts how often each name gets a good answer from upstreams in a sketch of fixed size, and keeps the answers of those that are popular: whoever
- * invents names pushes out the least of them, and none whose answers are kept for long.
+ * Counts in a sketch of fixed size how often each name gets a good answer from upstreams, and keeps the answers of
+ * popular names: a flood of invented names pushes out only the least popular ones.
  */
 export class KnownGood {
   /** Bytes of all answers. */
@@ -79,7 +79,8 @@ export class KnownGood {
     if (others.length >= ANSWERS_MAX || !this.#makeRoom(slot, reply.size)) return;
     this.bytes += reply.size;
     const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
-    // Nobody vouches for it while the upstream denies it: who wants to know looks at the signatures.
+    // An old answer is not vouched for while the upstream denies it, so AD is cleared; clients may check the
+    // signatures.
     kept.bytes[3]! &= ~FLAG.AD;
     const name = nameKey(query);
     this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
@@ -95,6 +96,14 @@ export class KnownGood {
   /** The one for the query among them; null: there is none. */
   static among(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const variant = variantOf(query);
+    return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
+  }
+
+  /** The answer that suits the query: one that was validated also suits a query that asks for no validation (CD). */
+  static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
+    const exact = KnownGood.among(answers, query);
+    if (exact !== null) return exact;
+    const variant = variantOf(query) & ~UNCHECKED;
     return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
   }
 
@@ -202,6 +211,9 @@ function textOf(name: Uint8Array): string {
   return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
 }
 
+/** In a variant: the query had CD. */
+const UNCHECKED = 2;
+
 function variantOf({ dnssecOk, flags }: Query): number {
-  return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : 2);
+  return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : UNCHECKED);
 }

@@ -91,6 +91,19 @@ async function listed(world: World): Promise<readonly string[]> {
 }
 
 describe('lkg', () => {
+  test('a client that checks answers itself (CD) has the one that was kept for others', async () => {
+    const { world, says, popular } = await scene();
+    await popular('www.example.org. A');
+    for (const denial of [nxdomain, nodata]) {
+      says(() => denial);
+      for (const flags of [0x100, FLAG.CD, FLAG.CD | 0x100]) {
+        const { answer } = await world.ask('www.example.org. A', { flags });
+        assert.equal(answer.length, 1, `${denial.rcode ?? 'no data'}, flags ${flags}`);
+      }
+    }
+    await world.close();
+  });
+
   test('a popular name that is suddenly gone is kept, told as stale, and let go when its time is over', async () => {
     for (const denial of [nxdomain, nodata, {}]) {
       const { world, clock, says, popular, told } = await scene();
@@ -466,4 +479,16 @@ describe('lkg', () => {
       { numRuns: 40 },
     );
   });
+});
+
+describe('what is no zone', () => {
+  for (const line of [
+    'lkg {\n  except a..b\n }',
+    'lkg a..b',
+    'leakguard {\n  except a..b\n }',
+    'top {\n  search a..b\n }',
+  ])
+    test(`is a mistake: ${line.replace(/\s+/g, ' ')}`, async () => {
+      await assert.rejects(makeWorld(`.:53 {\n ${line}\n whoami\n}`), /'a\.\.b' is no zone/);
+    });
 });

@@ -54,6 +54,7 @@ const syntax = directive({
       help: 'memory for their answers',
     }),
     except: zoneList('except', {
+      isStrict: true,
       help: 'names that are not looked after, besides cluster.local',
     }),
   },
@@ -193,7 +194,7 @@ class Guard {
     const answers = this.#good.answers(query);
     if (answers.length === 0) return reply;
     const now = this.#context.clock.now();
-    const answer = KnownGood.among(answers, query);
+    const answer = KnownGood.fitting(answers, query);
     if (answer !== null && query.dnssecOk && hasExpiredSignature(answer.reply, this.#wallSeconds()))
       return reply;
     // NXDOMAIN denies all types: the time of all begins with it, and ends, whichever are asked for.

@@ -91,7 +91,7 @@ function missing(file: string, path: string): Problem {
 }
 
 function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, next: Next): Next {
-  // Nobody gains by guessing an order: a fast generator, seeded well, is enough.
+  // Predicting an order gains nothing, so a fast, well-seeded generator is enough.
   const random = seededRandom(context.random.integer(0x7fffffff) + 1);
   const weights = policy.kind === 'weighted' ? new Weights(random) : null;
   if (weights !== null)

@@ -1,4 +1,4 @@
-/** When there is a loop, and when there is none. */
+/** Decides whether there is a forwarding loop. */
 import { sleep, type Clock } from '../../base/clock.ts';
 
 /** Sightings that prove a loop: the probe itself is one, a retried probe may be another. */
@@ -14,20 +14,20 @@ export interface LoopSighting {
   readonly to: string;
 }
 
-/** What looking for a loop takes, and who is told of it. */
+/** What looking for a loop needs, and who is told of one. */
 export interface LoopWatchParts {
   readonly clock: Clock;
   /** Sends the probe; true: it was answered. */
   readonly probe: () => Promise<boolean>;
   /** There is a loop. */
   readonly found: (sighting: LoopSighting) => void;
-  /** Nobody needs to look for the name any more. */
+  /** Called when the search is over. */
   readonly over: () => void;
 }
 
 /**
- * Asks for a name that nobody else can know, and counts how often it is asked for: if the server forwards to itself, directly
- * or round some corners, the question comes back again and again.
+ * Asks for a random name that no client can know, and counts how often it is asked for: if the server forwards to
+ * itself, directly or through others, the query comes back again and again.
  */
 export class LoopWatch {
   readonly #parts: LoopWatchParts;

@@ -43,7 +43,7 @@ export const nsid: Plugin = definePlugin({
   },
 });
 
-/** What the client would have got back had nobody written options: copied now, since the query may not live on. */
+/** The options that would have been echoed without NSID: copied now, because the query's bytes may be overwritten. */
 function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
   return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code, data }) =>
     isEchoed(code, data.length),

@@ -8,7 +8,7 @@ import {
   type ThreadProfile,
 } from './thread-profile.ts';
 
-/** What the runtime counts as time that nobody used. */
+/** The runtime's names for idle time. */
 const IDLE: ReadonlySet<string> = new Set(['(idle)']);
 
 /**

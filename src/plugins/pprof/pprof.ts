@@ -53,7 +53,7 @@ interface Brought {
   readonly found: ThreadProfile | null;
 }
 
-/** How long a profile takes when nobody says, and at most, seconds. */
+/** Default and maximum duration of a profile, in seconds. */
 const SECONDS = 30;
 const SECONDS_MAX = 120;
 /** A worker that does not bring its profile is waited for so long beyond that, milliseconds. */

@@ -1,4 +1,4 @@
-/** `proxyproto`: who asks, as a load balancer in front says (PROXY protocol). */
+/** `proxyproto`: takes the client's address from a load balancer's PROXY protocol header. */
 import { parseDuration } from '../../base/duration.ts';
 import { parseNet, type Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
@@ -15,7 +15,7 @@ const sessionsLimit = limit({ default: 10_240, min: 1, max: 1_000_000 });
 
 const actions: readonly ProxyAction[] = ['use', 'ignore', 'reject', 'skip'];
 
-/** As CoreDNS reads it: an address without its length is none. */
+/** As CoreDNS reads it: an address without a prefix length is invalid. */
 const cidr = value<Net>(
   'CIDR',
   ({ text }) =>

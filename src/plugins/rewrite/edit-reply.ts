@@ -172,7 +172,7 @@ function copyOf(
   return ttls ? copy : copy.with({ ttlAt: null, ttl: -1 });
 }
 
-/** Looks a target up in place of the query; null for a name that is none, and for silence. */
+/** Looks a target up in place of the query; null for an invalid name, and for silence. */
 export function lookupFor(asked: Query, ask: (query: Query) => Maybe<Reply>): EditParts['lookup'] {
   return (name) => {
     try {

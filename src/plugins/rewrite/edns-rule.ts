@@ -10,7 +10,7 @@ import { RuleError, type ReplyRule, type RewriteRule, type RewriteTurn } from '.
 
 type EdnsAction = 'set' | 'append' | 'replace';
 
-/** The data of the option to write; null: there is none for this query, the rule does nothing. */
+/** The data of the option to write; null: none for this query, so the rule does nothing. */
 type Content = (query: Query) => Uint8Array | null;
 
 /** `edns0 local|nsid|subnet set|append|replace|unset … [revert]`. @throws RuleError */
@@ -135,7 +135,9 @@ function write(
   if (data === null) return false;
   const { options } = turn;
   const at = options.findIndex((option) => option.code === code);
-  if (at < 0 ? action === 'replace' : action === 'append') return false;
+  if (at < 0 && action === 'replace') return false;
+  // What is there stays; the rule has had its turn all the same, as in CoreDNS.
+  if (at >= 0 && action === 'append') return true;
   const option: EdnsOption = { code, data };
   turn.setOptions(at < 0 ? [...options, option] : options.with(at, option));
   if (revert) {

@@ -63,7 +63,7 @@ function questionRule(kind: MatchKind, from: string, to: string): QuestionRule {
     return { fits: regexMatch(pattern), rename: regexRenaming(pattern, absoluteText(to)) };
   }
   const [left, right] = [absoluteText(from), absoluteText(to)];
-  // CoreDNS reads the name as an expression, and so finds those who left out `regex`.
+  // CoreDNS parses the name as an expression, which reveals a missing `regex`.
   if (kind === 'exact' && !plainName.test(right)) readPattern(right, 'name');
   return { fits: nameMatch(kind, left), rename: renaming(kind, left, right) };
 }

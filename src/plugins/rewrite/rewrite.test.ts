@@ -461,6 +461,13 @@ describe('rewrite edns0', () => {
     );
   });
 
+  test('append stops, whether there is something to add or not', async () => {
+    const [seen] = await echoed(
+      'rewrite continue edns0 local set 1000 a\nrewrite edns0 local append 1000 b\nrewrite name a.x b.x',
+    );
+    assert.deepEqual(seen, ['a.x. A 1000=61']);
+  });
+
   test('variables tell of the query and its client', async () => {
     const rules = [
       'qname',

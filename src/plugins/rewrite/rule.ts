@@ -32,7 +32,7 @@ export interface RewriteTurn {
   readonly query: Query;
   /** EDNS options as they stand now. */
   readonly options: readonly EdnsOption[];
-  /** Gives the query another name; one that is none ends the turn (SERVFAIL). */
+  /** Gives the query another name; an invalid one ends the rewriting with SERVFAIL. */
   rename(name: string): void;
   /** Gives the query another type or class. */
   retype(type: number, qclass: number): void;

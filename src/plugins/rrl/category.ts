@@ -27,8 +27,9 @@ const STAR = 0x2a;
 
 /**
  * Which account a reply belongs to, as two hashes: by name and type, by name, by zone, or by nothing but the category. Of NXDOMAIN and
- * referrals it is the zone, and of what a wildcard answers the wildcard, so that invented names below it are one account (as in BIND). An alias
- * alone is the same whatever type was asked for.
+ * referrals it is the zone, and of what a wildcard or a DNAME answers the name of that, so that invented names below it are one account (as in BIND).
+ * It is the zone, too, of denials that are signed for one name: to say that there is no such name they say that it has no records. An alias alone is
+ * the same whatever type was asked for.
  */
 export class AccountKey {
   high = 0;
@@ -50,8 +51,9 @@ export class AccountKey {
     this.#begin(client, category);
     const name = categories[category]!;
     if (name === 'error') return this.#end();
-    if (name === 'nxdomain' || name === 'referral') {
-      const owner = zoneOf(reply, name === 'nxdomain' ? TYPE.SOA : TYPE.NS);
+    const isOfZone = name === 'nxdomain' || (name === 'nodata' && isDeniedAlone(reply));
+    if (isOfZone || name === 'referral') {
+      const owner = zoneOf(reply, isOfZone ? TYPE.SOA : TYPE.NS);
       if (owner >= 0) this.#nameAt(reply.bytes, reply.start, owner);
       else this.#question(query);
       return this.#end();
@@ -117,4 +119,20 @@ function zoneOf(reply: Reply, type: number): number {
     if (records.section === SECTION.authority && records.type === type) return records.ownerAt;
   }
   return -1;
+}
+
+/**
+ * Whether an NSEC record denies what is asked for its owner alone, since the next name is the first one below it: it was made for this question
+ * (`dnssec`, and others that sign while they answer), and there is one for any name.
+ */
+function isDeniedAlone(reply: Reply): boolean {
+  if (reply.authority === 0) return false;
+  for (records.of(reply); records.next();) {
+    if (records.section === SECTION.additional) return false;
+    const { bytes, dataAt } = records;
+    if (records.section !== SECTION.authority || records.type !== TYPE.NSEC) continue;
+    // The next name begins with a label that is one byte of 0.
+    if (bytes[dataAt] === 1 && bytes[dataAt + 1] === 0) return true;
+  }
+  return false;
 }

@@ -11,7 +11,7 @@ import { clientPrefixSettings } from '../../server/contract/client-prefix.ts';
 /** Accounts: 33 bytes each. */
 const tableLimit = limit({ default: 20_000, min: 64, max: 5_000_000 });
 const windowLimit = limit({ default: 15, min: 1, max: 3600 });
-/** BIND's bound; more would never be reached by anybody who is not an attacker. */
+/** BIND's limit; only an attacker would reach it. */
 const rate = decimal('ALLOWANCE', { min: 0, max: 1_000_000 });
 
 const args: { zones: Position<readonly string[]> } = {

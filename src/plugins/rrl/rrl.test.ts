@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { every } from '../../base/clock.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { writeZoneKey, zoneKey } from '../../../test/kit/zone-keys.ts';
 import { makeWorld, type AskOptions, type World } from '../../../test/kit/world.ts';
 import { FLAG } from '../../wire/iana.ts';
 
-const worldWith = (...lines: readonly string[]): Promise<World> =>
-  makeWorld(
-    `.:53 {
+const corefileWith = (...lines: readonly string[]): string =>
+  `.:53 {
  prometheus 127.0.0.1:0
  rrl {
   ${lines.join('\n  ')}
@@ -36,8 +38,10 @@ const worldWith = (...lines: readonly string[]): Promise<World> =>
   rcode NXDOMAIN
   authority "example.net. 300 IN SOA ns.example.net. host.example.net. 1 7200 3600 86400 60"
  }
-}`,
-  );
+}`;
+
+const worldWith = (...lines: readonly string[]): Promise<World> =>
+  makeWorld(corefileWith(...lines));
 
 /** Per reply: `-` silence, `t` cut, `.` whole. */
 async function fates(
@@ -55,6 +59,19 @@ async function fates(
 }
 
 describe('rrl', () => {
+  test('a reload keeps the accounts: who is limited stays limited', async () => {
+    const world = await worldWith('responses-per-second 3', 'slip-ratio 0');
+    assert.equal(await fates(world, 6, 'www.example.org. A'), '...---');
+    world.setCorefile(corefileWith('responses-per-second 4', 'slip-ratio 0'));
+    assert.ok(await world.server.reload());
+    assert.equal(await fates(world, 3, 'www.example.org. A'), '---');
+    // Accounts of other networks are others.
+    world.setCorefile(corefileWith('responses-per-second 4', 'ipv4-prefix-length 32'));
+    assert.ok(await world.server.reload());
+    assert.equal(await fates(world, 3, 'www.example.org. A'), '...');
+    await world.close();
+  });
+
   test('beyond the allowance every second reply is cut and the others are not sent', async () => {
     const world = await worldWith('responses-per-second 3');
     assert.equal(await fates(world, 9, 'www.example.org. A'), '...-t-t-t');
@@ -270,6 +287,35 @@ describe('rrl', () => {
     assert.equal(text, '.--');
     assert.equal(await fates(world, 9, 'www.example.org. A'), '.'.repeat(9));
     await world.close();
+  });
+
+  test('invented names below a DNAME are one account, and so are those that are denied by signatures made for them', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(
+      join(folder, 'db.example.org'),
+      '@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 NS ns\nd 300 DNAME e\n*.e 300 A 192.0.2.1\n*.w 300 A 192.0.2.1\nhost A 192.0.2.2\nother A 192.0.2.2\n',
+    );
+    const key = writeZoneKey(folder, zoneKey('example.org.'));
+    const sent = async (name: (i: number) => string, options: AskOptions = {}): Promise<string> => {
+      const clock = new VirtualClock();
+      const world = await makeWorld(
+        `example.org {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n dnssec {\n key file ${key}\n }\n file db.example.org\n}`,
+        { folder, clock },
+      );
+      // Signing takes turns of the event loop.
+      const ticks = every(clock, 1, () => undefined);
+      let text = '';
+      for (let i = 0; i < 6; i++) text += await fates(world, 1, name(i), options);
+      ticks.cancel();
+      await world.close();
+      return text;
+    };
+    for (const options of [{}, { dnssecOk: true, udpSize: 4096 }]) {
+      assert.equal(await sent((i) => `r${i}.d.example.org. A`, options), '..----', 'DNAME');
+      assert.equal(await sent((i) => `r${i}.w.example.org. A`, options), '..----', 'wildcard');
+      assert.equal(await sent((i) => `r${i}.example.org. A`, options), '..----', 'NXDOMAIN');
+    }
   });
 
   test('failures of a client are one account; there is nothing to cut, so none slips', async () => {

@@ -1,4 +1,4 @@
-/** `rrl`: response rate limiting, so that nobody can have a third one flooded with replies. */
+/** `rrl`: response rate limiting, so that the server cannot be used to flood a third party with replies. */
 import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { Nets } from '../../base/nets.ts';
@@ -65,7 +65,11 @@ class Rrl {
     this.#zones = all ? null : new ZoneMatch(options.zones);
     this.#exempt = exempt.length === 0 ? null : new Nets(exempt);
     this.#client = new ClientPrefix(bits4, bits6);
-    this.#accounts = new Accounts(options.table, options.windowSeconds);
+    // A new configuration is no amnesty: an attacker would only have to wait for it.
+    this.#accounts = context.kept(
+      [options.table, options.windowSeconds, bits4, bits6].join(' '),
+      () => new Accounts(options.table, options.windowSeconds),
+    );
     this.#rates = [
       responses,
       options.nodata ?? responses,
@@ -93,7 +97,7 @@ class Rrl {
         [],
       )
       .with();
-    let counted = 0;
+    let counted = this.#accounts.evictions;
     const shown = every(clock, SHOW_MS, () => {
       evictions.add(this.#accounts.evictions - counted);
       counted = this.#accounts.evictions;
@@ -109,7 +113,8 @@ class Rrl {
     context.onStart(() => {
       this.#wildcards = context.find(wildcardNames);
     });
-    // Refusals of names that nobody serves here, and of what is no query, are reflected as well as others.
+    // Refusals of names that are not served, and errors for messages that are not queries, can be reflected as well as
+    // others.
     if (all) context.judgeDropped(this.#judgeDropped);
     context.onStop(() => {
       told.cancel();
@@ -128,7 +133,7 @@ class Rrl {
   };
 
   #isCounted({ proto, depth, peer, peerAt, family }: Query): boolean {
-    // Over a stream the client is who it says it is; what the server asks itself is nobody's.
+    // Over a stream the client's address is genuine; the server's own queries have no client.
     if (proto !== 'udp' || depth > 0) return false;
     return this.#exempt === null || !this.#exempt.holds(peer, peerAt, family === 4 ? 4 : 16);
   }

@@ -28,7 +28,7 @@ const VERSION = '2';
 /**
  * The zones that a catalog names.
  * @param most how many it may name
- * @throws Error in words for the log: it is none, and what it named before stays
+ * @throws Error worded for the log if it is not a valid catalog; what it named before stays
  */
 export function readCatalog(packed: PackedZone, most: number): readonly CatalogMember[] {
   const catalog = printName(packed.origin);

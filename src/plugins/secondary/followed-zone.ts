@@ -65,7 +65,8 @@ export interface FollowedZoneParts {
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
-   * Looks at a version before it is taken. @returns runs once it has been
+   * Looks at a version before it is taken.
+   * @returns runs once it has been
    * @throws Error in words for the log: it is not taken
    */
   readonly accept?: (packed: PackedZone) => () => void;
@@ -208,8 +209,10 @@ export class FollowedZone {
     if (old !== null && !isNewer(found.serial, old.serial))
       throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
     if (found.packed === null) return;
+    const differences = found.differences ?? (await publisher.differences(zone, found.packed));
+    if (this.#abort.signal.aborted) return;
     const accepted = accept?.(found.packed);
-    publisher.put(zone, found.packed, found.differences);
+    publisher.put(zone, found.packed, differences);
     this.#hold(found.packed);
     metrics.records.with(zone).set(found.packed.records);
     metrics.serial.with(zone).set(found.packed.serial);
@@ -262,6 +265,7 @@ export class FollowedZone {
       id: random.integer(65_536),
       key,
       seconds: () => Math.floor(clock.wall() / 1000),
+      clock,
     };
   }
 

@@ -98,7 +98,7 @@ export class MemberZones {
     } else if (before.catalog !== catalog) {
       const source = this.#catalogs.get(before.catalog)?.find((one) => one.zone === zone);
       if (source?.goesTo !== catalog) return this.#clash(zone, catalog);
-      // Only who keeps its label keeps its state (RFC 9432 section 4.4.1).
+      // Only a member that keeps its label keeps its state (RFC 9432 section 4.4.1).
       const kept = before.id === source.id && source.id === id;
       if (kept) before.followed.stop();
       else this.#end(zone, before);

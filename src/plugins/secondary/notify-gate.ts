@@ -19,7 +19,7 @@ interface Zone {
   timer: Timer | null;
   /** How long those wait that follow the next one, milliseconds. */
   waitMs: number;
-  /** Who has notified since the zone was looked at; null: nobody. */
+  /** The primary that has sent NOTIFY since the zone was last checked; null: none. */
   again: string | null;
   /** Lines of this minute, and dropped notifications that have none. */
   lines: number;
@@ -56,7 +56,7 @@ export class NotifyGate {
     });
   }
 
-  /** Somebody who is no primary says it. */
+  /** Handles a NOTIFY from a server that is not a primary. */
   dropped(zone: string, from: string): void {
     const { log } = this.#parts;
     const one = this.#of(zone);

@@ -7,7 +7,10 @@ import type { RemoteServer } from '../../net/one-exchange.ts';
 
 /** A primary that takes as long as this to fail is left alone for a while, milliseconds. */
 const SLOW_AFTER_MS = 5000;
-/** For so long nobody waits for it again, milliseconds: zones whose turn comes ask their next primary at once. */
+/**
+ * How long a primary that did not answer is skipped, in milliseconds: zones whose turn comes ask their next primary at
+ * once.
+ */
 const ALONE_FOR_MS = 5000;
 
 interface Primary {
@@ -19,8 +22,9 @@ interface Primary {
 }
 
 /**
- * Gives zones their turn at their primaries, in the order in which they come. Thousands of zones that are due at once, after a
- * start or an outage, are then no flood of connections, and one that is silent, or has no end, holds up nobody for long.
+ * Lets zones ask their primaries in turn, in the order in which they come. Thousands of zones that are due at once,
+ * after a start or an outage, then do not cause a flood of connections, and a zone whose primary is silent or endless
+ * does not delay others for long.
  */
 export class PrimaryTurns {
   readonly #clock: Clock;

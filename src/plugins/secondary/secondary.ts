@@ -1,8 +1,6 @@
 /** `secondary`: answers from zones that other servers have. */
 import { printAddress } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
-import { memoryLimit } from '../../base/memory-limit.ts';
-import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 import { Problem } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { custom, fallthrough, setting, type PropertySchema } from '../../corefile/properties.ts';
@@ -27,12 +25,11 @@ import type { PackedZone } from '../../zone/packed-zone.ts';
 import { zoneLink } from '../../zone/zone-link.ts';
 import { zoneTransfers } from '../../zone/zone-records.ts';
 import { ZoneReplica } from '../../zone/zone-replica.ts';
+import { ZONE_MEMORY, zoneShare } from '../../zone/zone-share.ts';
 import type { FollowedZone } from './followed-zone.ts';
 import { NotifyGate } from './notify-gate.ts';
 
 const sizeLimit = { min: 1024, max: 2 ** 32 };
-/** While a zone is taken the one before is there, too, and both as they came and as they are served. */
-const ZONE_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 /** Each of them is followed, which takes some 3 KiB besides its records. */
 const membersLimit = limit({ default: 10_000, min: 1, max: 1_000_000 });
 /** BIND asks for ten transfers, and 20 serials a second, at a time. */
@@ -117,7 +114,7 @@ export const secondary: Plugin = definePlugin({
     const most = Math.min(...options.map((one) => one.maxConcurrent));
     const turns = new PrimaryTurns(clock, most, queued.with());
     const sources = sourcesOf(options);
-    const usual = memoryShare(memoryLimit(), ZONE_MEMORY);
+    const usual = zoneShare();
     const largest = Math.max(...options.map(({ maxSize }) => maxSize ?? usual));
     const { ZoneMemory } = await import('./zone-memory.ts');
     // One for all server blocks.
@@ -304,7 +301,7 @@ const DEFAULT_ALGORITHM = 'hmac-sha256';
 /** @throws Problem */
 function signingKey(option: KeyOption | null, files: NamedFiles): TsigSigningKey | null {
   if (option === null || !('file' in option)) return option;
-  const [key, ...more] = readKeyFile(option.file, 'secondary', files);
+  const [key, ...more] = readKeyFile(option.file, 'plugin/secondary: ', files);
   if (key === undefined || more.length > 0)
     throw new Problem({
       code: 'tsig-key',

@@ -368,6 +368,13 @@ describe('sign', () => {
     assert.equal(readFileSync(join(folder, 'db.example.org.signed'), 'utf8'), text);
   });
 
+  test('a file whose name is no UTF-8 is refused, without a key, too', async () => {
+    await assert.rejects(
+      makeWorld('example.org {\n sign "\uFFFD"\n whoami\n}'),
+      /dbfile "\uFFFD" contains invalid characters/,
+    );
+  });
+
   const refusals: readonly (readonly [string, RegExp])[] = [
     ['key', /Wrong argument count/],
     ['key file', /Wrong argument count/],

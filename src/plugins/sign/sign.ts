@@ -72,7 +72,9 @@ const syntax = directive({
   },
 });
 
-/** Signs zone files on the main thread, in which nobody is answered; the signatures themselves are made by other threads. */
+/**
+ * Signs zone files on the main thread, which answers no queries; the signatures themselves are made in other threads.
+ */
 export const sign: Plugin = definePlugin({
   syntax,
   async control(options, context) {
@@ -80,13 +82,15 @@ export const sign: Plugin = definePlugin({
     const metrics = signMetrics(context.metrics);
     const problems: Problem[] = [];
     const signers: ZoneSigner[] = [];
-    for (const { file, zones: names, keys, directory } of options)
+    for (const { file, zones: names, keys, directory } of options) {
+      if (file.includes('\uFFFD')) problems.push(unreadableName(file));
       for (const zone of keys.length === 0 ? [] : names) {
         const pairs = keys.flatMap((source) => readKeys(source, zone, context, problems));
         const source = context.path(file);
         const target = join(context.path(directory), `db.${zone}signed`);
         signers.push(new ZoneSigner({ zone, source, target, pairs, clock, random, log, metrics }));
       }
+    }
     if (problems.length > 0) throw new Problems(problems);
     // `file` reads what is there behind this: a zone that could not be served yet is waited for.
     for (const signer of signers) {
@@ -103,6 +107,16 @@ export const sign: Plugin = definePlugin({
     });
   },
 });
+
+/** Bytes of a Corefile that are no UTF-8 have become something else: there is no such file, even without a key that would have it read. */
+function unreadableName(file: string): Problem {
+  return new Problem({
+    code: 'directive-value',
+    text: `plugin/sign: dbfile ${JSON.stringify(file)} contains invalid characters`,
+    hint: 'The Corefile is not UTF-8 there.',
+    remedy: 'Save it as UTF-8, or give the file a name in ASCII.',
+  });
+}
 
 function readKeys(
   { kind, names }: KeySource,

@@ -52,8 +52,7 @@ export class ZoneSigner {
   readonly #jitter: { readonly before: number; readonly after: number };
   /** What the source looked like when it was signed last, or when that failed. */
   #stamp: string | null = null;
-  /** Seconds since 1970; 0: the last time went well. */
-  /** By the clock that nobody sets. */
+  /** When a failed attempt is repeated, by the monotonic clock; -Infinity: the last one succeeded. */
   #retryAt = -Infinity;
   #busy: Promise<void> | null = null;
 
@@ -159,7 +158,7 @@ export class ZoneSigner {
     if (packed === null) throw new Problems(problems);
     const now = this.#now();
     const before = this.#head();
-    // A version of the same second has to have another serial, or nobody would take it.
+    // A version made in the same second needs another serial, or secondaries would not fetch it.
     const least = before instanceof Error ? 0 : (before.serial ?? 0) + 1;
     const serial = now < least && least - now < DAY ? least : now;
     const inception = Math.floor(now - BEFORE - this.#jitter.before);

@@ -18,9 +18,9 @@ const WORTH_MS = 0.5;
 export type CacheState = 'hit' | 'joined' | 'miss' | '-';
 
 /**
- * Notes which links a query comes to and when they have their reply. What happens in the turn in which the query came takes no
- * time that anybody could see, and costs no look at the clock; from `wait` on, the clock is looked at. A recorder whose query was answered
- * at once is used again (`begin`): what is still told of the query before is passed over.
+ * Records which links a query enters and when they have their reply. What happens within the turn in which the query
+ * came takes too little time to matter, so the clock is not read; from `wait` on it is. A recorder whose query was
+ * answered at once is reused (`begin`): late events of the previous query are ignored.
  */
 export class SlowRecorder implements LinkRecorder {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class SlowRecorder implements LinkRecorder {
   readonly #within: number[] = [];
   readonly #began: number[] = [];
   readonly #ended: number[] = [];
-  /** The spans of whoever else records this query. */
+  /** The spans of another recorder of this query. */
   readonly #others: number[] = [];
   readonly #exchanges: string[] = [];
   #other: LinkRecorder | null = null;
@@ -43,7 +43,7 @@ export class SlowRecorder implements LinkRecorder {
     this.#clock = clock;
   }
 
-  /** A query has come, at that time of the clock. @param other who records it besides */
+  /** Begins with a query that came at that time of the clock. @param other another recorder of the query */
   begin(at: number, other: LinkRecorder | null): void {
     this.#use = (this.#use + 1) & (USES - 1);
     this.#size = 0;

@@ -41,7 +41,7 @@ const syntax = directive({
   },
 });
 
-/** Follows every query of its block from link to link, which costs no look at the clock as long as nobody waits. */
+/** Follows every query of its block from link to link, which needs no reading of the clock unless a query waits. */
 export const slowlog: Plugin = definePlugin({
   syntax,
   operational: true,

@@ -164,7 +164,7 @@ export class TemplateLink {
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];
-    // Who follows aliases without end says so once; whoever asked for them hands that on.
+    // The query that follows aliases without end reports it once; those that asked for it pass that on.
     const fails = (found: Reply, at: number): Reply | null => {
       if (found === endlessAliases) return endless(at, found);
       return isEndless(found) ? failure(RCODE.SERVFAIL, 'template', null, found.errors) : null;

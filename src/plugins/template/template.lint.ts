@@ -45,7 +45,7 @@ const unmatched: LintRule = blockRule({
       if (match === null || lineOf(directive, 'fallthrough') !== null) continue;
       if (match.args.some(({ text }) => anything.test(text))) continue;
       const { zones, types } = shapeOf(directive, block);
-      // A zone of its own, which nobody else serves, may end here.
+      // A zone that no other block serves may end here.
       const shared = zones.some((zone) => block.zones.includes(zone));
       if (!shared) continue;
       tell({

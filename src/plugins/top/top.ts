@@ -1,4 +1,4 @@
-/** `top`: who asks most, for what, and what of it is in vain. */
+/** `top`: the clients that ask most, what they ask for, and how much of it fails. */
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { optional } from '../../corefile/positions.ts';
@@ -22,7 +22,10 @@ import { silence, type Reply } from '../../wire/reply.ts';
 
 /** Series of each family and worker; everything behind them is bounded by it. */
 const shownLimit = limit({ default: 10, min: 1, max: 100 });
-/** Slots of each sketch: whoever makes up more than one part in so many is found. 300 bytes for a name, 60 for a client. */
+/**
+ * Slots of each sketch: every key with a larger share than one in so many is found. 300 bytes for a name, 60 for a
+ * client.
+ */
 const countedLimit = limit({ default: 512, min: 32, max: 4096 });
 
 const syntax = directive({
@@ -41,6 +44,7 @@ const syntax = directive({
       help: 'clients and names that are counted: who has less than this part of all queries may be missed',
     }),
     search: zoneList('search', {
+      isStrict: true,
       help: 'search domains of clients: what does not exist below them was asked for in vain on the way through a search path (default cluster.local)',
     }),
     ...clientPrefixSettings(['ipv4_prefix', 'ipv6_prefix'], [32, 128]),

@@ -58,7 +58,7 @@ export class TraceRecorder implements LinkRecorder {
   }
 
   /**
-   * The trace is over. Spans whose links have not come to their end (a bug, a reply that nobody waited for) end now.
+   * Ends the trace. Spans whose links have not ended (because of a bug, or of a reply that nothing waited for) end now.
    * @param tags of the first span
    */
   finish(tags: Readonly<Record<string, string>>, error: string | null): readonly Span[] {

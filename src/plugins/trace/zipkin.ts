@@ -1,7 +1,7 @@
 import { isIP } from '../../base/ip.ts';
 import type { Span } from './span.ts';
 
-/** Who reports, for collectors. */
+/** The reporting service, for collectors. */
 export interface Reporter {
   readonly service: string;
   /** Where it listens; `''` and 0: everywhere, or not known. */

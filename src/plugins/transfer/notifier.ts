@@ -25,7 +25,7 @@ export interface NotifierParts {
   readonly ask?: Ask;
 }
 
-/** Whom to tell of changes of a zone, and from where. */
+/** The servers to notify of changes of a zone, and the source address. */
 export interface Listeners {
   readonly to: readonly RemoteServer[];
   readonly source: string;

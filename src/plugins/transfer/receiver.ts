@@ -1,9 +1,9 @@
-/** Whom a zone is given to. */
+/** The servers that may transfer a zone. */
 import { value, wrongForm, type Value } from '../../corefile/values.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import { parseServer } from '../../zone/server-address.ts';
 
-/** Whom a zone is given to: one server, which is told of changes, or everybody. */
+/** A server that may transfer a zone and is notified of changes; or any server. */
 export type Receiver = RemoteServer | '*';
 
 /** `IP`, `IP:PORT`, `[v6]:PORT`, or `*`. */

@@ -196,7 +196,7 @@ function keysOf(
   const keys = secrets.map(({ name, secret }) => makeKey(name, secret.text, passed) as TsigKey);
   const names = new Set(keys.map(({ name }) => printName(name)));
   for (const file of files) {
-    for (const key of readKeyFile(file, 'tsig', named, broken)) {
+    for (const key of readKeyFile(file, 'plugin/tsig: ', named, broken)) {
       const name = printName(key.name);
       if (names.has(name))
         throw new Problem({

@@ -430,7 +430,7 @@ function folded(part: CompiledPart, from: readonly CompiledPart[]): CompiledPart
   }
 }
 
-/** Stands for the query where constants are worked out, which look at none. */
+/** A placeholder for the query while constants are evaluated, which do not use it. */
 const nobody = null as never;
 
 /** By far the most used condition works on the client's bytes, without texts in between. */

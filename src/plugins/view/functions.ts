@@ -257,7 +257,7 @@ export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionV
   return asArray(of).at(asNumber(key)) ?? null;
 }
 
-/** A CIDR with its slash; null if it is none. */
+/** A CIDR with its slash; null if it is malformed. */
 export function readCidr(text: string): Net | null {
   return text.includes('/') ? parseNet(text) : null;
 }

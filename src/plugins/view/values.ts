@@ -79,9 +79,9 @@ export function asMap(value: ExpressionValue): ReadonlyMap<string, ExpressionVal
   return value;
 }
 
-/** More items an array that is made may not have: an expression runs for every query. */
+/** The most items of an array that an expression makes, as it runs for every query. */
 export const ITEMS_MAX = 10_000;
-/** The same of characters of a text. */
+/** The most characters of a text that an expression makes. */
 export const TEXT_MAX = 65_536;
 
 /** @throws ExpressionValueError if there are too many */

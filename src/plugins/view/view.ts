@@ -73,7 +73,7 @@ export const view: Plugin = definePlugin({
         try {
           if (run(query, null) === true) continue;
         } catch {
-          // An expression that fails lets nobody in.
+          // If an expression fails, the view does not match.
         }
         query.notes = null;
         return false;

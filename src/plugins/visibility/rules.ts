@@ -58,7 +58,10 @@ export class ClientRules {
   readonly #own: Uint8Array;
   readonly #rules: readonly VisibilityRule[];
 
-  /** @param client its namespace; empty: it is no pod's; null: whoever sees least, for what anybody may be told in the end */
+  /**
+   * @param client its namespace; empty: it is not a pod's; null: the client that sees least, for replies that may be
+   * given to anybody
+   */
   constructor(rules: readonly VisibilityRule[], client: string | null) {
     this.#own = Buffer.from(client ?? '');
     this.#rules = rules.filter(({ allows, from }) =>

@@ -68,7 +68,7 @@ const syntax = directive({
 const UNWATCHED = 'pods are not watched';
 const nameServer = parseName('ns.dns.');
 const mailbox = parseName('hostmaster.');
-/** Types for private use (RFC 6895 section 3.1), which nobody has records of. */
+/** Types for private use (RFC 6895 section 3.1), of which there are no records. */
 const PRIVATE_TYPES = 0xff00;
 /** Namespaces of clients whose rules are remembered. */
 const CLIENTS_MAX = 10_000;
@@ -157,7 +157,7 @@ class Visibility {
       this.#count(query, client);
       if (!this.#options.reportOnly) return this.#deny(query);
     }
-    // What was made here may still be in somebody's hands who asks on with it.
+    // A query made here may still be in use by a link that asks further queries with it.
     const inner = query.owned ? query.copy() : query;
     const before = inner.screen;
     inner.screen = this;

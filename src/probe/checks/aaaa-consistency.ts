@@ -1,4 +1,7 @@
-/** AAAA beside A: a name that exists for one exists for the other (RFC 2308 section 2.2), and AAAA is answered at all. */
+/**
+ * AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2), and AAAA is answered
+ * at all.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import {
   allServers,
@@ -30,7 +33,7 @@ export const aaaaConsistency: CheckKind = checkKind({
     const found: Observation[] = [];
     for (const server of allServers(context)) {
       for (const name of names) {
-        // One after the other: whether both come at once is another check.
+        // One after the other; `pair-same-socket` checks them at the same time.
         const results = [
           ...(await ask(context, server, [question(name, TYPE.A)])),
           ...(await ask(context, server, [question(name, TYPE.AAAA)])),

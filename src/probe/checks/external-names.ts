@@ -1,4 +1,4 @@
-/** Names outside the cluster: what the servers forward. Whole names, so that no search path has a part in it. */
+/** Names outside the cluster, which the servers forward. They are absolute, so the search path plays no part. */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';

@@ -1,4 +1,7 @@
-/** A name of the cluster that is not there: NXDOMAIN at once. Clients with a search path get more of these than of anything else. */
+/**
+ * A cluster name that does not exist gives NXDOMAIN at once. Because of search paths most replies to clients are of
+ * this kind.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustBeMissing, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';

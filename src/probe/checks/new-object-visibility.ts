@@ -1,6 +1,7 @@
 /**
- * How long it takes until every replica knows a new object: a replica whose watch of the API server is behind, or dead, answers what is old with
- * a straight face. A service with endpoints is made, asked for, and deleted.
+ * How long it takes until every replica knows a new object. A replica whose watch of the API server is behind or dead
+ * keeps giving outdated answers without any sign of it. The check creates a service with endpoints, queries it, and
+ * deletes it.
  */
 import { Problem } from '../../base/problem.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
@@ -12,10 +13,13 @@ import { text, optional, required, time } from '../../kube/manifests/yaml-shape.
 
 /** Documentation addresses (RFC 5737) lead nowhere. */
 const ADDRESS = '192.0.2.1';
-/** Each question has a name of its own: the NXDOMAIN of one that came too early is remembered, and must not count. */
+/**
+ * Each question has a name of its own, because the NXDOMAIN to one that came too early may be cached and must not
+ * count.
+ */
 const NAMES = Array.from({ length: 100 }, (_, index) => `n${index}`);
 const FIRST_MS = 50;
-/** What is older was left behind by a check that was killed. */
+/** Older objects were left behind by a check that was killed. */
 const LEFT_MS = 10 * 60_000;
 
 /** The check `new-object-visibility`. */
@@ -47,7 +51,7 @@ export const newObjectVisibility: CheckKind = checkKind({
     try {
       return await Promise.all(servers.map((server) => follow(server, zone, within, context)));
     } finally {
-      // What is left is deleted by a later round.
+      // If this fails a later round deletes it.
       await objects.remove(namespace, name).catch(() => undefined);
     }
   },

@@ -1,4 +1,7 @@
-/** Names and addresses agree both ways: the name that the reverse lookup of an address gives has that address. Logs and Kerberos go by it. */
+/**
+ * Names and addresses agree in both directions: the name that the reverse lookup of an address gives has that address.
+ * Logs and Kerberos depend on it.
+ */
 import { parseAddress } from '../../base/ip.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { nameOfAddress } from '../../wire/reverse-name.ts';
@@ -42,7 +45,7 @@ export const ptr: CheckKind = checkKind({
   },
 });
 
-/** @param asked everything that was asked is added */
+/** @param asked collects all results */
 async function compare(
   name: string,
   server: ProbeServer,
@@ -62,7 +65,7 @@ async function compare(
       state: 'failed',
       text: `${name}: ${outcome(asked[0]!, TYPE.A)}, so nothing to reverse`,
     };
-  // A few speak for all of a large service.
+  // A few addresses are enough for a large service.
   for (const address of addresses.slice(0, 4)) {
     const type = address.includes(':') ? TYPE.AAAA : TYPE.A;
     const reverse = nameOfAddress(parseAddress(address)!);

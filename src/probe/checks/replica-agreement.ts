@@ -1,4 +1,7 @@
-/** All replicas give the same answer: one that lost its watch of the API, or has another configuration, does not. */
+/**
+ * All replicas give the same answer. A replica that has lost its watch of the API server, or has another configuration,
+ * does not.
+ */
 import { TYPE, typeName } from '../../wire/iana.ts';
 import { askOne, brief, dataOfAnswer, observe, outcome, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';
@@ -27,7 +30,7 @@ export const replicaAgreement: CheckKind = checkKind({
           result: await askOne(context, replica, question(name, type)),
         })),
       );
-      // A replica that does not answer is found by replica-answers: here it neither agrees nor disagrees.
+      // A replica without an answer is reported by replica-answers; here it neither agrees nor disagrees.
       const results = replies.map(({ result }) => result).filter(({ reply }) => reply !== null);
       const groups = new Map<string, string[]>();
       for (const { replica, result } of replies) {

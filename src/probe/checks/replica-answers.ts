@@ -1,4 +1,4 @@
-/** Every replica by its own address: one bad one of many is invisible behind the service's address. */
+/** Every replica answers at its own address: behind the service's address one bad replica of many is hard to see. */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';

@@ -1,4 +1,7 @@
-/** A name as applications write it, looked up as each C library and Go do: the same result for all, and how many queries it took. */
+/**
+ * A name as applications write it, looked up as each C library and Go do: all must get the same result; the number of
+ * queries is reported.
+ */
 import { nearest } from '../../base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';
 import type { Client } from '../../resolver/client.ts';

@@ -1,6 +1,6 @@
 /**
- * Suffixes of the search path that break names: a wildcard below one answers for every name there is, and one that is not answered
- * with NXDOMAIN ends the walk of musl and makes the others wait.
+ * Search domains that break names: a wildcard below one answers every name, and one that is not answered with NXDOMAIN
+ * ends musl's search and makes other clients wait.
  */
 import { TYPE } from '../../wire/iana.ts';
 import {
@@ -18,18 +18,18 @@ import type { ProbeResult, ProbeServer } from '../network.ts';
 import { optional } from '../../kube/manifests/yaml-shape.ts';
 import { domainName, several } from '../parameters.ts';
 
-/** What a server says of names below a suffix that are not there. */
+/** What a server replies for names below a suffix that do not exist. */
 export interface SuffixReplies {
-  /** The name that was made up. */
+  /** The random name that was asked for. */
   readonly random: string;
   readonly results: readonly ProbeResult[];
-  /** What a wildcard gives; empty: there is none. */
+  /** The data of a wildcard; empty: there is none. */
   readonly wildcard: readonly string[];
-  /** A reply other than NXDOMAIN; null: all were. */
+  /** A reply other than NXDOMAIN; null: there was none. */
   readonly odd: ProbeResult | null;
 }
 
-/** Asks for a random name, and for a name of the Internet, below a suffix. Both absolute. */
+/** Asks for a random name, and for a name of the Internet, below a suffix. Both are absolute. */
 export async function askBelow(
   asking: AskingContext & Pick<ProbeContext, 'random'>,
   server: ProbeServer,

@@ -1,4 +1,7 @@
-/** A large answer: cut over UDP without EDNS, and whole over TCP, which is where clients ask again (RFC 7766 section 5). */
+/**
+ * A large answer is truncated over UDP without EDNS and complete over TCP, where clients ask again (RFC 7766 section
+ * 5).
+ */
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import {
   allServers,

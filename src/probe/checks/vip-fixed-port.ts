@@ -1,6 +1,7 @@
 /**
- * The service's address from one source port that stays the same from round to round: the kernel sends such queries where it sent
- * them before. A server that is gone, and an entry that was made while the service had no endpoints, are seen only so.
+ * The service's address, asked from the same source port in every round: the kernel sends such queries where it sent
+ * the earlier ones. Only this reveals entries for a server that is gone, or entries made while the service had no
+ * endpoints.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';

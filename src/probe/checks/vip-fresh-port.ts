@@ -1,4 +1,4 @@
-/** The service's address from source ports never used before: each query is a new entry of the connection tracking. */
+/** The service's address, asked from new source ports: each query makes a new connection tracking entry. */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';

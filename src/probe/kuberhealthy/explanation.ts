@@ -1,11 +1,14 @@
-/** Why one client finds a reporting host and another does not: the models of clients, with the files of this pod, and nothing sent. */
+/**
+ * Explains why one client resolves a reporting host and another does not: runs the models of clients with this pod's
+ * files, without sending anything.
+ */
 import { seededRandom } from '../../base/random.ts';
 import { emptyScript } from '../../resolver/answers-file.ts';
 import type { Settings } from '../../resolver/client.ts';
 import { findClient } from '../../resolver/clients.ts';
 import { planLookup } from '../../resolver/run.ts';
 
-/** The clients that matter for checker pods, and how people know them. */
+/** The clients that matter for checker pods, with the names that people know them by. */
 const asked = [
   ['go', {}, 'Go without cgo (CGO_ENABLED=0, most checker images)'],
   ['go', { CGO_ENABLED: '1' }, 'Go with cgo'],
@@ -14,8 +17,8 @@ const asked = [
 ] as const;
 
 /**
- * One line for each client, and one that says what to do. What servers would answer is taken for NXDOMAIN: which is what they say of names
- * below localhost, and of any name where nobody knows it.
+ * One line for each client, and one that says what to do. Servers are assumed to answer NXDOMAIN, as they do for names
+ * below localhost and for names that do not exist.
  * @param settings files and environment of this pod
  */
 export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-/** Reports of checks to Kuberhealthy, versions 2 and 3: one POST, and what its refusals mean. */
+/** Reports checks to Kuberhealthy, versions 2 and 3: one POST, and the meaning of its refusals. */
 import type { Problem } from '../../base/problem.ts';
 import { request } from 'node:http';
 import { printSpan } from '../../base/elapsed.ts';
@@ -11,26 +11,26 @@ import type { KuberhealthyRun } from './run.ts';
 /** The body of a report. */
 export interface KuberhealthyReport {
   readonly OK: boolean;
-  /** Empty when OK, else none of them blank: both versions refuse anything else. */
+  /** Empty if OK, else a list without blank texts: both versions refuse anything else. */
   readonly Errors: readonly string[];
 }
 
-/** What came of reporting. */
+/** The outcome of reporting. */
 export type Reported =
-  /** Taken. */
+  /** The report was accepted. */
   | { readonly kind: 'taken'; readonly by: ReportingAddress }
-  /** The run is over, by time (410) or because another has begun (400 that says so). Nothing is wrong with this check. */
+  /** The run is over, because it timed out (410) or another has begun (400 that says so). The check itself is fine. */
   | { readonly kind: 'late' }
-  /** Kuberhealthy does not want it, and will not the next time either. */
+  /** Kuberhealthy refuses the report, and would refuse it again. */
   | { readonly kind: 'refused'; readonly text: string }
-  /** It never got there. */
+  /** The report could not be delivered. */
   | { readonly kind: 'failed'; readonly text: string };
 
-/** Errors become labels of metrics: few and short. */
+/** Errors become metric labels, so they are few and short. */
 const ERRORS_MAX = 10;
 const ERROR_LENGTH = 200;
 
-/** What results come to. What is not known is not OK, and says so. */
+/** The report of some results. `unknown` is not OK, and the report says so. */
 export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
   const errors = results.flatMap(({ check, observations }) =>
     observations
@@ -45,12 +45,12 @@ export function reportOf(results: readonly CheckResult[]): KuberhealthyReport {
   return { OK: shown.length === 0, Errors: shown };
 }
 
-/** A report of something that kept the checks from running. */
+/** The report of something that prevented the checks from running. */
 export function reportOfFailure(text: string): KuberhealthyReport {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
 }
 
-/** The same of mistakes: what is wrong, in which line, and what was probably meant. */
+/** The same for mistakes in the file of checks: what is wrong, in which line, and what was probably meant. */
 export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
   const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
@@ -66,14 +66,14 @@ function shortened(text: string): string {
   return line.length > ERROR_LENGTH ? `${line.slice(0, ERROR_LENGTH - 1)}…` : line;
 }
 
-/** A reply that takes longer is none, milliseconds. */
+/** Time limit for a response, in milliseconds. */
 const REPLY_MS = 5000;
-/** A refusal is a line. */
+/** The most characters of a refusal that are reported. */
 const TOLD_MAX = 1000;
-/** Kuberhealthy's own clients try for so long. */
+/** How long it keeps trying, as Kuberhealthy's own clients do. */
 const TRY_MS = 30_000;
 
-/** Sends a report to the first address that takes it; tries again, with growing waits, what may succeed later. */
+/** Sends a report to the first address that accepts it; retries what may succeed later, with growing pauses. */
 export async function sendReport(
   run: KuberhealthyRun,
   addresses: readonly ReportingAddress[],
@@ -104,7 +104,7 @@ export async function sendReport(
   return { kind: 'failed', text };
 }
 
-/** Refusals that another try does not change. */
+/** Refusals that a retry does not change. */
 const meanings: Readonly<Record<number, string>> = {
   400: ': it knows no such run, or does not take the report’s form',
   404: ': KH_REPORTING_URL has another path than this version of Kuberhealthy serves (/check, in version 2 /externalCheckStatus)',
@@ -146,7 +146,7 @@ function post(
   });
 }
 
-/** Timers of a clock do not hold the process; this one does, until the wait is over. */
+/** Keeps the process alive until the wait is over, which timers of a clock do not. */
 async function hold(wait: Promise<void>): Promise<void> {
   const timer = setInterval(() => undefined, 60_000);
   try {

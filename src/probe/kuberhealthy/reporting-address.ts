@@ -1,6 +1,7 @@
 /**
- * Where reports go, found out before any check runs: a report that says that DNS is down must not need DNS. The name is looked up
- * once; where that fails, the variables of the service and the API server know its address, and `Host` still has the name.
+ * Finds the address for reports before any check runs, because a report that DNS is down must not need DNS. The name is
+ * looked up once; if that fails, the service's environment variables and the API server give its address, and the
+ * `Host` header still has the name.
  */
 import type { Environment } from '../../base/environment.ts';
 import { parseAddress } from '../../base/ip.ts';
@@ -14,22 +15,22 @@ export interface ReportingAddress {
   readonly from: string;
 }
 
-/** What addresses are found with. Rejections are failures of the network. */
+/** Where addresses are looked for. Rejections are network failures. */
 export interface AddressSources {
   readonly env: Environment;
   /** The system's own lookup. */
   lookup(name: string): Promise<readonly string[]>;
-  /** The ClusterIP of a service, by the API server. */
+  /** The ClusterIP of a service, from the API server. */
   clusterIp(namespace: string, name: string): Promise<string | null>;
 }
 
-/** Addresses in the order in which they are to be tried; and why the ways that gave none failed. */
+/** The addresses in the order to try them, and why the sources without an address failed. */
 export interface FoundAddresses {
   readonly addresses: readonly ReportingAddress[];
   readonly failures: readonly string[];
 }
 
-/** Asks all sources; those that fail are told and passed over. */
+/** Asks all sources; failures are collected. */
 export async function findReportingAddresses(
   url: URL,
   { env, lookup, clusterIp }: AddressSources,
@@ -40,7 +41,7 @@ export async function findReportingAddresses(
     return { addresses: [{ host: name, port, from: 'the URL' }], failures: [] };
   const failures: string[] = [];
   const addresses: ReportingAddress[] = [];
-  // RFC 6761 section 6.3: names below localhost are this machine, and no server is asked for them.
+  // Names below localhost mean this machine; no server is asked for them (RFC 6761 section 6.3).
   if (isLocalhostName(name))
     return {
       addresses: ['127.0.0.1', '::1'].map((host) => ({

@@ -1,4 +1,7 @@
-/** What Kuberhealthy tells its checker pods, in the environment: where to report, as which run, until when; and what to check. */
+/**
+ * Reads what Kuberhealthy passes to its checker pods in the environment: where to report, the run's id, the deadline,
+ * and what to check.
+ */
 import type { Environment } from '../../base/environment.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { Problem } from '../../base/problem.ts';
@@ -7,31 +10,31 @@ import { Problem } from '../../base/problem.ts';
 export interface KuberhealthyRun {
   /** `…/externalCheckStatus` (Kuberhealthy 2) or `…/check` (3). */
   readonly url: URL;
-  /** Identifies the run; reports of others are refused. */
+  /** Identifies the run; reports with another id are refused. */
   readonly id: string;
-  /** Wall-clock milliseconds after which reports come too late. */
+  /** Wall clock milliseconds after which reports are refused. */
   readonly deadline: number;
 }
 
-/** What `dns-resolution-check` is told. */
+/** The settings of a `dns-resolution-check`. */
 export interface ResolutionCheck {
   /** As an application spells it. */
   readonly name: string;
-  /** Which service's servers are asked one by one: labels, in the API's syntax; null: none. */
+  /** Selects the service whose servers are asked one by one: labels in the API's syntax; null: none. */
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;
-  /** What a person should know. */
+  /** Remarks for a person. */
   readonly remarks: readonly string[];
 }
 
-/** Where nothing says until when: as Kuberhealthy's own checks have it. */
+/** The default time limit, that of Kuberhealthy's own checks. */
 const USUAL_MS = 5 * 60_000;
 
 /**
  * The run that this process was started for; null: none.
- * @param now wall-clock milliseconds
- * @throws Problem for a run that is told wrong
+ * @param now wall clock milliseconds
+ * @throws Problem if the run is specified wrongly
  */
 export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun | null {
   const given = env['KH_REPORTING_URL'] ?? '';
@@ -44,7 +47,7 @@ export function kuberhealthyRun(env: Environment, now: number): KuberhealthyRun 
       remedy: 'Kuberhealthy sets it: http://kuberhealthy.NAMESPACE.svc/check',
     });
   const id = env['KH_RUN_UUID'] ?? '';
-  // Kuberhealthy 2 also knows a pod by its address; version 3 refuses reports without.
+  // Kuberhealthy 2 can also identify a pod by its address; version 3 refuses reports without an id.
   if (id === '' && url.pathname === '/check')
     throw new Problem({
       code: 'bad-kuberhealthy-run',
@@ -62,7 +65,7 @@ function deadlineOf(env: Environment, now: number): number {
   return limit !== null && limit > 0 ? Math.min(told, now + limit) : told;
 }
 
-/** @param ownName the host name of this pod: what HOSTNAME is where nobody set it */
+/** @param ownName the host name of this pod, which HOSTNAME defaults to */
 export function resolutionCheck(env: Environment, ownName: string): ResolutionCheck {
   const remarks: string[] = [];
   let name = env['HOSTNAME'] ?? '';

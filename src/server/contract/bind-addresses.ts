@@ -1,4 +1,4 @@
-/** The addresses that `bind` means. */
+/** Resolves the words of `bind` to addresses. */
 import { networkInterfaces } from 'node:os';
 import { isIP } from '../../base/ip.ts';
 import { nearest, Problem } from '../../base/problem.ts';
@@ -6,8 +6,8 @@ import { interfaceAddresses } from '../../linux/interfaces.ts';
 import { LibcMissing } from '../../linux/libc.ts';
 
 /**
- * IP addresses behind the words of `bind`: addresses themselves, and those of the interfaces named.
- * @returns empty only if there are no words: then it is all addresses
+ * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named interfaces.
+ * @returns empty only if there are no words, which means all addresses
  * @throws Problem (`bind-unknown-interface`, `bind-no-address`)
  */
 export function bindAddresses(
@@ -22,7 +22,8 @@ export function bindAddresses(
 
 function addressesOf(word: string): readonly string[] {
   if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
-  // Most interfaces are up; asking the kernel itself for the others costs memory that stays.
+  // The runtime lists only interfaces that are up, which is enough for most; asking the kernel for the others costs
+  // memory that is never released.
   const running = runningAddresses(networkInterfaces()[word], word);
   if (running !== null) return running;
   const all = allInterfaces();
@@ -56,7 +57,7 @@ function runningAddresses(
   );
 }
 
-/** All interfaces, those without carrier included; null if this machine does not tell. */
+/** All interfaces, also those without carrier; null if they cannot be listed on this machine. */
 function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   try {
     return interfaceAddresses();
@@ -66,7 +67,7 @@ function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   }
 }
 
-/** No address is left to listen on. CoreDNS serves such a block nowhere, and says nothing. */
+/** The problem that `except` leaves no address to listen on. CoreDNS silently serves such a block nowhere. */
 function nothingLeft(words: readonly string[], except: readonly string[]): Problem {
   const named = words.join(' ');
   return new Problem({

@@ -1,11 +1,11 @@
-/** Who asks, as a network rather than an address. */
+/** Identifies clients by network prefix rather than by address. */
 import { printAddress } from '../../base/ip.ts';
 import { hashSeed, nextHash } from '../../base/hash.ts';
 import { setting, type PropertySchema } from '../../corefile/properties.ts';
 import { integer } from '../../corefile/values.ts';
 import type { Query } from '../../wire/query.ts';
 
-/** The properties of a directive that say how long the prefixes are. @param words how each is called @param defaults bits */
+/** Directive properties that set the prefix lengths. @param words their names @param defaults bits */
 export function clientPrefixSettings(
   words: readonly [ipv4: string, ipv6: string],
   defaults: readonly [bits4: number, bits6: number],
@@ -22,7 +22,7 @@ export function clientPrefixSettings(
   };
 }
 
-/** The client's address, cut to a prefix: `read` fills `bytes` up to `length`, and makes nothing. */
+/** A client's address cut to a prefix: `read` fills `bytes` up to `length` and allocates nothing. */
 export class ClientPrefix {
   /** The address with all bits behind the prefix cleared; valid until the next `read`. */
   readonly bytes: Uint8Array = new Uint8Array(16);
@@ -31,7 +31,7 @@ export class ClientPrefix {
   readonly #bits4: number;
   readonly #bits6: number;
 
-  /** @param bits4 of an IPv4 address that count, up to 32 @param bits6 the same for IPv6, up to 128 */
+  /** @param bits4 prefix length for IPv4, up to 32 @param bits6 prefix length for IPv6, up to 128 */
   constructor(bits4: number, bits6: number) {
     this.#bits4 = bits4;
     this.#bits6 = bits6;
@@ -47,14 +47,14 @@ export class ClientPrefix {
     return this;
   }
 
-  /** A hash of what was read. */
+  /** A hash of the prefix that was read. */
   get hash(): number {
     let hash = hashSeed();
     for (let i = 0; i < this.length; i++) hash = nextHash(hash, this.bytes[i]!);
     return hash;
   }
 
-  /** `10.1.2.0/24`; a whole address stands alone. */
+  /** The prefix as text: `10.1.2.0/24`; without `/…` if it is a whole address. */
   readonly print = (key: Uint8Array): string => {
     const [bits, whole] = key.length === 4 ? [this.#bits4, 32] : [this.#bits6, 128];
     const address = printAddress(key);

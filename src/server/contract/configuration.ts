@@ -1,4 +1,4 @@
-/** From the tree of a Corefile to a configuration: every directive understood by its plugin. */
+/** Makes a configuration of a Corefile's tree: each directive is parsed by its plugin's syntax. */
 import { Problem } from '../../base/problem.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
 import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';
@@ -13,7 +13,7 @@ export interface Instance {
   readonly id: string;
 }
 
-/** A server block whose directives have been understood. */
+/** A server block whose directives have been parsed. */
 export interface BoundBlock {
   readonly block: ServerBlock;
   readonly zones: readonly string[];
@@ -22,11 +22,11 @@ export interface BoundBlock {
   readonly plan: BlockPlan;
   /** Name of the block's view, or empty. */
   readonly view: string;
-  /** Whether all its directives have been understood. */
+  /** Whether all its directives were parsed without a problem. */
   readonly sound: boolean;
 }
 
-/** A whole Corefile as far as it was understood, and what is to be said about it. */
+/** A whole Corefile as far as it could be parsed, with its problems. */
 export interface Configuration {
   readonly blocks: readonly BoundBlock[];
   readonly problems: readonly Problem[];
@@ -34,8 +34,8 @@ export interface Configuration {
 }
 
 /**
- * Understands every directive of a Corefile. All problems are found in one go, in CoreDNS's order: chain order outside,
- * blocks inside. Pure: main thread and workers come to the same result from the same tree.
+ * Parses every directive of a Corefile. All problems are found in one go, in CoreDNS's order: by plugin in chain order,
+ * and for each plugin by block. Pure: main thread and workers get the same result from the same tree.
  * @param plugins in chain order
  */
 export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]): Configuration {
@@ -74,8 +74,8 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
 }
 
 /**
- * Threads that answer when nobody says how many: one, two from four processors on; what `multisocket` asks for, but not more
- * than there are processors.
+ * The number of workers: what `multisocket` asks for, but not more than there are processors; by default one, two from
+ * four processors on.
  */
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
@@ -93,7 +93,7 @@ function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Dire
   );
 }
 
-/** A problem that only shows when the plan is made (an interface that is not there, say). */
+/** Runs a plugin's `plan`; returns the problem that shows only then (an interface that does not exist, for example). */
 function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive): Problem | null {
   try {
     plugin.plan?.(options, plan);
@@ -104,7 +104,10 @@ function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive)
   }
 }
 
-/** The problem of a plugin, with the place of its directive and its name before the text, unless it has them. */
+/**
+ * A plugin's problem with the place of its directive, and the plugin's name before the text, unless it has them
+ * already.
+ */
 export function placed(
   problem: Problem,
   plugin: string,

@@ -11,17 +11,17 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls';
 
 /** The control thread's end of a channel to the same plugin in every worker. */
 export interface ControlChannel {
-  /** Sends a message (structured clone) to this channel's end in every worker. @returns how many there are */
+  /** Sends a message (by structured clone) to every worker. @returns how many workers there are */
   publish(message: unknown, transfer?: readonly ArrayBuffer[]): number;
-  /** What a worker is sent first, before anything published later: the present state. Asked whenever a worker joins. */
+  /** Sets what each worker is sent first when it joins, before anything that is published later: the current state. */
   onJoin(state: () => Iterable<unknown>): void;
-  /** Messages from this channel's ends in workers. */
+  /** Receives the messages that workers send over this channel. */
   onMessage(handler: (message: unknown, worker: number) => void): void;
-  /** How many workers have this channel's end at present. */
+  /** How many workers have joined this channel. */
   readonly workers: () => number;
 }
 
-/** What a plugin's control plane part gets: its place on the main thread, and the channel of its instance. */
+/** What the control part of a plugin works with: its place on the main thread, and the channel of its instance. */
 export interface ControlContext extends ControlChannel, NamedFiles {
   readonly zones: readonly string[];
   readonly servers: readonly string[];
@@ -31,94 +31,98 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   readonly log: Log;
   readonly metrics: Registry;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether a plugin stands in this block. */
+  /** Whether the block has this plugin. */
   has(plugin: string): boolean;
-  /** The block's plugins that have a part in answers, in chain order; what only configures or looks after the server is none. */
+  /**
+   * The block's plugins that take part in answering, in chain order; plugins that only configure or operate the server
+   * are left out.
+   */
   readonly links: readonly string[];
 
-  /** Starts before queries are served; the server waits for all of them. A rejection with a Problem stops the start. */
+  /** Runs before queries are served; the server waits for all of them. A rejection with a Problem stops the start. */
   onStart(run: () => Maybe<void>): void;
-  /** Runs when the configuration has been replaced or the server has stopped answering. */
+  /** Runs when the configuration has been replaced, or when the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**
-   * Runs at the final shutdown only, while DNS is still served (lameduck), one after the other in chain order.
-   * @param lastsMs how long it takes by its nature (default 0): one that takes much longer is not waited for
+   * Runs only at the final shutdown, while DNS is still served (lameduck), one after the other in chain order.
+   * @param lastsMs how long it is meant to take (default 0); one that takes much longer is abandoned
    */
   onShutdown(run: () => Maybe<void>, lastsMs?: number): void;
 
   /**
-   * A thing that outlives reloads: made by `make` unless the configuration before had one of the same key. It is closed
-   * when a configuration no longer asks for it.
+   * Returns an object that survives reloads: the one that the previous configuration had under this key, or a new one
+   * from `make`. It is closed when a configuration no longer asks for it.
    */
   keep<T extends KeptAcrossReloads>(key: string, make: () => T): T;
   /**
-   * The same for the owner of a data set that every worker holds a copy of: what workers get from `WorkerContext.replica` under
-   * the same key. `make` opens the set, once. The key begins with the plugin's name and a slash.
+   * The same for the owner of a data set of which every worker keeps a copy (`WorkerContext.replica` with the same
+   * key). `make` opens the set, once. The key begins with the plugin's name and a slash.
    */
   replicated<T extends KeptAcrossReloads>(key: string, make: (open: OpenDataSet) => T): T;
 
   /**
-   * Adds a path to the HTTP server at `address` (`:8080`, `localhost:9153`); plugins of one address share it.
-   * @param tls the server speaks HTTPS; all that share an address say the same
+   * Serves a path on the HTTP server at `address` (`:8080`, `localhost:9153`), which plugins share.
+   * @param tls the server speaks HTTPS; all plugins that share an address must give the same
    */
   http(address: string, path: string, handler: HttpHandler, tls?: HttpTls): void;
-  /** Takes part in readiness under the plugin's name, where somebody observes it. */
+  /** Contributes to readiness under the plugin's name, if a plugin observes it. */
   readiness(ready: () => boolean): void;
   /**
    * Observes the readiness of this block's plugins.
-   * @returns the present readiness of those of all blocks that are observed, by name: all instances of a plugin together
+   * @returns a function that gives the current readiness by plugin name, for all observed blocks; a plugin is ready if
+   *   all its instances are
    */
   observeReadiness(): () => ReadonlyMap<string, boolean>;
-  /** Offers to do something for whoever administers the server, under a name such as `cache/explain`. */
+  /** Offers a command to administrators, under a name such as `cache/explain`. */
   offerCommand(name: string, run: AdminCommand): void;
-  /** What plugins of all blocks offer under this name, in the order of the Corefile. */
+  /** The commands that plugins of all blocks offer under this name, in the order of the Corefile. */
   commands(name: string): readonly AdminCommand[];
-  /** All metrics of all threads, in the form that the scraper likes best. */
+  /** All metrics of all threads, in the format that the scraper prefers. */
   readonly scrape: (accept: string | undefined) => {
     readonly type: string;
     readonly body: string | Buffer;
   };
-  /** The configuration as it runs: for `reload`. */
+  /** The running configuration, for `reload`. */
   readonly configuration: RunningConfiguration;
-  /** Whether a worker answers: false while all of them hang or have died and none has taken their place yet. */
+  /** Whether any worker answers: false while all of them hang or have died and have not been replaced. */
   readonly answering: () => boolean;
   /** Ends the process with a message, as `loop` does. */
   fatal(text: string): void;
 }
 
 /**
- * Does something for whoever administers the server. What it is given are texts, by name; what it gives goes out as JSON. A `Problem` is
- * the person's mistake.
+ * A command for administrators. Its arguments are texts by name; its result is sent as JSON. A `Problem` is the
+ * person's mistake.
  */
 export type AdminCommand = (words: ReadonlyMap<string, string>) => Promise<object>;
 
-/** A thing that may outlive a configuration. */
+/** An object that may outlive a configuration. */
 export interface KeptAcrossReloads {
   close(): Maybe<void>;
 }
 
-/** How an HTTP server speaks TLS. */
+/** TLS settings of an HTTP server. */
 export interface HttpTls {
-  /** Equal for equal settings. */
+  /** Equal keys mean equal settings. */
   readonly key: string;
-  /** What a handshake needs, read anew for each connection: a certificate that is renewed needs no reload. May throw. */
+  /** Loads certificate and key, for each connection anew, so that a renewed certificate needs no reload. May throw. */
   load(): SecureContextOptions;
-  /** Whether clients are asked for a certificate, and whether one that nobody known has signed, or none, is turned away. */
+  /** Whether clients are asked for a certificate, and whether those without a valid one are rejected. */
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
-  /** Whether a client that has shaken hands is welcome. */
+  /** Whether a client is accepted after its handshake. */
   welcome(socket: TLSSocket): boolean;
 }
 
-/** Answers one HTTP request. It may throw: that is logged, and answered 500. */
+/** Answers one HTTP request. What it throws is logged, and answered with status 500. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The configuration that is served, and the way to another one. */
+/** The configuration being served, and the means to load another. */
 export interface RunningConfiguration {
-  /** SHA-512 over the tokens of the Corefile and all it imports. */
+  /** SHA-512 over the tokens of the Corefile and everything it imports. */
   readonly fingerprint: string;
-  /** Reads the Corefile again: its fingerprint, or the problem that keeps it from being read. */
+  /** Reads the Corefile again. @returns its fingerprint, or why it cannot be read */
   reread(): { readonly fingerprint: string } | { readonly problem: Error };
-  /** Loads the configuration anew; resolves to false if the new one was not taken. */
+  /** Loads the configuration anew; resolves to false if it was rejected. */
   reload(): Promise<boolean>;
 }

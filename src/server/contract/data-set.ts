@@ -1,64 +1,69 @@
 /**
- * A data set that the control thread holds and every worker keeps a copy of: the objects of a cluster, zones, lists of nodes.
+ * A data set that the control thread owns and every worker has a copy of: the objects of a cluster, zones, lists of
+ * nodes.
  *
- * The control thread publishes changes. A worker that joins is given a snapshot, and from then on every change, in order and
- * none left out. It acknowledges each batch before it is sent the next one, so that it answers queries in between however much
- * changes, and so that a worker that is slow or hangs makes nobody else wait. What it has yet to be sent is bounded: beyond the
- * bound it is forgotten, and the worker is given a new snapshot once it answers again.
+ * The control thread publishes changes. A worker that joins gets a snapshot and then every change, in order, with none
+ * left out. It acknowledges each batch before the next one is sent, so that it answers queries in between however much
+ * changes, and a slow worker delays no other. The backlog for each worker is limited: beyond the limit it is dropped,
+ * and the worker gets a new snapshot once it responds again.
  *
- * `C` is one change, `R` what a worker says of a batch; both are plain data that survive a structured clone.
+ * `C` is one change, `R` what a worker returns for a batch; both are plain data that survive a structured clone.
  */
 export interface DataSetParts<C, R = void> {
   /**
-   * All that the set holds, as changes that make it out of nothing. It is read bit by bit over many turns of the event loop,
-   * for one worker at a time, while changes go on: what is read must be the state of that moment. What is there all the while
-   * must come, what comes or goes meanwhile may. Its `return` is called when it is not read to its end.
+   * Everything in the set, as changes that build it from nothing. It is read piece by piece over many turns of the
+   * event loop, for one worker at a time, while changes go on: each piece must be current when it is read. Items that
+   * exist all the while must be included; items that are added or removed meanwhile may be. Its `return` is called if
+   * it is not read to the end.
    */
   snapshot(): Iterable<C>;
-  /** How many bytes a change takes on its way, roughly. */
+  /** The approximate number of bytes of a change in transit. */
   size(change: C): number;
   /**
-   * Called for each batch once all workers that keep up have applied it, in order.
-   * @param result what the first of them said of it
+   * Called for each batch, in order, once all responsive workers have applied it.
+   * @param result what the first of them returned
    */
   applied?(result: R): void;
 }
 
-/** The control thread's end. */
+/** The control thread's end of a data set. */
 export interface DataSet<C> {
-  /** Tells the workers of changes that have just been made: the snapshot shows them already. */
+  /** Sends workers changes that have just been made; a snapshot read from now on must include them. */
   publish(changes: Iterable<C>): void;
   /**
-   * Calls `run` as soon as every worker has applied everything, snapshots too; at once if that is so. Workers that have not
-   * answered for a second are not waited for.
+   * Calls `run` once every worker has applied everything, snapshots included; at once if that is so already. Workers
+   * that have not responded for a second are not waited for.
    */
   whenApplied(run: () => void): void;
-  /** Nobody is told anything any more. */
+  /** Stops sending. */
   close(): void;
 }
 
-/** Makes the data set of a key; see `ControlContext.replicated`. */
+/** Opens a data set; see `ControlContext.replicated`. */
 export type OpenDataSet = <C, R = void>(parts: DataSetParts<C, R>) => DataSet<C>;
 
-/** A worker's end: its copy of the set, in whatever form is good for answering. */
+/** A worker's copy of the set, in whatever form suits answering. */
 export interface Replica<C, R = void> {
-  /** A snapshot begins, the first or another one: what was known is to be answered until `complete`, and forgotten then. */
+  /**
+   * A snapshot begins, the first or a later one: the previous content stays valid until `complete`, and is dropped
+   * then.
+   */
   begin(): void;
   apply(changes: readonly C[]): R;
-  /** Everything that the snapshot held has been applied. */
+  /** The whole snapshot has been applied. */
   complete(): void;
 }
 
-/** To a worker: one batch. It is acknowledged before another is sent. */
+/** A batch of changes for a worker, which acknowledges it before the next is sent. */
 export interface ReplicaBatch {
   readonly id: number;
   readonly changes: readonly unknown[];
-  /** It is the first of a snapshot, or the last one. */
+  /** Whether it is the first batch of a snapshot, or the last one. */
   readonly begins: boolean;
   readonly completes: boolean;
 }
 
-/** From a worker: the batch has been applied. */
+/** A worker's acknowledgement that it has applied the batch. */
 export interface ReplicaAck {
   readonly id: number;
   readonly result: unknown;
@@ -66,7 +71,7 @@ export interface ReplicaAck {
 
 const PREFIX = 'data/';
 
-/** The channel that a data set of this key travels on. */
+/** The name of the channel for the data set with this key. */
 export function dataSetChannel(key: string): string {
   return `${PREFIX}${key}`;
 }

@@ -1,4 +1,4 @@
-/** Where a configuration listens. */
+/** Plans which addresses a configuration listens on. */
 import { printHostPort } from '../../base/ip.ts';
 import { resolve } from 'node:path';
 import { Problem, type Place } from '../../base/problem.ts';
@@ -12,12 +12,18 @@ import { bindAddresses } from './bind-addresses.ts';
 import type { BoundBlock } from './configuration.ts';
 import type { PlannedLimits, TlsPlan } from './plan.ts';
 
-/** Where to listen and what answers there; plain data, the same for all workers. */
+/** A listen address and its settings; plain data, the same for all workers. */
 export interface EndpointPlan {
-  /** Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: identity, and the `server` label of metrics. */
+  /**
+   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: its identity, and the `server` label of
+   * metrics.
+   */
   readonly server: string;
   readonly scheme: Scheme;
-  /** An IP address as `bind` names it; empty: there is no `bind`. Empty, `0.0.0.0` and `::` are all addresses of both families. */
+  /**
+   * An IP address as `bind` names it; empty: there is no `bind`. Empty, `0.0.0.0` and `::` all mean all addresses of
+   * both families.
+   */
   readonly address: string;
   readonly port: number;
   readonly limits: ListenerLimits;
@@ -27,18 +33,20 @@ export interface EndpointPlan {
 }
 
 /**
- * All listen addresses of a configuration, or the problems that keep it from being opened.
+ * All listen addresses of a configuration, or the problems that prevent listening.
  * @param folder base of relative file paths
+ * @param waiting queries that may wait at a listener of which nothing is said
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
   folder: string,
+  waiting: number = usualLimits.waiting,
 ): {
   readonly endpoints: readonly EndpointPlan[];
   readonly problems: readonly Problem[];
 } {
   const problems: Problem[] = [];
-  // By block; null: the addresses could not be found out.
+  // By block; null: its addresses could not be determined.
   const binds = blocks.map(({ plan, block }) => {
     try {
       return bindAddresses(plan.binds, plan.bindExcept);
@@ -48,7 +56,7 @@ export function planEndpoints(
       return null;
     }
   });
-  // Which addresses a block with a mistake would have is not known.
+  // A block with a mistake is left out: its addresses are not known for certain.
   const claims = blocks.flatMap(({ block, view, sound }, index) => {
     const addresses = binds[index]!;
     if (!sound || addresses === null) return [];
@@ -63,7 +71,7 @@ export function planEndpoints(
         continue;
       }
       if (transports[key.scheme].tls === 'always' && plan.tls === null) {
-        // The directive that would name it may be the one with the mistake.
+        // In a block with a mistake the missing directive may be the mistaken one.
         if (sound) problems.push(certificateMissing(key));
         continue;
       }
@@ -74,11 +82,11 @@ export function planEndpoints(
         const zone = { block: index, zone: key.zone };
         if (known !== undefined) {
           known.zones.push(zone);
-          // One block that has it speaks for the address.
+          // If several blocks share the address, the first one with a proxy policy decides.
           known.proxy ??= plan.proxy;
         } else {
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
-          const limits = limitsOf(plan.limits, key.scheme);
+          const limits = limitsOf(plan.limits, key.scheme, waiting);
           const where = { server, scheme: key.scheme, address, port: key.port };
           endpoints.set(server, { ...where, limits, tls, proxy: plan.proxy, zones: [zone] });
         }
@@ -88,7 +96,7 @@ export function planEndpoints(
   return { endpoints: [...endpoints.values()], problems };
 }
 
-/** Where the block has the word that the problem is about, in the quotes of its text; else the block. */
+/** The place of the word that the problem quotes; the block's place if it is not found. */
 function placeOf(error: Problem, { directives, place }: ServerBlock): Place {
   const word = /'([^']*)'/.exec(error.message)?.[1];
   const tokens = directives.flatMap(({ args, block }) => [
@@ -104,12 +112,16 @@ interface GrowingPlan extends EndpointPlan {
 }
 
 /** What a block says about a transport's limits, and what is usual for the rest. */
-function limitsOf({ of, ...given }: PlannedLimits, scheme: Scheme): ListenerLimits {
+function limitsOf(
+  { of, ...given }: PlannedLimits,
+  scheme: Scheme,
+  waiting: number,
+): ListenerLimits {
   const connections = served(scheme).connections.default;
-  return { ...usualLimits, connections, ...given, ...of[scheme] };
+  return { ...usualLimits, waiting, connections, ...given, ...of[scheme] };
 }
 
-/** The files of `tls` with the Corefile's folder as their base. */
+/** The files of `tls` with paths relative to the Corefile's folder made absolute. */
 function absolute(tls: TlsPlan, folder: string): TlsPlan {
   const path = (file: string): string => (file === '' ? '' : resolve(folder, file));
   return {

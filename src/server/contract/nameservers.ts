@@ -1,7 +1,7 @@
-/** Files in the form of resolv.conf where a directive names upstreams. */
+/** Reads files in resolv.conf format where a directive names upstreams. */
 import { isIP } from '../../base/ip.ts';
 
-/** The addresses of `nameserver` lines, in file order, repeated ones once (resolv.conf(5)). */
+/** The addresses of `nameserver` lines in file order, without repetitions (resolv.conf(5)). */
 export function readNameservers(text: string): readonly string[] {
   const found: string[] = [];
   for (const line of text.split('\n')) {

@@ -1,16 +1,16 @@
-/** Things that are made once for each route. */
+/** Objects made once for each route. */
 import type { Route } from '../../wire/query.ts';
 
 /**
- * What belongs to a route (listen address, zone, view), such as the handles of its counters: made at its first query, after
- * which finding it is one load. `make` is told only what the labels of metrics are made of.
+ * Keeps one object per route (listen address, zone, view), such as metric handles: made at the first query of the route
+ * and found by a single load afterwards. `make` may only use the fields that become metric labels.
  */
 export function perRoute<T extends object>(make: (route: Route) => T): (route: Route) => T {
   const made: (T | undefined)[] = [];
   return (route) => {
     const known = made[route.index];
     if (known !== undefined) return known;
-    // No holes: they would make every load a dictionary's.
+    // The array must have no holes, which would turn it into a slow dictionary.
     while (made.length < route.index) made.push(undefined);
     return (made[route.index] = make(route));
   };

@@ -1,55 +1,57 @@
-/** What is planned for a server block before it is opened. */
+/** The settings of a server block that are needed before it is opened. */
 import type { ListenerLimits } from '../../net/limits.ts';
 import type { ClientAuth } from '../../net/listener.ts';
 import type { ProxyPlan } from '../../net/proxy-policy.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
-/** What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) say of their server block before it is opened. */
+/**
+ * What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) set for their server block before it is opened.
+ */
 export interface BlockPlan {
   readonly zones: readonly string[];
   /** Addresses or interface names to listen on; empty: all. */
   readonly binds: string[];
   readonly bindExcept: string[];
-  /** Sockets per address, which is workers here; 0: as many as the program thinks fit. */
+  /** Sockets per address, which means workers here; 0: the default. */
   sockets: number;
   /** Base for relative file paths. */
   root: string;
   tls: TlsPlan | null;
-  /** Whose headers of the PROXY protocol are believed; null: nobody's. */
+  /** Which proxies' PROXY protocol headers are trusted; null: none. */
   proxy: ProxyPlan | null;
-  /** What is said about the limits of listeners; the rest is as usual. */
+  /** The limits that the block sets; the others keep their defaults. */
   readonly limits: PlannedLimits;
-  /** Whether links of the chain tell `query.recorder` of their queries. */
+  /** Whether the links of the chain report to `query.recorder`. */
   recorded: boolean;
-  /** Whether queries of classes other than IN pass (`chaos`, `forward`). */
+  /** Whether queries of classes other than IN are served (`chaos`, `forward`). */
   anyClass: boolean;
   /** Name of the block's view, or empty. */
   view: string;
-  /** Panics are not caught, debug lines are logged. */
+  /** Whether panics are not caught and debug lines are logged. */
   debug: boolean;
-  /** Panics are logged with their stack (`errors { stacktrace }`). */
+  /** Whether panics are logged with their stack (`errors { stacktrace }`). */
   stacktrace: boolean;
 }
 
 /** Limits that a block sets. */
 export interface PlannedLimits extends Partial<Changeable<ListenerLimits>> {
-  /** Limits of the listeners of one transport, before those of all. */
+  /** Limits for the listeners of one transport, which take precedence over those for all. */
   readonly of: Partial<Record<Scheme, Partial<ListenerLimits>>>;
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The files of `tls`; relative paths are to the folder of the Corefile. Empty: there is none. */
+/** The files of `tls`; paths may be relative to the Corefile's folder. Empty: not set. */
 export interface TlsPlan {
   readonly certificate: string;
   readonly key: string;
   readonly authority: string;
   readonly clientAuth: ClientAuth;
-  /** Where the secrets of connections are written to, for programs that read captures of them. */
+  /** The file that TLS secrets are written to, for decrypting captures. */
   readonly keyLog: string;
 }
 
-/** The plan of a block that says nothing. */
+/** The plan of a block without settings. */
 export function makePlan(zones: readonly string[]): BlockPlan {
   return {
     zones,

@@ -16,8 +16,8 @@ import type { ControlContext } from './control-context.ts';
 import type { NamedFiles } from './named-files.ts';
 
 /**
- * A link of the chain: answers a query, or asks the next link and perhaps changes its reply. It returns the reply itself
- * when it has it: only what must wait returns a promise, and only after `query.keep()`.
+ * A link of the chain: answers a query, or asks the next link and perhaps changes its reply. It returns a reply that it
+ * has at once; only if it must wait it returns a promise, after calling `query.keep()`.
  */
 export type Next = (query: Query) => Maybe<Reply>;
 
@@ -27,30 +27,30 @@ export class NoNextPlugin extends Error {
 }
 
 /**
- * One plugin: what its directive looks like, and what it does in each of the two planes.
+ * One plugin: the syntax of its directive, and its part in each of the two planes.
  *
  * A plugin lives in both planes: `control` runs once on the main thread (watches, HTTP, files), `setup` once in every
- * worker (answers). They talk only over the instance's channel. Each part is optional.
+ * worker (answers). They communicate only over the instance's channel. Each part is optional.
  */
 export interface Plugin {
   readonly name: string;
   readonly syntax: Syntax;
   /**
-   * It looks after the running server or tells of it (probes, metrics, reloads) and has no part in answers. A server that is
-   * only asked what it would answer does without.
+   * Whether it only operates the running server or reports on it (probes, metrics, reloads) and has no part in answers.
+   * A server that is only used to compute answers leaves it out.
    */
   readonly operational?: boolean;
-  /** False: what it does in the worker is beside the chain, though it has `setup`; it is not told of as enabled. */
+  /** False: it has `setup` but does not take part in the chain, and is not reported as enabled. */
   readonly link?: boolean;
-  /** Main thread, before anything is opened: listeners, addresses, limits. May throw a Problem. */
+  /** Main thread, before anything is opened: sets listen addresses and limits. May throw a Problem. */
   plan?(options: never, plan: BlockPlan): void;
-  /** Main thread. May throw a Problem; the configuration is then not taken. */
+  /** Main thread. May throw a Problem, which rejects the configuration. */
   control?(options: never, context: ControlContext): Maybe<void>;
-  /** Worker: gives the link; called from the last plugin of the chain to the first. A plugin without it is no link. */
+  /** Worker: makes the link; called from the last plugin of the chain to the first. A plugin without it is no link. */
   setup?(options: never, context: WorkerContext, next: Next): Next;
 }
 
-/** What a plugin is made of; see `Plugin`. */
+/** The parts that define a plugin; see `Plugin`. */
 export interface PluginParts<S extends Syntax> {
   readonly syntax: S;
   readonly operational?: boolean;
@@ -60,36 +60,39 @@ export interface PluginParts<S extends Syntax> {
   setup?(options: Options<S>, context: WorkerContext, next: Next): Next;
 }
 
-/** Whether the plugin stands in the chain. */
+/** Whether the plugin takes part in the chain. */
 export function isLink({ setup, link }: Plugin): boolean {
   return setup !== undefined && link !== false;
 }
 
-/** Makes a plugin whose options have the types that its syntax declares. The plugin's name is the directive's. */
+/** Defines a plugin; its options have the types that its syntax declares. The plugin's name is the directive's. */
 export function definePlugin<const S extends Syntax>(parts: PluginParts<S>): Plugin {
   return { ...parts, name: parts.syntax.name } as Plugin;
 }
 
-/** A meeting point of plugins of one server block, e.g. autopath and kubernetes. */
+/**
+ * A named interface by which plugins of one server block use each other without importing each other, e.g. autopath and
+ * kubernetes.
+ */
 export interface PluginPort<T> {
   readonly name: string;
   readonly __value?: T;
 }
 
-/** Makes a port. Two ports of one name are two ports. */
+/** Defines a port. Two ports with the same name are different ports. */
 export function definePort<T>(name: string): PluginPort<T> {
   return { name };
 }
 
 /** A worker's end of a channel to the control part of the same plugin. */
 export interface WorkerChannel {
-  /** Messages from the control part: first the state of `onJoin`, then all that is published. */
+  /** Receives messages of the control part: first the state set by `onJoin`, then everything published. */
   onMessage(handler: (message: unknown) => void): void;
-  /** Sends a message (structured clone) to the control part. */
+  /** Sends a message (by structured clone) to the control part. */
   post(message: unknown): void;
 }
 
-/** What a plugin's data plane part gets: its place in one worker, and the channel of its instance. */
+/** What the data plane part of a plugin works with: its place in one worker, and the channel of its instance. */
 export interface WorkerContext extends WorkerChannel, NamedFiles {
   /** The server block's zones: absolute, lower case. */
   readonly zones: readonly string[];
@@ -99,41 +102,46 @@ export interface WorkerContext extends WorkerChannel, NamedFiles {
   readonly view: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Lines carry the plugin's name. */
+  /** A log whose lines carry the plugin's name. */
   readonly log: Log;
   readonly metrics: Registry;
-  /** The thread's writer of replies; free whenever a link runs, since links do not interleave. */
+  /** The thread's writer of replies. It is free whenever a link runs, because links never run at the same time. */
   readonly writer: MessageWriter;
-  /** Sockets towards upstreams. */
+  /** Makes upstreams. */
   readonly network: Network;
-  /** Asks the whole server again, from the top of the block that fits (CNAME targets and the like). */
+  /** Asks the whole server, from the top of the matching block (for CNAME targets and the like). */
   readonly ask: Next;
-  /** Makes `value` findable for the other plugins of this block. */
+  /** Offers `value` to the other plugins of this block. */
   offer<T>(port: PluginPort<T>, value: T): void;
-  /** Everything offered at `port` in this block; call it after setup, when all plugins have had their turn. */
+  /** Everything offered at `port` in this block. To be called after setup, when all plugins have made their offers. */
   find<T>(port: PluginPort<T>): readonly T[];
-  /** Whether a plugin stands in this block. */
+  /** Whether the block has this plugin. */
   has(plugin: string): boolean;
-  /** No plugin stands behind this one: nobody else would answer. */
+  /** Whether this is the last plugin of the chain. */
   readonly last: boolean;
-  /** Tells of queries that no server block took (`zone` label `dropped`), whichever listener they came to. */
+  /** Called for queries that no server block matched (`zone` label `dropped`), at any listener. */
   onDropped(run: (query: Query, reply: Reply) => void): void;
   /**
-   * Has replies to such queries judged before they are sent, and the errors that messages get which are none (`Query.rejection`): those of
-   * a listener by the first block there that does.
+   * Lets the plugin judge, before they are sent, the replies to such queries and the errors for messages that are not
+   * queries (`Query.rejection`). At each listener the first block that does so decides.
    */
   judgeDropped(judge: (query: Query, reply: Reply) => Reply): void;
-  /** What the listener of one of `servers` counts in this worker. */
+  /** The counters of the listener of one of `servers` in this worker. */
   readonly counters: (server: string) => CountersOf;
-  /** A filter of this server block (`view`): it takes a query only if all filters say so. */
+  /** Adds a filter to this server block (`view`): it serves a query only if all filters accept it. */
   filter(accepts: (query: Query) => boolean): void;
-  /** Runs once the configuration serves. */
+  /** Runs once the configuration is being served. */
   onStart(run: () => void): void;
-  /** Runs when the configuration has been replaced or the server ends. */
+  /** Runs when the configuration has been replaced, or when the server ends. */
   onStop(run: () => void): void;
   /**
-   * This worker's copy of the data set that `ControlContext.replicated` has under the same key: made by `make` unless the
-   * configuration before had it already. It is complete when the first query comes.
+   * This worker's copy of the data set that `ControlContext.replicated` has under the same key: made by `make` unless
+   * the previous configuration had it already. It is complete before the first query is served.
    */
   replica<T extends Replica<never, unknown>>(key: string, make: () => T): T;
+  /**
+   * What this worker keeps from one configuration to the next: made by `make` unless this plugin had something under the same key before, in
+   * the block of the same servers, zones and view. Both configurations have it while they change.
+   */
+  kept<T>(key: string, make: () => T): T;
 }

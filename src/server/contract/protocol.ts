@@ -1,10 +1,10 @@
-/** How the control thread and workers talk. */
+/** The messages between the control thread and the workers. */
 import type { ProblemParts } from '../../base/problem.ts';
 import type { Corefile } from '../../corefile/tree.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { EndpointPlan } from './endpoints.ts';
 
-/** What a configuration is for a worker: the tree to bind again, and where to listen. */
+/** A configuration as it is sent to a worker: the tree to bind again, and the addresses to listen on. */
 export interface Program {
   readonly generation: number;
   readonly corefile: Corefile;
@@ -23,7 +23,7 @@ export type ToWorker =
   | { readonly kind: 'deliver'; readonly channel: string; readonly message: unknown }
   | { readonly kind: 'close'; readonly seq: number; readonly graceMs: number };
 
-/** What a worker's thread is told last: it ends itself, in a turn of its own. */
+/** The last message to a worker's thread: it ends itself, in a turn of its own. */
 export interface EndThread {
   readonly kind: 'end';
 }

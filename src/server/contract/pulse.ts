@@ -1,33 +1,33 @@
-/** How a worker shows that it turns. */
+/** Shows that a worker's event loop is running. */
 import { readlinkSync } from 'node:fs';
 import { every, type Clock } from '../../base/clock.ts';
 
 /**
- * A worker's sign of life: words of memory that it shares with the control thread. Nothing is sent and nobody is asked, so
- * that it can be read of a worker that does not answer.
+ * A worker's sign of life: a few words of memory shared with the control thread. No messages are involved, so it can be
+ * read even if the worker does not respond.
  */
 export type Pulse = Int32Array<SharedArrayBuffer>;
 
-/** Counts up while the worker's event loop turns; 0: it has not begun to. */
+/** A counter that rises while the worker's event loop runs; 0: it has not begun to. */
 const BEATS = 0;
 /** The system's id of the worker's thread; 0: unknown. */
 const THREAD = 1;
-/** 1 while it builds a configuration, which may keep it from turning. */
+/** 1 while the worker builds a configuration, which may block its event loop. */
 const BUILDING = 2;
 /** 1 once its modules and libraries are loaded. */
 const LOADED = 3;
 
-/** How often a worker says that it turns, milliseconds. */
+/** Milliseconds between two beats. */
 const BEAT_MS = 200;
 
-/** The pulse of a worker that has not begun to turn. */
+/** The pulse of a worker that has not started. */
 export function makePulse(): Pulse {
   return new Int32Array(new SharedArrayBuffer(16));
 }
 
 /**
- * To be called on the worker's thread, once: from now on the pulse beats for as long as the event loop turns.
- * @param also what else is done as often, without a timer of its own
+ * To be called once, on the worker's thread: from now on the pulse beats while the event loop runs.
+ * @param also another job to do at each beat, to save it a timer
  */
 export function beat(pulse: Pulse, clock: Clock, also: () => void = () => undefined): void {
   Atomics.store(pulse, THREAD, ownThread());
@@ -38,7 +38,7 @@ export function beat(pulse: Pulse, clock: Clock, also: () => void = () => undefi
   });
 }
 
-/** Changes while the worker turns; 0: it has not begun to. */
+/** The counter of beats; it changes while the worker's event loop runs; 0: it has not begun to. */
 export function beatsOf(pulse: Pulse): number {
   return Atomics.load(pulse, BEATS);
 }
@@ -48,22 +48,22 @@ export function threadOf(pulse: Pulse): number {
   return Atomics.load(pulse, THREAD);
 }
 
-/** Shows that the worker begins or has ended building a configuration, during which it may not turn for a while. */
+/** Sets whether the worker is building a configuration, during which its event loop may be blocked. */
 export function showBuilding(pulse: Pulse, building: boolean): void {
   Atomics.store(pulse, BUILDING, building ? 1 : 0);
 }
 
-/** Whether the worker builds a configuration, which may keep it from turning. */
+/** Whether the worker is building a configuration, which may block its event loop. */
 export function isBuilding(pulse: Pulse): boolean {
   return Atomics.load(pulse, BUILDING) === 1;
 }
 
-/** Shows that the worker has loaded all that it runs. */
+/** Sets that the worker has loaded all its code. */
 export function showLoaded(pulse: Pulse): void {
   Atomics.store(pulse, LOADED, 1);
 }
 
-/** Whether the worker has loaded all that it runs: before that it must not be terminated (`linux/event-loop.ts`). */
+/** Whether the worker has loaded all its code: before that it must not be terminated (`linux/event-loop.ts`). */
 export function hasLoaded(pulse: Pulse): boolean {
   return Atomics.load(pulse, LOADED) === 1;
 }

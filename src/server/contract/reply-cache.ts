@@ -1,36 +1,39 @@
-/** Replies that were made before, as long as they hold. */
+/** Keeps replies that a plugin made, as long as they are valid. */
 import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** What answers depend on: `version` rises (and wraps around at 32 bits) whenever an answer made of it could be another one. */
+/** What replies depend on: `version` rises (and wraps around at 32 bits) whenever a reply made from it might differ. */
 export interface Dependency {
   readonly version: number;
 }
 
-/** Slots of one generation at first and at most; half of them are used. */
+/** Slots of one generation at first and at most; at most half of them are used. */
 const SLOTS_MIN = 512;
 const SLOTS_MAX = 32_768;
 /** Bytes of replies of one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
-/** Larger replies are built anew each time; the building is what costs least about them. */
+/** Larger replies are not kept: building them is the smaller part of their cost. */
 const REPLY_MAX = 8 * 1024;
-/** Names seen once are not worth remembering: a random-name flood would push out everything else. */
+/** A name is remembered only at its second query: a flood of random names would push out everything else. */
 const SEEN_BITS = 1 << 17;
 const SEEN_MAX = 40_000;
 
 /**
- * A plugin's replies to standard queries by name and type, so that a repeated question costs one look into a table and no
- * memory; other queries are rare, and are answered anew each time. A reply counts as long as what it was made of has the same
- * version, so nothing in here is ever stale. Bounded: when one generation is full, the one before it is dropped whole, and what is
- * still asked for moves over.
+ * A plugin's replies to standard queries by name and type, so that a repeated question costs one table lookup and no
+ * memory. Other queries are rare, and are always answered anew. A reply is valid while the version of its dependency is
+ * unchanged, so it is never stale. The size is bounded: when one generation is full, the one before it is dropped as a
+ * whole, and replies that are still asked for move to the new one.
  */
 export class ReplyCache {
   #young = new ReplyTable();
   #old: ReplyTable | null = null;
-  /** One bit per question seen lately (some share one, which only means that they are remembered at first sight). */
+  /**
+   * One bit per question seen lately. Some questions share one, which only means that they are remembered at their
+   * first query.
+   */
   readonly #seen = new Int32Array(SEEN_BITS >> 5);
   #seenCount = 0;
 
@@ -50,8 +53,8 @@ export class ReplyCache {
   }
 
   /**
-   * Remembers the reply that was just made, if its question was seen before.
-   * @returns the reply as it is remembered, or the same one
+   * Keeps a reply that was just made, if its question has been seen before.
+   * @returns the reply as kept, or the same one
    */
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
     if (reply.size > REPLY_MAX || !query.isStandard) return reply;
@@ -86,7 +89,7 @@ export class ReplyCache {
   }
 }
 
-/** Name and type in 30 bits, never 0 in practice and harmless if it is. */
+/** A key of 30 bits from name and type; 0 is improbable, and harmless. */
 function keyOf(query: Query): number {
   return (query.hash ^ Math.imul(query.type, 0x9e37)) & 0x3fffffff;
 }
@@ -116,7 +119,7 @@ class ReplyTable {
     }
   }
 
-  /** What is remembered there; null if it does not count any more. */
+  /** The reply in this slot; null if it is not valid any more. */
   reply(slot: number): Reply | null {
     return this.#dependencies[slot]!.version === this.#versions[slot] ? this.#replies[slot]! : null;
   }
@@ -186,7 +189,7 @@ function home(key: number): number {
   return key ^ (key >>> 14);
 }
 
-/** Whether the reply carries the query's question: name (ASCII case aside) and type. */
+/** Whether the reply has the query's question: type and name (ignoring ASCII case). */
 function asks(reply: Reply, query: Query): boolean {
   const { folded, nameLength } = query;
   const { bytes } = reply;

@@ -1,4 +1,4 @@
-/** Certificates of what this server listens with, looked at before a configuration is taken. */
+/** Checks the certificates of our own servers before a configuration is accepted. */
 import { whyFailed } from '../../base/why-failed.ts';
 import { builtins } from '../../base/builtins.ts';
 import { Problem } from '../../base/problem.ts';
@@ -28,8 +28,8 @@ export function readCertificateFile(
 }
 
 /**
- * Tells whether a server can be made with these.
- * @param files what they are called in the Corefile, for the message
+ * Checks that a TLS server can be made of these.
+ * @param files their names in the Corefile, for the message
  * @throws Problem `tls-unusable`
  */
 export function checkCertificate(
@@ -52,7 +52,7 @@ export function checkCertificate(
 }
 
 /**
- * Tells whether there is a certificate in what is to be the authorities' file: without one nobody would be believed, or everybody.
+ * Checks that the file of authorities contains a certificate: an empty one would mean trusting nobody, or everybody.
  * @throws Problem `tls-unusable`
  */
 export function checkAuthority(pem: Buffer, file: string): void {
@@ -73,7 +73,7 @@ export function checkAuthority(pem: Buffer, file: string): void {
   });
 }
 
-/** Why a certificate is not good now, as text: its time is over, or has not come yet. null: it is good, or nobody can read it. */
+/** Why a certificate is not valid now, as text: it has expired, or is not valid yet. Null if it is valid or cannot be read. */
 export function outOfTime(pem: Buffer, wallMs: number): string | null {
   try {
     const { validFrom, validFromDate, validTo, validToDate } =

@@ -1,16 +1,16 @@
-/** Waiting, before the server serves, for what is to be known first. */
+/** Waits before the server serves, until what it answers from is known. */
 import { every, type Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 
-/** What is waited for, and what the log says meanwhile. */
+/** What to wait for, and what to log meanwhile. */
 export interface StartupWait {
-  /** Calls back, perhaps at once, when there is nothing to wait for any more. */
+  /** Calls back, perhaps at once, when there is nothing more to wait for. */
   readonly whenReady: (run: () => void) => void;
   readonly timeoutMs: number;
-  /** Logged every `everyMs` milliseconds while it waits. */
+  /** Logged every `everyMs` milliseconds while waiting. */
   readonly waiting: string;
   readonly everyMs: number;
-  /** Logged when the time is over: the server serves without it. */
+  /** Logged when the time limit is reached: the server then serves without it. */
   readonly late: string;
   readonly clock: Clock;
   readonly log: Log;

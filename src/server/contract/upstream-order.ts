@@ -1,10 +1,10 @@
 /** The order in which the upstreams of a directive are tried. */
 import type { Random } from '../../base/random.ts';
 
-/** As `policy` of `forward` and `grpc` names it. */
+/** The values of `policy` in `forward` and `grpc`. */
 export type UpstreamOrder = 'random' | 'round_robin' | 'sequential';
 
-/** Gives the order for a query. The result may be the list itself: not to be changed. */
+/** Returns a function that gives the order for a query. Its result may be the list itself and must not be changed. */
 export function upstreamOrder<T>(
   order: UpstreamOrder,
   random: Random,

@@ -6,8 +6,8 @@ import type { NamedFiles } from './named-files.ts';
 import { checkAuthority, checkCertificate } from './server-certificate.ts';
 
 /**
- * Reads the files that a line's `tls` names; null: it says nothing of TLS.
- * @throws Problems (`file-unreadable`, `tls-unusable`) of all that is wrong
+ * Reads the files that a directive's `tls` names; null if it has none.
+ * @throws Problems (`file-unreadable`, `tls-unusable`) with everything that is wrong
  */
 export function readUpstreamTls(
   plugin: string,

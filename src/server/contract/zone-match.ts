@@ -1,4 +1,4 @@
-/** Whether a name lies in a zone. */
+/** Tells whether a name lies in a zone. */
 import { foldName, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 
@@ -7,7 +7,7 @@ interface MatchedZone {
   readonly wire: WireName;
 }
 
-/** A few zones, and which of them a query's name lies in. Looking allocates nothing. */
+/** A few zones; finds the one that a query's name lies in. A lookup allocates nothing. */
 export class ZoneMatch {
   readonly #zones: readonly MatchedZone[];
 
@@ -28,7 +28,7 @@ export class ZoneMatch {
     return this.find(query) !== null;
   }
 
-  /** The same for a name that is no query's: wire form, lower case. */
+  /** The same for any name in wire form, lower case. */
   holdsName(name: WireName): boolean {
     return this.#zones.some(({ wire }) => suffixAt(name, wire) >= 0);
   }

@@ -12,7 +12,7 @@ interface PluginChannel {
   left: ((worker: number) => void) | null;
 }
 
-/** The main thread's ends of all channels: who listens, what a newcomer is told first. */
+/** The main thread's ends of all channels: who receives messages, and what a worker that joins is sent first. */
 export class Channels {
   readonly #channels = new Map<string, PluginChannel>();
 
@@ -25,7 +25,7 @@ export class Channels {
     return channel;
   }
 
-  /** The control end of a channel. */
+  /** The control end of a plugin's channel. */
   control(id: string): ControlChannel {
     const channel = this.#get(id);
     return {
@@ -45,7 +45,9 @@ export class Channels {
     };
   }
 
-  /** The control end of a channel that carries a data set: every worker is told something else. */
+  /**
+   * The control end of a channel that carries a data set: workers get different messages, as they differ in progress.
+   */
   replicas(id: string): ReplicaLinks {
     const channel = this.#get(id);
     return {
@@ -62,7 +64,7 @@ export class Channels {
     };
   }
 
-  /** A worker's end is in place: it is told the present state, then everything published. */
+  /** A worker joins a channel: it is sent the current state, then everything published. */
   join(worker: WorkerLink, id: string): void {
     const channel = this.#get(id);
     for (const message of channel.state?.() ?? []) worker.deliver(id, message);
@@ -80,21 +82,21 @@ export class Channels {
     this.#channels.get(id)?.handler?.(message, worker.id);
   }
 
-  /** A worker is gone with all its ends. */
+  /** Removes a worker that has ended from all channels. */
   forget(worker: WorkerLink): void {
     for (const channel of this.#channels.values()) remove(channel, worker);
   }
 
-  /** Channels of a configuration that is over. */
+  /** Removes the channels of a configuration that is no longer served. */
   drop(accepts: (id: string) => boolean): void {
     for (const id of this.#channels.keys()) if (accepts(id)) this.#channels.delete(id);
   }
 }
 
-/** What a worker is told of a data set that nobody has opened: it must not wait for a snapshot. */
+/** Sent to a worker for a data set that nobody has opened, so that it does not wait for a snapshot. */
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
-/** Takes the worker out of the channel, unless another worker of the same id has taken its place there. */
+/** Removes the worker from the channel, unless its replacement with the same id is there already. */
 function remove({ members, left }: PluginChannel, worker: WorkerLink): void {
   if (members.get(worker.id) !== worker) return;
   members.delete(worker.id);

@@ -29,7 +29,7 @@ import type { EndpointPlan } from '../contract/endpoints.ts';
 import { isLink } from '../contract/plugin.ts';
 import { httpAddress, mixedTls, type HttpPlan } from './http-listeners.ts';
 
-/** What the main thread brings to every configuration. */
+/** What the main thread provides to every configuration. */
 export interface ControlParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -37,7 +37,7 @@ export interface ControlParts {
   readonly metrics: Registry;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly channels: Channels;
-  /** Things that outlive reloads, by key. */
+  /** Objects that survive reloads, by key. */
   readonly kept: Map<string, KeptAcrossReloads>;
   readonly scrape: ControlContext['scrape'];
   readonly reread: RunningConfiguration['reread'];
@@ -48,10 +48,10 @@ export interface ControlParts {
 
 type Hook = () => Maybe<void>;
 
-/** What a plugin does while the process ends. */
+/** What a plugin does at the final shutdown. */
 export interface Shutdown {
   readonly run: Hook;
-  /** How long it takes by its nature, milliseconds: who takes much longer hangs. */
+  /** How long it is meant to take, in milliseconds; one that takes much longer hangs. */
   readonly lastsMs: number;
 }
 
@@ -60,10 +60,10 @@ export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
   readonly stops: readonly Hook[];
-  /** In chain order: the order in which a final shutdown runs them. */
+  /** In chain order, in which they run at the final shutdown. */
   readonly shutdowns: readonly Shutdown[];
   readonly http: HttpPlan;
-  /** Keys of kept things that this configuration asked for. */
+  /** Keys of the surviving objects that this configuration uses. */
   readonly keys: ReadonlySet<string>;
   /** See `Program.files`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
@@ -71,7 +71,7 @@ export interface ControlGeneration {
 
 /** What the control parts of one configuration are built from. */
 export interface ControlDraft {
-  /** Of the configuration: counts up from reload to reload. */
+  /** Number of the configuration, which rises with each reload. */
   readonly number: number;
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
@@ -80,7 +80,7 @@ export interface ControlDraft {
   readonly fingerprint: string;
 }
 
-/** Runs the control part of every plugin. @throws Problems of all that cannot work */
+/** Runs the control part of every plugin. @throws Problems with everything that cannot work */
 export async function buildControl(
   draft: ControlDraft,
   control: ControlParts,
@@ -150,7 +150,7 @@ interface Readiness {
   readonly ready: () => boolean;
 }
 
-/** Collects what control parts ask for. */
+/** Collects what control parts register. */
 class Building {
   readonly stops: Hook[] = [];
   readonly #draft: ControlDraft;
@@ -162,7 +162,7 @@ class Building {
   readonly #readiness: Readiness[] = [];
   readonly #files = new Map<string, Uint8Array>();
   readonly #commands = new Map<string, AdminCommand[]>();
-  /** Blocks whose plugins' readiness somebody observes. */
+  /** Blocks whose plugins' readiness is observed. */
   readonly #observed = new Set<number>();
 
   constructor(draft: ControlDraft, control: ControlParts) {
@@ -182,7 +182,7 @@ class Building {
     };
   }
 
-  /** @param order of the instance in its chain */
+  /** @param order index of the instance in its chain */
   contextOf(
     { index, root, ...place }: BlockPlace,
     { plugin: { name }, id }: Instance,
@@ -273,12 +273,13 @@ interface GrowingAddress {
   readonly tls: HttpTls | null;
 }
 
-/** What a control part may take to end, milliseconds. */
+/** The most milliseconds that a control part may take to stop. */
 const STOP_MS = 4000;
 
 /**
- * Ends a configuration's control parts. One that throws, or does not end, keeps none of the others from ending: it is logged.
- * @returns whether all have ended
+ * Stops a configuration's control parts. One that throws or hangs does not prevent the others from stopping; it is
+ * logged.
+ * @returns whether all have stopped
  */
 export async function undo(
   { stops }: Pick<ControlGeneration, 'stops'>,

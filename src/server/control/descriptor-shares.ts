@@ -1,16 +1,19 @@
-/** How the descriptors that the process may open are shared out. */
+/** Divides the file descriptors that the process may open among its uses. */
 import { isWildcard } from '../../net/wildcard.ts';
 import { transports } from '../../wire/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
-/** What the process has open before anybody connects: measured, 42 with one worker; and for each further worker. */
+/**
+ * Descriptors that the process has open before anybody connects (measured: 42 with one worker), and those for each
+ * further worker.
+ */
 const OWN = 48;
 const OWN_PER_WORKER = 12;
-/** HTTP addresses that are reckoned with: `health`, `ready` and `prometheus`. */
+/** The assumed number of HTTP addresses: `health`, `ready` and `prometheus`. */
 const HTTP_ADDRESSES = 3;
 
 /**
- * Connections at a time for each HTTP address, so that all of them have a quarter of what is free at most.
+ * The most connections of each HTTP address, so that all together have at most a quarter of the free descriptors.
  * @param limit descriptors that the process may open; Infinity: no limit
  */
 export function httpShare(limit: number): number {
@@ -18,24 +21,24 @@ export function httpShare(limit: number): number {
 }
 
 /**
- * UDP sockets towards upstreams for each worker: half of the quarter of what is free that upstreams and files have. Connections to
- * upstreams, and files, have the other half.
+ * The most UDP sockets towards upstreams of each worker: an eighth of the free descriptors for all workers. Another
+ * eighth is left for connections to upstreams and for files.
  * @param limit descriptors that the process may open; Infinity: no limit
  */
 export function sourcePortShare(limit: number, workers: number): number {
   return Math.max(2, Math.floor(freeOf(limit, workers) / 8 / workers));
 }
 
-/** What may be opened beyond what the process needs for itself. */
+/** The descriptors beyond what the process needs for itself. */
 function freeOf(limit: number, workers: number): number {
   return limit - OWN - OWN_PER_WORKER * (workers - 1);
 }
 
 /**
- * The endpoints, with so many connections that all listeners of all workers together have half of the free descriptors at most. A
- * quarter remains for probes and scrapers (`httpShare`), a quarter for upstreams and files.
+ * The listen addresses with connection limits lowered such that all listeners of all workers together have at most half
+ * of the free descriptors. A quarter is left for probes and scrapers (`httpShare`), a quarter for upstreams and files.
  * @param limit descriptors that the process may open; Infinity: no limit
- * @returns also what is to be told, or null: nothing had to be lowered
+ * @returns also the warning about it, or null if nothing had to be lowered
  */
 export function withinDescriptors(
   endpoints: readonly EndpointPlan[],
@@ -47,7 +50,7 @@ export function withinDescriptors(
   let lowered = false;
   const fitting = endpoints.map((endpoint) => {
     const { limits, scheme } = endpoint;
-    // Who shakes hands has a descriptor beside those whose connections are counted.
+    // Connections in a TLS handshake are counted separately and need descriptors, too.
     const shaking = transports[scheme].tls === 'never' ? 0 : limits.handshakes;
     if (limits.connections + shaking <= share) return endpoint;
     lowered = true;

@@ -1,4 +1,4 @@
-/** HTTP for plugins: one server an address, kept over reloads. */
+/** HTTP for plugins: one server per address, kept over reloads. */
 import { builtins } from '../../base/builtins.ts';
 import type {
   IncomingMessage,
@@ -18,21 +18,26 @@ import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
 import { Problem } from '../../base/problem.ts';
 import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
 
-/** Connections at a time per address. More than probes and scrapers need would take the descriptors that DNS needs. */
+/** The most connections per address. More than probes and scrapers need would use up descriptors that DNS needs. */
 export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
-/** Requests of one connection that may wait for the one before them; who sends more loses the connection. */
+/** The most requests of one connection that wait for the one before them; a client that sends more is disconnected. */
 const WAITING_MAX = 16;
-/** Bytes of a body, which nobody here reads, that are passed over; who sends more loses the connection behind the answer. */
+/**
+ * The most bytes of a request body, which no plugin reads; a client that sends more is disconnected after the answer.
+ */
 const BODY_MAX = 4096;
-/** For so long a connection stays half closed: closed at once, it would take the answer away from a client that still sends. */
+/**
+ * How long a connection stays half closed: closing it at once would discard the answer to a client that is still
+ * sending.
+ */
 const LINGER_MS = 500;
-/** How often slow ones are looked for, milliseconds. */
+/** Milliseconds between checks for slow connections. */
 const CHECK_MS = 1000;
-/** Scrapers come again within a minute: their connections are kept for so long. */
+/** Idle connections are kept this long: scrapers come back within a minute. */
 const IDLE_MS = 60_000;
-/** A client that takes nothing of what it asked for is cut off after so long. */
+/** A client that reads nothing of its answer for this long is disconnected. */
 const UNREAD_MS = 30_000;
 
 interface HttpListener {
@@ -42,7 +47,7 @@ interface HttpListener {
   paths: ReadonlyMap<string, HttpHandler>;
 }
 
-/** What is served at an address: path → handler, and whether over TLS. */
+/** What is served at an address: handlers by path, and whether over TLS. */
 export interface PlannedAddress {
   readonly paths: ReadonlyMap<string, HttpHandler>;
   readonly tls: HttpTls | null;
@@ -52,8 +57,8 @@ export interface PlannedAddress {
 export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
 
 /**
- * The HTTP side (`health`, `ready`, `prometheus`): one server an address, shared by all plugins that name it. A reload
- * opens what is new before anything is closed, so a failed one leaves every address as it was.
+ * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that name it. A reload
+ * opens new addresses before it closes any, so a failed one leaves every address as it was.
  */
 export class HttpListeners {
   readonly #log: Log;
@@ -63,10 +68,7 @@ export class HttpListeners {
   readonly #open: Family<readonly ['address'], Gauge>;
   readonly #listeners = new Map<string, HttpListener>();
 
-  /**
-   * @param connections at a time per address
-   * @param shared other processes may listen there too
-   */
+  /** @param connections limit per address @param shared other processes may listen there too */
   constructor(
     log: Log,
     metrics: Registry,
@@ -87,8 +89,7 @@ export class HttpListeners {
   }
 
   /**
-   * Opens the addresses that are not open yet. They answer at once, since nobody answered there before; nothing changes for
-   * the others until `commit`.
+   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others until `commit`.
    * @throws Problem
    */
   async open(wanted: HttpPlan): Promise<readonly string[]> {
@@ -120,7 +121,7 @@ export class HttpListeners {
     });
   }
 
-  /** At the limit the connection goes that has been idle for longest, or began its request first: never the newcomer. */
+  /** At the limit closes the connection that has been idle longest, or whose request began first; never the new one. */
   #bound(listener: HttpListener, address: string): void {
     const { server } = listener;
     const open = this.#open.with(address);
@@ -149,7 +150,7 @@ export class HttpListeners {
     });
   }
 
-  /** Whatever is asked: this thread also feeds the workers, and must not end because of a request. */
+  /** Answers any request without throwing: this thread also feeds the workers, and a request must not end it. */
   #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
     const handler = listener.paths.get(pathOf(request.url ?? '/'));
     if (handler === undefined) {
@@ -166,7 +167,7 @@ export class HttpListeners {
     }
   }
 
-  /** Hands every address to its new owner, and closes those that nobody wants any more. */
+  /** Assigns every address to the new configuration's handlers, and closes those that are no longer used. */
   async commit(wanted: HttpPlan): Promise<void> {
     for (const [address, { paths }] of wanted) this.#listeners.get(address)!.paths = paths;
     await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
@@ -194,14 +195,14 @@ export class HttpListeners {
 }
 
 /**
- * A connection as its table sees it. Its requests are answered one after the other, each when the client has taken the answer
- * before: a kilobyte of requests that are sent at once asks for megabytes.
+ * A connection as the connection table sees it. Its requests are answered one after the other, each when the client has
+ * read the answer before: a kilobyte of pipelined requests could otherwise cause megabytes of unread answers.
  */
 class HttpConnection implements EvictableConnection {
   readonly #socket: Socket;
-  /** Requests that are not answered yet, the present one included. */
+  /** Requests not answered yet, the current one included. */
   #requests = 0;
-  /** Answers those after the present one. */
+  /** Handlers of the requests after the current one. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(socket: Socket) {
@@ -219,7 +220,7 @@ class HttpConnection implements EvictableConnection {
     else this.destroy();
   }
 
-  /** A request is answered, or its client is gone. */
+  /** Called when a request is answered, or its client is gone. */
   done(): void {
     this.#requests--;
     if (this.#socket.destroyed) this.#waiting.length = 0;
@@ -235,7 +236,7 @@ class HttpConnection implements EvictableConnection {
   }
 }
 
-/** Reads the body of a request as far as it is short. */
+/** Discards the body of a request if it is short enough. */
 function passOver(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   let left = BODY_MAX;
@@ -273,7 +274,7 @@ function plainServer(options: ServerOptions): CutServer {
   return { server, cut: () => server.closeAllConnections() };
 }
 
-/** Two plugins at one address want different things of it. */
+/** The problem of two plugins that want an address with different TLS settings. */
 export function mixedTls(address: string): Problem {
   return new Problem({
     code: 'http-tls-mixed',
@@ -292,7 +293,7 @@ function changedTls(address: string): Problem {
   });
 }
 
-/** The path of a request's target, which may be anything (`//`, `*`, a whole URL): no URL parser is asked. */
+/** The path of a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser is used. */
 function pathOf(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
   return path === '' ? '/' : path;
@@ -313,15 +314,15 @@ function listen(server: HttpServer, address: string, shared: boolean): Promise<v
   });
 }
 
-/** What is no address fails as one when it is bound. */
+/** Splits an address into host and port; an invalid one fails when it is bound. */
 function placeOf(address: string): { readonly host: string; readonly port: number } {
   const { host, port } = splitHostPort(address) ?? { host: address, port: null };
   return { host, port: port ?? 0 };
 }
 
 /**
- * One spelling for one address, under which plugins share it. `0.0.0.0` and `::` are all addresses of both families, as in Go.
- * Scrapers and probes that say localhost mean IPv4 first, whatever the machine's resolver answers.
+ * The canonical spelling of an address, by which plugins share it. `0.0.0.0` and `::` mean all addresses of both
+ * families, as in Go. localhost means IPv4 first, whatever the machine's resolver says, as scrapers and probes expect.
  */
 export function httpAddress(address: string): string {
   const { host, port } = placeOf(address);

@@ -1,4 +1,4 @@
-/** HTTPS for plugins: a certificate that may be renewed at any time, and handshakes that are bounded. */
+/** HTTPS for plugins: the certificate may be renewed at any time, and handshakes are limited. */
 import type { Server as HttpServer, ServerOptions } from 'node:http';
 import type { SecureContextOptions } from 'node:tls';
 import { builtins } from '../../base/builtins.ts';
@@ -10,21 +10,21 @@ import type { HttpTls } from '../contract/control-context.ts';
 export interface SecureParts {
   readonly tls: HttpTls;
   readonly log: Log;
-  /** Connections that may shake hands at a time; beyond it the one that began first goes. */
+  /** The most connections in a handshake; beyond it the oldest is closed. */
   readonly handshakes: number;
   /** How long a handshake may take, milliseconds. */
   readonly timeoutMs: number;
-  /** A connection had to go. */
+  /** Called when a connection is closed to make room. */
   readonly evicted: () => void;
 }
 
-/** A server, and what ends all its connections at once. */
+/** A server, and a function that closes all its connections at once. */
 export interface CutServer {
   readonly server: HttpServer;
   cut(): void;
 }
 
-/** Makes a server that does not listen yet. @throws Error if there is no certificate that it could begin with */
+/** Makes a server that does not listen yet. @throws Error if there is no usable certificate */
 export function makeSecureServer(
   options: ServerOptions,
   { tls, log, handshakes, timeoutMs, evicted }: SecureParts,
@@ -47,7 +47,7 @@ export function makeSecureServer(
   return {
     server,
     cut() {
-      // The runtime forgets those that have not shaken hands.
+      // The runtime does not close connections whose handshake is not done.
       shaking.cut();
       server.closeAllConnections();
     },
@@ -55,8 +55,9 @@ export function makeSecureServer(
 }
 
 /**
- * Looks at the files of a certificate, and takes what is new. Files that are just being replaced, or no pair, leave the certificate
- * before in use; each such state of them is told once, however many connections come meanwhile.
+ * Checks the certificate's files and uses them if they have changed. If they are being replaced, or certificate and key
+ * do not match, the previous certificate stays in use; each such state is logged once, however many connections come
+ * meanwhile.
  */
 function renewal(
   first: SecureContextOptions,

@@ -1,15 +1,15 @@
-/** Work that must not overlap: the start, reloads, and whatever wants none of them under way. */
+/** Runs jobs that must not overlap: the start, reloads, and whatever must not run during one. */
 export class OneAtATime {
   #running: Promise<unknown> | null = null;
-  /** What follows the work under way, when asked for meanwhile. */
+  /** A job that was requested during the current one and follows it. */
   #next: Promise<unknown> | null = null;
 
-  /** The work under way; null: none. */
+  /** The job under way; null: none. */
   get running(): Promise<unknown> | null {
     return this.#running;
   }
 
-  /** Begins at once; nothing else is under way. */
+  /** Runs a job at once; none may be under way. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const running = work().finally(() => {
       this.#running = null;
@@ -18,13 +18,16 @@ export class OneAtATime {
     return running;
   }
 
-  /** Begins once nothing else is under way. */
+  /** Runs a job once none is under way. */
   async after(work: () => Promise<void>): Promise<void> {
     while (this.#running !== null) await this.#running.catch(() => undefined);
     await this.run(work);
   }
 
-  /** Begins at once, or when what is under way is over: once for all who ask for it meanwhile. Always the same work. */
+  /**
+   * Runs a job at once, or when the current one ends. All requests during the current job are met by one run, so they
+   * must be for the same job.
+   */
   once<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running === null) return this.run(work);
     const again = (): Promise<T> => {

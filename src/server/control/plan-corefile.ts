@@ -1,4 +1,4 @@
-/** From the text of a Corefile to what is to be served. */
+/** Reads a Corefile and plans what to serve. */
 import type { Log } from '../../base/log.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import type { ParseOutput } from '../../corefile/parse.ts';
@@ -8,26 +8,26 @@ import { bindConfiguration, namesIn, type Configuration } from '../contract/conf
 import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { withinDescriptors } from './descriptor-shares.ts';
+import { waitingShare } from './waiting-share.ts';
 
-/** What reading a Corefile takes. */
+/** What reading a Corefile needs. */
 export interface CorefileParts {
-  /** The plugins of these directives, in chain order; all there are if no names are given. */
+  /** Loads the plugins of these directives, in chain order; without names, all plugins. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
-  /**
-   * Reads and parses the Corefile as it is now. Syntaxes make for better hints.
-   * @throws Problem if it cannot be read
-   */
+  /** Reads and parses the Corefile. Syntaxes improve the hints of problems. @throws Problem if it cannot be read */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
   /** Base of relative paths: the Corefile's folder. */
   readonly folder: string;
   readonly log: Log;
-  /** How many workers answer, at least one, by the Corefile that the server starts with. */
+  /** How many workers answer, at least one; determined by the Corefile at the start. */
   readonly workers: (configuration: Configuration) => number;
-  /** Descriptors that the process may open; without it no limit is known. */
+  /** Descriptors that the process may open; undefined: no known limit. */
   readonly descriptors?: number;
+  /** Bytes that the process may take; without it no limit is known. */
+  readonly memory?: number;
 }
 
-/** A Corefile in which nothing is wrong. */
+/** A Corefile without problems. */
 export interface PlannedCorefile {
   readonly corefile: Corefile;
   readonly configuration: Configuration;
@@ -36,31 +36,33 @@ export interface PlannedCorefile {
 }
 
 /**
- * Reads the Corefile as it is now; its warnings are logged.
- * @param mayBeEmpty whether it may have no server block: not while something is served, since a file that is being written has none
- * @throws Problems, with all that is wrong with it; Problem if it cannot be read
+ * Reads and checks the Corefile; its warnings are logged.
+ * @param mayBeEmpty whether it may have no server block; not for a reload, because a file that is being written is
+ *   empty for a moment
+ * @throws Problems with everything that is wrong; Problem if it cannot be read
  */
 export async function planCorefile(
   parts: CorefileParts,
   mayBeEmpty: boolean,
 ): Promise<PlannedCorefile> {
-  const { folder, log, descriptors = Infinity } = parts;
+  const { folder, log, descriptors = Infinity, memory = Infinity } = parts;
   const { plugins, parsed } = await read(parts);
   const { corefile } = parsed;
   const configuration = bindConfiguration(corefile, plugins);
-  const planned = planEndpoints(configuration.blocks, folder);
+  const workers = parts.workers(configuration);
+  const waiting = waitingShare(memory, workers);
+  const planned = planEndpoints(configuration.blocks, folder, waiting);
   const problems = [...parsed.problems, ...configuration.problems, ...planned.problems];
   if (corefile.blocks.length === 0 && !mayBeEmpty) problems.push(nothingToServe());
   const warnings = [...parsed.warnings, ...configuration.warnings];
   if (problems.length > 0) throw new Problems(problems, warnings);
   for (const warning of warnings) log.warning(warning.print());
-  const workers = parts.workers(configuration);
   const { endpoints, warning } = withinDescriptors(planned.endpoints, workers, descriptors);
   if (warning !== null) log.warning(warning);
   return { corefile, configuration, endpoints, workers };
 }
 
-/** The Corefile and the plugins that it names; all plugins if something is wrong, since the hints know more then. */
+/** Loads the Corefile and the plugins that it names; if something is wrong, all plugins, because hints need them. */
 async function read({
   load,
   plugins: loadPlugins,
@@ -72,7 +74,10 @@ async function read({
   return { plugins, parsed: load(plugins.map(({ syntax }) => syntax)) };
 }
 
-/** A file that is being written anew is empty for a moment: that is no wish to serve nothing. */
+/**
+ * The problem of an empty Corefile: a file that is being rewritten is empty for a moment, which must not stop the
+ * service.
+ */
 function nothingToServe(): Problem {
   return new Problem({
     code: 'nothing-to-serve',

@@ -1,9 +1,9 @@
-/** The control thread's end of a data set. */
+/** The control thread's end of a data set (contract/data-set.ts). */
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import type { DataSet, DataSetParts, ReplicaAck, ReplicaBatch } from '../contract/data-set.ts';
 
-/** The way to the workers' copies of one set. */
+/** The connections to the workers' copies of one set. */
 export interface ReplicaLinks {
   send(worker: number, batch: ReplicaBatch): void;
   onJoin(handler: (worker: number) => void): void;
@@ -13,59 +13,59 @@ export interface ReplicaLinks {
 
 /** What a replicated set is made of. */
 export interface ReplicatedSetParts {
-  /** For metrics: what kind of set it is, e.g. `kubernetes`. */
+  /** The kind of set, for metrics, e.g. `kubernetes`. */
   readonly name: string;
   readonly links: ReplicaLinks;
   readonly clock: Clock;
   readonly metrics: Registry;
-  /** A batch takes a worker's time between two queries: at most so many bytes, or one change. */
+  /** The most bytes of a batch (or one change): a worker applies it between two queries. */
   readonly batchBytes?: number;
-  /** What waits for the slowest worker: beyond so many bytes it is given a snapshot instead. */
+  /** The most bytes kept for the slowest worker; beyond it the worker gets a snapshot instead. */
   readonly backlogBytes?: number;
 }
 
-/** About so many bytes of changes go to a worker at once: it takes them between two queries. */
+/** The default size of a batch in bytes: a worker applies it between two queries. */
 const BATCH_BYTES = 10_000;
-/** Bytes that may wait for the slowest worker; then it is given a snapshot. */
+/** The default for the bytes that may wait for the slowest worker; beyond it the worker gets a snapshot. */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
-/** A worker that has not acknowledged for so long is not waited for: it is slow, hangs, or is gone. */
+/** A worker that has not acknowledged for this long is not waited for: it is slow, hangs, or is gone. */
 const LATE_MS = 1000;
 
 /** Changes that are sent together, the same ones to all workers. */
 interface Batch<C, R> {
   readonly changes: C[];
   bytes: number;
-  /** Sent to somebody: nothing is added any more. */
+  /** Set once it was sent to any worker: nothing is added any more. */
   closed: boolean;
   result: R | undefined;
 }
 
-/** What one worker has been sent. At most one batch is under way to it. */
+/** The progress of one worker. At most one batch is under way to it. */
 interface Follower<C> {
   /** Number of the batch that is to be sent next. */
   next: number;
-  /** All batches before this one have been acknowledged. */
+  /** All batches before this number have been acknowledged. */
   acknowledged: number;
-  /** Id of what is under way; -1: nothing is. */
+  /** Id of the batch under way; -1: none. */
   underWay: number;
-  /** The rest of a snapshot; null: it has come to its end. */
+  /** The rest of the snapshot being sent; null: there is none. */
   snapshot: Iterator<C> | null;
-  /** Nothing of the snapshot has been sent. */
+  /** Whether nothing of the snapshot has been sent yet. */
   begins: boolean;
-  /** Too far behind for changes: it needs another snapshot once it answers. */
+  /** Whether it is too far behind for changes and needs another snapshot once it responds. */
   behind: boolean;
   late: boolean;
-  /** `#send` is at work. */
+  /** Whether `#send` is running for it. */
   sending: boolean;
   timer: Timer | null;
 }
 
 /**
- * The control thread's end of a data set: see contract/data-set.ts for what it promises. Changes are kept in batches until the
- * slowest worker has acknowledged them; each worker goes through them at its own pace.
+ * The control thread's end of a data set; contract/data-set.ts says what it guarantees. Changes are kept in batches
+ * until the slowest worker has acknowledged them; each worker gets them at its own pace.
  *
- * While a worker is being sent a snapshot, changes go first: what is read from the snapshot is then never older than what the
- * worker knows, and nothing it knows is ever put back.
+ * While a worker is being sent a snapshot, pending changes go first: what is read from the snapshot is then never older
+ * than what the worker knows, so nothing in the worker is ever reverted.
  */
 export class ReplicatedSet<C, R> implements DataSet<C> {
   readonly #parts: ReplicatedSetParts;
@@ -75,7 +75,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
   /** Number of the first batch in the log. */
   #first = 0;
   #logBytes = 0;
-  /** Batches before this one have been told to `applied`. */
+  /** Batches before this number have been passed to `applied`. */
   #told = 0;
   #ids = 0;
   #waiting: (() => void)[] = [];
@@ -113,7 +113,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     links.onAck((worker, ack) => this.#acknowledge(worker, ack));
   }
 
-  /** What is kept for the slowest worker. */
+  /** Bytes kept for the slowest worker. */
   get backlogBytes(): number {
     return this.#logBytes;
   }
@@ -130,7 +130,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** Ends snapshots and timers; nobody is told anything any more. */
+  /** Ends snapshots and timers; nothing is sent any more. */
   close(): void {
     for (const worker of this.#followers.keys()) this.#leave(worker);
   }
@@ -182,7 +182,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** Sends what comes next, unless something is under way; and on, as long as acknowledgements come at once. */
+  /** Sends batches to a worker until one is under way, and goes on if acknowledgements come synchronously. */
   #send(worker: number, follower: Follower<C>): void {
     if (follower.sending) return;
     follower.sending = true;
@@ -190,7 +190,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     follower.sending = false;
   }
 
-  /** Sends one batch; false: there is none. */
+  /** Sends one batch; false if there is none. */
   #sendNext(worker: number, follower: Follower<C>): boolean {
     if (follower.behind) this.#beginSnapshot(follower);
     let changes: readonly C[];
@@ -217,7 +217,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
 
   #beginSnapshot(follower: Follower<C>): void {
     this.#snapshots.add(1);
-    // What has been published shows in the snapshot.
+    // The snapshot includes everything published so far.
     const last = this.#log.at(-1);
     if (last !== undefined) last.closed = true;
     follower.next = this.#end;
@@ -259,7 +259,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** The worker with the longest way to go is given up for a snapshot, which makes room in the log. */
+  /** Switches the worker that is farthest behind to a snapshot, which makes room in the log. */
   #giveUpSlowest(): void {
     let slowest: Follower<C> | null = null;
     for (const follower of this.#followers.values()) {
@@ -275,7 +275,7 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#trim();
   }
 
-  /** Tells what has been applied, and forgets the batches that nobody needs any more. */
+  /** Passes on results of applied batches, and drops the batches that no worker needs any more. */
   #trim(): void {
     let needed = this.#end;
     let applied = this.#end;

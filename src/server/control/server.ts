@@ -1,4 +1,4 @@
-/** A whole server as its control thread sees it: starting, taking Corefiles, ending. */
+/** The control plane of a server: starting, loading Corefiles, ending. */
 import type { Clock } from '../../base/clock.ts';
 import { bugText } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
@@ -37,33 +37,36 @@ export interface ServerParts extends CorefileParts {
   readonly random: Random;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Finds out whether somebody else holds an address, which opening it would not show (SO_REUSEPORT).
+   * Checks whether another process listens at an address, which opening it would not show (SO_REUSEPORT).
    * @throws Problem
    */
   readonly probe?: (endpoint: ListenAddress) => Promise<void>;
   readonly spawn: (id: number, workers: number) => WorkerPort;
-  /** A worker that does not turn for so long is replaced, milliseconds; 0: never. */
+  /** A worker whose event loop has been blocked for this long is replaced, in milliseconds; 0: never. */
   readonly hangMs?: number;
-  /** HTTP connections at a time per address (`httpConnectionLimit`). */
+  /** The most HTTP connections per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
-  /** Other processes may serve HTTP at the same addresses meanwhile: one that takes over, say. */
+  /** Whether other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes over. */
   readonly sharesHttp?: boolean;
-  /** Something that ends the process (`loop`): the text is logged already. */
+  /** Called when something ends the process (`loop`); the text has been logged. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
-  /** Where the end of the process is arranged for, in case that threads hang; not given: `stop` can hang with them. */
+  /** Makes sure that the process ends even if threads hang; without it `stop` can hang with them. */
   readonly termination?: Termination;
 }
 
-/** A worker hangs when its event loop has not turned for so long. */
+/** A worker hangs when its event loop has been blocked for this long. */
 const HANG_MS = 2000;
-/** An ordered end takes no longer than this beyond lameduck, whatever hangs, and an immediate one no longer than this. */
+/**
+ * The most milliseconds that an orderly end takes beyond lameduck, whatever hangs; an immediate end takes no longer,
+ * either.
+ */
 const END_MS = 4300;
-/** After this much more the kernel ends the process. */
+/** After this much more time the kernel kills the process. */
 const MARGIN_MS = 400;
-/** The part of `END_MS` that queries in flight are given. */
+/** The part of `END_MS` for queries in flight. */
 const GRACE_MS = 3500;
-/** The part of `END_MS` that a start or a reload under way is given. */
+/** The part of `END_MS` for a start or reload under way. */
 const TAKING_MS = 500;
 
 interface ServingGeneration {
@@ -72,8 +75,8 @@ interface ServingGeneration {
 }
 
 /**
- * The control plane: turns a Corefile into control parts on this thread and chains in workers, and replaces them on reload
- * such that a configuration that cannot serve leaves the one before untouched.
+ * The control plane: builds the control parts of a Corefile's plugins on this thread and their chains in the workers,
+ * and replaces them on reload such that a configuration that cannot serve leaves the previous one untouched.
  */
 export class Server {
   readonly #parts: ServerParts;
@@ -88,7 +91,7 @@ export class Server {
   #generation = 0;
   #ending = false;
   #debugging = false;
-  /** The start, reloads, workers that are replaced. */
+  /** Serialises the start, reloads and the replacement of workers. */
   readonly #taking = new OneAtATime();
 
   constructor(parts: ServerParts) {
@@ -143,13 +146,13 @@ export class Server {
     };
   }
 
-  /** Serves when it resolves. @throws Problems; nothing is left open then */
+  /** Starts; it serves when the promise resolves. @throws Problems; nothing is left open then */
   start(): Promise<void> {
     return this.#taking.run(() => this.#startNow());
   }
 
   async #startNow(): Promise<void> {
-    // A thread takes its time to begin: this one, which there is in any case, does while the Corefile is read.
+    // A thread takes time to start, so the first one, which is always needed, starts while the Corefile is read.
     this.#workers.start(1);
     try {
       await this.#take();
@@ -161,7 +164,7 @@ export class Server {
     this.#workers.serving();
   }
 
-  /** What listens where, e.g. for the start-up lines. */
+  /** The listen addresses, e.g. for the start-up lines. */
   get endpoints(): readonly EndpointPlan[] {
     return this.#serving?.program.endpoints ?? [];
   }
@@ -175,12 +178,12 @@ export class Server {
     return this.#http.port(address);
   }
 
-  /** The workers' threads, with the time that their event loops were working and waiting, in milliseconds. */
+  /** The workers' threads, with the time that their event loops were busy and idle, in milliseconds. */
   threads(): readonly ThreadTimes[] {
     return this.#workers.threads();
   }
 
-  /** Whether a block with `debug` is served: debug lines are logged then. */
+  /** Whether a block with `debug` is served, so that debug lines are logged. */
   get debugging(): boolean {
     return this.#debugging;
   }
@@ -194,8 +197,8 @@ export class Server {
   }
 
   /**
-   * Takes the Corefile as it is now. False: it was not taken, the one before still serves. Asked for while a Corefile is
-   * being taken, it waits and takes it once more: the file may have changed after it was read.
+   * Loads the Corefile as it is now. False: it was rejected and the previous one still serves. Called while a Corefile
+   * is being loaded, it waits and loads it once more, because the file may have changed after it was read.
    */
   reload(): Promise<boolean> {
     return this.#taking.once(() => this.#reloadNow());
@@ -241,7 +244,7 @@ export class Server {
     version.with('sha512', this.fingerprint).set(1);
   }
 
-  /** Builds the Corefile's configuration beside the present one, then puts it in its place. */
+  /** Builds the Corefile's configuration beside the current one, then replaces it. */
   async #take(): Promise<void> {
     const planned = await planCorefile(this.#parts, this.endpoints.length === 0);
     const { corefile, configuration, endpoints, workers } = planned;
@@ -264,7 +267,7 @@ export class Server {
         this.#control,
       );
       program = { generation, corefile, folder, endpoints, files: control.files };
-      // Workers build their chains while the control parts read what these answer from.
+      // Workers build their chains while the control parts load their data.
       prepared = this.#workers.orderAll({ kind: 'prepare', program });
       prepared.catch(() => undefined);
       opened = await this.#http.open(control.http);
@@ -272,7 +275,7 @@ export class Server {
       for (const endpoint of this.#newIn(endpoints)) await this.#parts.probe?.(endpoint);
       await this.#workers.orderAll({ kind: 'open', generation });
     } catch (error) {
-      // Not before it is built: there would be nothing to discard yet.
+      // Waits until the workers have built it: before that there would be nothing to discard.
       await prepared.catch(() => undefined);
       await this.#abandon(generation, control, opened);
       throw error;
@@ -289,8 +292,8 @@ export class Server {
   }
 
   /**
-   * Takes back what has been built of a configuration that cannot serve.
-   * @param control null: its control parts could not even be built, and have been undone
+   * Reverts what was built of a configuration that cannot serve.
+   * @param control null: its control parts could not be built, and have been stopped
    * @param opened HTTP addresses that were opened for it
    */
   async #abandon(
@@ -309,13 +312,13 @@ export class Server {
     this.#channels.drop((id) => id.startsWith(`${generation}/`));
   }
 
-  /** Addresses that are not open here already. */
+  /** The addresses that are not open yet. */
   #newIn(endpoints: readonly EndpointPlan[]): readonly EndpointPlan[] {
     const open = new Set(this.endpoints.map(({ server }) => server));
     return endpoints.filter(({ server, port }) => port !== 0 && !open.has(server));
   }
 
-  /** Closes what outlived reloads but is asked for no longer. */
+  /** Closes objects that survived reloads and are no longer used. */
   async #release(control: ControlGeneration | null): Promise<void> {
     const { clock, log } = this.#parts;
     for (const [key, kept] of [...this.#kept]) {
@@ -331,19 +334,16 @@ export class Server {
     }
   }
 
-  /**
-   * At once, also in the middle of `stop`: no lameduck, nothing in flight is waited for.
-   * @returns see `stop`
-   */
+  /** Ends at once, also during `stop`: no lameduck, no wait for queries in flight. @returns see `stop` */
   quit(): Promise<boolean> {
     if (this.#parts.termination !== undefined) endProcessWithin(END_MS + MARGIN_MS);
     return this.#end(0, END_MS);
   }
 
   /**
-   * Lameduck, then the listeners, then everything else: within `END_MS` beyond lameduck, whatever hangs.
-   * @param staying the process goes on without the server, so that nothing is arranged for its end
-   * @returns whether all of it ended; false: something hangs, and the process has to be ended by force
+   * Ends in order: lameduck, then the listeners, then everything else, within `END_MS` beyond lameduck whatever hangs.
+   * @param staying the process goes on without the server, so its end is not enforced
+   * @returns whether everything ended; false: something hangs, and the process must be killed
    */
   async stop(staying = false): Promise<boolean> {
     if (this.#ending) return true;
@@ -360,7 +360,7 @@ export class Server {
     return (await this.#end(GRACE_MS, END_MS - TAKING_MS)) && inTime;
   }
 
-  /** How long an ordered end may take, milliseconds. */
+  /** The most milliseconds that an orderly end may take. */
   get #endsWithinMs(): number {
     const shutdowns = this.#serving?.control.shutdowns ?? [];
     return shutdowns.reduce((sum, { lastsMs }) => sum + lastsMs, END_MS + MARGIN_MS);
@@ -389,7 +389,7 @@ export class Server {
   }
 }
 
-/** What throws at once fails like what rejects. */
+/** Turns an exception into a rejection. */
 async function attempt(run: () => Maybe<void>): Promise<void> {
   await run();
 }

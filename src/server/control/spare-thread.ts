@@ -1,36 +1,36 @@
 /**
- * Starts the threads of workers, the first one before anything else of the program is loaded: what a thread needs until it knows its task takes
- * as long as the main thread needs until it knows the Corefile.
+ * Starts the threads of workers. The first one starts before the rest of the program is loaded, because a thread takes
+ * as long to start as the main thread takes to read the Corefile.
  */
 import { MessageChannel, Worker } from 'node:worker_threads';
 
-/** Workers may hold no more than this on their heap: an index of 100 000 pods and a full cache take a small part of it. */
+/** Heap limit of a worker: an index of 100 000 pods and a full cache take a small part of it. */
 const HEAP_MB = 256;
 /**
- * Answers leave no garbage and forwarded queries little: a nursery this small costs a forwarded query nothing (half of it
- * costs 40 %), and stays small.
+ * Size of a worker's young generation. Answers leave no garbage and forwarded queries little; this size costs a
+ * forwarded query nothing (half of it costs 40 %), and saves memory.
  */
 const YOUNG_MB = 4;
 
-/** A thread that has been told nothing yet. */
+/** A started thread without a task. */
 export interface BlankThread {
   readonly worker: Worker;
-  /** Tells it what it is: a WorkerStart. To be called once. */
+  /** Gives the thread its task: a WorkerStart. To be called once. */
   readonly begin: (start: object) => void;
 }
 
 let spare: BlankThread | null = null;
 
-/** Starts the thread that the first `blankThread` gives. One that nobody asks for ends with the process. */
+/** Starts the thread that the first `blankThread` returns. If it is never used it ends with the process. */
 export function startSpareThread(): void {
   try {
     spare = startThread();
   } catch {
-    // Whoever asks for it is told why there is none.
+    // `blankThread` will report why there is none.
   }
 }
 
-/** The spare thread, if there is one, or a new one. @throws Error if the system gives none */
+/** The spare thread, if there is one, or a new one. @throws Error if the system cannot start one */
 export function blankThread(): BlankThread {
   const thread = spare ?? startThread();
   spare = null;
@@ -54,7 +54,7 @@ function startThread(): BlankThread {
     worker,
     begin(start) {
       port1.postMessage(start);
-      // What was sent still arrives.
+      // Messages that were sent still arrive.
       port1.close();
     },
   };

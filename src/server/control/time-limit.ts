@@ -1,9 +1,9 @@
-/** Waiting with a limit. */
+/** Waits with a time limit. */
 import type { Clock } from '../../base/clock.ts';
 
 /**
- * Waits for what may never come, at most `limitMs`. A rejection counts as having come: the caller looks at it by itself.
- * @returns whether it came in time
+ * Waits for a promise, at most `limitMs`. A rejection counts as settled; the caller handles it.
+ * @returns whether it settled in time
  */
 export function within(
   clock: Clock,

@@ -1,48 +1,52 @@
-/** Which workers hang. */
+/** Finds workers that hang. */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { threadState, type ThreadState } from '../../linux/thread-state.ts';
 import { beatsOf, hasLoaded, isBuilding, threadOf, type Pulse } from '../contract/pulse.ts';
 
 /** A worker as the watchdog sees it. */
 export interface WatchedWorker {
-  /** null: it runs on this thread, and turns whenever the watchdog does. */
+  /** null: it runs on this thread, and so cannot be watched. */
   readonly pulse: Pulse | null;
 }
 
-/** How long a worker may stand still, and who is told of one that does. */
+/** How long a worker may be blocked, and what happens then. */
 export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
-  /** A worker whose event loop does not turn for so long hangs, milliseconds; 0: nobody is watched. */
+  /** A worker whose event loop has been blocked for this long hangs, in milliseconds; 0: none is watched. */
   readonly hangMs: number;
-  /** Told once of each worker that hangs; it is not watched any more. */
+  /** Called once for each worker that hangs; it is not watched any more. */
   readonly onHang: (worker: T) => void;
-  /** What the system says of a thread; for tests. */
+  /** The state of a thread; replaced in tests. */
   readonly stateOf?: (thread: number) => ThreadState | null;
 }
 
 const CHECK_MS = 200;
-/** Building a configuration, or loading what a worker runs, may take so many times as long. */
+/** Building a configuration, or loading code, may take this many times as long. */
 const BUILDING = 10;
-/** The part of the time for which a worker that hangs must have had the processor, unless it waits in the kernel. */
+/** A hanging worker must have used the processor for at least this share of the time, unless it waits in the kernel. */
 const BUSY = 0.4;
 
 interface WorkerObservation {
   beats: number;
-  /** For how long the beats have not changed, counting only time in which this thread looked; -1: they have changed. */
+  /**
+   * For how long the beats have not changed, counting only time in which this thread was running; -1: they have
+   * changed.
+   */
   stillMs: number;
-  /** Processor time when they were first found unchanged. */
+  /** The worker's processor time when its beats were first found unchanged. */
   cpuMs: number;
-  /** In which wait in the kernel it was found at the last look, and for how long so far; null: it ran. */
+  /** The wait in the kernel in which it was at the last check, and for how long so far; null: it was running. */
   wait: number | null;
   waitMs: number;
 }
 
 /**
- * Finds workers that hang: in a loop that does not end, or in a call that does not return.
+ * Finds workers that hang: in an endless loop, or in a call that does not return.
  *
- * A machine that has no time for a worker is no fault of the worker. So time during which the watchdog itself did not turn
- * (a suspended machine, a stopped process, a processor limit) does not count, and a worker that could not use the processor is
- * given the time it was not given: only one that ran all the while, or that is in one and the same wait in the kernel, hangs.
+ * A worker is not to blame for a machine that is too busy to run it. So time during which the watchdog itself did not
+ * run (a suspended machine, a stopped process, a CPU limit) does not count, and a worker that could not get the
+ * processor is given more time: only one that was running all the time, or that is in one and the same wait in the
+ * kernel, hangs.
  */
 export class Watchdog<T extends WatchedWorker> {
   readonly #parts: WatchdogParts<T>;
@@ -101,12 +105,12 @@ export class Watchdog<T extends WatchedWorker> {
     found.waitMs = wait !== null && wait === found.wait ? found.waitMs + passedMs : 0;
     found.wait = wait;
     const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
-    // The last beat was up to two checks old when it was found unchanged, and this look may be late by one.
+    // When it was found unchanged, the last beat was up to two checks old, and this check may be late by one.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;
     if (state === null || found.waitMs >= limitMs) return true;
     if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
-    // Neither in one call nor in a loop: one that waits now and then for others, who may lack time, too.
+    // Neither in one call nor in a loop: it waits now and then for other threads, which may lack processor time, too.
     return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
 }

@@ -4,27 +4,27 @@ import type { Registration } from '../../metrics/registration.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 import type { Pulse } from '../contract/pulse.ts';
 
-/** The way to one worker: a thread, or the same thread in tests. */
+/** The connection to one worker: to its thread, or within this thread in tests. */
 export interface WorkerPort {
   /** Its sign of life; null: it runs on this thread. */
   readonly pulse: Pulse | null;
-  /** How long its event loop was working and waiting so far, milliseconds; null: unknown. */
+  /** How long its event loop has been busy and idle so far, in milliseconds; null: unknown. */
   times(): { readonly active: number; readonly idle: number } | null;
   send(message: ToWorker, transfer?: readonly ArrayBuffer[]): void;
   onMessage(handler: (message: FromWorker) => void): void;
-  /** The worker died; what is sent from now on is lost. */
+  /** Called when the worker dies; what is sent from then on is lost. */
   onExit(handler: (error: Error) => void): void;
   /**
-   * Tells the worker to end, and makes it end if it has not in time; `onExit` hears nothing then.
-   * @param hangs it is known not to hear, and is not waited for
-   * @returns whether it ended: nothing in the runtime ends a call outside JavaScript
+   * Asks the worker to end, and forces it if it does not in time; `onExit` is not called then.
+   * @param hangs it is known not to respond, so it is not waited for
+   * @returns whether it ended: the runtime cannot interrupt a call outside JavaScript
    */
   end(hangs: boolean): Promise<boolean>;
   /** Resolves when it has ended, in whatever way and however late. */
   readonly ended: Promise<void>;
 }
 
-/** What a worker tells the control thread besides answers to orders. */
+/** What a worker reports besides the outcome of orders. */
 export interface WorkerEvents {
   join(worker: WorkerLink, channel: string): void;
   leave(worker: WorkerLink, channel: string): void;
@@ -33,7 +33,7 @@ export interface WorkerEvents {
   exit(worker: WorkerLink, error: Error): void;
 }
 
-/** What a worker is told to do; it answers when it has. */
+/** An instruction to a worker, which reports when it is done. */
 export type Order =
   | { readonly kind: 'prepare'; readonly program: Program }
   | { readonly kind: 'open' | 'commit' | 'discard'; readonly generation: number }
@@ -45,10 +45,10 @@ interface PendingOrder {
   reject(error: Error): void;
 }
 
-/** The main thread's view of one worker: orders that are answered, messages that are not. */
+/** The main thread's view of one worker: orders, which are acknowledged, and messages, which are not. */
 export class WorkerLink {
   readonly id: number;
-  /** Ports in use by listen address, as last heard. */
+  /** Ports in use by listen address, as last reported. */
   ports: Readonly<Record<string, number>> = {};
   readonly #port: WorkerPort;
   readonly #pending = new Map<number, PendingOrder>();
@@ -67,17 +67,17 @@ export class WorkerLink {
     });
   }
 
-  /** Whether the worker has died or was given up: another takes its place. */
+  /** Whether the worker has died or was given up, and will be replaced. */
   get gone(): boolean {
     return this.#gone !== null;
   }
 
-  /** Whether it has a configuration to answer by. */
+  /** Whether it has a configuration to serve. */
   get serving(): boolean {
     return this.#serving && this.#gone === null;
   }
 
-  /** See `WorkerPort.times`; null also of one that is gone. */
+  /** See `WorkerPort.times`; null also for a worker that is gone. */
   get times(): { readonly active: number; readonly idle: number } | null {
     return this.#gone === null ? this.#port.times() : null;
   }
@@ -86,7 +86,7 @@ export class WorkerLink {
     return this.#port.pulse;
   }
 
-  /** Nothing is expected of the worker any more: orders under way fail with `error`, what it says is not heard. */
+  /** Gives the worker up: orders under way fail with `error`, and its messages are ignored. */
   giveUp(error: Error): void {
     if (this.#gone !== null) return;
     this.#gone = error;
@@ -94,7 +94,7 @@ export class WorkerLink {
     this.#pending.clear();
   }
 
-  /** Resolves when the worker has carried the order out. @throws Problem as the worker met it */
+  /** Resolves when the worker has carried out the order. @throws Problem that the worker reported */
   order(order: Order): Promise<void> {
     if (this.#gone !== null) return Promise.reject(this.#gone);
     const seq = this.#seq++;

@@ -1,4 +1,4 @@
-/** The two kinds of workers: in a thread, and on the thread that asks for one. */
+/** The two kinds of workers: in a thread of its own, and on the calling thread. */
 import type { Worker } from 'node:worker_threads';
 import { builtins } from '../../base/builtins.ts';
 import { makeNotes, withoutMemory, type HeldByThread } from '../../linux/held-by-thread.ts';
@@ -14,16 +14,18 @@ import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
 /**
- * A thread that turns ends within a turn, and one that runs JavaScript can be made to end: one that has done neither after so
- * long is in a call that does not return.
+ * How long a thread may take to end. An idle one ends at once, and one that runs JavaScript can be terminated: after
+ * this time it must be in a call that does not return.
  */
 const END_MS = 1000;
-/** One that is still loading ends when it has loaded, which takes its time on a busy machine. */
+/** A thread that is still loading ends when it has loaded, which takes time on a busy machine. */
 const LOADING_MS = 3000;
-/** How often a thread that cannot be terminated yet is looked at. */
+/** How often a thread that cannot be terminated yet is checked. */
 const LOOK_MS = 10;
 
-/** What the thread of a worker left behind when it died, by the worker's id: the next thread goes on with its sockets. */
+/**
+ * What the threads of dead workers left behind, by the worker's id: the replacement thread takes over their sockets.
+ */
 const leftBehind = new Map<number, HeldByThread>();
 
 let ticketSecret: Uint8Array | null = null;
@@ -32,11 +34,11 @@ let ticketSecret: Uint8Array | null = null;
 export function threadPort(
   start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret'>,
 ): WorkerPort {
-  // What a lost worker has left stays for the next try where the system gives no thread.
+  // If the system cannot start a thread, what the lost worker left is kept for the next attempt.
   const { worker, begin } = threadOrWhy();
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
-  // A client that has been served by one worker resumes its TLS session at any other, and at the one that takes its place.
+  // A client can resume its TLS session at any worker, also at a replacement.
   ticketSecret ??= builtins.crypto().randomBytes(32);
   const pulse = makePulse();
   const gate = makeGate();
@@ -77,8 +79,9 @@ export function threadPort(
 }
 
 /**
- * Terminates a thread as soon as it can be. One that is amid a call which cannot bear it (because the machine gives it no time)
- * is waited for as long as that takes: to terminate it then would end the whole process.
+ * Terminates a thread as soon as it is safe. If the thread is inside a call during which it must not be terminated
+ * (because the machine gives it no processor time), waits as long as that takes: terminating it then would end the
+ * whole process.
  */
 async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
   while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);
@@ -86,13 +89,15 @@ async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
 }
 
 /**
- * A worker on this thread, for servers in memory: the same messages, cloned as between threads, each in a turn of its own.
- * @param make is given the way back to the main side
+ * A worker on this thread, for servers in memory: with the same messages, cloned as between threads, each in a turn of
+ * its own.
+ * @param make gets the function that sends to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
   const handlers: ((message: FromWorker) => void)[] = [];
   const plane = make((message) => {
-    // Registrations hold shared memory and must come at once; the rest waits its turn, as between threads.
+    // Registrations carry shared memory and must arrive at once; all other messages come in a later turn, as between
+    // threads.
     if (message.kind === 'register') for (const handler of handlers) handler(message);
     else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
   });
@@ -112,7 +117,7 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
   };
 }
 
-/** @throws Problem if the system gives no thread */
+/** @throws Problem if the system cannot start a thread */
 function threadOrWhy(): BlankThread {
   try {
     return blankThread();

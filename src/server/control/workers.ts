@@ -1,4 +1,4 @@
-/** All workers: orders for them, and others in the place of those that are lost. */
+/** All workers of a server: gives them orders, and replaces those that are lost. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem, problemsIn } from '../../base/problem.ts';
@@ -11,9 +11,9 @@ import { within } from './time-limit.ts';
 import { Watchdog } from './watchdog.ts';
 import { WorkerLink, type Order, type WorkerEvents, type WorkerPort } from './worker-link.ts';
 
-/** What keeping workers takes. */
+/** What managing workers needs. */
 export interface WorkersParts {
-  /** Starts a thread; `workers`: how many there are to be. */
+  /** Starts a worker; `workers` is how many there will be. */
   readonly spawn: (id: number, workers: number) => WorkerPort;
   /** See `WatchdogParts`. */
   readonly hangMs: number;
@@ -22,23 +22,25 @@ export interface WorkersParts {
   readonly metrics: Registry;
   readonly collection: Collection;
   readonly channels: Channels;
-  /** What serves now, which a worker that takes another's place begins with; null: nothing yet. */
+  /** What is being served, for a replacement worker to begin with; null: nothing yet. */
   readonly program: () => Program | null;
-  /** Runs `take` once no configuration is being taken, and keeps others from being taken meanwhile. */
+  /** Runs `take` once no configuration is being loaded, and prevents others from being loaded meanwhile. */
   readonly alone: (take: () => Promise<void>) => Promise<void>;
 }
 
-/** A worker that dies again and again is not started more often than this; the first time another takes its place at once. */
+/** The least time between two restarts of a worker that keeps dying; the first time it is replaced at once. */
 const RESPAWN_MS = 1000;
-/** Two losses of one worker within this time probably have the same cause: the second time it is replaced after a pause. */
+/**
+ * Two losses of one worker within this time probably have the same cause: the second time it is replaced after a pause.
+ */
 const AGAIN_MS = 10_000;
-/** A worker that has not closed its listeners this long after its grace hangs, and is not waited for. */
+/** A worker that has not closed its listeners this long after its grace period hangs, and is not waited for. */
 const SLACK_MS = 500;
 
 /** Why a worker was lost; label of a metric. */
 type Loss = 'died' | 'hung';
 
-/** A worker did not come back from building a configuration: such a configuration cannot be served. */
+/** The problem of a configuration that made a worker hang while building it, so that it cannot be served. */
 class BuildHangs extends Problem {
   constructor(worker: number) {
     super({
@@ -51,26 +53,26 @@ class BuildHangs extends Problem {
   }
 }
 
-/** How an event loop has spent its time so far, milliseconds. */
+/** How an event loop has spent its time so far, in milliseconds. */
 export interface ThreadTimes {
   readonly name: string;
   readonly active: number;
   readonly idle: number;
 }
 
-/** The workers of a server: gives them orders, and puts another in the place of each that dies or hangs. */
+/** The workers of a server: gives them orders, and replaces each that dies or hangs. */
 export class Workers {
   readonly #parts: WorkersParts;
   readonly #watchdog: Watchdog<WorkerLink>;
   readonly #restarts: Family<readonly ['reason'], Counter>;
   readonly #states: Family<readonly ['state'], Gauge>;
   #links: WorkerLink[] = [];
-  /** By worker: when one was lost last. */
+  /** When each worker was last lost. */
   readonly #lostAt = new Map<number, number>();
   /** Threads that could not be ended. */
   readonly #stuck = new Set<WorkerLink>();
   #starting = true;
-  /** How many workers there are to be. */
+  /** How many workers there should be. */
   #wanted = 1;
   #ending = false;
 
@@ -92,21 +94,21 @@ export class Workers {
     this.#count();
   }
 
-  /** Starts threads until there are so many; the new ones have nothing to serve. */
+  /** Starts workers until there are `count`; the new ones have nothing to serve yet. */
   start(count: number): void {
     this.#wanted = count;
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
   }
 
-  /** The first configuration serves: from now on a worker that is lost is replaced. */
+  /** Called when the first configuration serves: from now on lost workers are replaced. */
   serving(): void {
     this.#starting = false;
-    // One that was lost while the others began to serve could not be replaced before there was anything to serve.
+    // A worker lost while the others began to serve could not be replaced before.
     for (const link of this.#links) if (link.gone) this.#replace(link, 0);
     this.#count();
   }
 
-  /** Whether a worker answers; true during the start, too, when there is nothing to answer yet. */
+  /** Whether any worker answers; true during the start, too, when nothing is served yet. */
   get answering(): boolean {
     return this.#starting || this.#links.some(({ serving }) => serving);
   }
@@ -123,9 +125,9 @@ export class Workers {
   }
 
   /**
-   * A worker that dies meanwhile does not count, unless this is the start: who takes its place is told what serves then. But
-   * a configuration that makes a worker hang is none that can serve.
-   * @throws Problem as a worker met it
+   * Gives all workers an order. A worker that dies meanwhile does not count, except at the start, because its
+   * replacement is given what serves then. But a configuration that makes a worker hang is rejected.
+   * @throws Problem that a worker reported
    */
   async orderAll(order: Order): Promise<void> {
     await Promise.all(
@@ -137,13 +139,13 @@ export class Workers {
     );
   }
 
-  /** Orders whose outcome changes nothing any more. */
+  /** Gives orders whose outcome does not matter. */
   async tellAll(order: Order): Promise<void> {
     await Promise.allSettled(this.#links.map((link) => link.order(order)));
   }
 
   /**
-   * Ends them; queries in flight get `graceMs`.
+   * Ends all workers; queries in flight get `graceMs`.
    * @returns whether all have ended: a thread that hangs outside JavaScript cannot be ended
    */
   async end(graceMs: number): Promise<boolean> {
@@ -181,7 +183,10 @@ export class Workers {
     return ended;
   }
 
-  /** It takes a processor until it ends after all: when the machine gives it time again, or its call returns. */
+  /**
+   * Remembers a thread that could not be ended, until it ends after all: when it gets processor time again, or its call
+   * returns.
+   */
   #hold(link: WorkerLink): void {
     this.#stuck.add(link);
     void link.ended.then(() => {
@@ -194,7 +199,7 @@ export class Workers {
   #died(worker: WorkerLink, error: Error): void {
     this.#watchdog.forget(worker);
     this.#forget(worker);
-    // A worker that does not even start is the start's failure, not something to try again.
+    // If a worker does not even start, the whole start fails; it is not retried.
     if (this.#ending || this.#starting) return;
     this.#parts.log.error(
       `worker ${worker.id} ended unexpectedly and is started again: ${error.message}`,
@@ -202,7 +207,9 @@ export class Workers {
     this.#lost(worker, 'died');
   }
 
-  /** Another takes its place even if it cannot be ended: then only a processor is lost, until the process ends. */
+  /**
+   * Replaces a worker that hangs, even if its thread cannot be ended: then a processor is lost until the process ends.
+   */
   #hung(worker: WorkerLink): void {
     const { log, hangMs } = this.#parts;
     const text = `worker ${worker.id} hangs: its event loop has not turned for ${hangMs / 1000}s`;
@@ -222,7 +229,7 @@ export class Workers {
     });
   }
 
-  /** Whatever the worker still says is not listened to. */
+  /** Stops listening to a worker's messages. */
   #forget(worker: WorkerLink): void {
     this.#parts.channels.forget(worker);
     this.#parts.collection.retire(`worker-${worker.id}`);
@@ -237,7 +244,10 @@ export class Workers {
     this.#replace(worker, again ? RESPAWN_MS : 0);
   }
 
-  /** A configuration that is being taken is awaited: the newcomer begins with what serves after it. */
+  /**
+   * Starts a replacement. It waits for a configuration that is being loaded, so that it begins with what serves after
+   * that.
+   */
   #replace(worker: WorkerLink, waitMs: number): void {
     const { alone, clock } = this.#parts;
     clock.after(waitMs, () => void alone(() => this.#respawn(worker)));
@@ -262,7 +272,7 @@ export class Workers {
       this.#count();
       log.info(`worker ${link.id} serves again`);
     } catch (error) {
-      // It was lost once more, and is about to be replaced for that, unless the whole server ends.
+      // The replacement was lost as well and is being replaced itself, unless the whole server ends.
       if (link.gone || this.#ending) return;
       log.error(
         `worker ${link.id} could not be started again, the next try follows: ${whyNot(error)}`,

@@ -1,4 +1,4 @@
-/** One worker: its listeners, and the configurations that it serves one after the other. */
+/** One worker: its listeners, and the configurations that it serves in turn. */
 import type { Clock } from '../../base/clock.ts';
 import { bugText, type Log } from '../../base/log.ts';
 import { Problem, type ProblemParts } from '../../base/problem.ts';
@@ -22,51 +22,54 @@ import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
 /** What a worker is made of. */
 export interface DataPlaneParts {
-  /** The plugins of these directives, in chain order. */
+  /** Loads the plugins of these directives, in chain order. */
   readonly plugins: (names: ReadonlySet<string>) => Promise<readonly Plugin[]>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Registry;
   readonly network: Network;
-  /** Opens the transports of an endpoint; in tests there are none. */
+  /** Opens the transports of a listen address; a server in memory has none. */
   readonly listen: (
     endpoint: EndpointPlan,
     serve: Serve,
     counters: CountersOf,
     files: Program['files'],
   ) => Listener;
-  /** The limits and the certificate that a plan means; may throw a Problem. Nothing, where there are no transports. */
+  /** The limits and the certificate of a plan; may throw a Problem. Undefined where there are no transports. */
   readonly terms?: (endpoint: EndpointPlan, files: Program['files']) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
-  /** A plugin threw, and nobody is to catch it (`debug`): ends the worker. */
+  /** Called when a plugin threw and `debug` says not to catch it: ends the worker. */
   readonly crash: (error: unknown) => void;
-  /** Runs last, when everything has been closed for good. */
+  /** Runs last, after everything has been closed. */
   readonly onClosed?: () => void;
-  /** Runs once, when the first configuration serves. */
+  /** Runs once, when the first configuration is served. */
   readonly onServing?: () => void;
 }
 
 interface OpenListener {
   readonly listener: Listener;
   endpoint: ServedEndpoint | null;
-  /** Queries that came before there was an endpoint; see `#whenServing`. */
+  /** Queries that came before the address was served; see `#whenServing`. */
   readonly early: (() => void)[];
 }
 
-/** A configuration that serves or is about to. */
+/** A configuration that is served or about to be. */
 interface PreparedConfiguration {
   readonly program: Program;
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
-  /** What listeners that stay open have to learn when it begins to serve. */
+  /** Keys of what it keeps for the next one. */
+  readonly kept: ReadonlySet<string>;
+  /** Changes to listeners that stay open, applied when the configuration begins to serve. */
   readonly adoptions: (() => void)[];
 }
 
 /**
- * One worker: owns sockets, answers queries. It is told what to serve by messages (protocol.ts) and keeps listeners over
- * reloads: a new configuration takes over a listener by one assignment, so no query is lost and none sees half of each.
+ * One worker: owns sockets, answers queries. Messages (protocol.ts) tell it what to serve. It keeps listeners over
+ * reloads: a new configuration takes a listener over by one assignment, so no query is lost, and each is answered by
+ * one configuration only.
  */
 export class DataPlane {
   readonly #parts: DataPlaneParts;
@@ -74,12 +77,14 @@ export class DataPlane {
   readonly #open = new Map<string, OpenListener>();
   readonly #prepared = new Map<number, PreparedConfiguration>();
   #serving: number | null = null;
-  /** Channels that the control thread knows to be listened to here. */
+  /** Channels that this worker has joined. */
   readonly #joined = new Set<string>();
   readonly #handlers = new Map<string, (message: unknown) => void>();
-  /** Messages that came before their handler. */
+  /** Messages that arrived before their handler was set. */
   readonly #early = new Map<string, unknown[]>();
   readonly #replicas = new Map<string, FollowedReplica>();
+  /** What plugins keep from one configuration to the next, by key. */
+  readonly #kept = new Map<string, unknown>();
   readonly #routes = new Map<string, Route>();
   readonly #counters = new Map<string, CountersOf>();
 
@@ -87,7 +92,7 @@ export class DataPlane {
     this.#parts = parts;
   }
 
-  /** Takes one message of the main thread. */
+  /** Handles one message of the main thread. */
   async handle(message: ToWorker): Promise<void> {
     if (message.kind === 'deliver') return this.#deliver(message.channel, message.message);
     let problem: ProblemParts | null = null;
@@ -124,16 +129,18 @@ export class DataPlane {
     const [problem] = configuration.problems;
     if (problem !== undefined) throw problem;
     const used = new Set<string>();
+    const kept = new Set<string>();
     let built: Generation;
     try {
-      const parts = this.#worker(program, used);
+      const parts = this.#worker(program, used, kept);
       built = buildGeneration(configuration, program.endpoints, program.generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
+      this.#forgetKept(kept);
       throw error;
     }
-    this.#prepared.set(program.generation, { program, built, used, adoptions: [] });
-    // Joined only now: the state that the main thread sends meets handlers that are in place.
+    this.#prepared.set(program.generation, { program, built, used, kept, adoptions: [] });
+    // Channels are joined only now, so that the state sent by the main thread finds its handlers.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
 
@@ -142,7 +149,7 @@ export class DataPlane {
     this.#parts.send({ kind: 'join', channel });
   }
 
-  #worker({ folder, files }: Program, used: Set<string>): WorkerParts {
+  #worker({ folder, files }: Program, used: Set<string>, kept: Set<string>): WorkerParts {
     const { clock, random, log, metrics, network, crash } = this.#parts;
     const channel = (id: string): WorkerChannel => {
       used.add(id);
@@ -177,6 +184,11 @@ export class DataPlane {
         }
         return followed.replica as T;
       },
+      kept: <T>(key: string, make: () => T): T => {
+        kept.add(key);
+        if (!this.#kept.has(key)) this.#kept.set(key, make());
+        return this.#kept.get(key) as T;
+      },
       route: (server, zone, view) => {
         const key = `${server} ${zone} ${view}`;
         let route = this.#routes.get(key);
@@ -201,14 +213,14 @@ export class DataPlane {
   #deliver(channel: string, message: unknown): void {
     const handler = this.#handlers.get(channel);
     if (handler !== undefined) return handler(message);
-    // A message that was on its way when its channel was closed has no receiver any more.
+    // Messages for a channel that was left meanwhile are dropped.
     if (!this.#joined.has(channel)) return;
     this.#early.set(channel, [...(this.#early.get(channel) ?? []), message]);
   }
 
   async #openListeners(generation: number): Promise<void> {
     const { program, used, adoptions } = this.#prepared.get(generation)!;
-    // A worker that answered before its copies are complete would deny names that exist.
+    // Before its data sets are complete a worker would deny names that exist.
     for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
@@ -242,14 +254,19 @@ export class DataPlane {
     }
   }
 
-  /** A query that came between opening a socket and serving at it: a moment, while the other sockets are opened. */
+  /**
+   * Holds a query that arrived after its socket was opened and before the configuration serves: a moment, while the
+   * other sockets are opened.
+   */
   async #whenServing(open: OpenListener, query: Query): Promise<Reply> {
     const kept = query.keep();
     await new Promise<void>((resolve) => open.early.push(resolve));
     return open.endpoint === null ? silence : answer(open.endpoint, kept);
   }
 
-  /** From here on every query is answered by the new configuration; listeners it does not name are closed. */
+  /**
+   * Switches to the new configuration: it answers every query from now on; listeners that it does not use are closed.
+   */
   async #commit(generation: number): Promise<void> {
     const { built, program, adoptions } = this.#prepared.get(generation)!;
     const before = this.#serving;
@@ -265,7 +282,10 @@ export class DataPlane {
     else this.#discard(before);
   }
 
-  /** A certificate was checked with its configuration; a file that has changed since then may hold none. */
+  /**
+   * Applies new settings to a listener. The certificate was checked with the configuration, but its file may have
+   * changed since.
+   */
   #adopt(adopt: () => void): void {
     try {
       adopt();
@@ -276,16 +296,23 @@ export class DataPlane {
     }
   }
 
-  /** Forgets a configuration that was replaced, or never served. */
+  /** Drops a configuration that was replaced or never served. */
   #discard(generation: number): void {
     const prepared = this.#prepared.get(generation);
     if (prepared === undefined) return;
     this.#prepared.delete(generation);
     prepared.built.stop();
     this.#forgetChannels(prepared.used);
+    this.#forgetKept(prepared.kept);
   }
 
-  /** Forgets the channels among these that no configuration uses any more. */
+  /** Forgets what is kept under these keys, unless another configuration has it. */
+  #forgetKept(keys: ReadonlySet<string>): void {
+    const others = [...this.#prepared.values()];
+    for (const key of keys) if (!others.some(({ kept }) => kept.has(key))) this.#kept.delete(key);
+  }
+
+  /** Leaves the channels among these that no configuration uses any more. */
   #forgetChannels(used: ReadonlySet<string>): void {
     const inUse = new Set([...this.#prepared.values()].flatMap((other) => [...other.used]));
     for (const channel of used) {
@@ -311,7 +338,7 @@ export class DataPlane {
     this.#parts.onClosed?.();
   }
 
-  /** Whether a block with `debug` is served here. */
+  /** Whether a block with `debug` is served. */
   get debugging(): boolean {
     return [...this.#open.values()].some(({ endpoint }) => endpoint?.debug === true);
   }

@@ -6,21 +6,24 @@ import { failure, type Reply } from '../../wire/reply.ts';
 import { DEPTH_MAX, endlessAliases, isEndless, LOOKUPS_MAX } from '../contract/lookup-bounds.ts';
 import type { ZoneTable } from './router.ts';
 
-/** One listen address as queries see it: what is served there, and what is let in. */
+/** A listen address as queries see it: what is served there, and which queries are accepted. */
 export interface ServedEndpoint {
   /** Listen address with scheme, e.g. `dns://:53`. */
   readonly server: string;
   readonly table: ZoneTable;
-  /** Whether classes other than IN pass (some block here has `chaos` or `forward`). */
+  /** Whether classes other than IN are served (a block here has `chaos` or `forward`). */
   readonly anyClass: boolean;
-  /** Told of queries that no block took; their route is `nowhere`. */
+  /** Called for queries that no block matched; their route is `nowhere`. */
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
-  /** Decides whether the error is sent that such a query gets, or a message that is no query (`Query.rejection`); null: it always is. */
+  /**
+   * Decides whether the error is sent for such a query, or for a message that is not a query (`Query.rejection`); null:
+   * it always is.
+   */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
-  /** A plugin threw: counts and logs, or with `debug` ends this worker. @returns SERVFAIL */
+  /** Called when a plugin threw: counts and logs it, or with `debug` ends this worker. @returns SERVFAIL */
   readonly panicked: (error: unknown, query: Query) => Reply;
-  /** Whether `debug` holds here. */
+  /** Whether `debug` is set for this address. */
   readonly debug: boolean;
 }
 
@@ -42,8 +45,8 @@ export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Repl
 }
 
 /**
- * Answers one query: filters that come before any plugin (CoreDNS: `ServeDNS`), choice of the server block, its chain.
- * Never throws, never rejects.
+ * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`), chooses the server block,
+ * runs its chain. Never throws, never rejects.
  */
 export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   try {
@@ -69,7 +72,7 @@ function pass(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   return served.chain(query);
 }
 
-/** An error that stands before any plugin. */
+/** Refuses a query with an error that no plugin made. */
 function refuse(endpoint: ServedEndpoint, query: Query, rcode: number): Reply {
   query.route = endpoint.nowhere;
   const refused = failure(rcode, '');

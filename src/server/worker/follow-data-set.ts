@@ -5,14 +5,14 @@ import type { WorkerChannel } from '../contract/plugin.ts';
 /** A replica of anything. */
 export type AnyReplica = Replica<never, unknown>;
 
-/** A worker's copy of a data set, and when it is good for answering. */
+/** A worker's copy of a data set, and when it is complete. */
 export interface FollowedReplica {
   readonly replica: AnyReplica;
   /** Resolves when the first snapshot has been applied. */
   readonly complete: Promise<void>;
 }
 
-/** Applies what comes over the channel to the replica, and acknowledges it. */
+/** Applies the batches that come over the channel to the replica, and acknowledges them. */
 export function followDataSet(replica: AnyReplica, channel: WorkerChannel): FollowedReplica {
   const { promise, resolve } = Promise.withResolvers<void>();
   channel.onMessage((message) => {

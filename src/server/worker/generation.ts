@@ -24,7 +24,7 @@ import {
 import { recorded } from './recorded-link.ts';
 import { ZoneTable } from './router.ts';
 
-/** What a worker brings to every configuration it serves. */
+/** What a worker provides to every configuration. */
 export interface WorkerParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -36,13 +36,14 @@ export interface WorkerParts {
   readonly folder: string;
   /** See `Program.files`. */
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** The end of a channel in this worker, joined once the configuration has been built. */
+  /** The worker's end of a channel, joined once the configuration has been built. */
   channel(id: string): WorkerChannel;
   replica: WorkerContext['replica'];
+  kept: WorkerContext['kept'];
   counters: WorkerContext['counters'];
-  /** A plugin threw, and nobody is to catch it (`debug`). */
+  /** Called when a plugin threw and `debug` says not to catch it. */
   crash(error: unknown): void;
-  /** Small dense numbers for routes, the same for the same labels over the life of the worker. */
+  /** The route with these labels; equal labels give the same route throughout the worker's life. */
   route(server: string, zone: string, view: string): Route;
 }
 
@@ -67,7 +68,13 @@ export function buildGeneration(
     const servers = endpoints
       .filter(({ zones }) => zones.some(({ block }) => block === index))
       .map(({ server }) => server);
-    return buildBlock(bound, servers, generation, worker, starts, stops, (query) => ask(query));
+    return buildBlock(bound, servers, {
+      generation,
+      worker,
+      starts,
+      stops,
+      ask: (query) => ask(query),
+    });
   });
   const served = new Map(
     endpoints.map((endpoint) => [
@@ -90,7 +97,7 @@ export function buildGeneration(
   };
 }
 
-/** A hook that throws keeps none of the others from running: it is logged. */
+/** Runs hooks. One that throws is logged and does not keep the others from running. */
 function runAll(hooks: readonly (() => void)[], log: Log): void {
   for (const run of hooks) {
     try {
@@ -101,6 +108,7 @@ function runAll(hooks: readonly (() => void)[], log: Log): void {
   }
 }
 
+/** The chain of one server block, and what its plugins have set besides. */
 interface BuiltBlock {
   readonly chain: Next | null;
   readonly filters: readonly ((query: Query) => boolean)[];
@@ -108,14 +116,22 @@ interface BuiltBlock {
   readonly judges: readonly ((query: Query, reply: Reply) => Reply)[];
 }
 
+/** What all blocks of one configuration are built with. */
+interface GenerationParts {
+  /** Number of the configuration. */
+  readonly generation: number;
+  readonly worker: WorkerParts;
+  /** Hooks of all blocks for the beginning and the end, in the order in which they are set. */
+  readonly starts: (() => void)[];
+  readonly stops: (() => void)[];
+  /** Asks the whole server. */
+  readonly ask: Next;
+}
+
 function buildBlock(
   { zones, instances, plan, view }: BoundBlock,
   servers: readonly string[],
-  generation: number,
-  worker: WorkerParts,
-  starts: (() => void)[],
-  stops: (() => void)[],
-  ask: Next,
+  { generation, worker, starts, stops, ask }: GenerationParts,
 ): BuiltBlock {
   const offers = new Map<PluginPort<unknown>, unknown[]>();
   const filters: ((query: Query) => boolean)[] = [];
@@ -146,6 +162,8 @@ function buildBlock(
       writer,
       ask,
       replica,
+      kept: (key, make) =>
+        worker.kept(JSON.stringify([plugin.name, servers, zones, view, key]), make),
       counters,
       offer: (port, value) => {
         const offered = offers.get(port) ?? [];
@@ -195,7 +213,7 @@ function serveEndpoint(
     server,
     anyClass: here.some((block) => blocks[block]!.plan.anyClass),
     debug,
-    // Several blocks may count; a query that none of them took is counted once.
+    // Several blocks may count metrics; a query that none of them matched is counted once.
     nowhere: worker.route(server, 'dropped', ''),
     dropped: here.flatMap((block) => built[block]!.dropped).slice(0, 1),
     judge: here.flatMap((block) => built[block]!.judges)[0] ?? null,

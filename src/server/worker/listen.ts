@@ -1,4 +1,4 @@
-/** From planned endpoints to listeners. */
+/** Makes listeners of planned listen addresses. */
 import type { Clock } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { CountersOf } from '../../net/listener-counters.ts';
@@ -10,7 +10,7 @@ import type { TlsPlan } from '../contract/plan.ts';
 import type { Program } from '../contract/protocol.ts';
 import { fileAt } from './generation.ts';
 
-/** What opening a listener takes. */
+/** What opening a listener needs. */
 export interface ListenParts {
   readonly clock: Clock;
   readonly log: Log;
@@ -21,7 +21,7 @@ export interface ListenParts {
   readonly files: Program['files'];
 }
 
-/** The listener of one planned endpoint. */
+/** The listener of one planned listen address. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
@@ -41,7 +41,7 @@ export function listenAt(
   );
 }
 
-/** The limits, the proxies and the certificate that a plan means. @param files what was read with the configuration */
+/** The limits, the proxy policy and the certificate of a plan. @param files what was read with the configuration */
 export function termsOf(
   { limits, tls, proxy }: EndpointPlan,
   ticketSecret: Uint8Array,

@@ -3,7 +3,10 @@ import type { LinkRecorder } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { Next } from '../contract/plugin.ts';
 
-/** A link that tells the query's recorder when it begins and ends. Queries without a recorder pay one look at a field. */
+/**
+ * Wraps a link so that it reports to the query's recorder when it begins and ends. For queries without a recorder it
+ * costs one check of a field.
+ */
 export function recorded(name: string, link: Next): Next {
   return (query) => {
     const { recorder } = query;

@@ -1,26 +1,29 @@
-/** Which server block a query belongs to. */
+/** Finds the server block that a query belongs to. */
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, type WireName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import type { Next } from '../contract/plugin.ts';
 
-/** One server block as it answers for one of its zones on one listen address. */
+/** One server block for one of its zones on one listen address. */
 export interface RoutedBlock {
   readonly zone: WireName;
   readonly route: Route;
   /** null: a block without plugins. */
   readonly chain: Next | null;
-  /** All must hold for the block to take a query. */
+  /** All must accept a query for the block to serve it. */
   readonly filters: readonly ((query: Query) => boolean)[];
 }
 
 interface ZoneBucket {
   readonly zone: WireName;
-  /** Top to bottom as in the Corefile; more than one only with views. */
+  /** In the order of the Corefile; more than one only with views. */
   readonly served: RoutedBlock[];
 }
 
-/** Finds the server block with the longest zone that a name lies in; blocks with views are tried top to bottom. */
+/**
+ * Finds the server block with the longest zone that a name lies in; of blocks with views, the first whose filters
+ * accept the query.
+ */
 export class ZoneTable {
   readonly #buckets = new Map<number, ZoneBucket[]>();
   readonly #root: RoutedBlock[] = [];
@@ -46,13 +49,13 @@ export class ZoneTable {
     else same.served.push(served);
   }
 
-  /** The block for this query, or null: REFUSED. */
+  /** The block for this query; null: none, which means REFUSED. */
   match(query: Query): RoutedBlock | null {
     if (this.#onlyRoot) return pick(this.#root, query);
     const { folded, nameLength } = query;
     this.#hash(folded, nameLength);
     const { length } = this;
-    // A DS question is the parent's to answer, if the parent is served too.
+    // A DS query belongs to the parent zone, if that is served too.
     let found: RoutedBlock | null = null;
     for (let label = 0; label < length; label++) {
       const bucket = this.#buckets.get(this.#hashes[label]!);
@@ -69,7 +72,7 @@ export class ZoneTable {
     return pick(this.#root, query) ?? found;
   }
 
-  /** Labels of the name hashed last. */
+  /** The number of labels of the name hashed last. */
   length = 0;
 
   /** Hashes every suffix of a folded name, from the right; returns the hash of the whole. */
@@ -96,7 +99,7 @@ function pick(served: readonly RoutedBlock[], query: Query): RoutedBlock | null 
   return null;
 }
 
-/** Without a closure, since every query comes by here. */
+/** Written without a closure, because every query runs it. */
 function passes(filters: RoutedBlock['filters'], query: Query): boolean {
   for (const accepts of filters) if (!accepts(query)) return false;
   return true;

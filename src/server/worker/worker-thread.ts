@@ -3,7 +3,7 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
-import { keepMemorySettled, settleMemory } from '../../base/settle-memory.ts';
+import { GROWTH, keepMemorySettled, settleMemory } from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
@@ -21,27 +21,27 @@ import type { Plugin } from '../contract/plugin.ts';
 import type { EndThread, FromWorker, ToWorker } from '../contract/protocol.ts';
 import { beat, showBuilding, showLoaded, type Pulse } from '../contract/pulse.ts';
 
-/** What a thread is told first. */
+/** The first message to a thread. */
 export interface WorkerStart {
   readonly id: number;
   /** Module that exports `loadPlugins`: the server itself knows none. */
   readonly pluginsModule: string;
   readonly transport: 'auto' | 'batched' | 'plain';
-  /** UDP sockets that this thread may have open towards upstreams; Infinity: no limit. */
+  /** The most UDP sockets towards upstreams that this thread may open; Infinity: no limit. */
   readonly sourcePorts: number;
-  /** Where this thread notes what it holds, and finds what the thread whose place it takes has left. */
+  /** Where this thread records the sockets that it holds, and finds those left by the thread that it replaces. */
   readonly held: HeldByThread;
-  /** Where this thread shows when it must not be terminated. */
+  /** Shows when this thread must not be terminated. */
   readonly gate: TerminationGate;
-  /** Where this thread puts its log lines. */
+  /** Where this thread writes its log lines. */
   readonly ring: LineRingMemory;
-  /** Where this thread shows that it turns. */
+  /** Shows that this thread's event loop is running. */
   readonly pulse: Pulse;
-  /** What keys of TLS session tickets are made from, in all threads of the process. */
+  /** The secret from which TLS session ticket keys are derived, in all threads of the process. */
   readonly ticketSecret: Uint8Array;
-  /** Memory counts more than a pause of some 15 ms now and then. */
+  /** Whether saving memory is worth a pause of some 15 ms now and then. */
   readonly thrifty?: boolean;
-  /** For the end of the process while the main thread hangs. */
+  /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;
 }
 
@@ -73,10 +73,10 @@ const plane: DataPlane = new DataPlane({
     giveBackOrphans();
     settleMemory(systemClock, () => {
       trimMemory();
-      // All threads have one memory.
+      // One thread does it for the whole process, whose code is mapped only once.
       if (id === 0) unmapUnusedCode();
     });
-    if (thrifty === true) keepMemorySettled(systemClock, trimMemory);
+    keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
   },
   onClosed: stopPackets,
   crash(error) {
@@ -109,9 +109,9 @@ const plane: DataPlane = new DataPlane({
     }),
   terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
 });
-// However this thread ends: whoever takes its place finds its sockets open, and nothing is told to JavaScript any more.
+// However this thread ends: no more callbacks into JavaScript; the replacement finds the sockets open.
 process.on('exit', stopPackets);
-// A bug outside any query ends it, in order; the main thread starts another.
+// A bug outside any query ends the worker in an orderly way; the main thread starts another.
 process.on('uncaughtException', (error) => {
   log.error(`worker ${id} ends because of a bug: ${bugText(error)}`);
   process.exit(1);
@@ -127,7 +127,7 @@ port.on('message', (message: ToWorker | EndThread) => {
   });
 });
 
-/** The one message of a port. */
+/** Waits for the single message of a port. */
 function told(from: MessagePort): Promise<WorkerStart> {
   return new Promise((resolve) => {
     from.once('message', (message: WorkerStart) => {

@@ -1,4 +1,4 @@
-/** Pods that cannot ask, or that ask somebody else. */
+/** Pods that cannot reach DNS, or that use another server. */
 import { excluded, listed, unknown } from '../../../capture/findings/finding.ts';
 import { policyCut } from '../../../capture/findings/policy-cut.ts';
 import type { ClientGroup } from '../pods.ts';

@@ -30,7 +30,7 @@ export function finding(
   return { affected: [], ...parts, code, title, exchanges: [] };
 }
 
-/** What stands where nobody could be asked. */
+/** The text if no server could be asked. */
 const notAsked: Verdict = unknown(
   'this machine is not in the pod network, or no DNS pod was found to ask',
 );

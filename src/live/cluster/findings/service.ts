@@ -1,4 +1,4 @@
-/** The service in front of the DNS pods: who it says is behind it, and whether its address answers. */
+/** The service in front of the DNS pods: its endpoints, and whether its address answers. */
 import { excluded, listed, unknown } from '../../../capture/findings/finding.ts';
 import { podAt, serversOf } from '../facts.ts';
 import { askingRule, clusterRule, finding, type ClusterRule } from './rule.ts';

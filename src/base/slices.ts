@@ -1,0 +1,29 @@
+/** Long work done in slices, so that the thread does other things in between. */
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from './clock.ts';
+
+/** Work that can be left for a while wherever it yields. Between two of these places it should take no more than a millisecond or two. */
+export type Slices<T> = Generator<void, T, undefined>;
+
+/** How long the thread works before it does something else, milliseconds. */
+const SLICE_MS = 8;
+
+/** Does the work in one go. */
+export function atOnce<T>(work: Slices<T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does the work in slices. What it throws rejects. */
+export async function inSlices<T>(work: Slices<T>, clock: Clock): Promise<T> {
+  let end = clock.now() + SLICE_MS;
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (clock.now() <= end) continue;
+    await setImmediate();
+    end = clock.now() + SLICE_MS;
+  }
+}

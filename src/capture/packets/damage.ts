@@ -1,0 +1,99 @@
+/** What the readers of pcap and pcapng share: the input, its byte order, and how reading goes on behind damage. */
+import { ByteQueue } from './byte-queue.ts';
+import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
+import type { Remarks } from './remarks.ts';
+
+/** The longest packet that tcpdump writes (MAXIMUM_SNAPLEN); a longer one is taken for damage. */
+export const PACKET_MAX = 262_144;
+/** How many bytes behind damage are searched for the next packet. */
+const SEARCH_MAX = 16 * 1024 * 1024;
+
+/** A reader of one file format, made of units: the records of pcap, the blocks of pcapng. */
+export abstract class PacketFileReader implements CaptureReader {
+  protected readonly queue: ByteQueue = new ByteQueue();
+  protected readonly frame: Frame = emptyFrame();
+  protected readonly take: (frame: Frame) => void;
+  protected readonly remarks: Remarks;
+  protected little = true;
+  /** Name of a unit in remarks. */
+  protected abstract readonly unit: 'packet' | 'block';
+  /** Bytes of the shortest unit. */
+  protected abstract readonly least: number;
+  /** Units begin at multiples of this many bytes. */
+  protected abstract readonly alignment: number;
+  #broken = false;
+  /** Where the damage begins; -1: there is none. */
+  #damagedAt = -1;
+
+  /** @param take gets each packet */
+  constructor(take: (frame: Frame) => void, remarks: Remarks) {
+    this.take = take;
+    this.remarks = remarks;
+  }
+
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  push(bytes: Uint8Array): void {
+    if (this.#broken) return;
+    this.queue.push(bytes);
+    this.read();
+  }
+
+  end(): void {
+    if (this.#broken) return;
+    if (this.#damagedAt >= 0) this.#giveUp();
+    else this.ended();
+  }
+
+  /** Reads as many whole units as there are. */
+  protected abstract read(): void;
+  /** Remarks on what is left when the file has ended. */
+  protected abstract ended(): void;
+  /** Whether a packet's unit begins at `at` of the queue; null: more bytes are needed to know. */
+  protected abstract isPacketAt(at: number): boolean | null;
+
+  /** There is no unit where one should begin. */
+  protected damaged(): void {
+    this.#damagedAt = this.queue.offset;
+    this.queue.at += this.alignment;
+  }
+
+  /** @returns whether the next unit can be read: false while a packet is searched for behind damage */
+  protected get sound(): boolean {
+    return this.#damagedAt < 0 || this.#findNext();
+  }
+
+  #findNext(): boolean {
+    const { queue } = this;
+    while (queue.left >= this.least) {
+      if (queue.offset - this.#damagedAt > SEARCH_MAX) {
+        this.#giveUp();
+        return false;
+      }
+      const found = this.isPacketAt(queue.at);
+      if (found === null) return false;
+      if (found) {
+        const next = this.unit === 'packet' ? 'one' : 'packet';
+        this.#remark(`bytes were passed over up to the next ${next}`);
+        this.#damagedAt = -1;
+        return true;
+      }
+      queue.at += this.alignment;
+    }
+    return false;
+  }
+
+  #giveUp(): void {
+    this.#broken = true;
+    this.#remark('the file is damaged, and the rest of it was not read');
+  }
+
+  #remark(consequence: string): void {
+    this.remarks.add(
+      `what should be a ${this.unit} is none: ${consequence}`,
+      `byte ${this.#damagedAt}`,
+    );
+  }
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import type { Problem } from '../../base/problem.ts';
+import { readGoodManifests, readManifestsOnce } from './read-once.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-once-'));
+after(() => rmSync(folder, { recursive: true }));
+const file = (name: string, text: string): string => {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+};
+async function told(path: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  await readManifestsOnce(path, (problem) => found.push(problem.print()));
+  return found;
+}
+
+const service =
+  'apiVersion: v1\nkind: Service\nmetadata: { name: web }\nspec: { ports: [{ port: 80 }] }\n';
+
+describe('manifests that are read once', () => {
+  test('are those of a file, whatever its name', async () => {
+    const found = await readManifestsOnce(file('objects.txt', service), assert.fail);
+    assert.deepEqual(
+      found.map(({ kind, name }) => `${kind} ${name}`),
+      ['Service web'],
+    );
+  });
+
+  test('that are none are told of: an empty folder, one with other files, one with other objects', async () => {
+    const empty = join(folder, 'empty');
+    mkdirSync(empty);
+    assert.match(
+      (await told(empty)).join(),
+      /^there are no objects in .*empty\n {2}there is no file in it/,
+    );
+    const other = file('other.yaml', 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n');
+    assert.match(
+      (await told(other)).join(),
+      /^there are no objects in .*other\.yaml\n {2}what is read are/,
+    );
+  });
+
+  test('are no pipe, which cannot be looked at again', async () => {
+    await assert.rejects(told('/dev/null'), /\/dev\/null is neither a file nor a folder/);
+  });
+
+  test('of a lab have to be good: the line, what is wrong, and what was expected', async () => {
+    const wrong = file('wrong.txt', 'hello\n');
+    await assert.rejects(readGoodManifests(wrong), (problem: Problem) => {
+      assert.match(problem.print(), /^a Kubernetes object was expected, this is /);
+      assert.match(problem.print(), /wrong\.txt:1:1/);
+      assert.match(problem.print(), /Kubernetes objects are expected here, in YAML or JSON/);
+      assert.doesNotMatch(problem.print(), /left out/);
+      return true;
+    });
+  });
+});

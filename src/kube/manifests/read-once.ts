@@ -1,0 +1,44 @@
+/** The manifests of a folder or a file, read once: for verbs that end by themselves. */
+import { Problem } from '../../base/problem.ts';
+import { ManifestFolder } from './folder.ts';
+import type { Manifest } from './manifest.ts';
+
+/**
+ * All manifests that are good. What is wrong with the others is given to `problem`, and that there are none at all: a wrong folder looks
+ * like a cluster without services otherwise.
+ * @throws Problem if the path cannot be read
+ */
+export async function readManifestsOnce(
+  path: string,
+  problem: (problem: Problem) => void,
+): Promise<readonly Manifest[]> {
+  const folder = new ManifestFolder(path);
+  const { problems } = await folder.look();
+  for (const each of problems) problem(each);
+  const { manifests } = folder;
+  if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
+  return manifests;
+}
+
+/** All manifests. @throws Problem the first mistake in them, or that there are none */
+export async function readGoodManifests(path: string): Promise<readonly Manifest[]> {
+  return readManifestsOnce(path, (problem) => {
+    throw problem.with({
+      hint: problem.hint ?? 'Kubernetes objects are expected here, in YAML or JSON',
+      // Nothing is made of the rest.
+      remedy: problem.remedy?.replace(/(^|; )until then .*$/, '') || undefined,
+    });
+  });
+}
+
+/** @param files how many were read */
+export function noManifests(path: string, files: number): Problem {
+  return new Problem({
+    code: 'no-manifests',
+    text: `there are no objects in ${path}`,
+    hint:
+      files === 0
+        ? 'there is no file in it whose name ends in .yaml, .yml or .json'
+        : 'what is read are Services, Namespaces, EndpointSlices, Pods and what makes them',
+  });
+}

@@ -1,0 +1,69 @@
+/** Who was refused of late, and how often. */
+import type { Clock } from '../../base/clock.ts';
+
+/** Refusals are remembered for so long, and up to twice as long, milliseconds. */
+const PERIOD_MS = 5000;
+/** So many networks are told apart. */
+const NETWORKS_MAX = 4096;
+/** More refusals of one network weigh no more: one that asks a thousand times as often as others must not make these look modest. */
+const COUNT_MAX = 1000;
+
+/** Who was refused once where others were so many times, on average, is modest. */
+const MODEST = 4;
+
+interface Period {
+  readonly counts: Map<string, number>;
+  total: number;
+}
+
+const period = (): Period => ({ counts: new Map(), total: 0 });
+
+/** Refusals by network, in this period and the one before, in memory that is bounded. */
+export class Refusals {
+  readonly #clock: Clock;
+  #end = 0;
+  #now = period();
+  #before = period();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Networks that were refused. */
+  get networks(): number {
+    this.#turn();
+    return Math.max(this.#now.counts.size, this.#before.counts.size);
+  }
+
+  add(network: string): void {
+    this.#turn();
+    const { counts } = this.#now;
+    const count = counts.get(network) ?? 0;
+    if (count >= COUNT_MAX || (count === 0 && counts.size >= NETWORKS_MAX)) return;
+    counts.set(network, count + 1);
+    this.#now.total++;
+  }
+
+  has(network: string): boolean {
+    this.#turn();
+    return this.#now.counts.has(network) || this.#before.counts.has(network);
+  }
+
+  /** Whether the network was refused far less often than others. */
+  isModest(network: string): boolean {
+    const count = countIn(this.#now, network) + countIn(this.#before, network);
+    return MODEST * count * this.networks < this.#now.total + this.#before.total;
+  }
+
+  #turn(): void {
+    const now = this.#clock.now();
+    if (now < this.#end) return;
+    this.#before = now < this.#end + PERIOD_MS ? this.#now : period();
+    this.#now = period();
+    this.#end = now + PERIOD_MS;
+  }
+}
+
+function countIn({ counts }: Period, network: string): number {
+  return counts.get(network) ?? 0;
+}
