@@ -377,6 +377,24 @@ export const stories: readonly Story[] = [
     },
   },
   {
+    name: 'S11 two servers forward to each other until one has no room for more, and refuses',
+    code: 'ND4004',
+    without: ['ND4010'],
+    packets: async (seed) =>
+      inOrder(
+        Array.from({ length: 120 }, (_, i) => {
+          const [pod, one, other] = ['10.244.1.20', '10.244.0.5', '10.0.0.53'];
+          const [from, to] = [
+            [pod, one],
+            [one, other],
+            [other, one],
+          ][i % 3]!;
+          const way = ends(from!, 20_000 + i + seed, to);
+          return asked(i * 120, way, 'intranet.corp.example.', 500 + i, { rcode: 5 });
+        }),
+      ),
+  },
+  {
     name: 'S11 three servers forward to each other in a ring',
     code: 'ND4004',
     packets: async (seed) => {

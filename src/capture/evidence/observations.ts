@@ -6,6 +6,7 @@ import { printAddress } from '../../base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { Recognition } from '../clients/recognition.ts';
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
+import { isCut } from '../exchanges/message-head.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import {
   isLost,
@@ -258,7 +259,8 @@ export class Observations {
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
-    this.ways.add(exchange, isOwn);
+    // Whether a name goes on with the domain of the cluster is not known of one that is cut.
+    if (isOwn || !isCut(name)) this.ways.add(exchange, isOwn);
     const view = this.servers.at(server.address, newServer);
     view?.add(exchange, isOwn);
     // Who is not among the first servers is not among the first few of them.
@@ -278,7 +280,8 @@ export class Observations {
         flow.add(exchange);
       }
     }
-    if (name !== '') this.names.at(name, type)?.add(exchange);
+    // Several names may begin alike.
+    if (!isCut(name)) this.names.at(name, type)?.add(exchange);
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
       this.slow.push({ sentMs, client: exchange.client });
@@ -293,6 +296,12 @@ export class Observations {
   lookup(lookup: SeenLookup): void {
     this.lookups++;
     const { exchanges, candidates, startMs, endMs } = lookup;
+    if (isCut(exchanges[0]!.name)) {
+      // Which question it was is not known, nor what came of it; when it was asked, and answered, is.
+      this.#pair(exchanges);
+      if (endMs - startMs > FELT_MS) this.slowLookups++;
+      return;
+    }
     this.clients.get(lookup.client)?.recognition.add(lookup);
     if (this.wantedNeighbours.begun(lookup.client, startMs))
       this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
@@ -422,9 +431,9 @@ export class Observations {
   #pair(exchanges: readonly SeenExchange[]): void {
     for (let at = 1; at < exchanges.length; at++) {
       const [one, other] = [exchanges[at - 1]!, exchanges[at]!];
-      if (one.name !== other.name || one.type === other.type || one.attempt + other.attempt > 2)
-        continue;
-      if (!isAddress(one.type) || !isAddress(other.type)) continue;
+      if (one.name !== other.name || one.attempt + other.attempt > 2) continue;
+      const areBoth = one.type !== other.type && isAddress(one.type) && isAddress(other.type);
+      if (!areBoth && !(isCut(one.name) && one.id !== other.id)) continue;
       if (other.sentMs - one.sentMs > TOGETHER_MS || one.protocol !== 'udp') continue;
       if (
         one.ending === 'open' ||

@@ -34,6 +34,8 @@ interface Sent {
   readonly ttl?: number;
   /** Interface. */
   readonly port?: number;
+  /** Bytes of the packet that the capture has; absent: all. */
+  readonly snap?: number;
 }
 
 function read(sent: readonly Sent[]): {
@@ -66,7 +68,8 @@ function read(sent: readonly Sent[]): {
       ttl: more.ttl ?? 64,
     });
     const packet: Captured = { timeMs: 1.7e12 + ms, bytes };
-    reading.takeNetwork(packet.bytes, 0, bytes.length, packet.timeMs, more.port ?? 0);
+    const end = Math.min(bytes.length, more.snap ?? bytes.length);
+    reading.takeNetwork(packet.bytes, 0, end, packet.timeMs, more.port ?? 0);
   }
   reading.end();
   return { exchanges, lookups, reading };
@@ -180,9 +183,43 @@ describe('exchanges', () => {
     assert.deepEqual(
       exchanges.map(({ protocol, name, ending }) => [protocol, name, ending]),
       [
-        ['tcp', '', 'open'],
+        ['tcp', 'a.name.that.is…', 'open'],
         ['udp', 'end.example.', 'open'],
       ],
+    );
+  });
+
+  test('names of which the capture has only the beginning are told by it, and pairs of both types are one lookup', () => {
+    const snap = 28 + 12 + 20;
+    const asked = ['ldap.identity.svc.cluster.local.', 'redis.cache.shop.svc.cluster.local.'];
+    const { exchanges, lookups } = read(
+      [
+        ...asked.flatMap((name, n): Sent[] =>
+          ['A', 'AAAA'].flatMap((type, half): Sent[] => [
+            { ms: n * 1000 + half, name, type, id: 2 * n + half, snap },
+            { ms: n * 1000 + 9, name, type, id: 2 * n + half, snap, reply: true },
+          ]),
+        ),
+        later,
+      ].toSorted((one, other) => one.ms - other.ms),
+    );
+    assert.deepEqual(
+      exchanges.slice(0, 4).map(({ name, type, ending }) => [name, type, ending]),
+      [
+        ...Array.from({ length: 2 }, () => ['ldap.identity.svc.c…', 0, 'answered']),
+        ...Array.from({ length: 2 }, () => ['redis.cache.shop.sv…', 0, 'answered']),
+      ],
+    );
+    assert.deepEqual(
+      lookups.slice(0, 2).map((lookup) => lookup.exchanges.length),
+      [2, 2],
+    );
+    const domains = new SearchDomains();
+    assert.deepEqual(
+      ['ldap.identity.svc.c…', 'redis.cache.shop.s…', 'www.example.c…'].map((name) =>
+        domains.isOfCluster(name),
+      ),
+      [true, false, false],
     );
   });
 

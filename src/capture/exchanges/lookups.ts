@@ -6,6 +6,7 @@ import { HASH_START, nextHash } from '../../base/hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { CopiedBytes } from './copied-bytes.ts';
+import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
 import { isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
@@ -149,7 +150,8 @@ export class LookupGrouping {
 
   /** Whether the exchange asks for the next name of the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
-    if (each.found) return false;
+    // Of names of which only the beginning is there nobody knows the search domain.
+    if (each.found || isCut(last.name) || isCut(exchange.name)) return false;
     if (each.candidates.includes(exchange.name)) return false;
     const { sentMs } = exchange;
     // The next name is asked for when the one before is settled.
@@ -244,6 +246,8 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
     return sentMs - other.sentMs > PATIENCE_MS;
   }
+  // Of a question that is cut nobody knows the type: what leaves together is both of them.
+  if (type === 0 && exchange.id !== latest.id && sentMs - latest.sentMs < TOGETHER_MS) return true;
   // Once more: because it was truncated, refused, not answered, or asked of the next server.
   if (protocol === 'tcp' && latest.protocol === 'udp' && (latest.replyFlags & 0x0200) !== 0)
     return true;

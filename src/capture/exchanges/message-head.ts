@@ -25,6 +25,14 @@ export interface MessageHead {
 
 const COOKIE = 10;
 
+/** What a name ends in of which the capture has only the beginning. */
+const CUT = '…';
+
+/** Whether this is only the beginning of a name, or nothing is known of it: then its type is not known either. */
+export function isCut(name: string): boolean {
+  return name === '' || name.endsWith(CUT);
+}
+
 /** Reads the beginnings of messages, and remembers the texts of names. */
 export class HeadReader {
   readonly head: MessageHead = {
@@ -33,6 +41,10 @@ export class HeadReader {
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
   readonly #names = new KnownTexts((bytes, start) => printName(bytes, start));
+  /** Texts of what is there of names that are cut. */
+  readonly #beginnings = new KnownTexts(
+    (bytes, start) => printName(bytes, start).slice(0, -1) + CUT,
+  );
 
   /** Reads `bytes[start, end)` into `head`. @returns false if there is no question in it that can be read */
   read(bytes: Uint8Array, start: number, end: number): boolean {
@@ -60,6 +72,33 @@ export class HeadReader {
     if ((head.flags & FLAG.QR) === 0 && others === 0 && additional > 0)
       this.#opt(bytes, at + 4, end);
     return true;
+  }
+
+  /**
+   * Reads the question of a message of which the capture has only the beginning, `bytes[start, end)`, after `read`: what is there of the name
+   * tells it from others, and ports and ids say which reply is whose.
+   */
+  readCut(bytes: Uint8Array, start: number, end: number): void {
+    const { head } = this;
+    const folded = this.#folded;
+    head.name = '';
+    head.nameHash = 0;
+    head.type = 0;
+    head.questions = 0;
+    let length = 0;
+    for (let at = start + HEADER.SIZE; at < end;) {
+      const size = bytes[at++]!;
+      if (size === 0) break;
+      if (size > 63 || length + size + 1 > NAME_MAX) return;
+      const stop = Math.min(end, at + size);
+      if (stop === at) break;
+      folded[length++] = stop - at;
+      for (; at < stop; at++) folded[length++] = LOWER[bytes[at]!]!;
+    }
+    if (length === 0) return;
+    folded[length++] = 0;
+    head.name = this.#beginnings.of(folded, 0, length);
+    head.nameHash = this.#beginnings.hash;
   }
 
   /** @returns where the name ends; -1 if it is none */

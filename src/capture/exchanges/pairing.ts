@@ -9,7 +9,7 @@ import type { PassingMessage } from '../packets/dissect.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
-import { HeadReader, questionHash, type MessageHead } from './message-head.ts';
+import { HeadReader, isCut, questionHash, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
 import { isError, OtherAnswerers } from './other-answerers.ts';
 import { PairedExchange } from './paired-exchange.ts';
@@ -127,11 +127,7 @@ export class Pairing {
     const isReply = (head.flags & FLAG.QR) !== 0;
     if (message.cut) this.#remarks.add(cutRemark, `frame ${message.frame}`);
     if (!readable && message.cut) {
-      // Ports and ids say which reply is whose; what was asked stays unknown.
-      head.name = '';
-      head.nameHash = 0;
-      head.type = 0;
-      head.questions = 0;
+      this.#reader.readCut(bytes, start, end);
     } else if (!readable && !(isReply && head.questions === 0)) {
       this.#remarks.add('a message is no DNS that can be read', `frame ${message.frame}`);
       return;
@@ -465,7 +461,7 @@ export class Pairing {
 
   #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
     // Of a stream of which the capture has the beginnings of segments only, the reply may have been in what is missing.
-    const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && exchange.name === '';
+    const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && isCut(exchange.name);
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {
       // Who repeats a query does not take the reply, unless that is an error.

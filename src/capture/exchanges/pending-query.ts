@@ -1,7 +1,7 @@
 /** Queries whose replies have not come, and how packets and replies are recognised as theirs. */
 import type { Peer } from '../../wire/exchange.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
-import type { MessageHead } from './message-head.ts';
+import { isCut, type MessageHead } from './message-head.ts';
 import type { PairedExchange } from './paired-exchange.ts';
 import type { Hop, SeenExchange } from './seen-exchange.ts';
 
@@ -75,7 +75,7 @@ export function isSamePacket(
 
 /** Replies without a question (some servers' FORMERR and REFUSED) are taken by their id. */
 export function answers(head: MessageHead, { name, type }: SeenExchange): boolean {
-  return head.questions === 0 || name === '' || (head.name === name && head.type === type);
+  return head.questions === 0 || isCut(name) || (head.name === name && head.type === type);
 }
 
 /** A hop has the time of its first reply, and the bytes of its last one. */

@@ -1,8 +1,11 @@
 /** Which names a search path makes of one another: how exchanges of one application call are known from those of the next. */
 import { isBelow } from '../../wire/within-zone.ts';
+import { isCut } from './message-head.ts';
 
 /** Domains that are remembered; a cluster has a few, and each namespace one. */
 const DOMAINS_MAX = 10_000;
+/** What names of services have in front of the domain of the cluster. */
+const SERVICES = '.svc';
 
 /** What names of services have in front of the cluster's domain. */
 const SERVICES = 'svc.';
@@ -42,7 +45,7 @@ export class SearchDomains {
     for (const below of this.#clusters)
       if (name.endsWith(below) || (name.length === below.length - 1 && below.endsWith(name)))
         return true;
-    return false;
+    return isCut(name) && [...this.#clusters].some((below) => beginsIn(name, below));
   }
 
   /**
@@ -79,6 +82,15 @@ export class SearchDomains {
     if (isBelow(from, to)) return true;
     return this.#known.has(from);
   }
+}
+
+/** Whether a name of which only the beginning is there ends in the beginning of `svc` and this domain: by then it can hardly go on otherwise. */
+function beginsIn(name: string, domain: string): boolean {
+  const there = name.slice(0, -1);
+  const whole = `.svc${domain}`;
+  for (let length = SERVICES.length; length <= whole.length; length++)
+    if (there.endsWith(whole.slice(0, length))) return true;
+  return false;
 }
 
 /** Length of the labels, dots included, with which both names begin. */

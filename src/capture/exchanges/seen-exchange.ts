@@ -21,7 +21,7 @@ export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 /** An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so often. */
 export interface SeenExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
-  /** Absolute, lower case; empty: the capture has only the beginning of the query. */
+  /** Absolute, lower case; what the capture has only the beginning of ends in `…` (`isCut`), or is empty. */
   readonly name: string;
   readonly type: number;
   readonly id: number;

@@ -3,6 +3,7 @@
  * as they come: that these are just the ones of some names, and no other, is a coincidence whose chance can be counted.
  */
 import type { Observations } from '../evidence/observations.ts';
+import { isCut } from '../exchanges/message-head.ts';
 import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** So much of what a server loses is of such names. */
@@ -49,7 +50,8 @@ function deadAt(
     first.set(name, Math.min(sentMs, first.get(name) ?? Infinity));
   const last = observed.names.answeredBy(server);
   const names = [...first].flatMap(([name, ms]) =>
-    (last.get(name) ?? -Infinity) < ms ? name : [],
+    // Whether one that is cut is answered is not known: several names may begin alike.
+    !isCut(name) && (last.get(name) ?? -Infinity) < ms ? name : [],
   );
   const dead = new Set(names);
   const theirs = losses.filter(({ name }) => dead.has(name));

@@ -17,11 +17,11 @@ export const forwardingLoop: Rule = {
       .filter((found) => found !== null);
     if (circles.length === 0 && said === 0)
       return excluded('no server asks one that asks it, be it by way of others');
-    // What goes round is not answered until somebody gives up: else a program on the server's own host asks.
+    // What goes round is not answered until somebody gives up, or refuses (max_concurrent): else a program on the server's own host asks.
     const repeated = observed.names.list
       .filter(
-        ({ outcomes }) =>
-          outcomes.asked >= 10 && outcomes.lost + outcomes.servfail >= 0.5 * outcomes.asked,
+        ({ outcomes: { asked, lost, servfail, refused } }) =>
+          asked >= 10 && lost + servfail + refused >= 0.5 * asked,
       )
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
     // The same question goes round: that two servers ask each other for different names is not a circle.
@@ -34,6 +34,8 @@ export const forwardingLoop: Rule = {
     if (said === 0 && names.length === 0) return excluded('no question goes round');
     const keys = new Set(names);
     claims.take(claims.open.filter(({ name }) => keys.has(name)));
+    // That they are refused is what the circle comes to.
+    for (const { name, outcomes } of going) if (outcomes.refused > 0) claims.names.add(name);
     return {
       code: this.code,
       title: this.title,
