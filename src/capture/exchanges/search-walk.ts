@@ -4,9 +4,6 @@ import { isCut } from './message-head.ts';
 
 /** Domains that are remembered; a cluster has a few, and each namespace one. */
 const DOMAINS_MAX = 10_000;
-/** What names of services have in front of the domain of the cluster. */
-const SERVICES = '.svc';
-
 /** What names of services have in front of the cluster's domain. */
 const SERVICES = 'svc.';
 
