@@ -68,6 +68,12 @@ async function validator(
 
 const isSecure = (reply: Message): boolean => (reply.flags & FLAG.AD) !== 0;
 
+/**
+ * Where type DNAME is asked for below a DNAME, Unbound 1.17 wants a signature of the CNAME that is made from it, which has none: of the same
+ * zone served by Knot, too.
+ */
+const asksBelowDname = / DNAME IN>: no signatures for CNAME/;
+
 /** Every question is answered, and validated. */
 async function judge(
   unbound: ValidatingUnbound,
@@ -475,7 +481,9 @@ describe(
       const unbound = await validator(t, folder, server.port, anchors);
       let secure = 0;
       for (const question of questions) if (isSecure(await unbound.ask(question))) secure++;
-      const bogus = unbound.log.split('\n').filter((line) => line.includes('validation failure'));
+      const bogus = unbound.log
+        .split('\n')
+        .filter((line) => line.includes('validation failure') && !asksBelowDname.test(line));
       assert.deepEqual(bogus, []);
       t.diagnostic(`${questions.length} questions, ${secure} secure`);
       assert.ok(secure > questions.length / 2);
