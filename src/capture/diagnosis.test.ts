@@ -38,3 +38,14 @@ test('many silent addresses beside many DNS pods, each asked for a name of its o
   const { user } = process.cpuUsage(before);
   assert.ok(user < 5e6, `${user / 1e6} s`);
 });
+
+test('who is looked for on the local network and does not answer is told of, though no query was seen to go there', () => {
+  const observed = new Observations(new Reading({}).domains);
+  for (let nth = 0; nth < 5; nth++)
+    observed.neighbour(1.7e12 + nth, false, Uint8Array.of(10, 244, 1, 200, 10, 244, 1, 5), 0, 4, 4);
+  const { unknown } = diagnose(observed);
+  assert.match(
+    unknown.find(({ code }) => code === 'ND3015')?.reason ?? '',
+    /^5 requests for 10\.244\.1\.200 .* got no answer/,
+  );
+});

@@ -24,12 +24,17 @@ export interface Who {
 }
 
 /** Clients of a finding. */
-export function whoOf({ exchanges }: Finding, observed: Observations, owners: AddressOwners): Who {
-  const counts = new Map<string, number>();
+export function whoOf(
+  { exchanges, counted }: Finding,
+  observed: Observations,
+  owners: AddressOwners,
+): Who {
+  const counts = new Map(counted);
   // What name servers ask for others is seen besides what these ask them: it hits who began.
   const programs = exchanges.filter(({ client }) => !isServer(observed, client.address));
   const hit = programs.length > 0 ? programs : exchanges;
   for (const { client } of hit) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
   const groups = new Map<string, { clients: number; count: number }>();
   const nodes = new Set<string>();
   const resolvers = new Map<string, number>();
@@ -51,7 +56,7 @@ export function whoOf({ exchanges }: Finding, observed: Observations, owners: Ad
     nodes: nodes.size,
     groups: [...groups]
       .toSorted(([, one], [, other]) => other.count - one.count)
-      .map(([name, { clients, count }]) => ({ name, clients, share: count / hit.length })),
+      .map(([name, { clients, count }]) => ({ name, clients, share: count / all })),
     resolvers: [...resolvers].toSorted(([, one], [, other]) => other - one),
   };
 }

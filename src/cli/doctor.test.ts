@@ -222,6 +222,18 @@ describe('ndots doctor', () => {
     assert.equal((await run(at('race.pcap'), '--fail-on', 'never')).code, 0);
   });
 
+  test('whom a search path that costs much is about is said, though its queries are only counted', async () => {
+    const { out } = await run(at('race.pcap'), '-o', 'json', '--only', 'ND2001');
+    const { findings } = JSON.parse(out) as {
+      findings: readonly {
+        who: { clients: number; groups: readonly { share: number }[]; resolvers: unknown[] };
+      }[];
+    };
+    const { clients, groups, resolvers } = findings[0]!.who;
+    assert.ok(clients > 0 && resolvers.length > 0);
+    assert.ok(Math.abs(groups.reduce((sum, each) => sum + each.share, 0) - 1) < 1e-9);
+  });
+
   test('the evidence is a capture from which the same is found', async () => {
     await run(at('cut.pcap'), '--only', 'ND3004', '--evidence', at('evidence.pcapng'));
     const { out } = await run(at('evidence.pcapng'));

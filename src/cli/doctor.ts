@@ -212,6 +212,7 @@ function json(
     findings: findings.map((finding) => ({
       ...finding,
       exchanges: undefined,
+      counted: undefined,
       who: who(finding),
       frames: finding.exchanges
         .filter(({ queryFrame }) => queryFrame > 0)

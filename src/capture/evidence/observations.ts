@@ -92,6 +92,8 @@ export interface ClientView {
   byTcp: number;
   /** Of these, those with EDNS. */
   withEdns: number;
+  /** Of these, those for names that the search path made, and that do not exist. */
+  wasted: number;
   readonly recognition: Recognition;
   /** By server. */
   readonly servers: Map<string, Asked>;
@@ -302,16 +304,19 @@ export class Observations {
       if (endMs - startMs > FELT_MS) this.slowLookups++;
       return;
     }
-    this.clients.get(lookup.client)?.recognition.add(lookup);
+    const client = this.clients.get(lookup.client);
+    client?.recognition.add(lookup);
     if (this.wantedNeighbours.begun(lookup.client, startMs))
       this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
     this.#pair(exchanges);
     this.absent.add(lookup);
     const last = candidates.at(-1);
     if (candidates.length > 1)
-      for (const { name, type, rcode } of exchanges)
-        if (name !== last && rcode === RCODE.NXDOMAIN && !isServiceConfig(name, type))
-          this.wasted++;
+      for (const { name, type, rcode } of exchanges) {
+        if (name === last || rcode !== RCODE.NXDOMAIN || isServiceConfig(name, type)) continue;
+        this.wasted++;
+        if (client !== undefined) client.wasted++;
+      }
     const slow = endMs - startMs > FELT_MS;
     if (slow) this.slowLookups++;
     let wrong = false;
@@ -470,6 +475,7 @@ function newClient(address: string): ClientView {
     outcomes: noOutcomes(),
     byTcp: 0,
     withEdns: 0,
+    wasted: 0,
     recognition: new Recognition(),
     servers: new Map(),
   };

@@ -25,6 +25,8 @@ export interface Finding {
   readonly disproved: string;
   /** Exchanges that show it: who, and where to look. */
   readonly exchanges: readonly SeenExchange[];
+  /** How many queries of each client it is about, by address, where they are only counted. */
+  readonly counted?: ReadonlyMap<string, number>;
   /** Whom it hits, where no exchange says so: pods, services, nodes. */
   readonly affected?: readonly string[];
   /** Where to look besides packets: parts of objects, names to ask for. */

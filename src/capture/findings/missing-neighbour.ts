@@ -2,7 +2,7 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { choices } from './dead-names.ts';
-import { excluded, unknown, type Finding, type Rule } from './finding.ts';
+import { excluded, listed, unknown, type Finding, type Rule, type Verdict } from './finding.ts';
 
 /** Fewer requests without an answer, errors and losses are no news. */
 const LEAST = 3;
@@ -33,7 +33,7 @@ export const missingNeighbour: Rule = {
     if (alone.length === 0 && overflow === 0)
       return observed.neighbours.size === 0
         ? unknown('the capture has no ARP, and no router says that nobody has an address')
-        : excluded('addresses of the local network are found');
+        : unanswered(observed);
     const servers = [...new Map(alone.map((each) => [each.address, each])).values()];
     const addresses = servers.map(({ address }) => address);
     const losses = addresses.flatMap((address) => claims.openTo(address));
@@ -160,4 +160,16 @@ function isAway({ history }: ServerView): boolean {
   const asked = within.reduce((sum, [, second]) => sum + second.asked, 0);
   const lost = within.reduce((sum, [, second]) => sum + second.lost, 0);
   return lost >= AWAY * asked;
+}
+
+/** Whom nobody answered for, and no query was seen to go to: whether that is a name server the capture cannot tell. */
+function unanswered({ neighbours }: Observations): Verdict {
+  const missing = neighbours.list.filter(
+    ({ answered, longest }) => answered === 0 && longest >= LEAST,
+  );
+  if (missing.length === 0) return excluded('addresses of the local network are found');
+  const requests = missing.reduce((sum, { asked }) => sum + asked, 0);
+  return unknown(
+    `${requests} requests for ${listed(missing.map(({ address }) => address))} on the local network got no answer: if that is a name server, its queries are not even sent`,
+  );
 }

@@ -6,7 +6,7 @@ export const searchWaste: Rule = {
   code: 'ND2001',
   title: 'Many queries can never succeed: the search path makes names that nobody has',
   name: 'a search path that costs much',
-  check({ wasted, total, lookups, names, domains }) {
+  check({ wasted, total, lookups, names, domains, clients }) {
     if (lookups < 5) return unknown('too few lookups');
     if (wasted < 0.3 * total.asked || wasted < 10)
       return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
@@ -37,6 +37,11 @@ export const searchWaste: Rule = {
       prove: `ndots trace ${[...stems][0] ?? 'api.example.com'} --client all --plan`,
       disproved: '',
       exchanges: [],
+      counted: new Map(
+        clients.list.flatMap((client) =>
+          client.wasted > 0 ? [[client.address, client.wasted] as const] : [],
+        ),
+      ),
     };
   },
 };
