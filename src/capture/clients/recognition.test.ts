@@ -297,6 +297,28 @@ test('Go that sends no EDNS, as up to Go 1.18 and with netedns0=0, is Go: both f
   assert.ok(best.confidence > 0.7, `${best.confidence}`);
 });
 
+test('c-ares from 1.32 on is c-ares to a server without cookies, too, where each lookup has a port of its own', () => {
+  const drawn = (at: number): number => Math.imul(at + 1, 0x9e3779b1) >>> 16;
+  const asked = [0, 1, 2, 3, 4].flatMap((round) =>
+    walks5(
+      (at) => {
+        const port = 200 + 5 * round + Math.floor(at / domains.length);
+        return [
+          ['A', port, 0],
+          ['AAAA', port, 0.04],
+        ];
+      },
+      (at) => drawn(at + 100 * round),
+    ).map(([ms, protocol, server, port, id, name, type, , by, answer]): MeasuredQuery => [
+      ...([ms + 20_000 * round, protocol, server, port, id, name, type] as const),
+      ...(['edns 1232', by, answer] as const),
+    ]),
+  );
+  const best = recognised(asked);
+  assert.equal(best?.kind, 'c-ares');
+  assert.ok(best.confidence > 0.7, `${best.confidence}`);
+});
+
 test('glibc that asks for one family walks the search path with a socket for each name, and is glibc, not for sure', () => {
   const best = recognised(walks5((at) => [['A', 1 + at, 0]]));
   assert.equal(best?.kind, 'glibc');
