@@ -2,13 +2,12 @@
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { builtins } from '../base/builtins.ts';
 import type { Clock } from '../base/clock.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { readFileBytes } from '../base/read-file.ts';
-import { inSlices } from '../base/slices.ts';
+import { inSlices, type Slices } from '../base/slices.ts';
 import { CLASS, className, TYPE, typeName } from '../wire/iana.ts';
 import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
@@ -26,8 +25,8 @@ const FILE_MAX = 500 * 1024 * 1024;
 const PROBLEMS_MAX = 20;
 /** Type, class, TTL and length of a record. */
 const RECORD_AROUND = 10;
-/** How long the thread reads a file before it does something else, milliseconds. */
-const SLICE_MS = 8;
+/** A mask: after so many records there may be a pause. */
+const RECORD_SLICE = 0x3f;
 
 /** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
 export class ZoneTooLarge extends Error {}
@@ -64,9 +63,19 @@ export async function readZoneFile(
   origin: WireName,
   clock: Clock,
   unless: number | null = null,
-  { bytes: most = Infinity, records: mostRecords = Infinity, share = Infinity }: ZoneFileTerms = {},
+  terms: ZoneFileTerms = {},
   beforePacking: () => void = () => undefined,
 ): Promise<ZoneFileResult> {
+  return inSlices(readingZoneFile(path, origin, unless, terms, beforePacking), clock);
+}
+
+function* readingZoneFile(
+  path: string,
+  origin: WireName,
+  unless: number | null,
+  { bytes: most = Infinity, records: mostRecords = Infinity, share = Infinity }: ZoneFileTerms,
+  beforePacking: () => void,
+): Slices<ZoneFileResult> {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const builder = new ZoneBuilder(foldName(origin));
@@ -92,17 +101,13 @@ export async function readZoneFile(
       if (problems.length >= PROBLEMS_MAX) throw enough;
     },
   });
-  let sliceEnd = clock.now() + SLICE_MS;
   let told = false;
   const strays: Stray[] = [];
   let count = 0;
   let size = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
     if (count === mostRecords) throw new ZoneTooLarge();
-    if ((++count & 63) === 0 && clock.now() > sliceEnd) {
-      await setImmediate();
-      sliceEnd = clock.now() + SLICE_MS;
-    }
+    if ((++count & RECORD_SLICE) === 0) yield;
     if (problems.length >= PROBLEMS_MAX) break;
     if (rclass !== CLASS.IN) {
       problems.push(mistake(place, `class ${className(rclass)} in a zone of class IN`));
@@ -167,7 +172,7 @@ export async function readZoneFile(
       mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
     );
   beforePacking();
-  const packed = await inSlices(builder.packing(), clock);
+  const packed = yield* builder.packing();
   const { iterations } = readHashParts(new ZoneData(packed));
   if (iterations > ITERATIONS_MAX)
     warnings.push(

@@ -1,15 +1,15 @@
 /** A hosts file, and when it has changed. */
 import { statSync, type Stats } from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../base/clock.ts';
 import { errorCode } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
 import { Problem } from '../../base/problem.ts';
 import { FILE_MAX, readFileLines } from '../../base/read-file.ts';
+import { inSlices, type Slices } from '../../base/slices.ts';
 
-/** How long the thread reads before it does something else, milliseconds. */
-const SLICE_MS = 8;
+/** A mask: after so many steps there may be a pause. */
+const STEP_SLICE = 0x3f;
 
 /** A hosts file that is read again when its time or size has changed. A file that is not there is an empty one. */
 export class HostsFile {
@@ -59,19 +59,7 @@ export class HostsFile {
     try {
       stats = statSync(this.path);
       if (stats.mtimeMs === this.#mtimeMs && stats.size === this.#size) return false;
-      let sliceEnd = this.#clock.now() + SLICE_MS;
-      let steps = 0;
-      for (const line of readFileLines(this.path, FILE_MAX.hosts)) {
-        const taking = take(line);
-        let step;
-        do {
-          step = taking.next();
-          if ((++steps & 63) !== 0 || this.#clock.now() <= sliceEnd) continue;
-          await setImmediate();
-          sliceEnd = this.#clock.now() + SLICE_MS;
-        } while (step.done !== true);
-        if (!step.value) break;
-      }
+      await inSlices(this.#lines(take), this.#clock);
       this.#seen(stats);
       this.#failure = '';
       this.changedAt = stats.mtimeMs / 1000;
@@ -84,6 +72,19 @@ export class HostsFile {
         this.#log.error(`${this.path} is not read: it ${whyFailed(error)}`);
       } else if (code !== 'ENOENT' && code !== 'EISDIR') this.#tell(whyFailed(error));
       return false;
+    }
+  }
+
+  *#lines(take: (line: string) => Generator<void, boolean>): Slices<void> {
+    let steps = 0;
+    for (const line of readFileLines(this.path, FILE_MAX.hosts)) {
+      const taking = take(line);
+      let step;
+      do {
+        step = taking.next();
+        if ((++steps & STEP_SLICE) === 0) yield;
+      } while (step.done !== true);
+      if (!step.value) return;
     }
   }
 
