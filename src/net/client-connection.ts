@@ -12,7 +12,7 @@ import { Timed } from './timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
-/** What is read of one connection before others have their turn, bytes; and how many queries of a turn that is worth. */
+/** How many bytes are read of one connection before others have their turn, and how many queries of a turn these count for. */
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
@@ -50,9 +50,9 @@ export abstract class ClientConnection
   #blocked = false;
   /** How many more queries may be served in this turn. */
   #turn = 0;
-  /** Bytes of it. */
+  /** Bytes read since the connection last had its turn. */
   #read = 0;
-  /** Goes on reading; null: nothing keeps it from that. */
+  /** Reads on after a long read that was halted; null: reading is not halted. */
   #goOnReading: (() => void) | null = null;
   /** The next turn is to come: `turns` knows. */
   #queued = false;

@@ -416,7 +416,7 @@ export class Query {
 
   /**
    * Takes over the client of `from` and everything known about it, for a query that is made to be asked in its place.
-   * The address is not copied; the client's size limits do not apply to the new query.
+   * The address is not copied, and the client's EDNS sizes are not taken over.
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;

@@ -29,8 +29,9 @@ export interface Share {
  * leaves places to others; and one more place is for networks that have nothing waiting.
  *
  * That goes by what waits in this moment, and many networks that all want everything leave no place: whoever asks most often has it. So refusals are
- * remembered for a while. Networks that were refused have the room among them in equal parts, nobody else has more than such a part either, and each part is shared by the same thresholds. The spare places (but for half of them, which are for clients of these networks that want little) are for everybody
- * else, however many networks flood.
+ * remembered for a while. Networks that were refused have the room among them in equal parts, nobody else has more than such a part either, and
+ * each part is shared by the same thresholds. The spare places (but for half of them, which are for clients of these networks that want little) are
+ * for everybody else, however many networks flood.
  *
  * As long as fewer queries wait than the room has places, and nobody was refused of late, everybody is let in, and nobody needs to be looked up.
  */
