@@ -14,7 +14,7 @@
  *     number of signatures, and if there are any: bytes of all signatures, the signatures
  *
  * where numbers are varints (seven bits a byte, lowest first), and a record or signature is its length (a varint) and its data in
- * wire form without compression. `slots` is an open hash table of nodes by parent and label; see `hashChild`.
+ * wire form without compression. `slots` is an open hash table of nodes by parent and label; see `hashBegin`.
  */
 export interface PackedZone {
   /** The apex: wire form, lower case. */
