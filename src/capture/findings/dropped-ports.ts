@@ -50,7 +50,7 @@ export const droppedPorts: Rule = {
       severity: 'critical',
       confidence: silent >= 2 * LEAST.silent ? 0.9 : 0.8,
       seen: [
-        `Of ${lost + answered} sockets with ports from ${from} to ${to} that asked ${listed(servers)} ${share(lost, lost + answered)} got no reply, whoever asked; of ${flows.length - lost - answered} with other ports ${share(silent - lost, flows.length - lost - answered)} did.`,
+        `Of sockets with ports from ${from} to ${to} that asked ${listed(servers)} ${share(lost, lost + answered)} got no reply, whoever asked; with other ports it was ${share(silent - lost, flows.length - lost - answered)}.`,
       ],
       why: 'Whether a query is answered goes by the port that it is sent from, and a client draws that anew for each lookup: one lookup in so many waits. Something on the way lets replies (or queries) pass for a part of the ports only: a stateless rule of a firewall or a cloud’s network ACL that opens too few ephemeral ports for what comes back, ports of the node that are kept for something else (NodePort services, 30000 to 32767), or a translation of addresses whose ports belong to another host.',
       fix: [
