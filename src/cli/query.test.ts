@@ -444,7 +444,7 @@ test('a zone comes record by record, over as many messages as the server sends',
   const server = createServer((stream) => {
     stream.once('data', (bytes: Buffer) => {
       const { id, question } = readMessage(bytes.subarray(2));
-      for (const answer of parts) {
+      for (const answer of question[0]?.name === 'empty.' ? [[zone], [], [zone]] : parts) {
         const flags = FLAG.QR | FLAG.AA;
         const none = { authority: [], additional: [], edns: null, rcode: 0 };
         const message = Buffer.from(writeMessage({ id, flags, question, answer, ...none }));
@@ -463,6 +463,9 @@ test('a zone comes record by record, over as many messages as the server sends',
   assert.equal(code, 0);
   assert.equal(out.match(/^h\d\.example\./gm)?.length, 3);
   assert.match(out, /^;; XFR size: 5 records \(messages 3, bytes \d+\)$/m);
+  const empty = await runCommand(query, [`@127.0.0.1:${port}`, 'empty.', 'AXFR']);
+  assert.equal(empty.code, 1);
+  assert.match(empty.out, /^; Transfer failed: a message without records\.$/m);
 });
 
 describe('queries of a file (-f)', () => {

@@ -260,7 +260,7 @@ describe('DNS over HTTPS', () => {
   });
 
   test('bodies that never end are bounded over all connections', async (t) => {
-    const listener = await start(t, answerOne, true, { readTimeoutMs: 10_000 });
+    const listener = await start(t, answerOne, true, { readTimeoutMs: 60_000 });
     for (let n = 0; n < 3; n++) {
       const made = session(t, listener.port);
       await once(made, 'remoteSettings');
@@ -276,7 +276,9 @@ describe('DNS over HTTPS', () => {
   });
 
   test('replies that are never read are bounded over all connections', async (t) => {
-    const listener = await start(t, (asked) => replyWith(asked, 4000), true);
+    // Memory is to be what ends them, however slow the machine is: who times out first holds none.
+    const patience = { readTimeoutMs: 60_000, writeTimeoutMs: 60_000, idleTimeoutMs: 60_000 };
+    const listener = await start(t, (asked) => replyWith(asked, 4000), true, patience);
     for (let n = 0; n < 3; n++) {
       const made = connectHttp2(`https://127.0.0.1:${listener.port}`, {
         ca: testCertificate,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import type { Clock } from '../base/clock.ts';
 import { VirtualClock } from '../base/virtual-clock.ts';
 import { Timed, TimerWheel } from './timer-wheel.ts';
 
@@ -88,28 +89,62 @@ describe('timer wheel', () => {
     assert.equal(clock.pending, 0);
   });
 
-  test('after a long stop everything that is due fires at once', async () => {
-    let now = 0;
-    let tick = (): void => {};
-    const clock = {
-      now: () => now,
-      wall: () => now,
-      after: (_: number, run: () => void) => {
-        tick = run;
-        return { cancel: () => {} };
-      },
-    };
+  test('after a long stop everything that is due fires together, once what came meanwhile has been read', () => {
+    const { clock, turn } = stopped();
     const wheel = new TimerWheel(clock, 10);
-    let fired = 0;
-    class Count extends Timed {
-      override expire(): void {
-        fired++;
-      }
-    }
-    for (let delay = 0; delay < 20_000; delay += 97) wheel.set(new Count(), delay);
-    const all = wheel.size;
-    now = 1_000_000;
-    tick();
-    assert.equal(fired, all);
+    const alarms = Array.from({ length: 200 }, () => new Count());
+    alarms.forEach((alarm, i) => wheel.set(alarm, 97 * i));
+    const asked = alarms[7]!;
+    turn(1_000_000);
+    assert.equal(total(alarms), 0);
+    // Its query had come, and has been read by now.
+    wheel.set(asked, 10_000);
+    turn(1_000_010);
+    assert.equal(total(alarms), 199);
+    assert.equal(asked.fired, 0);
+  });
+
+  test('on a thread that always comes late deadlines are met all the same', () => {
+    const { clock, turn } = stopped();
+    const wheel = new TimerWheel(clock, 10);
+    const alarm = new Count();
+    wheel.set(alarm, 100);
+    wheel.set(new Count(), 100_000);
+    turn(1000);
+    turn(2000);
+    assert.equal(alarm.fired, 1);
+    const next = new Count();
+    wheel.set(next, 100);
+    turn(3000);
+    turn(4000);
+    assert.equal(next.fired, 1);
   });
 });
+
+class Count extends Timed {
+  fired = 0;
+
+  override expire(): void {
+    this.fired++;
+  }
+}
+
+const total = (alarms: readonly Count[]): number =>
+  alarms.reduce((sum, { fired }) => sum + fired, 0);
+
+/** A clock that says when its last timer runs. */
+function stopped(): { readonly clock: Clock; turn(at: number): void } {
+  let now = 0;
+  let run = (): void => {};
+  const after: Clock['after'] = (_, then) => {
+    run = then;
+    return { cancel: () => {} };
+  };
+  return {
+    clock: { now: () => now, wall: () => now, after },
+    turn(at) {
+      now = at;
+      run();
+    },
+  };
+}

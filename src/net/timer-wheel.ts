@@ -26,9 +26,15 @@ class WheelSlot extends Timed {
 const SLOTS = 256;
 const LAST_SLOT: number = SLOTS - 1;
 
+/** A turn that comes so many ticks after it should have come: the thread, or the whole process, stood still. */
+const LATE = 4;
+
 /**
  * Many deadlines on one timer: setting and cancelling one costs a few stores, however many there are. A deadline may be
  * up to one tick late, never early. The timer runs only while deadlines are set.
+ *
+ * The runtime runs timers before it reads. After a standstill (a process that was stopped, a container that had no processor) the
+ * wheel waits for one tick more, so that nobody is given up whose bytes have come and could not be read.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -38,6 +44,10 @@ export class TimerWheel {
   /** All ticks up to this one have been processed. */
   #done = 0;
   #alarm: Timer | null = null;
+  /** The tick at which the alarm should come. */
+  #alarmTick = 0;
+  /** The turn before came late, and was put off. */
+  #isPutOff = false;
 
   /** @param tickMs how late a deadline may be */
   constructor(clock: Clock, tickMs: number) {
@@ -61,7 +71,7 @@ export class TimerWheel {
     item.previousTimed = slot.previousTimed;
     slot.previousTimed!.nextTimed = item;
     slot.previousTimed = item;
-    this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
+    if (this.#alarm === null) this.#arm(Math.floor(now / this.#tickMs));
   }
 
   /** Cancels the deadline, if there is one. */
@@ -77,15 +87,24 @@ export class TimerWheel {
     this.#alarm = null;
   }
 
+  /** @param now tick */
+  #arm(now: number): void {
+    this.#alarmTick = now + 1;
+    this.#alarm = this.#clock.after(this.#tickMs, this.#turn);
+  }
+
   #turn = (): void => {
     this.#alarm = null;
     const now = Math.floor(this.#clock.now() / this.#tickMs);
+    // Once: a thread that is late in every turn has read in between.
+    this.#isPutOff = !this.#isPutOff && now - this.#alarmTick >= LATE;
+    if (this.#isPutOff) return this.#arm(now);
     // After a long pause each slot needs to be processed only once.
     const first = Math.max(this.#done + 1, now - SLOTS + 1);
     this.#done = now;
     for (let tick = first; tick <= now; tick++)
       this.#expireSlot(this.#slots[tick & LAST_SLOT]!, now);
-    if (this.#count > 0) this.#alarm ??= this.#clock.after(this.#tickMs, this.#turn);
+    if (this.#count > 0 && this.#alarm === null) this.#arm(now);
   };
 
   #expireSlot(slot: WheelSlot, now: number): void {

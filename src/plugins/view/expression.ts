@@ -1,7 +1,7 @@
 /**
  * The part of the expression language of `view` (expr-lang) that conditions are made of: literals, arrays, maps, operators,
  * `?:`, calls, indexes, members, slices, pipes, predicates with `#`, names for values (`let`), which never change. There are no loops
- * and no side effects, so every expression ends. It is checked and compiled once, when the Corefile is read.
+ * and no side effects, so every expression ends, and the steps of one evaluation are counted, so that it ends soon. It is checked and compiled once, when the Corefile is read.
  */
 import { netHolds } from '../../base/ip.ts';
 import { nearest } from '../../base/problem.ts';
@@ -13,6 +13,9 @@ import {
   asMap,
   asNumber,
   asString,
+  beginSteps,
+  step,
+  stepThrough,
   typeOf,
   type CompiledPart,
   type Evaluate,
@@ -22,7 +25,16 @@ import { ExpressionError, readWords, type ExpressionWord } from './words.ts';
 
 /** @throws ExpressionError */
 export function compileExpression(text: string): CompiledPart {
-  return new ExpressionParser(readWords(text)).whole();
+  // What is constant is worked out now.
+  beginSteps();
+  const part = new ExpressionParser(readWords(text)).whole();
+  return {
+    ...part,
+    run(query, item) {
+      beginSteps();
+      return part.run(query, item);
+    },
+  };
 }
 
 /** How deep parentheses may lie within each other: more is a mistake, or an attack. */
@@ -275,11 +287,11 @@ class ExpressionParser {
     const call: CompiledPart = {
       type,
       at,
-      run: (query, item) =>
-        run(
-          parts.map((part) => part.run(query, item)),
-          query,
-        ),
+      run(query, item) {
+        const values = parts.map((part) => part.run(query, item));
+        stepThrough(values);
+        return run(values, query);
+      },
     };
     return name === 'metadata' ? call : folded(call, parts);
   }
@@ -301,7 +313,10 @@ class ExpressionParser {
       type: over.type,
       at,
       run: (query, item) =>
-        over.run(asArray(items.run(query, item)), (one) => test.run(query, one)),
+        over.run(asArray(items.run(query, item)), (one) => {
+          step();
+          return test.run(query, one);
+        }),
     };
   }
 

@@ -9,8 +9,10 @@ import {
   asNumber,
   asString,
   bounded,
+  checkLength,
   isMap,
   isSame,
+  step,
   TEXT_MAX,
   ExpressionValueError,
   type Type,
@@ -93,21 +95,17 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   hasSuffix: texts('bool', (text, end) => text.endsWith(end!), 2),
   indexOf: texts('number', (text, part) => text.indexOf(part!), 2),
   lastIndexOf: texts('number', (text, part) => text.lastIndexOf(part!), 2),
-  replace: texts('string', (text, from, to) => bounded(text.replaceAll(from!, () => to!)), 3),
+  replace: texts('string', replaced, 3),
   split: texts('array', (text, separator) => text.split(separator!), 2),
   join: builtin('string', [1, 2], ([items, separator = '']) =>
-    bounded(asArray(items!).map(asString).join(asString(separator))),
+    joined(asArray(items!).map(asString), asString(separator)),
   ),
   first: builtin('any', [1, 1], ([items]) => asArray(items!)[0] ?? null),
   last: builtin('any', [1, 1], ([items]) => asArray(items!).at(-1) ?? null),
   int: builtin('number', [1, 1], ([value]) => Math.trunc(toNumber(value!))),
   float: builtin('number', [1, 1], ([value]) => toNumber(value!)),
   string: builtin('string', [1, 1], ([value]) =>
-    typeof value === 'string'
-      ? value
-      : JSON.stringify(value, (_key, one: unknown) =>
-          one instanceof Map ? Object.fromEntries(one) : one,
-        ),
+    typeof value === 'string' ? value : jsonOf(value!),
   ),
   abs: builtin('number', [1, 1], ([value]) => Math.abs(asNumber(value!))),
   min: builtin('number', [1, 16], (values) => Math.min(...numbersOf(values))),
@@ -143,9 +141,11 @@ export const builtins: Readonly<Record<string, Builtin>> = {
   flatten: builtin('array', [1, 1], ([items]) => {
     const flat: ExpressionValue[] = [];
     const add = (from: readonly ExpressionValue[]): void => {
-      for (const one of from)
+      for (const one of from) {
+        step();
         if (Array.isArray(one)) add(one);
         else bounded(flat).push(one);
+      }
     };
     add(asArray(items!));
     return flat;
@@ -268,6 +268,29 @@ function inCidr(address: string, cidr?: string): boolean {
   const net = readCidr(cidr!);
   if (net === null) throw new ExpressionValueError(`invalid CIDR address: ${cidr}`);
   return netHolds(net, bytes);
+}
+
+function replaced(text: string, from?: string, to?: string): string {
+  const times = from === '' ? text.length + 1 : text.split(from!).length - 1;
+  checkLength(text.length + times * (to!.length - from!.length));
+  return text.replaceAll(from!, () => to!);
+}
+
+function joined(items: readonly string[], separator: string): string {
+  checkLength(items.reduce((sum, { length }) => sum + length + separator.length, 0));
+  return items.join(separator);
+}
+
+/** What stands in many places is written in each of them. */
+function jsonOf(value: ExpressionValue): string {
+  let characters = 0;
+  return bounded(
+    JSON.stringify(value, (_key, one: unknown) => {
+      step();
+      if (typeof one === 'string') checkLength((characters += one.length));
+      return one instanceof Map ? Object.fromEntries(one) : one;
+    }),
+  );
 }
 
 function trimmed(text: string, chars: string): string {

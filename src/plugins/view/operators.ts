@@ -8,6 +8,8 @@ import {
   bounded,
   isSame,
   ITEMS_MAX,
+  step,
+  stepThrough,
   ExpressionValueError,
   type CompiledPart,
   type Evaluate,
@@ -131,7 +133,11 @@ const matches: Operator = {
       const expression = compiled(constant, right.at);
       return {
         type: 'bool',
-        run: (query, item) => expression.test(asString(left.run(query, item))),
+        run(query, item) {
+          const text = asString(left.run(query, item));
+          stepThrough([text]);
+          return expression.test(text);
+        },
       };
     }
     throw new ExpressionError('the pattern of matches must be a string', right.at);
@@ -183,7 +189,10 @@ export const operators: Readonly<Record<string, Operator>> = {
   '>=': compared((found) => found >= 0),
   in: within,
   matches,
-  contains: plain(20, 'string', 'bool', (text, part) => asString(text).includes(asString(part))),
+  contains: plain(20, 'string', 'bool', (text, part) => {
+    stepThrough([text]);
+    return asString(text).includes(asString(part));
+  }),
   startsWith: plain(20, 'string', 'bool', (text, part) =>
     asString(text).startsWith(asString(part)),
   ),
@@ -209,6 +218,7 @@ function range(from: number, to: number): readonly number[] {
   const length = to - from + 1;
   if (length > ITEMS_MAX)
     throw new ExpressionValueError(`a range of ${length} items; at most ${ITEMS_MAX} are allowed`);
+  step(Math.max(0, Math.ceil(length)));
   return length <= 0 ? [] : Array.from({ length }, (_, index) => from + index);
 }
 

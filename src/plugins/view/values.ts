@@ -91,8 +91,40 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
   throw new ExpressionValueError(`${made.length} are made, and ${what} are the most`);
 }
 
-/** Whether two values are equal; arrays and maps are by their items. */
+/** The most steps of one evaluation, which takes some milliseconds then: items that are looked at, one after the other, and eight characters. */
+const STEPS_MAX = 100_000;
+let steps = 0;
+
+/** An evaluation begins. They run one after the other. */
+export function beginSteps(): void {
+  steps = 0;
+}
+
+/** Counts work. @throws ExpressionValueError if it is too much for one query */
+export function step(count = 1): void {
+  steps += count;
+  if (steps > STEPS_MAX) throw new ExpressionValueError(`more than ${STEPS_MAX} steps`);
+}
+
+/** Counts what it takes to go through the values. @throws ExpressionValueError */
+export function stepThrough(values: readonly ExpressionValue[]): void {
+  for (const value of values)
+    if (typeof value === 'string') step(value.length >> 3);
+    else if (Array.isArray(value)) step(value.length);
+    else if (isMap(value)) step(value.size);
+}
+
+/** @throws ExpressionValueError if a text of so many characters would be too long */
+export function checkLength(characters: number): void {
+  if (characters > TEXT_MAX)
+    throw new ExpressionValueError(
+      `${characters} characters would be made, and ${TEXT_MAX} are the most`,
+    );
+}
+
+/** Whether two values are equal; arrays and maps are by their items. @throws ExpressionValueError after too many steps */
 export function isSame(a: ExpressionValue, b: ExpressionValue): boolean {
+  step();
   if (a === b) return true;
   if (isMap(a) && isMap(b))
     return (

@@ -22,8 +22,22 @@ async function takes(
   return rcode === RCODE.NOERROR;
 }
 
+/** A value, in ten places of another one, and so on. */
+const tenfold = (letter: string, times: number): string =>
+  [
+    `let ${letter}0 = [name()];`,
+    ...Array.from(
+      { length: times },
+      (_, i) => `let ${letter}${i + 1} = [${Array(10).fill(`${letter}${i}`).join(', ')}];`,
+    ),
+  ].join(' ');
+
 describe('view', () => {
   const isTrue: readonly string[] = [
+    'all(1..100, all(1..100, # > 0))',
+    'len(sort(map(1..10000, # * -1 + id()))) == 10000',
+    "string([name(), {'a': nil}]) startsWith '['",
+    "replace(name(), '', '-') startsWith '-c-l'",
     "name() == 'client.example.org.'",
     "type() == 'A' && class() == 'IN'",
     "type() in ['A', 'AAAA']",
@@ -108,6 +122,15 @@ describe('view', () => {
     `let a = repeat(name(), 100); let b = a + a + a + a; let c = b + b + b + b; let d = c + c + c + c; let e = d + d + d + d; e != ''`,
     'let a = map(1..9000, # + id()); let b = concat(a, a); len(b) > 1',
     'let a = map(1..9000, # + id()); len(flatten([a, a])) > 1',
+    // No more work than a query is worth either.
+    'all(1..300, all(1..300, all(1..10, # > 0)))',
+    'len(uniq(map(1..1000, [# + id()]))) == 1000',
+    'all(1..100, len(sort(map(1..1000, # + id()))) == 1000)',
+    'all(1..1000, len(lower(repeat(name(), 3000))) > 0)',
+    `${tenfold('a', 6)} string(a6) != ''`,
+    `${tenfold('a', 6)} ${tenfold('b', 6)} a6 == b6`,
+    `${tenfold('a', 6).replace('name()', '1')} string(a6) != ''`,
+    `${tenfold('a', 6).replace('name()', '[]')} len(flatten(a6)) == 0`,
   ];
   for (const expression of isFalse) {
     test(`leaves a query when ${expression}`, async () => {
