@@ -98,6 +98,11 @@ function* readGnu(
         }
         const text = inline ?? words[++i];
         if (text === undefined) throw usage(`${name} needs a value`);
+        if (inline === undefined && names.has(text))
+          throw usage(
+            `${name} needs a value, and ${text} is an option`,
+            `If it is meant as the value: ${name}=${text}`,
+          );
         yield { key, name, on: true, value: option.value.read(text, name) };
       }
     }

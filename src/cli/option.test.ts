@@ -98,6 +98,10 @@ describe('options as GNU spells them', () => {
     refused(() => parse('-x'), /unknown option -x/);
     refused(() => parse('-ax'), /unknown option -x/);
     refused(() => parse('--count'), /--count needs a value/);
+    refused(
+      () => parse('--count --output json'),
+      /--count needs a value, and --output is an option/,
+    );
     refused(() => parse('--count 10'), /--count takes a whole number from 1 to 9, not "10"/);
     refused(() => parse('-o jsn'), /-o takes text or json, not "jsn"\n {2}Did you mean json\?/);
   });

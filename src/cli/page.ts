@@ -50,7 +50,8 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
   const lines: string[] = [];
   let line = indent;
   let empty = true;
-  const words = text.split(' ').flatMap((word) => pieces(word, columns - visible(indent)));
+  // A number and its percent sign stay together.
+  const words = text.split(/ (?!%)/).flatMap((word) => pieces(word, columns - visible(indent)));
   for (const word of words) {
     if (!empty && visible(line) + 1 + visible(word) > columns) {
       lines.push(line);

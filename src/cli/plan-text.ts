@@ -127,12 +127,19 @@ function dots(plans: readonly ClientPlan[]): readonly string[] {
 
 function verdict(plans: readonly ClientPlan[], best: number | null): string {
   if (best === null) return 'No lower ndots saves queries without breaking a name.';
-  const shares = plans.map(({ client, choices }) => {
+  const shares = Map.groupBy(plans, ({ choices }) => {
     const now = choices[0]!.queries;
-    const then = choices.find(({ ndots }) => ndots === best)!.queries;
-    return `${client} ${now - then} of ${now} queries (${Math.round((100 * (now - then)) / Math.max(1, now))} %)`;
+    const saved = now - choices.find(({ ndots }) => ndots === best)!.queries;
+    return `${saved} of ${now} queries (${Math.round((100 * saved) / Math.max(1, now))} %)`;
   });
-  return `ndots:${best} breaks nothing that was asked for, and saves ${shares.join(', ')}.`;
+  const told = [...shares].map(([share, alike]) => `${listed(alike)} ${share}`);
+  return `ndots:${best} breaks nothing that was asked for, and saves ${told.join('; ')}.`;
+}
+
+function listed(plans: readonly ClientPlan[]): string {
+  const clients = plans.map(({ client }) => client);
+  const last = clients.pop() ?? '';
+  return clients.length === 0 ? last : `${clients.join(', ')} and ${last}`;
 }
 
 const kinds: Readonly<Record<string, readonly [string, string]>> = {

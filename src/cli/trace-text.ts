@@ -239,7 +239,7 @@ function footer(document: TraceDocument, page: Page): string[] {
         : ' There is no search list: --from POD or --resolv-conf FILE name one.';
     lines.push(
       ...wrap(
-        `Every name was taken for one that does not exist. --answers FILE or --corefile FILE say what servers know.${list}`,
+        `Nothing was sent: a name of which no --answers FILE, --corefile FILE or --manifests DIR tells is taken for one that does not exist.${list}`,
         'PLAN      ',
         page,
       ),

@@ -66,20 +66,24 @@ export class DirectiveParser {
     const args: Token[] = [];
     for (;;) {
       const token = this.#stream.peekOnLine();
-      if (token === null || token.text === '{' || token.text === '}') return args;
+      if (token === null || token.text === '{' || token.text === '}') {
+        this.#commas(args);
+        return args;
+      }
       this.#stream.take();
-      const word = tokenOf(token, this.#substitute(token));
-      if (!word.quoted && /^[\w.:[\]-]+,$/.test(word.text)) this.#comma(word);
-      args.push(word);
+      args.push(tokenOf(token, this.#substitute(token)));
     }
   }
 
-  /** Reports a word that ends with a comma: words are separated by blanks only. */
-  #comma({ text, place }: Token): void {
-    this.#report.warning(place, `the comma is a part of the word '${text}'`, {
-      code: 'word-comma',
-      hint: 'The words of a line are separated by blanks alone.',
-    });
+  /** Reports words that end with a comma: words are separated by blanks only. Commas of an expression are its own. */
+  #commas(words: readonly Token[]): void {
+    if (words.some(({ text, quoted }) => !quoted && /[(){}=<>]/.test(text))) return;
+    for (const { text, quoted, place } of words)
+      if (!quoted && /^[\w.:[\]-]+,$/.test(text))
+        this.#report.warning(place, `the comma is a part of the word '${text}'`, {
+          code: 'word-comma',
+          hint: 'The words of a line are separated by blanks alone.',
+        });
   }
 
   /** The lines in braces behind a line's words; null if no brace opens. */

@@ -208,6 +208,17 @@ describe('mistakes', () => {
     assert.deepEqual(read('. {\n forward . "1.1.1.1," 8.8.8.8\n}').warnings, []);
   });
 
+  test('a comma within an expression is no warning', () => {
+    for (const line of [
+      "expr let m = {'a': 1, 'b': 2}; m.a == 1",
+      'expr bufsize() in [512, 1232, 4096]',
+      'expr max(1, id(), 2) > 1',
+    ])
+      assert.deepEqual(read(`. {\n view v {\n  ${line}\n }\n}`).warnings, [], line);
+    const [warning] = read('. {\n bind [::1], 127.0.0.1\n}').warnings;
+    assert.equal(warning?.code, 'word-comma');
+  });
+
   test('a port too high: the remedy names the range', () => {
     assert.match(read('.:99999 {\n}').problems[0]!.remedy!, /65535/);
   });

@@ -22,6 +22,8 @@ export class ZonePublisher implements KeptAcrossReloads {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
   readonly #confirmed = new Map<string, number>();
+  /** By zone: the digest of the file that is served, if it is one. */
+  readonly digests: Map<string, string> = new Map();
   readonly #replaced: ReplacedMemory;
   readonly #clock: Clock;
 
@@ -93,6 +95,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     if (entry === undefined) return;
     this.#zones.delete(zone);
     this.#confirmed.delete(zone);
+    this.digests.delete(zone);
     this.#replaced.add(bytesOf(entry.packed));
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }

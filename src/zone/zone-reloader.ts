@@ -34,8 +34,6 @@ export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
   /** By zone: what the file looked like when it was read last. */
   readonly #stamps = new Map<string, string>();
-  /** By zone: the digest of the file that is served. */
-  readonly #digests = new Map<string, string>();
   readonly #metrics: ZoneMetrics;
   /** The end of what is read in slices by this thread, and of what threads of their own read: one file at a time of each kind. */
   #busy: Promise<void> = Promise.resolve();
@@ -56,9 +54,18 @@ export class ZoneReloader {
     readonly problems: readonly Problem[];
     readonly missing: Error | null;
   }> {
-    const { publisher } = this.#parts;
-    const { problems, missing } = await this.#read(source, null);
-    if (!publisher.has(source.zone)) publisher.put(source.zone, null);
+    const { publisher, log } = this.#parts;
+    const { zone, path, byTime } = source;
+    // Another Corefile, with which the zone was served already.
+    const serial = publisher.packed(zone)?.serial ?? null;
+    const digest = publisher.digests.get(zone);
+    const { problems, missing, taken } = await this.#read(source, null);
+    if (!publisher.has(zone)) publisher.put(zone, null);
+    this.#compare(source, serial, taken);
+    if (taken !== null && taken === serial && !byTime && digest !== publisher.digests.get(zone))
+      log.warning(
+        `zone "${zone}": "${path}" has changed, and its serial has not (${serial}): secondaries do not ask for it; raise the serial`,
+      );
     return { problems, missing };
   }
 
@@ -92,7 +99,6 @@ export class ZoneReloader {
   /** The zone is no longer looked after. */
   forget(zone: string): void {
     this.#stamps.delete(zone);
-    this.#digests.delete(zone);
     this.#reading.delete(zone);
     this.#parts.publisher.remove(zone);
     this.#metrics.records.with(zone).set(0);
@@ -113,11 +119,16 @@ export class ZoneReloader {
     if (problems.length > 0) this.#metrics.failures.with(zone).add(1);
     if (taken === null || !known) return;
     this.#metrics.reloads.with(zone).add(1);
-    if (serial !== null && taken !== serial && !isNewer(taken, serial))
-      log.warning(
-        `zone "${zone}": the serial in "${path}" went back from ${serial} to ${taken}: secondaries keep the version that they have until the serial is newer than theirs (RFC 1982)`,
-      );
+    this.#compare(source, serial, taken);
     log.info(`Successfully reloaded zone "${zone}" in "${path}" with ${taken} SOA serial`);
+  }
+
+  /** Warns of a serial that is older than that of the version before. */
+  #compare({ zone, path }: ZoneSource, before: number | null, taken: number | null): void {
+    if (before === null || taken === null || taken === before || isNewer(taken, before)) return;
+    this.#parts.log.warning(
+      `zone "${zone}": the serial in "${path}" went back from ${before} to ${taken}: secondaries keep the version that they have until the serial is newer than theirs (RFC 1982)`,
+    );
   }
 
   async #read(
@@ -146,13 +157,13 @@ export class ZoneReloader {
       if (stamp !== null) this.#stamps.set(zone, stamp);
       for (const warning of warnings) log.warning(warning.print());
       if (packed === null) {
-        if (problems.length === 0 && digest !== this.#digests.get(zone))
+        if (problems.length === 0 && digest !== publisher.digests.get(zone))
           log.warning(
             `zone "${zone}": "${path}" has changed, and its serial has not (${unless}): what it says now is not served, and secondaries would not ask for it; raise the serial`,
           );
         return { problems, missing: null, taken: null };
       }
-      this.#digests.set(zone, digest);
+      publisher.digests.set(zone, digest);
       publisher.put(zone, packed, differences);
       this.#metrics.records.with(zone).set(packed.records);
       this.#metrics.serial.with(zone).set(packed.serial);

@@ -46,6 +46,19 @@ async function www(world: World, zoneName: string): Promise<string> {
 }
 
 describe('auto', () => {
+  test('a reload warns of no zone whose file has not changed', async (t) => {
+    const path = folder(t, { 'zones/db.example.org': zone(1) });
+    const world = await served(t, path);
+    const before = world.log.length;
+    await world.server.reload();
+    await later(world);
+    assert.doesNotMatch(world.log.slice(before).join('\n'), /serial/);
+    writeFileSync(join(path, 'zones/db.example.org'), zone(1, '192.0.2.7'));
+    await world.server.reload();
+    await later(world);
+    assert.match(world.log.slice(before).join('\n'), /has changed, and its serial has not \(1\)/);
+  });
+
   test('the files of a folder and those below it are zones by their names', async (t) => {
     const path = folder(t, {
       'zones/db.example.org': zone(1),

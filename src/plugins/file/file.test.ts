@@ -477,6 +477,27 @@ describe('file', () => {
     assert.match(await later(text(0, '192.0.2.8')), /^\[INFO\]/);
   });
 
+  test('a reload of the Corefile tells the same of serials', async (t) => {
+    const text = (serial: number, address: string): string =>
+      zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);
+    const path = folder(t, { db: text(5, '192.0.2.3') });
+    const world = await makeWorld('example.org {\n file db\n}', { folder: path });
+    t.after(() => world.close());
+    const reloaded = async (content: string): Promise<string> => {
+      const before = world.log.length;
+      writeFileSync(join(path, 'db'), content);
+      await world.server.reload();
+      return world.log.slice(before).join('\n');
+    };
+    assert.doesNotMatch(await reloaded(text(5, '192.0.2.3')), /serial/);
+    assert.match(
+      await reloaded(text(5, '192.0.2.4')),
+      /\[WARNING\] plugin\/file: .*db" has changed, and its serial has not \(5\): secondaries do not/,
+    );
+    assert.doesNotMatch(await reloaded(text(6, '192.0.2.4')), /WARNING/);
+    assert.match(await reloaded(text(4, '192.0.2.4')), /WARNING.* went back from 6 to 4/);
+  });
+
   test('a file that is not there is SERVFAIL until it comes', async (t) => {
     const path = folder(t, {});
     const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
