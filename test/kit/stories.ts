@@ -846,6 +846,29 @@ export const stories: readonly Story[] = [
       return passing.name.endsWith('cluster.local.') ? { rcode: 3 } : healthy(passing);
     },
   ),
+  played(
+    'S15 two pods have the servers of their node, which the DNS of the cluster asks, too',
+    'ND2007',
+    () => [
+      ...pods('glibc', 4, { names: ['redis.cache.svc.cluster.local', 'db', 'www.example.com'] }),
+      ...pods('musl', 2, {
+        from: 60,
+        names: ['redis.cache.svc.cluster.local', 'www.example.com'],
+        lookups: 14,
+        resolvConf: 'nameserver 198.51.100.8\n',
+      }),
+      ...pods('go', 1, {
+        from: 90,
+        names: ['www.example.com', 'www.example.org'],
+        lookups: 20,
+        resolvConf: 'nameserver 198.51.100.8\n',
+      }),
+    ],
+    (passing) => {
+      if (passing.server !== '198.51.100.8') return { ...healthy(passing), behind: '10.244.1.90' };
+      return passing.name.endsWith('cluster.local.') ? { rcode: 3 } : healthy(passing);
+    },
+  ),
   ...[0, 90].map((bytes): Story => ({
     name: `S12 a new service: busy clients ask for it while its absence is cached${bytes === 0 ? '' : ', and the capture has the beginnings of packets'}`,
     code: 'ND8003',

@@ -19,14 +19,13 @@ export const otherDns: Rule = {
         !knows.has(address) &&
         (misses.get(address) ?? 0) >= LEAST &&
         [...knows].every((ours) => !serveTheSame(observed, ours, address)) &&
-        // A server that the cluster's DNS asks itself is its upstream.
-        !isUpstream(observed, address),
+        askers(observed, address, knows).length > 0,
     );
     if (strangers.length === 0) return excluded('who asks for names of the cluster asks its DNS');
     const addresses = new Set(strangers.map(({ address }) => address));
-    const theirs = observed.clients.list.filter(({ servers }) =>
-      [...servers.keys()].some((server) => addresses.has(server)),
-    );
+    const theirs = [
+      ...new Set([...addresses].flatMap((address) => askers(observed, address, knows))),
+    ];
     const clients = new Set(theirs.map(({ address }) => address));
     const exchanges = observed.affected.flatMap((lookup) =>
       clients.has(lookup.client)
@@ -34,8 +33,14 @@ export const otherDns: Rule = {
         : [],
     );
     const missing = [...addresses].reduce((sum, address) => sum + misses.get(address)!, 0);
-    const others = observed.clients.list.filter(({ address }) => !clients.has(address)).length;
-    const asked = strangers.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+    const others = observed.clients.list.filter(
+      ({ address }) => !clients.has(address) && !isServer(observed, address),
+    ).length;
+    const asked = theirs.reduce(
+      (sum, { servers }) =>
+        [...addresses].reduce((of, address) => of + (servers.get(address)?.asked ?? 0), sum),
+      0,
+    );
     return {
       code: this.code,
       title: this.title,
@@ -73,9 +78,21 @@ function clusterNames({ names, domains }: Observations): {
   return { knows, misses };
 }
 
-/** Whether those who ask it are asked themselves. */
-function isUpstream({ servers, backends }: Observations, address: string): boolean {
-  return [...(servers.get(address)?.clients ?? [])].some(
-    (client) => servers.get(client) !== undefined || backends.get(client) !== undefined,
-  );
+/**
+ * Who asks this server and is no server. What the cluster's DNS asks itself is its upstream, too, and belongs into the resolv.conf of nobody who also
+ * asks the cluster's DNS: of those only the ones count that ask no server that knows the cluster.
+ */
+function askers(
+  observed: Observations,
+  address: string,
+  knows: ReadonlySet<string>,
+): readonly ClientView[] {
+  const all = observed.clients.list.filter(({ servers }) => servers.has(address));
+  const programs = all.filter((client) => !isServer(observed, client.address));
+  if (programs.length === all.length) return programs;
+  return programs.filter(({ servers }) => [...servers.keys()].every((each) => !knows.has(each)));
+}
+
+function isServer({ servers, backends }: Observations, address: string): boolean {
+  return servers.get(address) !== undefined || backends.get(address) !== undefined;
 }
