@@ -174,7 +174,7 @@ function differ(name: string, type: string, theirs: Message, ours: Message): str
   // The address of a mail server stands at its own name, not at one without `targetstrip`.
   if (type === 'MX') {
     const [a, b] = [theirs, ours].map(({ additional }) =>
-      additional.map((one) => shown(one, false)),
+      levelled(additional).map((one) => shown(one, false)),
     );
     return JSON.stringify(a!.toSorted()) === JSON.stringify(b!.toSorted())
       ? null
@@ -185,10 +185,19 @@ function differ(name: string, type: string, theirs: Message, ours: Message): str
 }
 
 function sectionDiffers(theirs: readonly DnsRecord[], ours: readonly DnsRecord[]): string | null {
-  const [a, b] = [theirs, ours].map((list) => list.map((one) => shown(one, true)));
+  const [a, b] = [levelled(theirs), ours].map((list) => list.map((one) => shown(one, true)));
   return JSON.stringify(a) === JSON.stringify(b)
     ? null
     : `${JSON.stringify(a)}, ours ${JSON.stringify(b)}`;
+}
+
+/** Records of one name and type with one TTL, the least, as all have them here (RFC 2181 section 5.2). */
+function levelled(records: readonly DnsRecord[]): readonly DnsRecord[] {
+  const key = ({ name, type }: DnsRecord): string => `${name} ${type}`;
+  const least = new Map<string, number>();
+  for (const each of records)
+    least.set(key(each), Math.min(each.ttl, least.get(key(each)) ?? Infinity));
+  return records.map((each) => ({ ...each, ttl: least.get(key(each))! }));
 }
 
 function shown({ name, type, ttl, data }: DnsRecord, owner: boolean): string {
