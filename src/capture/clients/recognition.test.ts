@@ -7,7 +7,8 @@ import { addressRecord, back, dnsMessage, udpPacket } from '../../../test/kit/pa
 import { recordedPackets } from '../../../test/kit/recorded-capture.ts';
 import type { MeasuredQuery } from '../../../test/kit/measured.ts';
 import { Reading } from '../reading.ts';
-import { Recognition, type Kind, type Recognised } from './recognition.ts';
+import type { Kind } from './asking-classes.ts';
+import { Recognition, type Recognised } from './recognition.ts';
 
 /** The runs of real resolvers, by the kind of the resolver. */
 const kindOf = (client: string): Kind | null => {

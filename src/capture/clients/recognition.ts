@@ -3,12 +3,8 @@
  * likeliest kind (Bayes, the traits taken as independent). The shares are those of real resolvers, measured (docs/resolvers.md).
  */
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
+import { classes, kinds, type Kind } from './asking-classes.ts';
 import { goesOnInIp, traitNames, traitsOf, type SentPacket, type Trait } from './lookup-traits.ts';
-
-/** Kinds of resolvers that are told apart. */
-export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
-/** One of them; a `tool` asks one question at a time: nslookup, dig, a forwarder. */
-export type Kind = (typeof kinds)[number];
 
 /** What a client's resolver is taken for. */
 export interface Recognised {
@@ -25,108 +21,6 @@ export interface Recognised {
 /** From this on a kind is named. */
 const SURE = 0.7;
 
-/**
- * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other; so has Go up to 1.18, and what is built
- * of modules that say so (netedns0=0). glibc asks one question at a time from the first lookup on that lost one of a pair, for as long as the
- * process lives; with single-request it always does; a pod with several processes does both; and who wants one family has it asked for alone.
- * c-ares may keep its socket from lookup to lookup, or not (the last of its classes): then it is glibc's like in all but the ids of a pair, the port of a
- * walk, and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of either, and a reply to A comes in between as
- * often. The last one is Go that asks two servers by turns, of which one has another address of the client's, or Go that wants one family.
- */
-const classes: readonly Kind[] = [
-  'glibc',
-  'musl',
-  'go',
-  'c-ares',
-  'c-ares',
-  'evdns',
-  'tool',
-  'glibc',
-  'go',
-  'glibc',
-  'glibc',
-  'musl',
-  'go',
-  'glibc',
-  'c-ares',
-  'go',
-  'musl',
-  'c-ares',
-  'tool',
-  // Where the server knows no cookies, c-ares sends none either; and a program that keeps no socket has another port for each lookup.
-  'c-ares',
-];
-
-/** In percent, in the order of `classes`: how many of its lookups that can show the trait do. */
-const shares: Readonly<Record<Trait, readonly number[]>> = {
-  'pair in one go': [94, 99, 97, 99, 99, 97, 30, 4, 97, 50, 30, 99, 97, 94, 94, 97, 99, 85, 30, 99],
-  'pair from one port': [
-    99, 99.5, 0.5, 99, 99, 96, 58, 20, 0.5, 40, 30, 99.5, 0.5, 99, 99, 0.5, 99.5, 50, 58, 99,
-  ],
-  'A before AAAA': [
-    99, 99.5, 28, 99.5, 99.5, 97, 85, 99.5, 28, 99.5, 50, 99.5, 28, 99, 99, 28, 99.5, 99, 85, 99.5,
-  ],
-  'ids of a pair close together': [3, 98, 3, 3, 3, 3, 5, 3, 3, 3, 3, 98, 3, 3, 3, 3, 98, 3, 5, 3],
-  'ids of a pair of one clock': [
-    93, 6, 12.5, 12.5, 12.5, 12.5, 14, 93, 12.5, 93, 60, 6, 12.5, 93, 12.5, 12.5, 6, 12.5, 14, 12.5,
-  ],
-  'ids of a pair of one moment': [
-    75, 25, 25, 25, 25, 25, 25, 75, 25, 75, 60, 25, 25, 75, 25, 25, 25, 25, 25, 25,
-  ],
-  'IP ids go on from port to port': [
-    1.5, 97, 1.5, 1.5, 1.5, 1.5, 40, 1.5, 1.5, 1.5, 1.5, 97, 1.5, 1.5, 1.5, 1.5, 97, 1.5, 96, 1.5,
-  ],
-  'one port for the whole walk': [
-    0.3, 0.3, 0.3, 93, 93, 99, 5, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 93, 0.3, 0.3, 93, 5, 93,
-  ],
-  'no EDNS': [97, 99.5, 3, 99.5, 4, 99, 70, 97, 99, 97, 97, 99.5, 99, 3, 97, 3, 99.5, 97, 99.5, 1],
-  'EDNS of 1232 without cookie': [
-    1, 0.5, 97, 0.5, 45, 1, 8, 1, 0.5, 1, 1, 0.5, 0.5, 10, 1, 97, 0.5, 1, 0.5, 97,
-  ],
-  'EDNS with cookie': [
-    0.5, 0.5, 0.5, 0.5, 55, 0.5, 25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
-    0.5,
-  ],
-  'capitals by chance': [
-    0.5, 0.5, 0.5, 0.5, 0.5, 97, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5,
-    0.5,
-  ],
-  'all servers at once': [
-    0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 97, 0.3, 1, 0.3,
-  ],
-  'again after 2.5 s': [1, 50, 1, 4, 4, 1, 10, 1, 1, 1, 1, 50, 1, 1, 4, 1, 50, 4, 10, 4],
-  'again after 5 s': [60, 3, 60, 10, 10, 50, 50, 60, 60, 60, 60, 3, 60, 60, 10, 60, 3, 10, 50, 10],
-  'again from the same port': [
-    95, 99, 1, 87, 87, 95, 30, 80, 1, 80, 80, 99, 1, 95, 87, 1, 99, 5, 30, 87,
-  ],
-  'again with the same id': [
-    98, 99, 2, 80, 80, 95, 50, 98, 2, 98, 98, 99, 2, 98, 80, 2, 99, 95, 50, 80,
-  ],
-  'SERVFAIL repeated at once, twice': [
-    6, 95, 3, 83, 83, 85, 20, 6, 3, 6, 6, 95, 3, 6, 45, 3, 95, 45, 20, 83,
-  ],
-  'stops at NODATA': [
-    30, 95, 30, 30, 30, 30, 43, 30, 30, 30, 30, 95, 30, 30, 30, 30, 95, 30, 43, 30,
-  ],
-  'both families': [90, 95, 95, 88, 88, 85, 30, 90, 95, 90, 3, 3, 3, 90, 90, 3, 95, 90, 1.5, 88],
-  'families walk by themselves': [
-    0.5, 0.5, 0.5, 0.5, 0.5, 20, 50, 0.5, 0.5, 0.5, 97, 97, 97, 0.5, 0.5, 97, 0.5, 0.5, 50, 0.5,
-  ],
-  'a single label as it stands': [
-    2, 2, 2, 60, 60, 5, 60, 2, 2, 2, 2, 2, 2, 2, 60, 2, 2, 60, 60, 60,
-  ],
-  'the port of the lookup before': [
-    0.5, 0.5, 0.5, 45, 45, 95, 40, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 40, 2,
-  ],
-  'ids that count up': [
-    0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 10, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3, 1, 0.3,
-  ],
-};
-
-/** How common each kind is, before anything is seen. Who never goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk tells them. */
-const prior: readonly number[] = [
-  34, 20, 15, 5, 5, 2, 8, 2, 5, 0.5, 3, 1, 0.5, 1, 20, 0.5, 3, 1, 1, 3,
-];
 /** One lookup says less than the sum of its traits, as they are not independent. */
 const WEIGHT = 0.8;
 /**
@@ -186,7 +80,7 @@ export class Recognition {
     const most = Math.max(...scores);
     const weights = kinds.map((kind) =>
       scores.reduce(
-        (sum, score, index) => (classes[index] === kind ? sum + Math.exp(score - most) : sum),
+        (sum, score, index) => (classes[index]!.kind === kind ? sum + Math.exp(score - most) : sum),
         0,
       ),
     );
@@ -240,13 +134,13 @@ export class Recognition {
 
   /** The logarithm of how likely each of `classes` is. */
   get #scores(): readonly number[] {
-    const scores = prior.map((share) => Math.log(share / 100));
+    const scores = classes.map(({ prior }) => Math.log(prior / 100));
     for (const [trait, present, absent] of this.#known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
-      shares[trait].forEach((percent, index) => {
-        const share = percent / 100;
+      for (const [index, { shares }] of classes.entries()) {
+        const share = shares[trait] / 100;
         scores[index]! += weight * (present * Math.log(share) + absent * Math.log(1 - share));
-      });
+      }
     }
     return scores;
   }

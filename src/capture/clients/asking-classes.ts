@@ -1,0 +1,355 @@
+/** How the resolvers that are told apart ask: of each way of asking, the share of its lookups that show a trait. */
+import type { Trait } from './lookup-traits.ts';
+
+/** Kinds of resolvers that are told apart. */
+export const kinds = ['glibc', 'musl', 'go', 'c-ares', 'evdns', 'tool'] as const;
+/** One of them; a `tool` asks one question at a time: nslookup, dig, a forwarder. */
+export type Kind = (typeof kinds)[number];
+
+/** In percent: how many of a resolver's lookups that can show the trait do. */
+type Shares = Readonly<Record<Trait, number>>;
+
+const glibc: Shares = {
+  'pair in one go': 94,
+  'pair from one port': 99,
+  'A before AAAA': 99,
+  'ids of a pair close together': 3,
+  'ids of a pair of one clock': 93,
+  'ids of a pair of one moment': 75,
+  'IP ids go on from port to port': 1.5,
+  'one port for the whole walk': 0.3,
+  'no EDNS': 97,
+  'EDNS of 1232 without cookie': 1,
+  'EDNS with cookie': 0.5,
+  'capitals by chance': 0.5,
+  'all servers at once': 0.3,
+  'again after 2.5 s': 1,
+  'again after 5 s': 60,
+  'again from the same port': 95,
+  'again with the same id': 98,
+  'SERVFAIL repeated at once, twice': 6,
+  'stops at NODATA': 30,
+  'both families': 90,
+  'families walk by themselves': 0.5,
+  'a single label as it stands': 2,
+  'the port of the lookup before': 0.5,
+  'ids that count up': 0.3,
+};
+
+const musl: Shares = {
+  'pair in one go': 99,
+  'pair from one port': 99.5,
+  'A before AAAA': 99.5,
+  'ids of a pair close together': 98,
+  'ids of a pair of one clock': 6,
+  'ids of a pair of one moment': 25,
+  'IP ids go on from port to port': 97,
+  'one port for the whole walk': 0.3,
+  'no EDNS': 99.5,
+  'EDNS of 1232 without cookie': 0.5,
+  'EDNS with cookie': 0.5,
+  'capitals by chance': 0.5,
+  'all servers at once': 10,
+  'again after 2.5 s': 50,
+  'again after 5 s': 3,
+  'again from the same port': 99,
+  'again with the same id': 99,
+  'SERVFAIL repeated at once, twice': 95,
+  'stops at NODATA': 95,
+  'both families': 95,
+  'families walk by themselves': 0.5,
+  'a single label as it stands': 2,
+  'the port of the lookup before': 0.5,
+  'ids that count up': 0.3,
+};
+
+const go: Shares = {
+  'pair in one go': 97,
+  'pair from one port': 0.5,
+  'A before AAAA': 28,
+  'ids of a pair close together': 3,
+  'ids of a pair of one clock': 12.5,
+  'ids of a pair of one moment': 25,
+  'IP ids go on from port to port': 1.5,
+  'one port for the whole walk': 0.3,
+  'no EDNS': 3,
+  'EDNS of 1232 without cookie': 97,
+  'EDNS with cookie': 0.5,
+  'capitals by chance': 0.5,
+  'all servers at once': 0.3,
+  'again after 2.5 s': 1,
+  'again after 5 s': 60,
+  'again from the same port': 1,
+  'again with the same id': 2,
+  'SERVFAIL repeated at once, twice': 3,
+  'stops at NODATA': 30,
+  'both families': 95,
+  'families walk by themselves': 0.5,
+  'a single label as it stands': 2,
+  'the port of the lookup before': 0.5,
+  'ids that count up': 0.3,
+};
+
+const cares: Shares = {
+  'pair in one go': 99,
+  'pair from one port': 99,
+  'A before AAAA': 99.5,
+  'ids of a pair close together': 3,
+  'ids of a pair of one clock': 12.5,
+  'ids of a pair of one moment': 25,
+  'IP ids go on from port to port': 1.5,
+  'one port for the whole walk': 93,
+  'no EDNS': 99.5,
+  'EDNS of 1232 without cookie': 0.5,
+  'EDNS with cookie': 0.5,
+  'capitals by chance': 0.5,
+  'all servers at once': 0.3,
+  'again after 2.5 s': 4,
+  'again after 5 s': 10,
+  'again from the same port': 87,
+  'again with the same id': 80,
+  'SERVFAIL repeated at once, twice': 83,
+  'stops at NODATA': 30,
+  'both families': 88,
+  'families walk by themselves': 0.5,
+  'a single label as it stands': 60,
+  'the port of the lookup before': 45,
+  'ids that count up': 0.3,
+};
+
+const evdns: Shares = {
+  'pair in one go': 97,
+  'pair from one port': 96,
+  'A before AAAA': 97,
+  'ids of a pair close together': 3,
+  'ids of a pair of one clock': 12.5,
+  'ids of a pair of one moment': 25,
+  'IP ids go on from port to port': 1.5,
+  'one port for the whole walk': 99,
+  'no EDNS': 99,
+  'EDNS of 1232 without cookie': 1,
+  'EDNS with cookie': 0.5,
+  'capitals by chance': 97,
+  'all servers at once': 0.3,
+  'again after 2.5 s': 1,
+  'again after 5 s': 50,
+  'again from the same port': 95,
+  'again with the same id': 95,
+  'SERVFAIL repeated at once, twice': 85,
+  'stops at NODATA': 30,
+  'both families': 85,
+  'families walk by themselves': 20,
+  'a single label as it stands': 5,
+  'the port of the lookup before': 95,
+  'ids that count up': 0.3,
+};
+
+const tool: Shares = {
+  'pair in one go': 30,
+  'pair from one port': 58,
+  'A before AAAA': 85,
+  'ids of a pair close together': 5,
+  'ids of a pair of one clock': 14,
+  'ids of a pair of one moment': 25,
+  'IP ids go on from port to port': 40,
+  'one port for the whole walk': 5,
+  'no EDNS': 70,
+  'EDNS of 1232 without cookie': 8,
+  'EDNS with cookie': 25,
+  'capitals by chance': 0.5,
+  'all servers at once': 0.3,
+  'again after 2.5 s': 10,
+  'again after 5 s': 50,
+  'again from the same port': 30,
+  'again with the same id': 50,
+  'SERVFAIL repeated at once, twice': 20,
+  'stops at NODATA': 43,
+  'both families': 30,
+  'families walk by themselves': 50,
+  'a single label as it stands': 60,
+  'the port of the lookup before': 40,
+  'ids that count up': 10,
+};
+
+/** A way of asking, and how common it is before anything is seen, in percent. */
+export interface AskingClass {
+  readonly kind: Kind;
+  readonly prior: number;
+  readonly shares: Shares;
+}
+
+/**
+ * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other; so has Go up to 1.18, and what is built
+ * of modules that say so (netedns0=0). glibc asks one question at a time from the first lookup on that lost one of a pair, for as long as the
+ * process lives; with single-request it always does; a pod with several processes does both; and who wants one family has it asked for alone.
+ * c-ares may keep its socket from lookup to lookup, or not (the last of its classes): then it is glibc's like in all but the ids of a pair, the port of a
+ * walk, and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of either, and a reply to A comes in between as
+ * often. The last one is Go that asks two servers by turns, of which one has another address of the client's, or Go that wants one family.
+ * Who never goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk tells them.
+ */
+export const classes: readonly AskingClass[] = [
+  { kind: 'glibc', prior: 34, shares: glibc },
+  { kind: 'musl', prior: 20, shares: musl },
+  { kind: 'go', prior: 15, shares: go },
+  { kind: 'c-ares', prior: 5, shares: cares },
+  {
+    kind: 'c-ares',
+    prior: 5,
+    shares: {
+      ...cares,
+      'no EDNS': 4,
+      'EDNS of 1232 without cookie': 45,
+      'EDNS with cookie': 55,
+    },
+  },
+  { kind: 'evdns', prior: 2, shares: evdns },
+  { kind: 'tool', prior: 8, shares: tool },
+  {
+    kind: 'glibc',
+    prior: 2,
+    shares: {
+      ...glibc,
+      'pair in one go': 4,
+      'pair from one port': 20,
+      'A before AAAA': 99.5,
+      'again from the same port': 80,
+    },
+  },
+  {
+    kind: 'go',
+    prior: 5,
+    shares: {
+      ...go,
+      'no EDNS': 99,
+      'EDNS of 1232 without cookie': 0.5,
+    },
+  },
+  {
+    kind: 'glibc',
+    prior: 0.5,
+    shares: {
+      ...glibc,
+      'pair in one go': 50,
+      'pair from one port': 40,
+      'A before AAAA': 99.5,
+      'again from the same port': 80,
+    },
+  },
+  {
+    kind: 'glibc',
+    prior: 3,
+    shares: {
+      ...glibc,
+      'pair in one go': 30,
+      'pair from one port': 30,
+      'A before AAAA': 50,
+      'ids of a pair of one clock': 60,
+      'ids of a pair of one moment': 60,
+      'again from the same port': 80,
+      'both families': 3,
+      'families walk by themselves': 97,
+    },
+  },
+  {
+    kind: 'musl',
+    prior: 1,
+    shares: {
+      ...musl,
+      'both families': 3,
+      'families walk by themselves': 97,
+    },
+  },
+  {
+    kind: 'go',
+    prior: 0.5,
+    shares: {
+      ...go,
+      'no EDNS': 99,
+      'EDNS of 1232 without cookie': 0.5,
+      'both families': 3,
+      'families walk by themselves': 97,
+    },
+  },
+  {
+    kind: 'glibc',
+    prior: 1,
+    shares: {
+      ...glibc,
+      'no EDNS': 3,
+      'EDNS of 1232 without cookie': 10,
+    },
+  },
+  {
+    kind: 'c-ares',
+    prior: 20,
+    shares: {
+      ...cares,
+      'pair in one go': 94,
+      'A before AAAA': 99,
+      'no EDNS': 97,
+      'EDNS of 1232 without cookie': 1,
+      'SERVFAIL repeated at once, twice': 45,
+      'both families': 90,
+      'the port of the lookup before': 0.5,
+    },
+  },
+  {
+    kind: 'go',
+    prior: 0.5,
+    shares: {
+      ...go,
+      'both families': 3,
+      'families walk by themselves': 97,
+    },
+  },
+  {
+    kind: 'musl',
+    prior: 3,
+    shares: {
+      ...musl,
+      'all servers at once': 97,
+    },
+  },
+  {
+    kind: 'c-ares',
+    prior: 1,
+    shares: {
+      ...cares,
+      'pair in one go': 85,
+      'pair from one port': 50,
+      'A before AAAA': 99,
+      'no EDNS': 97,
+      'EDNS of 1232 without cookie': 1,
+      'again from the same port': 5,
+      'again with the same id': 95,
+      'SERVFAIL repeated at once, twice': 45,
+      'both families': 90,
+      'the port of the lookup before': 0.5,
+    },
+  },
+  {
+    kind: 'tool',
+    prior: 1,
+    shares: {
+      ...tool,
+      'IP ids go on from port to port': 96,
+      'no EDNS': 99.5,
+      'EDNS of 1232 without cookie': 0.5,
+      'EDNS with cookie': 0.5,
+      'all servers at once': 1,
+      'both families': 1.5,
+      'ids that count up': 1,
+    },
+  },
+  // Where the server knows no cookies, c-ares sends none either; and a program that keeps no socket has another port for each lookup.
+  {
+    kind: 'c-ares',
+    prior: 3,
+    shares: {
+      ...cares,
+      'no EDNS': 1,
+      'EDNS of 1232 without cookie': 97,
+      'the port of the lookup before': 2,
+    },
+  },
+];
