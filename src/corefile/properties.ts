@@ -140,17 +140,25 @@ export function each<A extends Positions>(
   );
 }
 
-/** Values of one kind; several lines add up. */
+/**
+ * Values of one kind; several lines add up.
+ * @param options `lastLineCounts`: a line takes the place of those before it
+ */
 export function list<T>(
   word: string,
   value: Value<T>,
-  options: Help & { readonly min?: number; readonly max?: number } = {},
+  options: Help & {
+    readonly min?: number;
+    readonly max?: number;
+    readonly lastLineCounts?: boolean;
+  } = {},
 ): PropertySchema<readonly T[]> {
-  const { min = 1, max = Infinity, help = '' } = options;
+  const { min = 1, max = Infinity, lastLineCounts = false, help = '' } = options;
   const show = min === 0 ? `[${value.show}…]` : `${value.show}…`;
   return property(word, show, help, [] as readonly T[], (line, before) => {
     if (line.left < min || line.left > max) line.refuseCount();
-    return [...before, ...line.readAll(value)];
+    const values = line.readAll(value);
+    return lastLineCounts ? values : [...before, ...values];
   });
 }
 

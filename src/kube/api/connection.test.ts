@@ -216,7 +216,7 @@ describe('at an endpoint', () => {
 
   test('a bad URL and a missing file are problems at the start', (t) => {
     assert.match(problemOf(() => endpointConnection('ftp://x')).message, /no URL of an API server/);
-    for (const url of ['', '/etc/', '6080://127.0.0.1:1', 'a{2', '10.0.0.0/8'])
+    for (const url of ['', '/etc/', '6080://127.0.0.1:1', 'a{2', 'a`b', 'a\\b', '10.0.0.0/8'])
       assert.match(problemOf(() => endpointConnection(url)).message, /no URL of an API server/);
     const path = join(folder(t), 'nowhere');
     mkdirSync(path);

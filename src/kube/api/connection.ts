@@ -227,9 +227,9 @@ function readPem(pem: Pem): string {
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   // Without a scheme it must be HOST:PORT, without a path.
   const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
-  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host `etc`.
-  const parsed = /^https?:\/\/[\w[]/i.test(whole) ? URL.parse(whole) : null;
-  if (parsed === null || /[{}]/.test(parsed.hostname)) {
+  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host `etc`, and `\` as `/`.
+  const parsed = /^https?:\/\/[\w[][^\\]*$/i.test(whole) ? URL.parse(whole) : null;
+  if (parsed === null || /[{}`]/.test(parsed.hostname)) {
     throw new Problem({
       code: 'bad-endpoint',
       text: `'${url}' is no URL of an API server`,

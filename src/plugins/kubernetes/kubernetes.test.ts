@@ -275,6 +275,18 @@ describe('the Corefile', () => {
     await world.close();
   });
 
+  test('with two lines `endpoint` uses the last one, as CoreDNS', async () => {
+    const world = await serve(
+      'endpoint http://127.0.0.1:1 http://127.0.0.1:2\nendpoint http://127.0.0.1:3\nstartup_timeout 0s',
+    );
+    assert.deepEqual(
+      world.log.filter((line) => line.includes('Multiple endpoints')),
+      [],
+    );
+    await world.close();
+    await assert.rejects(serve('endpoint http://127.0.0.1:1\nendpoint a{2'), /'a\{2' is no URL/);
+  });
+
   test('without zones answers for those of the server block', async () => {
     const world = await makeWorld(
       `example.org 10.96.0.0/16 {\nkubernetes {\n${manifests}\n}\nend\n}`,

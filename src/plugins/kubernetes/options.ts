@@ -139,6 +139,7 @@ export const syntax: Syntax<
       help: 'memory that reading one object of the folder may take, and all of its objects together; what is more is left out, and a file that changes to more counts as it was',
     }),
     endpoints: list('endpoint', word('URL'), {
+      lastLineCounts: true,
       help: 'an API server outside of this cluster; the first one is used',
     }),
     tls: fields(
