@@ -164,7 +164,8 @@ export function list<T>(
 
 /**
  * Zones (a CIDR may mean several); several lines add up. null: there is no such line.
- * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS does not have)
+ * @param options `isStrict`: a word that is not a zone is a mistake (for properties that CoreDNS does not have);
+ *   `lastLineCounts`: a line takes the place of those before it
  */
 export function zoneList(
   word: string,
@@ -172,9 +173,10 @@ export function zoneList(
     readonly show?: string;
     readonly min?: number;
     readonly isStrict?: boolean;
+    readonly lastLineCounts?: boolean;
   } = {},
 ): PropertySchema<readonly string[] | null> {
-  const { show = 'ZONES', min = 1, isStrict = false, help = '' } = options;
+  const { show = 'ZONES', min = 1, isStrict = false, lastLineCounts = false, help = '' } = options;
   return property<readonly string[] | null>(
     word,
     min === 0 ? `[${show}…]` : `${show}…`,
@@ -182,7 +184,8 @@ export function zoneList(
     null,
     (line, before) => {
       if (line.left < min) line.refuseCount();
-      return [...(before ?? []), ...takeZones(line, undefined, isStrict)];
+      const zones = takeZones(line, undefined, isStrict);
+      return lastLineCounts ? zones : [...(before ?? []), ...zones];
     },
   );
 }

@@ -281,6 +281,7 @@ const properties: {
     help: 'SERVFAIL at once when all upstreams are down',
   }),
   resolver: list('resolver', resolver, {
+    lastLineCounts: true,
     help: 'servers that look up host names among TO when the configuration is loaded',
   }),
   source: chained(setting('source_address', ip('IP'), { help: 'local address to send from' })),

@@ -287,6 +287,15 @@ describe('the Corefile', () => {
     await assert.rejects(serve('endpoint http://127.0.0.1:1\nendpoint a{2'), /'a\{2' is no URL/);
   });
 
+  test('with two lines `multicluster` has the zones of the last one, as CoreDNS', async () => {
+    const world = await serve(`${manifests}\nmulticluster other.local\nmulticluster cluster.local`);
+    await world.close();
+    await assert.rejects(
+      serve(`${manifests}\nmulticluster cluster.local\nmulticluster other.local`),
+      /not authoritative for the multicluster zone other/,
+    );
+  });
+
   test('without zones answers for those of the server block', async () => {
     const world = await makeWorld(
       `example.org 10.96.0.0/16 {\nkubernetes {\n${manifests}\n}\nend\n}`,

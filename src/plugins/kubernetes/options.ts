@@ -222,6 +222,7 @@ export const syntax: Syntax<
     ),
     multicluster: zoneList('multicluster', {
       min: 0,
+      lastLineCounts: true,
       help: 'zones for imported services (multicluster.x-k8s.io); each must be among ZONES',
     }),
     zonal: flag('zonal', {
