@@ -119,10 +119,7 @@ export abstract class Entries {
       start + this.sizes[slot]!,
       this.rcodes[slot]!,
       'cache',
-      this.ttlPlaces[slot]!,
-      seconds,
-      null,
-      this.extendedErrors[slot]!,
+      { ttlAt: this.ttlPlaces[slot]!, ttl: seconds, errors: this.extendedErrors[slot]! },
     ));
   }
 
