@@ -1,4 +1,7 @@
-/** Network faults as nftables rules on a node; each has its own table, so that it can be removed again. */
+/**
+ * Network faults as nftables rules on a node; each has its own table, so that it can be removed
+ * again.
+ */
 import type { LabCluster } from './cluster.ts';
 
 /** Removes a fault. */
@@ -42,8 +45,8 @@ export function losePackets(
 }
 
 /**
- * Drops the second of two packets from one port within `windowMs`, as kernels before 5.8 did with the A and AAAA of one
- * lookup when they translated the addresses of both at once.
+ * Drops the second of two packets from one port within `windowMs`, as kernels before 5.8 did with
+ * the A and AAAA of one lookup when they translated the addresses of both at once.
  */
 export function loseSecondOfPair(
   lab: LabCluster,
@@ -64,7 +67,10 @@ export function loseSecondOfPair(
   );
 }
 
-/** Limits the packets per second to an address and drops the others, as clouds do for their resolvers. */
+/**
+ * Limits the packets per second to an address and drops the others, as clouds do for their
+ * resolvers.
+ */
 export function limitPackets(
   lab: LabCluster,
   node: string,
@@ -103,7 +109,10 @@ export function blockTcp(
   );
 }
 
-/** Limits the number of tracked connections; packets of further ones are dropped, as when the table is full. */
+/**
+ * Limits the number of tracked connections; packets of further ones are dropped, as when the table
+ * is full.
+ */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
   return table(
     lab,

@@ -1,4 +1,6 @@
-/** The API server is away: DNS servers that run go on, and one that starts then knows nothing. */
+/**
+ * The API server is down: running DNS servers continue, and one that is started then has no data.
+ */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, type Act, type Story } from '../story.ts';
@@ -50,7 +52,7 @@ export const apiRestart: Story = {
     const before = await answers(lab, NAME);
     lab.stopApi();
     const during = await answers(lab, NAME);
-    // Told to end, it writes down what it knows.
+    // On SIGTERM it writes its data to the snapshot.
     await lab.stopDns(DNS, 'SIGTERM');
     await lab.startDns(DNS, prompt, OUTSIDE);
     const [inside, outside] = [await answers(lab, NAME), await answers(lab, OUTSIDE)];

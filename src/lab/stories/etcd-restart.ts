@@ -1,4 +1,4 @@
-/** SkyDNS as the first clusters had it: names of services in etcd, and what happens when etcd is away. */
+/** SkyDNS as in the first clusters: names of services are in etcd, and etcd is down. */
 import { clientPod, INTERNET, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, holds, type Act, type Story } from '../story.ts';
