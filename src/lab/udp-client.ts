@@ -105,6 +105,18 @@ export class UdpClient {
   }
 }
 
+/** How many of `tries` queries, one after the other, have the reply NOERROR. */
+export async function countAnswered(
+  client: UdpClient,
+  name: string,
+  tries: number,
+  waitMs: number,
+): Promise<number> {
+  let count = 0;
+  for (let n = 0; n < tries; n++) if ((await client.ask(name, 'A', waitMs)).rcode === 0) count++;
+  return count;
+}
+
 /**
  * Whether a server answers for a name, asked once over UDP. A server that has no objects yet does
  * not.

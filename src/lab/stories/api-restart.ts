@@ -4,7 +4,7 @@
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, type Act, type Story } from '../story.ts';
-import { UdpClient } from '../udp-client.ts';
+import { countAnswered, UdpClient } from '../udp-client.ts';
 
 const NAME = 'kube-dns.kube-system.svc.cluster.local.';
 const OUTSIDE = 'api.example.com.';
@@ -22,8 +22,7 @@ const withSnapshot = prompt.replace(
 
 async function answers(lab: LabCluster, name: string, server = '10.244.1.53'): Promise<number> {
   const client = await UdpClient.open(lab.network.path(lab.pod('client').name), server);
-  let count = 0;
-  for (let n = 0; n < TRIES; n++) if ((await client.ask(name, 'A', 400)).rcode === 0) count++;
+  const count = await countAnswered(client, name, TRIES, 400);
   client.close();
   return count;
 }

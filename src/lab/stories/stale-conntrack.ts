@@ -3,7 +3,7 @@ import { forgetConnections } from '../conntrack.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
-import { UdpClient } from '../udp-client.ts';
+import { countAnswered, UdpClient } from '../udp-client.ts';
 import { ConntrackTable, kernelOf } from '../../dataplane/conntrack.ts';
 import { withEndpoints } from '../endpoints.ts';
 
@@ -12,10 +12,8 @@ const SERVICE = 'kube-system/kube-dns';
 const PORT = 40_000;
 const TRIES = 6;
 
-async function answered(client: UdpClient): Promise<number> {
-  let count = 0;
-  for (let n = 0; n < TRIES; n++) if ((await client.ask(NAME, 'A', 500)).rcode === 0) count++;
-  return count;
+function answered(client: UdpClient): Promise<number> {
+  return countAnswered(client, NAME, TRIES, 500);
 }
 
 /** Removes the first DNS pod with its machine, so that only the second is behind the service. */
