@@ -16,7 +16,7 @@ import { parseName } from '../../wire/name.ts';
 import { makeQuery } from '../../wire/query.ts';
 import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
-import type { HealthOptions } from './options.ts';
+import type { HealthOptions } from './option-values.ts';
 import type { ForwardMetrics } from './counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
