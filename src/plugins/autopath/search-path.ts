@@ -11,8 +11,9 @@ export interface NameSuffix {
 }
 
 /**
- * The search path that goes with a query. The first domain is part of the query's own name; the further ones are what
- * `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the name as the user wrote it.
+ * The search path that goes with a query. The first domain is part of the query's own name; the
+ * further ones are what `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the
+ * name as the user wrote it.
  */
 export interface SearchPath {
   /** Where the first domain begins in the name, or -1: this query is not to be completed. */

@@ -5,7 +5,10 @@ import { foldName, parseName } from '../../wire/name.ts';
 import type { EtcdOptions } from './options.ts';
 import { normalPrefix, pathOf } from './path.ts';
 
-/** What makes two instances of the plugin see the same keys: they share one connection and one data set. */
+/**
+ * What makes two instances of the plugin see the same keys: they share one connection and one data
+ * set.
+ */
 export interface EtcdPlan {
   readonly prefix: string;
   readonly endpoints: readonly EtcdEndpoint[];
@@ -55,7 +58,8 @@ function outermost(paths: readonly string[]): string[] {
 }
 
 /**
- * The keys of a plan: for each zone its own key, and all below it. No wider, since etcd may let the user read no more than that.
+ * The keys of a plan: for each zone its own key, and all below it. No wider, since etcd may let the
+ * user read no more than that.
  */
 export function rangesOf({ prefix, paths }: EtcdPlan): KeyRange[] {
   return paths.flatMap((path) => {

@@ -48,8 +48,9 @@ export const DNS_VERSION_TTL = 28_800;
 const reader = new EndpointReader();
 
 /**
- * Answers queries from what a worker knows of the cluster. The decision whether a name exists is the lookup's, once for all
- * types; here only records are written. Repeated questions are answered with the replies that were made before.
+ * Answers queries from what a worker knows of the cluster. The decision whether a name exists is
+ * the lookup's, once for all types; here only records are written. Repeated questions are answered
+ * with the replies that were made before.
  */
 export class KubernetesAnswerer {
   readonly #parts: KubernetesAnswererParts;
@@ -87,7 +88,10 @@ export class KubernetesAnswerer {
     return this.#replies.get(query) ?? this.#make(query, zone, next);
   }
 
-  /** Decides what the question's name stands for; the decision's parts are good until the next question. */
+  /**
+   * Decides what the question's name stands for; the decision's parts are good until the next
+   * question.
+   */
   decide(
     query: Query,
     zone: ClusterZone,

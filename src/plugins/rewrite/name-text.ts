@@ -9,8 +9,9 @@ const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
 const DOT = 0x2e;
 
 /**
- * The text of a question's name as bytes, absolute and in lower case: what prefix, suffix and substring are looked for in.
- * One for each link; it is filled at the first look for a query and allocates nothing for usual names.
+ * The text of a question's name as bytes, absolute and in lower case: what prefix, suffix and
+ * substring are looked for in. One for each link; it is filled at the first look for a query and
+ * allocates nothing for usual names.
  */
 export class NameText {
   readonly #plain = new Uint8Array(256);

@@ -55,7 +55,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
     const end = suffixAt(owner, zonesAt);
     const labels = end > 0 ? labelsOf(owner, end) : [];
     const target = printName(foldName(new Uint8Array(bytes)));
-    // Of a million records no more is remembered than a catalog may name.
+    // Even of a million records only as many are remembered as a catalog may have members.
     if (labels.length === 1) {
       const [id] = labels as [string];
       if (zones.has(id))

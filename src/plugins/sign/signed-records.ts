@@ -24,7 +24,7 @@ export interface SignedRrset {
 export interface Signing {
   readonly signers: readonly Signer[];
   readonly validity: Validity;
-  /** Of the SOA record, in place of its own. */
+  /** The serial of the SOA record, instead of that in the file. */
   readonly serial: number;
 }
 
@@ -42,8 +42,8 @@ interface Rrset {
 }
 
 /**
- * All RRsets of the signed zone in canonical order, the SOA record first; some names at a time, since other threads make the
- * signatures.
+ * All RRsets of the signed zone in canonical order, the SOA record first; some names at a time,
+ * since other threads make the signatures.
  */
 export async function* signedZone(
   packed: PackedZone,

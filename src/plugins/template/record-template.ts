@@ -34,7 +34,10 @@ export class RecordFailure extends Error {
   }
 }
 
-/** Reads the template of one record; what is wrong with it is refused with its place in the Corefile. */
+/**
+ * Reads the template of one record; what is wrong with it is refused with its place in the
+ * Corefile.
+ */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],

@@ -287,7 +287,7 @@ function joined(items: readonly string[], separator: string): string {
   return items.join(separator);
 }
 
-/** What stands in many places is written in each of them. */
+/** The JSON of a value. A value that several places refer to is written in each of them. */
 function jsonOf(value: ExpressionValue): string {
   let characters = 0;
   return bounded(
