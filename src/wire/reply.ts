@@ -6,12 +6,18 @@ export interface ExtendedError {
   readonly text: string;
 }
 
-/** Makes the next message of an answer that takes several; null: not ready in this turn of the event loop. */
+/**
+ * Makes the next message of an answer that takes several; null: not ready in this turn of the event
+ * loop.
+ */
 export type Rest = () => Reply | null;
 
 /** The message of a reply, as bytes and in words; every reply has these. */
 interface ReplyMessage {
-  /** The message lies in `bytes[start, end)`; `start` equal to `end` means a bare reply, which has no message. */
+  /**
+   * The message lies in `bytes[start, end)`; `start` equal to `end` means a bare reply, which has
+   * no message.
+   */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -23,7 +29,10 @@ interface ReplyMessage {
 
 /** What only some replies have beside their message. */
 export interface ReplyDetails {
-  /** Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they stand. */
+  /**
+   * Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they
+   * stand.
+   */
   readonly ttlAt: Uint16Array | null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
   readonly ttl: number;
@@ -38,9 +47,9 @@ export interface ReplyDetails {
   readonly cause: Error | null;
   /**
    * Makes the message that follows this one, for answers that take several (zone transfers); null:
-   * this is the last. It is called after the message before has been written, in a later turn of the
-   * event loop, so that other queries are served in between; if it returns null it is called again
-   * in a later turn. Only streams carry more than one message.
+   * this is the last. It is called after the message before has been written, in a later turn of
+   * the event loop, so that other queries are served in between; if it returns null it is called
+   * again in a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;
 }
@@ -52,12 +61,13 @@ export type ReplyFields = ReplyMessage & ReplyDetails;
 const none: Partial<ReplyDetails> = {};
 
 /**
- * One reply, the same for every client: header, question and records, but no OPT and nothing that belongs to the asking
- * client. Id, RD and CD, the spelling of the question, EDNS and the size limit are filled in by `stamp`. Owner names
- * that equal the question are pointers to it, so that they take on the client's spelling (0x20) as well.
+ * One reply, the same for every client: header, question and records, but no OPT and nothing that
+ * belongs to the asking client. Id, RD and CD, the spelling of the question, EDNS and the size
+ * limit are filled in by `stamp`. Owner names that equal the question are pointers to it, so that
+ * they take on the client's spelling (0x20) as well.
  *
- * A reply and its bytes never change; `with` makes a changed one. A reply without bytes (`bare`) is only a result code:
- * `stamp` writes its header and question.
+ * A reply and its bytes never change; `with` makes a changed one. A reply without bytes (`bare`) is
+ * only a result code: `stamp` writes its header and question.
  */
 export class Reply implements ReplyFields {
   readonly bytes: Uint8Array;
@@ -94,8 +104,8 @@ export class Reply implements ReplyFields {
   }
 
   /**
-   * The same reply with some fields changed. The offsets in `ttlAt` belong to the layout of the message: a change of
-   * `bytes` needs a new `ttlAt`, too.
+   * The same reply with some fields changed. The offsets in `ttlAt` belong to the layout of the
+   * message: a change of `bytes` needs a new `ttlAt`, too.
    */
   with(change: Partial<ReplyFields>): Reply {
     return new Reply(
@@ -158,8 +168,8 @@ export class Reply implements ReplyFields {
   }
 
   /**
-   * The same reply with bytes of its own, for long storage: it no longer keeps the whole slab in memory that it was
-   * written in.
+   * The same reply with bytes of its own, for long storage: it no longer keeps the whole slab in
+   * memory that it was written in.
    */
   own(): Reply {
     return this.with({
@@ -176,7 +186,10 @@ const nothing = new Uint8Array(0);
 /** Nothing is sent at all; the client will time out. */
 export const silence: Reply = new Reply(nothing, 0, 0, RCODE.NOERROR, '');
 
-/** A result code without a message (in CoreDNS: an rcode that a plugin returns without writing). Never cached. */
+/**
+ * A result code without a message (in CoreDNS: an rcode that a plugin returns without writing).
+ * Never cached.
+ */
 export function failure(
   rcode: number,
   plugin: string,
@@ -187,8 +200,8 @@ export function failure(
 }
 
 /**
- * REFUSED, because the query would have to wait while too many others already do (`Query.mayWait`): the client may ask
- * another server, or later.
+ * REFUSED, because the query would have to wait while too many others already do (`Query.mayWait`):
+ * the client may ask another server, or later.
  */
 export const overloaded: Reply = failure(RCODE.REFUSED, '', null, [
   { code: EDE.OTHER, text: 'too many queries wait for their replies' },
