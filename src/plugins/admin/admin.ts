@@ -46,7 +46,7 @@ const syntax = directive({
   },
 });
 
-/** The one path: what is to be done stands in the query. */
+/** The only path; the request's query names the command. */
 const PATH = '/v1/command';
 /**
  * Carries the token. Without a token any value will do: the header shows that the request does not

@@ -15,7 +15,7 @@ import { ownResolvConf, searchListOf, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
-/** It has the same search path for every client. */
+/** The plugin whose search path is the same for every client. */
 const LISTED = 'erratic';
 const UNWATCHED = 'pods are not watched';
 

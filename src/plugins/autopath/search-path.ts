@@ -42,7 +42,7 @@ function clusterPath(begin: (query: Query) => number, more: readonly WireName[])
   };
 }
 
-/** One search path for everybody. */
+/** The same search path for every client. */
 export function fixedPath(domains: readonly WireName[]): SearchPath {
   const [first, ...more] = domains;
   const rest = [...more, ROOT];

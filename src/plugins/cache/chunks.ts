@@ -1,11 +1,11 @@
-/** The memory that stored messages lie in. */
+/** The memory of stored messages. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**
- * Memory for replies that are kept long: chunks filled from front to back and never written again,
- * so that a reply handed out a moment ago stays whole even if its entry has gone since. What is
- * forgotten leaves a hole; sparse chunks are emptied by copying what is left of them, and a chunk
- * without entries is let go.
+ * Memory for replies that are stored for a long time: chunks that are filled from front to back and
+ * never overwritten, so that a reply that was handed out stays valid even if its entry was removed
+ * meanwhile. A removed entry leaves a hole. Chunks with many holes are emptied by copying their
+ * remaining entries, and a chunk without entries is released.
  */
 export interface ReplyChunk {
   readonly id: number;

@@ -186,7 +186,7 @@ export abstract class Entries {
     return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
   }
 
-  /** The chunk that the slot's entry lies in. */
+  /** The chunk that contains the slot's message. */
   bytesAt(slot: number): Uint8Array {
     return this.messages[slot]!;
   }

@@ -95,7 +95,7 @@ export interface StaleOptions {
   readonly mode: 'immediate' | 'verify';
   /** `verify`: how long to wait for the fresh reply; 0: as long as it takes. */
   readonly timeoutMs: number;
-  /** Seconds that a stale reply goes out with. */
+  /** The TTL of stale replies, in seconds. */
   readonly ttlSeconds: number;
   /** Pause after a refresh that failed. */
   readonly recheckMs: number;

@@ -6,13 +6,13 @@ export type CacheOrder =
   | { readonly kind: 'unpack'; readonly entries: Uint8Array }
   | InspectionOrder;
 
-/** Tell of entries, or forget them. */
+/** An order to list or to remove entries. */
 export interface InspectionOrder {
   readonly kind: 'explain' | 'flush';
   readonly id: number;
   /** Wire form, lower case. */
   readonly name: Uint8Array;
-  /** Also what is below the name. */
+  /** Whether names below it match as well. */
   readonly below: boolean;
   /** The most entries to list. */
   readonly limit: number;

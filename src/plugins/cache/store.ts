@@ -298,7 +298,7 @@ export class Store extends Entries {
     }
   }
 
-  /** A random entry of this half and shard goes. */
+  /** Removes a random entry of this half and shard. */
   #evict(shard: number, half: Half): void {
     const perShard = this.#perShard;
     const first = this.parts.random.integer(perShard);

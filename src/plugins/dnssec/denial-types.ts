@@ -4,7 +4,7 @@
 import { typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { TYPE } from '../../wire/iana.ts';
 
-/** How a name stands in the zone. */
+/** The position of a name in the zone. */
 export type NameStanding = 'apex' | 'cut' | 'name';
 
 /**

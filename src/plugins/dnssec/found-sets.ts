@@ -15,7 +15,7 @@ const ORIGINAL_TTL = 3600;
 /** One RRset of a reply. */
 export interface FoundSet extends SignedSet {
   readonly section: Section;
-  /** Where its owner stands in the reply's bytes. */
+  /** The offset of its owner name in the reply. */
   readonly ownerAt: number;
   /** Where the data of its first record stands. */
   readonly dataAt: number;

@@ -139,7 +139,7 @@ export class DnssecLink {
     return made;
   }
 
-  /** The zone's DNSKEY records: they stand in no zone file. */
+  /** Answers for the zone's DNSKEY records, which no zone file has. */
   #keys(query: Query): Reply {
     const { writer, pairs } = this.#parts;
     writer.reply(query, FLAG.AA);

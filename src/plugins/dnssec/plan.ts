@@ -25,7 +25,7 @@ export interface Plan {
 /** A denial that needs a proof: of which name. */
 export interface Denied {
   readonly name: WireName;
-  /** Where it stands in the reply's bytes. */
+  /** Its offset in the reply. */
   readonly nameAt: number;
   /** Seconds. */
   readonly ttl: number;

@@ -32,7 +32,7 @@ export interface Signed {
   readonly expiration: number;
 }
 
-/** When signatures are to be made anew, seconds since 1970. */
+/** When a signature has to be renewed, in seconds since 1970. */
 export function renewalOf({ expiration }: Signed): number {
   return expiration - RENEW;
 }
@@ -42,7 +42,7 @@ export interface WantedSignature {
   readonly set: SignedSet;
   readonly records: Uint8Array;
   readonly zone: WireName;
-  /** Stands for everything that a signature depends on. */
+  /** Identifies everything that the signature depends on. */
   readonly key: string;
 }
 
@@ -68,7 +68,7 @@ export interface SignaturesParts {
    */
   readonly atOnce: number;
   readonly clock: Clock;
-  /** Called when the number of what is being signed has changed. */
+  /** Called when the number of signatures in the making has changed. */
   readonly onBusy: (change: number) => void;
 }
 

@@ -101,7 +101,7 @@ function hashOf(query: Query, { bytes, start, end }: Reply): number {
   return mixedHash(hash) & 0x3fff_ffff;
 }
 
-/** How many bytes stand for a reply that is looked for. */
+/** The number of bytes by which a reply is found. */
 function unsignedSize({ nameLength, questionEnd }: Query, { start, end }: Reply): number {
   return nameLength + HEADER.SIZE + (end - start - questionEnd);
 }

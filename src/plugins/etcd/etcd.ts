@@ -25,8 +25,8 @@ export const etcd: Plugin = definePlugin({
 
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
-    // Read anew for every connection; but what is not there now is a mistake, not an etcd that is
-    // away.
+    // The files are read anew for every connection. They are read now as well, because a missing
+    // file is a mistake, which must not look like an etcd that is down.
     readUpstreamTls('etcd', options, context);
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {

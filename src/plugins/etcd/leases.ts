@@ -18,7 +18,7 @@ interface Known {
   until: number;
   /** How far the clock of the wall was ahead of the other one when that was found out. */
   epoch: number;
-  /** When it is to be asked for again, by the monotonic clock. */
+  /** When to ask for it again, by the monotonic clock. */
   askAt: number;
 }
 

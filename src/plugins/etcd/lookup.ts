@@ -1,4 +1,4 @@
-/** Finds the records that a name stands for. */
+/** Finds the records of a name. */
 import { TYPE } from '../../wire/iana.ts';
 import { pathOf, matches } from './path.ts';
 import { HOST, unpackService, type SkydnsService } from './service.ts';
@@ -54,7 +54,7 @@ const DEFAULT_TTL = 300;
 export class SkydnsLookup {
   readonly #parts: SkydnsLookupParts;
   #looked = 0;
-  /** A TTL was found that falls as time goes by. */
+  /** Whether a TTL was found that decreases with time. */
   leased = false;
 
   constructor(parts: SkydnsLookupParts) {

@@ -51,7 +51,7 @@ function writeByte(byte: number, at: number): number {
   return at + scratch.write(escaped, at, 'latin1');
 }
 
-/** Bytes that do not stand for themselves. */
+/** The escape sequences of bytes that have one. */
 const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
   if (byte < 0x20 || byte > 0x7e) return `\\${String(byte).padStart(3, '0')}`;
   const char = String.fromCharCode(byte);

@@ -15,7 +15,7 @@ import { leaseOf, packService } from './service.ts';
 interface KeyRequest {
   /** The number of the read, counted by the worker. */
   readonly id: number;
-  /** Tells workers apart. */
+  /** Distinguishes workers. */
   readonly from: number;
   readonly path: string;
   readonly below: boolean;

@@ -14,7 +14,7 @@ export interface EtcdPlan {
   readonly endpoints: readonly EtcdEndpoint[];
   readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
-  /** Paths below `prefix` that the zones' keys lie at and below. */
+  /** The paths of the zones' keys: everything at and below them. */
   readonly paths: readonly string[];
   readonly maxKeys: number;
   readonly maxValueBytes: number;
@@ -51,7 +51,7 @@ export function planKey(plan: EtcdPlan): string {
   return `etcd/${JSON.stringify(plan)}`;
 }
 
-/** Without those that lie below another one. */
+/** The paths without those below another one. */
 function outermost(paths: readonly string[]): string[] {
   const all = [...new Set(paths)].toSorted();
   return all.filter((path) => !all.some((other) => other !== path && path.startsWith(`${other}/`)));

@@ -240,10 +240,10 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the present second, or once that is over: whoever has fetched the zone
-   * amid the changes of a second has to see that there was more. It never goes back, whatever the
-   * machine's clock does.
-   * @returns whether it has been raised now
+   * Raises the serial to the present second. If it has that value already it is raised when the
+   * second is over, because a secondary that transferred the zone during that second must notice
+   * later changes. It never decreases, even if the machine's clock is set back.
+   * @returns whether it was raised now
    */
   #raiseSerial(): boolean {
     const { clock } = this.#parts;

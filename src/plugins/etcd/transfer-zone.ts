@@ -24,7 +24,7 @@ export interface EtcdTransferParts {
   /** Seconds that TTLs by leases are kept within. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
-  /** Names that were left out: they stand for too many keys. */
+  /** Names that were left out because they have too many keys. */
   readonly omitted: Counter;
 }
 
@@ -105,10 +105,10 @@ function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): Rec
 const SOA_MAX = 800;
 
 /**
- * Each name has the records that queries for it give: what is noted down in etcd stands for its own
- * name and for those above it. An alias is one where it is all that there is of a name; beside
- * others its addresses stand in its place, since nothing may stand beside an alias (RFC 2181
- * section 10.1). Keys are taken as they are when the first record is asked for.
+ * The records of each name are those that queries for it get: a key belongs to its own name and to
+ * those above. If an alias is the only record of a name, it is given as one; beside others its
+ * addresses are given instead, because no other record may exist beside an alias (RFC 2181 section
+ * 10.1). The keys are those at the time of the first record.
  */
 function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   const { clock } = parts;

@@ -160,7 +160,7 @@ class FairQueue {
     const reply = this.#next(query);
     query.mayWait = true;
     if (isLater(reply)) {
-      // A link that waits all the same: nobody waits for it.
+      // The link waits nevertheless, and its reply is not used.
       whenSettled(reply, ignore, ignore, null);
     } else if (reply.errors !== overloaded.errors) return reply;
     this.#count(query, offender);

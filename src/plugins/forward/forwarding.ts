@@ -113,7 +113,7 @@ export class Forwarding extends UpstreamExchange {
     for (const tap of this.#host.parts.taps) tap.exchanged(exchange);
   }
 
-  /** @returns the end; null: the exchange goes on */
+  /** @returns the outcome; null: the exchange continues */
   #judge(reply: Reply | ReadError, truncated: boolean, now: number): Maybe<Reply> | null {
     const cut = this.#cut;
     if (cut !== undefined && reply instanceof ReadError) return this.#whatThereIs(cut, now);

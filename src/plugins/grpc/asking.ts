@@ -20,7 +20,7 @@ const TRY_MS = 2000;
 /** An upstream that was not reached is asked after all others for so long. */
 const SHUNNED_MS = 1000;
 
-/** One upstream, and what is known of it. */
+/** One upstream and its state. */
 export interface GrpcTarget {
   readonly to: string;
   readonly upstream: Upstream;

@@ -206,7 +206,7 @@ export class KubernetesAnswerer {
     if (target !== null) this.#builder.alias(TYPE.PTR, target);
   }
 
-  /** The name stands for another one: null if what is given as that is no domain name. */
+  /** Answers with an alias; null if the given target is not a domain name. */
   #alias(query: Query, zone: ClusterZone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
     const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;

@@ -17,7 +17,7 @@ interface Special {
 
 /** Numbers of namespaces: a number stays with its namespace as long as it is in use. */
 export interface NamespaceNumbers {
-  /** Never 0. Whoever keeps it holds it. */
+  /** The number of a namespace, never 0. It stays valid for as long as it is held. */
   readonly of: (namespace: string) => number;
   readonly hold: (id: number) => void;
   readonly release: (id: number) => void;

@@ -77,7 +77,7 @@ export class Cluster implements Dependency {
   readonly #reader = new EndpointReader();
   readonly #scratch = Buffer.allocUnsafeSlow(4096);
 
-  /** Counts of what is known, for tests and metrics. */
+  /** The numbers of objects, for tests and metrics. */
   get sizes(): { readonly namespaces: number; readonly services: number; readonly slices: number } {
     return {
       namespaces: this.#namespaces.size,

@@ -128,7 +128,7 @@ export class EndpointReader {
   /** 4 or 16; of a domain name up to 255. */
   addressLength = 0;
   hostAt = 0;
-  /** 0: it goes by its address. */
+  /** 0: the endpoint has no host name, and its name is made of its address. */
   hostLength = 0;
   zoneAt = 0;
   zoneLength = 0;

@@ -1,4 +1,4 @@
-/** What a name stands for. */
+/** Finds the objects that a name refers to. */
 import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { WireName } from '../../wire/name.ts';

@@ -115,8 +115,8 @@ export class Multimap {
     let hole = slot;
     for (let at = (hole + 1) & mask; values[at] !== 0; at = (at + 1) & mask) {
       const home = this.#home(keys, at * width);
-      // May it stand in the hole? Only if its home does not lie between the hole and where it is
-      // now.
+      // An entry may move into the hole only if its home slot is not between the hole and its
+      // present slot.
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       for (let i = 0; i < width; i++) keys[hole * width + i] = keys[at * width + i]!;
       values[hole] = values[at]!;

@@ -126,7 +126,7 @@ interface Snapshot extends Pick<
   ServiceRecord,
   'form' | 'addresses' | 'ports' | 'external' | 'slices'
 > {
-  /** The one that goes on changing; its names do not. */
+  /** The service as it changes; its names do not. */
   readonly live: ServiceRecord;
 }
 

@@ -137,7 +137,7 @@ export function localZones(
   ];
 }
 
-/** A name of the cluster that something may stand behind. */
+/** A name of the cluster that may exist. */
 export interface InsideName {
   /** Wire form, lower case, without the root. */
   readonly bytes: Uint8Array;

@@ -74,7 +74,7 @@ export class HeldAnswers {
     }
   }
 
-  /** Workers that ended did not say so. */
+  /** Removes answers whose time is over: a worker that has ended reports no releases. */
   #expire(): void {
     const before = this.#context.clock.now() - this.#holdMs;
     for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);

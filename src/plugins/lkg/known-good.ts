@@ -19,7 +19,8 @@ export interface GoodAnswer {
   readonly name: string;
   readonly type: number;
   /**
-   * DO and CD of the query: what is signed, and what was not validated, is for those who asked so.
+   * DO and CD of the query, because signed answers, and answers that were not validated, are only
+   * for clients that asked for them.
    */
   readonly variant: number;
   readonly reply: Reply;
@@ -177,9 +178,9 @@ export class KnownGood {
   }
 
   /**
-   * Lets go of answers that are worth less than one of `size` bytes of the name in `slot`, until
-   * that fits: how often a name was answered, for each byte. Whoever asks for large answers to fill
-   * the memory gets out what he put in. What is held stays.
+   * Removes answers that are worth less than one of `size` bytes for the name in `slot`, until that
+   * one fits. The worth is the number of queries for a name per byte, so large answers that fill
+   * the memory displace each other and not those in frequent use.
    */
   #makeRoom(slot: number, size: number): boolean {
     const { bytes } = this.#parts;

@@ -21,7 +21,7 @@ const RECORDS_MAX = 4096;
 /** Replies up to this size may be written over a scratch that the next query uses again. */
 const SCRATCH_SIZE = 1232;
 
-/** How records are to be ordered. */
+/** How to order records. */
 export interface ArrangerParts {
   readonly random: Random;
   readonly prefer: readonly Net[];

@@ -37,5 +37,5 @@ const tellsTooMuch: LintRule = blockRule({
   },
 });
 
-/** Rules about what a server tells. */
+/** All rules about the observability of a server. */
 export const logRules: readonly LintRule[] = [tellsTooMuch];

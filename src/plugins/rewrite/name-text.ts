@@ -2,7 +2,7 @@
 import { printLabel } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 
-/** Bytes that stand for more than themselves in a name's text. */
+/** The bytes that have to be escaped in the text of a name. */
 const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   printLabel(Uint8Array.of(byte), 0, 1).length > 1 ? 1 : 0,
 );

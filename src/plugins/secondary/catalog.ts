@@ -19,7 +19,7 @@ export interface CatalogMember {
   readonly zone: string;
   /** Its label in the catalog: another one means that it begins anew. */
   readonly id: string;
-  /** The catalog that the zone goes to (`coo`); null: it stays. */
+  /** The catalog to which the zone moves (`coo`); null: it stays. */
   readonly goesTo: string | null;
 }
 

@@ -76,10 +76,10 @@ export interface FollowedZoneParts {
 }
 
 /**
- * Keeps a zone as its primaries have it (RFC 1034 section 4.3.5): fetches it, asks for its serial
- * every refresh interval and when a primary says that it has changed, fetches what is new, tries
- * again every retry interval, and gives it up when nobody could be reached for the expire interval.
- * All three are those of its SOA record.
+ * Keeps a copy of a zone (RFC 1034 section 4.3.5): transfers it, asks for the serial of its
+ * primaries every refresh interval and after a NOTIFY, transfers changes, tries again every retry
+ * interval, and stops serving it if no primary could be reached for the expire interval. The three
+ * intervals are those of its SOA record.
  */
 export class FollowedZone {
   readonly #parts: FollowedZoneParts;

@@ -67,7 +67,7 @@ export class PrimaryTurns {
       }
       throw error;
     } finally {
-      // The place goes to the transfer that has waited longest.
+      // The transfer that has waited longest takes the place.
       const next = primary.waiting.shift();
       if (next === undefined) primary.running--;
       else next();

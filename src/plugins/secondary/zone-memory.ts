@@ -25,7 +25,7 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.#gauge = gauge;
   }
 
-  /** All of them may have so many bytes, or more if somebody else has said so. */
+  /** Raises the limit of all zones together to `most` bytes, if it is lower. */
   allow(most: number): this {
     this.#most = Math.max(this.#most, most);
     return this;

@@ -81,8 +81,8 @@ export async function writeZoneFile(
           for (const one of signatures) text += line(owner, TYPE.RRSIG, ttl, one);
           records += data.length + signatures.length;
         }
-        // A single write may leave off amid the text where the disk is full, and say so to nobody
-        // who does not count.
+        // `writeFile` repeats partial writes. A single write may end early on a full disk without
+        // an error.
         await file.writeFile(text);
       }
       await file.sync();

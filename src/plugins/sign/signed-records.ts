@@ -16,7 +16,7 @@ export interface SignedRrset {
   /** Seconds. */
   readonly ttl: number;
   readonly data: readonly Uint8Array[];
-  /** RRSIG data; none for what is not the zone's to sign. */
+  /** RRSIG data; none for records that the zone must not sign. */
   readonly signatures: readonly Uint8Array[];
 }
 

@@ -91,7 +91,7 @@ export class ZoneSigner {
       log.info(`Skipping signing zone "${zone}" in "${target}": signatures are valid`);
   }
 
-  /** Why the zone has to be signed; null: it has not. */
+  /** The reason why the zone has to be signed now; null: none. */
   due(): string | null {
     const { source, target, pairs, clock } = this.#parts;
     const now = this.#now();

@@ -1,4 +1,4 @@
-/** Tells other servers that zones have changed (RFC 1996). */
+/** Sends NOTIFY to other servers when zones have changed (RFC 1996). */
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';

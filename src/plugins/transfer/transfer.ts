@@ -64,7 +64,7 @@ interface ZoneSeen {
 const notAllowed = failure(RCODE.REFUSED, 'transfer');
 const malformed = failure(RCODE.FORMERR, 'transfer');
 
-/** Gives zones to other servers, and tells them of changes. */
+/** Transfers zones to other servers, and notifies them of changes. */
 export const transfer: Plugin = definePlugin({
   syntax,
   async control(options, context) {

@@ -176,10 +176,10 @@ class Visibility {
   }
 
   /**
-   * Whether it is asked on the way to a reply of another server block, which may be remembered
-   * there for all: what is found must not depend on who asked. Links of this block that stand
-   * behind a memory stand behind this one, too: they are not looked at again, unless the name was
-   * rewritten since.
+   * Whether it is an internal lookup for the reply of another server block, which may cache it for
+   * all clients: the result must then not depend on the client. Links of this block after a cache
+   * are also after this link, so names are not checked a second time, unless they were rewritten
+   * since.
    */
   #isForAll({ depth, route, via, screen }: Query): boolean {
     this.#own[route.index] = true;
