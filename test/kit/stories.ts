@@ -749,8 +749,8 @@ export const stories: readonly Story[] = [
         : { ...fate, tookMs: 60 + passing.random.integer(80) };
     },
   ),
-  {
-    name: 'gRPC asks for configurations and load balancers with the whole search path',
+  ...[0, 64].map((bytes): Story => ({
+    name: `gRPC asks for configurations and load balancers with the whole search path${bytes === 0 ? '' : ', and the capture has the beginnings of packets'}`,
     code: 'ND2005',
     packets: async (seed) => {
       const others = await play(
@@ -782,9 +782,10 @@ export const stories: readonly Story[] = [
           ),
         ).flat(),
       );
-      return inOrder([others, extra]);
+      const packets = inOrder([others, extra]);
+      return bytes === 0 ? packets : begun(packets, bytes);
     },
-  },
+  })),
   {
     name: 'S6 overload: two DNS pods behind one service are behind with their work from the first second on',
     code: 'ND7001',
