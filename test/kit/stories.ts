@@ -353,6 +353,35 @@ export const stories: readonly Story[] = [
       ),
   },
   {
+    name: 'two servers forward to each other: what their other clients lose or are refused is of the same cause',
+    code: 'ND4004',
+    without: ['ND3005', 'ND3013', 'ND4010'],
+    packets: async (seed) => {
+      const [one, two, other] = ['10.244.0.5', '10.244.0.6', '10.0.0.53'];
+      const healthyOnes = await play(pods('glibc', 3), healthy, { seed });
+      const round = Array.from({ length: 60 }, (_, i) =>
+        asked(
+          i * 90,
+          i % 2 === 0 ? ends(one, 20_000 + i, other) : ends(other, 20_000 + i, one),
+          'intranet.corp.example.',
+          500 + i,
+          { tookMs: null },
+        ),
+      );
+      const others = Array.from({ length: 14 }, (_, i) => {
+        const name = `host${i}.corp.example.`;
+        const [fails, waits] = [{ rcode: 5, tookMs: 2000 }, { tookMs: null }];
+        return [
+          ...asked(i * 300, ends('10.244.1.70', 40_000 + i, two), name, 900 + i, fails),
+          ...asked(i * 300 + 1, ends(two, 50_000 + i, other), name, 1900 + i, waits),
+          ...asked(i * 300 + 2, ends(other, 60_000 + i, one), name, 2900 + i, waits),
+          ...asked(i * 300 + 3, ends('10.244.1.71', 30_000 + i, two), name, 3900 + i, waits),
+        ];
+      });
+      return inOrder([healthyOnes, ...round, ...others]);
+    },
+  },
+  {
     name: 'a server looks again and again whether its upstream answers, which asks it for names of the cluster',
     code: 'ND3005',
     without: ['ND4004'],
