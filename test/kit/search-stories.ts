@@ -52,6 +52,21 @@ export const searchStories: readonly Story[] = [
       failsAtTimes(servfail),
     ),
   ),
+  {
+    name: 'nobody answers for a search domain, and of some names below it the capture has only the beginning',
+    code: 'ND2003',
+    without: ['ND3013'],
+    packets: async (seed) =>
+      begun(
+        await play(
+          [...searching('glibc', 3, 1), ...searching('go', 2, 40)],
+          (passing) =>
+            passing.name.endsWith('.corp.example.') ? { lost: true } : healthy(passing),
+          { seed },
+        ),
+        75,
+      ),
+  },
   played(
     'a search domain refuses for some seconds, several times',
     'ND2003',
