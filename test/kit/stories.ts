@@ -19,7 +19,7 @@ import { lateStories } from './late-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { searchStories } from './search-stories.ts';
-import { shortenedStories } from './shortened-stories.ts';
+import { outsideIsSilent, shortenedStories } from './shortened-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import { standstillStories } from './standstill-stories.ts';
 import {
@@ -698,16 +698,7 @@ export const stories: readonly Story[] = [
     ],
     (passing) => (passing.name === 'shop.partner.test.' ? { lost: true } : healthy(passing)),
   ),
-  played(
-    'nobody answers for all that is outside of the cluster, a search domain of the nodes included',
-    'ND3010',
-    () => [
-      ...pods('go', 4, { lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
-      ...pods('glibc', 3, { from: 40, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
-      ...pods('musl', 3, { from: 60, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
-    ],
-    (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
-  ),
+  outsideIsSilent,
   played(
     'nobody answers for what is outside of the cluster, seen from one pod that has time for three lookups',
     'ND3010',

@@ -99,6 +99,7 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
     if (domain === null) continue;
     const { server, losses, names, answered } = dead;
     claims.take(losses);
+    claims.take(dead.cut);
     for (const name of names) claims.names.add(name);
     return {
       ...told(domain, server),
