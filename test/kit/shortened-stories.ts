@@ -2,6 +2,7 @@
 import type { Captured } from './packets.ts';
 import { partStories } from './part-stories.ts';
 import { healthy, play } from './story.ts';
+import { standstillStories } from './standstill-stories.ts';
 import { searchStories } from './search-stories.ts';
 import { begun, corpResolvConf, played, pods, some, type Story } from './story-parts.ts';
 
@@ -22,8 +23,8 @@ function ofBeginnings(among: readonly Story[], begins: string): Story {
 }
 
 /** The story whose name begins so, up to a part of its time. */
-function endsAt(begins: string, part: number): Story {
-  const story = partStories.find(({ name }) => name.startsWith(begins))!;
+function endsAt(begins: string, part: number, among: readonly Story[] = partStories): Story {
+  const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
     ...story,
     name: `${story.name}; the capture ends after ${part} of the time`,
@@ -55,6 +56,10 @@ export const shortenedStories: readonly Story[] = [
   ofBeginnings([outsideIsSilent], outsideIsSilent.name),
   endsAt('a policy cuts three pods off for a while', 0.6),
   endsAt('clean: a DNS pod is added', 0.6),
+  {
+    ...endsAt('the only server stands still four times', 0.6, standstillStories),
+    seen: /gave not one reply 2 times/,
+  },
   {
     name: 'a search domain that nobody answers for, in a capture of three seconds',
     code: 'ND2003',
