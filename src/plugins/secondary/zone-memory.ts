@@ -79,6 +79,9 @@ export class ZoneMemory implements KeptAcrossReloads {
 export class ArrivingZone {
   /** Memory that it has been given. */
   claimed = 0;
+  /** What has come of it so far. */
+  records = 0;
+  bytes = 0;
   readonly #claim: (bytes: number) => void;
   readonly #ending = new AbortController();
   #left = 0;
@@ -92,9 +95,11 @@ export class ArrivingZone {
     return this.#ending.signal;
   }
 
-  /** So many bytes of it have come. @throws NoRoom */
+  /** A record of so many bytes has come. @throws NoRoom */
   take(bytes: number): void {
     this.check();
+    this.records++;
+    this.bytes += bytes;
     this.#left -= bytes;
     if (this.#left >= 0) return;
     const steps = Math.ceil(-this.#left / STEP);
