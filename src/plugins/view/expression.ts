@@ -39,6 +39,11 @@ export function compileExpression(text: string): CompiledPart {
 
 /** How deep parentheses may lie within each other: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
+/**
+ * Operators, functions behind `|`, members and indexes in one expression. Each holds what stands before it, so that a chain is as deep as it is long.
+ * expr-lang takes 10 000 parts, of which each of these makes two at least.
+ */
+const CHAINED_MAX = 5000;
 /** Names that one expression may give to values. */
 const NAMES_MAX = 20;
 
@@ -46,6 +51,7 @@ class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
+  #chained = 0;
   /** How many predicates the present place lies in. */
   #predicates = 0;
   /** What the names of `let` stand for at the present place. */
@@ -147,6 +153,7 @@ class ExpressionParser {
     let left = this.#prefix();
     for (;;) {
       if (rank === 0 && this.#take('|')) {
+        this.#chain();
         left = this.#piped(left);
         continue;
       }
@@ -155,6 +162,7 @@ class ExpressionParser {
       const operator =
         word.kind === 'sign' || word.kind === 'name' ? known(operators, word.text) : undefined;
       if (operator === undefined || operator.rank < rank || (negated && !isWord(word))) break;
+      this.#chain();
       this.#at += negated ? 2 : 1;
       const right = this.#expression(
         operator.rightFirst === true ? operator.rank : operator.rank + 1,
@@ -165,6 +173,15 @@ class ExpressionParser {
     if (rank === 0 && this.#take('?')) left = this.#choice(left);
     this.#depth--;
     return left;
+  }
+
+  /** One more part holds what stands before it. */
+  #chain(): void {
+    if (++this.#chained > CHAINED_MAX)
+      throw new ExpressionError(
+        `the expression has more than ${CHAINED_MAX} operators`,
+        this.#word.at,
+      );
   }
 
   #choice(condition: CompiledPart): CompiledPart {
@@ -201,7 +218,7 @@ class ExpressionParser {
       );
     }
     let part = this.#primary();
-    for (;;) {
+    for (; ; this.#chain()) {
       if (this.#take('[')) part = this.#index(part);
       else if (this.#take('.')) part = this.#member(part, false);
       else if (this.#take('?.')) part = this.#member(part, true);
