@@ -1,9 +1,9 @@
 /** What differences between versions of a zone come to. */
-import { hashSeed, nextHash } from '../base/hash.ts';
 import type { Slices } from '../base/slices.ts';
-import { TYPE, typeName } from '../wire/iana.ts';
-import { foldName, LOWER, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { CLASS, TYPE, typeName } from '../wire/iana.ts';
+import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
 import type { Difference } from './difference.ts';
+import type { GrowingBytes } from './growing.ts';
 
 /** A record that differences are about. */
 interface RecordChange {
@@ -22,8 +22,8 @@ interface RecordChange {
 export class Changes {
   readonly #origin: WireName;
   readonly #records = new Map<string, RecordChange>();
-  /** Hashes of the names that they are about: of most records of a large zone nothing else need be looked at. */
-  readonly #names = new Set<number>();
+  /** The names that they are about, lower case, by their bytes. */
+  readonly #names = new Map<string, WireName>();
 
   private constructor(origin: WireName) {
     this.#origin = origin;
@@ -43,9 +43,9 @@ export class Changes {
     return changes;
   }
 
-  /** Whether they may be about this name; false: they are not. */
-  mayTouch(owner: WireName): boolean {
-    return this.#names.has(nameHash(owner));
+  /** The names that they are about, each once, lower case. */
+  get names(): Iterable<WireName> {
+    return this.#names.values();
   }
 
   /** Whether the record of the old version is one of them. */
@@ -66,8 +66,9 @@ export class Changes {
   #note(bytes: Uint8Array, came: boolean): void {
     // The SOA record says where differences begin and end. What lies elsewhere was never kept.
     if (partsOf(bytes).type === TYPE.SOA) return;
-    if (suffixAt(foldName(trimmed(bytes)), this.#origin) < 0) return;
-    this.#names.add(nameHash(trimmed(bytes)));
+    const owner = foldName(trimmed(bytes));
+    if (suffixAt(owner, this.#origin) < 0) return;
+    this.#names.set(Buffer.from(owner).toString('latin1'), owner);
     const key = keyOf(bytes);
     const before = this.#records.get(key);
     if (before === undefined) {
@@ -87,18 +88,27 @@ function notThere(bytes: Uint8Array): never {
   );
 }
 
-/** Of a name in whatever case. */
-function nameHash(owner: WireName): number {
-  let hash = hashSeed();
-  for (let i = 0; i < owner.length; i++) hash = nextHash(hash, LOWER[owner[i]!]!);
-  return hash;
-}
-
 /** The name that the bytes begin with. */
 export function trimmed(owner: Uint8Array): WireName {
   let end = 0;
   while (owner[end]! > 0) end += owner[end]! + 1;
   return owner.subarray(0, end + 1);
+}
+
+/** Writes a record as it is sent, without compression. */
+export function putRecord(
+  to: GrowingBytes,
+  owner: WireName,
+  type: number,
+  ttl: number,
+  data: Uint8Array,
+): void {
+  to.push(owner);
+  to.u16(type);
+  to.u16(CLASS.IN);
+  to.u32(ttl);
+  to.u16(data.length);
+  to.push(data);
 }
 
 /** Of a record as it is sent: where its type stands, and the type, and its TTL. */

@@ -1,7 +1,7 @@
 /** Zone files read by this thread or, if they are large, by one of their own. */
 import { statSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import { memoryLimit } from '../base/memory-limit.ts';
 import { Problem, type ProblemParts } from '../base/problem.ts';
 import { settleMemory } from '../base/settle-memory.ts';
@@ -9,6 +9,7 @@ import { trimMemory } from '../linux/memory.ts';
 import type { WireName } from '../wire/name.ts';
 import type { PackedZone } from './packed-zone.ts';
 import type { ZoneFileResult } from './zone-file.ts';
+import { ReadingProgress } from './zone-progress.ts';
 import { zoneShare } from './zone-share.ts';
 
 /** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
@@ -45,6 +46,20 @@ export interface ZoneJob {
   readonly share: number;
   /** The most that it and what it includes may have; more is `EFBIG`. */
   readonly bytes: number;
+  /** Where it says how far it is: the memory of a `ReadingProgress`. */
+  readonly progress: Uint32Array;
+}
+
+/** How a zone file is read. */
+export interface LoadTerms {
+  /** Runs the reading by a thread, and may let it wait for others. */
+  readonly inTurn?: (<T>(run: () => Promise<T>) => Promise<T>) | undefined;
+  /** Bytes that the records may take. */
+  readonly share?: number;
+  /** Bytes that a thread may read: a file that has more is a problem. */
+  readonly room?: () => number;
+  /** Watches a reading that may take long, from its beginning until it is cancelled. */
+  readonly watch?: (progress: ReadingProgress) => Timer;
 }
 
 /** What it has to say: the zone and its problems as plain data, or why the file could not be read. */
@@ -60,9 +75,6 @@ export type ZoneThreadResult =
 /**
  * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is read in a thread of its own, so that neither the time nor the memory which
  * that takes is anybody else's.
- * @param inTurn runs the reading by a thread, and may let it wait for others
- * @param share bytes that the records may take
- * @param room bytes that a thread may read: a file that has more is a problem
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(
@@ -70,12 +82,19 @@ export async function loadZone(
   origin: WireName,
   clock: Clock,
   unless: number | null,
-  inTurn: <T>(run: () => Promise<T>) => Promise<T> = (run) => run(),
-  share: number = zoneShare(),
-  room: () => number = readingRoom,
+  { inTurn = (run) => run(), share = zoneShare(), room = readingRoom, watch }: LoadTerms = {},
 ): Promise<ZoneFileResult> {
   const byThread = (): Promise<ZoneFileResult> =>
-    inTurn(() => inThread({ path, origin, unless, share, bytes: room() }, clock));
+    inTurn(async () => {
+      const progress = new ReadingProgress();
+      const watching = watch?.(progress);
+      const job = { path, origin, unless, share, bytes: room(), progress: progress.words };
+      try {
+        return await inThread(job, clock);
+      } finally {
+        watching?.cancel();
+      }
+    });
   if (statSync(path).size >= THREAD_FROM) return byThread();
   const { readZoneFile, ZoneTooLarge } = await import('./zone-file.ts');
   try {

@@ -4,7 +4,7 @@ import type { ZoneData } from './zone-data.ts';
 
 /**
  * Goes over all records of a zone, one at a time, in canonical order; signatures follow what they cover. The SOA record is the
- * first. Nothing is allocated on the way.
+ * first. Nothing is allocated on the way. It may go over one node only, and then leaves the SOA record out.
  */
 export class RecordCursor {
   readonly owner: Uint8Array = new Uint8Array(NAME_MAX + 1);
@@ -24,8 +24,15 @@ export class RecordCursor {
   #soaGiven = false;
   #within = false;
 
-  constructor(zone: ZoneData) {
+  readonly #end: number;
+
+  /** @param only the node whose records it goes over */
+  constructor(zone: ZoneData, only?: number) {
     this.#zone = zone;
+    this.#end = only === undefined ? zone.size : only + 1;
+    if (only === undefined) return;
+    this.#soaGiven = true;
+    this.node = only - 1;
   }
 
   next(): boolean {
@@ -52,7 +59,7 @@ export class RecordCursor {
         this.ttl = zone.ttl;
         continue;
       }
-      if (++this.node >= zone.size) return false;
+      if (++this.node >= this.#end) return false;
       zone.name(this.node, this.owner);
       zone.sets(this.node);
       this.#within = true;

@@ -14,15 +14,14 @@ import {
 } from '../wire/message.ts';
 import { Reader } from '../wire/reader.ts';
 import { soa } from '../wire/record/soa.ts';
-import { Changes, partsOf, trimmed } from './changes.ts';
+import { changedZone } from './changed-zone.ts';
+import { Changes, putRecord } from './changes.ts';
 import { plainData } from './plain-data.ts';
 import { difference, type Difference } from './difference.ts';
 import { GrowingBytes } from './growing.ts';
 import type { PackedZone } from './packed-zone.ts';
-import { RecordCursor } from './record-cursor.ts';
 import { isNewer } from './serial.ts';
 import { NAME_RECORDS_MAX, serialIn, ZoneBuilder } from './zone-builder.ts';
-import { ZoneData } from './zone-data.ts';
 
 /** What came of asking a primary for a zone. */
 export interface Transferred {
@@ -136,9 +135,6 @@ const DIFFERENCE_RECORDS_MAX = 100_000;
 /** The same, bytes. */
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** A mask: after so many records there may be a pause. */
-const RECORD_SLICE = 0xff;
-
 /**
  * What surrounds the records of a message: header, question, signature, bytes. What a message has beyond it counts as records, and
  * so do as many bytes of one that has none as `MESSAGE_LEAST`: else a primary could send for ever.
@@ -250,7 +246,7 @@ class IncomingZone {
         // A second SOA record at once begins differences (RFC 1995 section 4).
         if (isSoa && this.#old !== null && serialIn(data) !== this.#serial) {
           this.#state = 'removed';
-          put(this.#removed, owner, type, ttl, data);
+          putRecord(this.#removed, owner, type, ttl, data);
           return false;
         }
         this.#builder = new ZoneBuilder(this.#origin);
@@ -261,11 +257,11 @@ class IncomingZone {
         return this.#whole(owner, type, ttl, data);
       case 'removed':
         if (isSoa) this.#state = 'added';
-        put(isSoa ? this.#added : this.#removed, owner, type, ttl, data);
+        putRecord(isSoa ? this.#added : this.#removed, owner, type, ttl, data);
         return false;
       case 'added':
         if (!isSoa) {
-          put(this.#added, owner, type, ttl, data);
+          putRecord(this.#added, owner, type, ttl, data);
           return false;
         }
         this.#follows(difference(this.#removed, this.#added));
@@ -275,7 +271,7 @@ class IncomingZone {
           this.#state = 'end';
           return true;
         }
-        put(this.#removed, owner, type, ttl, data);
+        putRecord(this.#removed, owner, type, ttl, data);
         this.#state = 'removed';
         return false;
       case 'end':
@@ -327,52 +323,15 @@ class IncomingZone {
     }
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
-    return { packed: yield* this.#changed(), serial, differences, records };
-  }
-
-  /** The old version with all differences: records by what they are, those that went last to those that came. */
-  *#changed(): Slices<PackedZone> {
-    const old = this.#old!;
-    const changes = yield* Changes.of(this.#origin, this.#differences);
-    const zone = new ZoneData(old);
-    const builder = new ZoneBuilder(this.#origin, zone.size);
-    const cursor = new RecordCursor(zone);
-    const one = new GrowingBytes();
-    for (let count = 0; cursor.next(); count++) {
-      if ((count & RECORD_SLICE) === RECORD_SLICE) yield;
-      const { owner, type, ttl, at, length } = cursor;
-      if (type === TYPE.SOA && cursor.node <= 0) continue;
-      const data = zone.data.subarray(at, at + length);
-      const name = trimmed(owner);
-      if (changes.mayTouch(name)) {
-        one.length = 0;
-        put(one, name, type, ttl, data);
-        if (changes.touches(one.bytes.subarray(0, one.length))) continue;
-      }
-      builder.add(name, type, ttl, data);
-    }
-    const { owner, ttl, data } = this.#soa!;
-    builder.add(owner, TYPE.SOA, ttl, data);
-    for (const bytes of changes.added()) {
-      const { fields, type, ttl: own } = partsOf(bytes);
-      builder.add(bytes.subarray(0, fields), type, own, bytes.subarray(fields + 10));
-    }
-    return yield* builder.packing();
+    const changes = yield* Changes.of(this.#origin, differences);
+    const packed = yield* changedZone(this.#old!, changes, this.#soa!);
+    return { packed, serial, differences, records };
   }
 }
 
 /** @param origin lower case */
 function isSameName(name: WireName, origin: WireName): boolean {
   return name.length === origin.length && suffixAt(foldName(name), origin) === 0;
-}
-
-function put(to: GrowingBytes, owner: WireName, type: number, ttl: number, data: Uint8Array): void {
-  to.push(owner);
-  to.u16(type);
-  to.u16(CLASS.IN);
-  to.u32(ttl);
-  to.u16(data.length);
-  to.push(data);
 }
 
 /** The serial of a zone at a primary. @throws Error */

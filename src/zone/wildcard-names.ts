@@ -6,8 +6,8 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser), or whose DNAME; -1: none does. Offered by
- * plugins that answer from zones, asked by `rrl`.
+ * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser), or whose DNAME, or below which a plugin makes
+ * an answer for any name; -1: none does. Offered by plugins that answer from zones or make answers, asked by `rrl`.
  */
 export type WildcardOf = (query: Query) => number;
 

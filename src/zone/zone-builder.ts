@@ -4,7 +4,8 @@ import { atOnce, type Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
-import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
+import { hashBegin, hashEnd, homeSlot, NODE, type PackedZone } from './packed-zone.ts';
+import { hashLabel, indexNodes, putSlot, sharedBytes, sharedWords } from './zone-index.ts';
 
 /** What keeps a record from being taken. */
 export type RecordRefusal =
@@ -205,42 +206,27 @@ export class ZoneBuilder {
     const nodes = sharedWords(2 * (count + 1));
     const most = this.#log.length + this.#labels.length + count + 10 * this.#recordAt.length + 16;
     const data = new GrowingBytes(most < IN_PLACE_FROM ? most : sharedBytes(most));
-    const bits = nodeBits(count);
-    const slots = sharedWords(Math.ceil((count * 3) / 2) + 1);
-    const nsec3: number[] = [];
-    const flags = new Uint8Array(count);
+    let records = 0;
     for (let node = 0; node < count; node++) {
       const old = order[node]!;
       const labelAt = this.#labelAt.at(old);
       const { bytes } = this.#labels;
-      const parent = node === 0 ? 0 : renumbered[this.#parents.at(old)]!;
       nodes[2 * node] = data.length;
-      nodes[2 * node + 1] = parent;
-      flags[node] = this.#flags(old, node, flags[parent]!);
-      if ((flags[node]! & NODE.HIDDEN) !== 0) nsec3.push(node);
-      data.push([flags[node]!]);
+      nodes[2 * node + 1] = node === 0 ? 0 : renumbered[this.#parents.at(old)]!;
+      data.push([this.#flags(old, node)]);
       data.push(bytes.subarray(labelAt, labelAt + bytes[labelAt]! + 1));
-      this.#packSets(old, data);
-      if (node === 0) continue;
-      if (bytes[labelAt] === 1 && bytes[labelAt + 1] === 0x2a) {
-        const at = nodes[2 * parent]!;
-        data.bytes[at] = data.bytes[at]! | NODE.WILD;
-      }
-      const hash = hashLabel(parent, bytes, labelAt);
-      putSlot(slots, hash, (bits === 32 ? 0 : (hash << bits) >>> 0) | (node + 1));
+      records += this.#packSets(old, data);
       if ((node & NODE_SLICE) === NODE_SLICE) yield;
     }
     nodes[2 * count] = data.length;
     if (data.bytes.buffer instanceof ArrayBuffer) data.move(sharedBytes(data.length));
-    const hashed = sharedWords(nsec3.length);
-    hashed.set(nsec3);
+    const packed = data.bytes.subarray(0, data.length);
     return {
       origin: this.#origin.slice(),
-      data: data.bytes.subarray(0, data.length),
+      data: packed,
       nodes,
-      slots,
-      nsec3: hashed,
-      records: this.#recordAt.length,
+      ...(yield* indexNodes(packed, nodes)),
+      records,
       serial: this.#serial,
     };
   }
@@ -294,8 +280,9 @@ export class ZoneBuilder {
     }
   }
 
-  #flags(old: number, node: number, parentFlags: number): number {
-    let flags = (parentFlags & (NODE.CUT | NODE.DNAME | NODE.GLUE)) !== 0 ? NODE.GLUE : 0;
+  /** What the node is by what it owns. */
+  #flags(old: number, node: number): number {
+    let flags = 0;
     let hidden = false;
     let other = false;
     for (let at = this.#first.at(old); at !== NONE; at = this.#next.at(at)) {
@@ -309,8 +296,8 @@ export class ZoneBuilder {
     return hidden && !other ? flags | NODE.HIDDEN : flags;
   }
 
-  /** Writes the RRsets of a node. */
-  #packSets(old: number, to: GrowingBytes): void {
+  /** Writes the RRsets of a node. @returns how many records they have */
+  #packSets(old: number, to: GrowingBytes): number {
     const { bytes } = this.#log;
     const all: { type: number; covered: number; at: number }[] = [];
     for (let record = this.#first.at(old); record !== NONE; record = this.#next.at(record)) {
@@ -319,7 +306,7 @@ export class ZoneBuilder {
       const covered = type === TYPE.RRSIG ? this.#log.readU16(at + 8) : -1;
       all.push({ type, covered, at });
     }
-    if (all.length === 0) return;
+    let count = 0;
     if (all.length > 1) all.sort((a, b) => setOf(a) - setOf(b) || a.covered - b.covered);
     for (let i = 0; i < all.length;) {
       const type = setOf(all[i]!);
@@ -337,7 +324,9 @@ export class ZoneBuilder {
       to.u32(ttl);
       packList(to, records.list);
       packList(to, signatures.list);
+      count += records.list.length + signatures.list.length;
     }
+    return count;
   }
 }
 
@@ -403,18 +392,6 @@ function packList(to: GrowingBytes, list: readonly Uint8Array[]): void {
   }
 }
 
-function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
-  let hash = hashBegin(parent);
-  for (let i = 1; i <= bytes[at]!; i++) hash = nextHash(hash, LOWER[bytes[at + i]!]!);
-  return hashEnd(hash);
-}
-
-function putSlot(slots: Uint32Array, hash: number, value: number): void {
-  let slot = homeSlot(hash, slots.length);
-  while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
-  slots[slot] = value;
-}
-
 /** Merges two sorted parts, the second of which begins at `middle`. */
 function* merge(
   all: Uint32Array,
@@ -446,12 +423,4 @@ export function serialIn(data: Uint8Array): number {
     at++;
   }
   return readUint32(data, at);
-}
-
-function sharedBytes(length: number): Uint8Array {
-  return new Uint8Array(new SharedArrayBuffer(length));
-}
-
-function sharedWords(length: number): Uint32Array {
-  return new Uint32Array(new SharedArrayBuffer(4 * length));
 }

@@ -15,6 +15,7 @@ import { MessageFull, MessageWriter } from '../wire/writer.ts';
 import { parseOwned } from '../wire/zone-text.ts';
 import { ITERATIONS_MAX, readHashParts } from './nsec3-hash.ts';
 import type { PackedZone } from './packed-zone.ts';
+import type { ReadingProgress } from './zone-progress.ts';
 import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
 import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
@@ -38,6 +39,8 @@ export interface ZoneFileTerms {
   readonly records?: number;
   /** Bytes that all records may take; more is a mistake. */
   readonly share?: number;
+  /** Is told how far it is. */
+  readonly progress?: ReadingProgress;
 }
 
 /** What came of reading a zone file. */
@@ -73,7 +76,12 @@ function* readingZoneFile(
   path: string,
   origin: WireName,
   unless: number | null,
-  { bytes: most = Infinity, records: mostRecords = Infinity, share = Infinity }: ZoneFileTerms,
+  {
+    bytes: most = Infinity,
+    records: mostRecords = Infinity,
+    share = Infinity,
+    progress,
+  }: ZoneFileTerms,
   beforePacking: () => void,
 ): Slices<ZoneFileResult> {
   const problems: Problem[] = [];
@@ -107,7 +115,10 @@ function* readingZoneFile(
   let size = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
     if (count === mostRecords) throw new ZoneTooLarge();
-    if ((++count & RECORD_SLICE) === 0) yield;
+    if ((++count & RECORD_SLICE) === 0) {
+      progress?.note(count, place.line);
+      yield;
+    }
     if (problems.length >= PROBLEMS_MAX) break;
     if (rclass !== CLASS.IN) {
       problems.push(mistake(place, `class ${className(rclass)} in a zone of class IN`));
@@ -171,6 +182,7 @@ function* readingZoneFile(
     warnings.push(
       mistake({ file: path, line: 1, column: 1 }, `${printName(origin)} has no NS record`),
     );
+  progress?.hasRead();
   beforePacking();
   const packed = yield* builder.packing();
   const { iterations } = readHashParts(new ZoneData(packed));

@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { systemClock } from '../base/clock.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
 import { makeLog, pluginLog } from '../base/log.ts';
+import { VirtualClock } from '../base/virtual-clock.ts';
 import { SharedRegistry } from '../metrics/shared-registry.ts';
 import { ZonePublisher } from './zone-publisher.ts';
 import { ZoneReloader, type ZoneSource } from './zone-reloader.ts';
@@ -21,22 +22,27 @@ function source(zone: string, text: string): ZoneSource {
   return { zone, path, byTime: false };
 }
 
-function make(): { readonly reloader: ZoneReloader; readonly publisher: ZonePublisher } {
+function make(clock: Clock = systemClock): {
+  readonly reloader: ZoneReloader;
+  readonly publisher: ZonePublisher;
+  readonly lines: readonly string[];
+} {
+  const lines: string[] = [];
   const publisher = new ZonePublisher(
     (() => ({ publish: () => undefined, close: () => undefined })) as never,
-    systemClock,
+    clock,
   );
   const log = pluginLog(
-    makeLog(() => undefined),
+    makeLog((line) => lines.push(line)),
     'file',
   );
   const parts = {
     publisher,
-    clock: systemClock,
+    clock,
     log,
     metrics: new SharedRegistry(() => undefined),
   };
-  return { reloader: new ZoneReloader(parts), publisher };
+  return { reloader: new ZoneReloader(parts), publisher, lines };
 }
 
 const large = source('large.', '$GENERATE 0-99999 h$ A 192.0.2.1\n');
@@ -61,4 +67,26 @@ test('a zone that is forgotten while it is read does not come back', async () =>
   reloader.forget('large.');
   await all;
   assert.equal(publisher.has('large.'), false);
+});
+
+test('a file that takes long to be read tells how far it is', async () => {
+  const clock = new VirtualClock();
+  const { reloader, publisher, lines } = make(clock);
+  const all = reloader.load(large);
+  // Time is over as soon as the thread has read some of it.
+  let isDone = false;
+  void all.then(() => (isDone = true));
+  while (!isDone) {
+    await new Promise((go) => setTimeout(go, 5));
+    await clock.advance(500);
+  }
+  const [first] = lines;
+  assert.match(
+    first!,
+    /^\[INFO\] plugin\/file: Reading zone "large\." in "\S+\/large\.": \d+ records so far, line \d+ \(5s\)$/,
+  );
+  assert.equal(publisher.packed('large.')?.records, 100_002);
+  const told = lines.filter((line) => line.includes('Reading zone')).length;
+  await clock.advance(60_000);
+  assert.equal(lines.filter((line) => line.includes('Reading zone')).length, told);
 });

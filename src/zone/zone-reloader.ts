@@ -1,6 +1,6 @@
 import { errorCode } from '../base/error-code.ts';
 import { whyFailed } from '../base/why-failed.ts';
-import type { Clock } from '../base/clock.ts';
+import type { Clock, Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
@@ -8,6 +8,7 @@ import { parseName } from '../wire/name.ts';
 import { isNewer } from './serial.ts';
 import { fileStamp, loadZone } from './load-zone.ts';
 import type { ZonePublisher } from './zone-publisher.ts';
+import { tellProgress, type ReadingProgress } from './zone-progress.ts';
 
 /** A zone and the file that it is read from. */
 export interface ZoneSource {
@@ -131,6 +132,15 @@ export class ZoneReloader {
     );
   }
 
+  #tellProgress(zone: string, path: string, progress: ReadingProgress): Timer {
+    const gauge = this.#metrics.loading.with(zone);
+    return tellProgress(
+      { ...this.#parts, gauge },
+      () => progress.records,
+      () => `Reading zone "${zone}" in "${path}": ${progress.print()}`,
+    );
+  }
+
   async #read(
     { zone, path }: ZoneSource,
     unless: number | null,
@@ -149,7 +159,7 @@ export class ZoneReloader {
         parseName(zone),
         clock,
         unless,
-        inTurn,
+        { inTurn, watch: (progress) => this.#tellProgress(zone, path, progress) },
       );
       const differences = packed === null ? null : await publisher.differences(zone, packed);
       const isForgotten = inTurn !== undefined && !this.#reading.has(zone);
@@ -191,12 +201,13 @@ function tooMuch(path: string): Problem {
 
 type InTurn = <T>(run: () => Promise<T>) => Promise<T>;
 
-/** Metrics of zones, each by the name of its zone: records and serial of what is served, versions taken, versions refused. */
+/** Metrics of zones, each by the name of its zone: records and serial of what is served, versions taken, versions refused, records of one that is coming. */
 export interface ZoneMetrics {
   readonly records: { with(zone: string): Gauge };
   readonly serial: { with(zone: string): Gauge };
   readonly reloads: { with(zone: string): Counter };
   readonly failures: { with(zone: string): Counter };
+  readonly loading: { with(zone: string): Gauge };
 }
 
 /** What is counted of zones, whichever plugin serves them. */
@@ -218,6 +229,12 @@ export function zoneMetrics(metrics: Registry): ZoneMetrics {
       'ndots_zone_reload_failures_total',
       'Versions of a zone that could not be read: the one before stays.',
       ['zone'],
+    ),
+    loading: metrics.gauge(
+      'ndots_zone_loading_records',
+      'Records so far of a version that is being read or fetched; 0: none is.',
+      ['zone'],
+      'last',
     ),
   };
 }

@@ -6,15 +6,16 @@ import { printBytes } from '../base/limits.ts';
 import { Problem } from '../base/problem.ts';
 import { readZoneFile, ZoneTooLarge } from './zone-file.ts';
 import type { ZoneJob, ZoneThreadResult } from './load-zone.ts';
+import { ReadingProgress } from './zone-progress.ts';
 
-const { path, origin, unless, share, bytes } = workerData as ZoneJob;
+const { path, origin, unless, share, bytes, progress } = workerData as ZoneJob;
 try {
   const { packed, problems, warnings, digest } = await readZoneFile(
     path,
     origin,
     systemClock,
     unless,
-    { share, bytes },
+    { share, bytes, progress: new ReadingProgress(progress) },
     collectMemory,
   );
   const plain = (list: readonly Problem[]): object[] => list.map(({ parts }) => parts);

@@ -8,6 +8,7 @@ import {
 } from '../../server/contract/ports.ts';
 import { foldName, parseName } from '../../wire/name.ts';
 import { transferSources } from '../../zone/transfer-source.ts';
+import { wildcardNames } from '../../zone/wildcard-names.ts';
 import { KubernetesAnswerer } from './answer.ts';
 import type { ClusterZone } from './lookup.ts';
 import { metadataProvider } from './metadata.ts';
@@ -17,6 +18,7 @@ import { boundAddresses, ownAddresses } from './own-addresses.ts';
 import { clientNamespacesOf } from './client-namespaces.ts';
 import { searchDomainsOf } from './search-domains.ts';
 import { ClusterReplica } from './replica.ts';
+import { podNames } from './pod-names.ts';
 import { planSource, sourceKey } from './source-plan.ts';
 import { clusterTransfers } from './transfer-zone.ts';
 
@@ -69,6 +71,7 @@ export const kubernetes: Plugin = definePlugin({
     const transferred = { cluster, zones, ttl, namespaces, ignoreEmpty, own: named };
     context.offer(transferSources, clusterTransfers(transferred));
     context.offer(outsideServices, outsideOf({ cluster, namespaces, own }));
+    if (options.pods === 'insecure') context.offer(wildcardNames, podNames(zones));
     return (query) => answerer.answer(query, next);
   },
 });

@@ -1,4 +1,5 @@
 /** The last good answers of popular names. */
+import { NameFilter } from './name-filter.ts';
 import { SpaceSaving } from '../../metrics/space-saving.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import { NAME_MAX } from '../../wire/name.ts';
@@ -49,6 +50,7 @@ export class KnownGood {
   held = 0;
   readonly #parts: KnownGoodParts;
   readonly #names: SpaceSaving;
+  readonly #seen = new NameFilter();
   readonly #answers: (readonly GoodAnswer[] | undefined)[] = [];
   /**
    * Held answers of names that others have pushed out of the sketch, by name; no more names than
@@ -72,6 +74,10 @@ export class KnownGood {
   /** Takes note of a good answer. */
   took(query: Query, reply: Reply): void {
     const names = this.#names;
+    const isNew = names.find(query.folded, 0, query.nameLength) < 0;
+    // Of names that come once, as those below a wildcard that somebody invents, none takes the place of another.
+    const isFull = names.size === names.capacity;
+    if (isNew && isFull && !this.#seen.again(query.folded, query.nameLength)) return;
     const slot = names.add(query.folded, 0, query.nameLength);
     if (names.replaced) this.#drop(slot, query);
     if (this.#answered(slot) < this.#parts.asked || reply.size > REPLY_MAX) return;
@@ -106,14 +112,22 @@ export class KnownGood {
   }
 
   /**
-   * The answer that suits the query: one that was validated also suits a query that asks for no
-   * validation (CD).
+   * The answer that suits the query best: its own; one that was validated, if it asks for no
+   * validation (CD); and else that of clients who ask with signatures or without them
+   * (`isSigned`), as the query does not.
    */
   static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const exact = KnownGood.among(answers, query);
     if (exact !== null) return exact;
-    const variant = variantOf(query) & ~UNCHECKED;
-    return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
+    const like = variantOf(query) & ~UNCHECKED;
+    const of = (variant: number): GoodAnswer | undefined =>
+      answers.find((each) => each.type === query.type && each.variant === variant);
+    return of(like) ?? of(like ^ SIGNED) ?? null;
+  }
+
+  /** Whether it was given to somebody who wants signatures. */
+  static isSigned({ variant }: GoodAnswer): boolean {
+    return (variant & SIGNED) !== 0;
   }
 
   /** The answer is kept against the upstream's word from now on. */
@@ -224,9 +238,11 @@ function textOf(name: Uint8Array): string {
   return Buffer.from(name.buffer, name.byteOffset, name.length).toString('latin1');
 }
 
+/** In a variant: the query had DO. */
+const SIGNED = 1;
 /** In a variant: the query had CD. */
 const UNCHECKED = 2;
 
 function variantOf({ dnssecOk, flags }: Query): number {
-  return (dnssecOk ? 1 : 0) | ((flags & FLAG.CD) === 0 ? 0 : UNCHECKED);
+  return (dnssecOk ? SIGNED : 0) | ((flags & FLAG.CD) === 0 ? 0 : UNCHECKED);
 }

@@ -398,6 +398,44 @@ describe('lkg', () => {
     await world.close();
   });
 
+  test('a flood of names that exist once each, below a wildcard, pushes out no popular name', async () => {
+    const { world, says, popular, told } = await scene('names 64');
+    for (let i = 0; i < 20; i++) await popular(`www${i}.example.org. A`);
+    for (let i = 0; i < 5000; i++) await world.ask(`n${i}.wild.example.org. A`);
+    // Whoever is asked for again and again is counted nevertheless.
+    await popular('late.example.org. A');
+    await popular('late.example.org. A');
+    says(() => nxdomain);
+    for (let i = 0; i < 20; i++)
+      assert.equal(await told(`www${i}.example.org. A`), 'answer EDE 3', `www${i}`);
+    assert.equal(await told('late.example.org. A'), 'answer EDE 3');
+    await world.close();
+  });
+
+  test('whoever has no answer of his own kind, with signatures or without, has the records of the other', async () => {
+    for (const signed of [false, true]) {
+      const { world, clock, says } = await scene();
+      const now = Math.floor(clock.wall() / 1000);
+      const stamp = (seconds: number): string =>
+        new Date(seconds * 1000).toISOString().replaceAll(/[-:T]|\.\d+Z/g, '');
+      says(({ query: { dnssecOk } }) => ({
+        answer: [
+          '@ 60 A 192.0.2.1',
+          ...(dnssecOk
+            ? [`@ 60 RRSIG A 13 3 60 ${stamp(now + 1e6)} ${stamp(now - 1e6)} 1 example.org. AAAA`]
+            : []),
+        ],
+      }));
+      for (let i = 0; i < 3; i++) await world.ask('www.example.org. A', { dnssecOk: signed });
+      says(() => nxdomain);
+      const types = async (dnssecOk: boolean): Promise<readonly number[]> =>
+        (await world.ask('www.example.org. A', { dnssecOk })).answer.map(({ type }) => type);
+      assert.deepEqual(await types(!signed), [TYPE.A], `signed: ${signed}`);
+      assert.deepEqual(await types(signed), signed ? [TYPE.A, TYPE.RRSIG] : [TYPE.A]);
+      await world.close();
+    }
+  });
+
   test('an answer that is kept outlives a flood that pushes its name out, in its time', async () => {
     const { world, clock, says, popular, told } = await scene('names 64');
     await popular('www.example.org. A');
@@ -418,7 +456,7 @@ describe('lkg', () => {
     for (let round = 0; round < 20; round++) {
       const names = Array.from({ length: 16 }, (_, i) => `r${round}-${i}.example.org. A`);
       says(good);
-      for (const name of names) await world.ask(name);
+      for (const name of [...names, ...names]) await world.ask(name);
       says(() => nxdomain);
       for (const name of names) await world.ask(name);
     }

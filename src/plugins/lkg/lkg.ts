@@ -19,10 +19,12 @@ import {
 } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import { classify, hasExpiredSignature } from '../../wire/classify.ts';
-import { EDE, FLAG, RCODE, rcodeName, typeName } from '../../wire/iana.ts';
+import { EDE, FLAG, RCODE, rcodeName, TYPE, typeName } from '../../wire/iana.ts';
+import { readMessage, writeRecord } from '../../wire/message.ts';
 import { foldName, NAME_MAX, parseName, printName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { ExtendedError, Reply } from '../../wire/reply.ts';
+import { SECTION } from '../../wire/writer.ts';
 import { HeldAnswers, type HeldAnswer, type Release } from './held-answers.ts';
 import { KnownGood, type GoodAnswer } from './known-good.ts';
 
@@ -209,7 +211,21 @@ class Guard {
     // There may be no data of this type, but as long as another type is held the name exists.
     return answer === null || !held.includes(answer)
       ? this.#count(noData(reply), query)
-      : this.#count(answer.reply.with({ ttl: TTL_SECONDS, errors: kept }), query);
+      : this.#count(this.#kept(answer, query), query);
+  }
+
+  /** The answer as it is given. Who does not want signatures has the records alone. */
+  #kept(answer: GoodAnswer, query: Query): Reply {
+    const { reply } = answer;
+    if (query.dnssecOk || !KnownGood.isSigned(answer))
+      return reply.with({ ttl: TTL_SECONDS, errors: kept });
+    const { writer } = this.#context;
+    const { answer: records } = readMessage(reply.bytes.subarray(reply.start, reply.end));
+    writer.reply(query, reply.flags & (FLAG.AA | FLAG.RA));
+    for (const record of records)
+      if (record.type !== TYPE.RRSIG)
+        writeRecord(writer, SECTION.answer, { ...record, ttl: TTL_SECONDS });
+    return writer.finish(RCODE.NOERROR, reply.plugin).with({ errors: kept });
   }
 
   /**

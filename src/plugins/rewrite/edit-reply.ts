@@ -1,5 +1,6 @@
 /** Replies to rewritten queries, under the question of the client. */
 import { andThen, type Maybe } from '../../base/maybe.ts';
+import { endlessAliases, isEndless } from '../../server/contract/lookup-bounds.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { NameError, parseName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -93,10 +94,23 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
     // The chain stays as it was when its new end cannot be had.
     if (found === null)
       return editReply(reply, rules.filter(({ kind }) => kind !== 'target').toReversed(), parts);
+    if (isEndless(found)) return endless(found, target);
     return written(reply, chainTo(cut, loose, found), rules, parts, found.truncated);
   };
   const found = parts.lookup(target);
   return andThen(found, goOn);
+}
+
+/**
+ * A chain without end is an error. The lookup at which it was found out is told of; those that led
+ * to it pass it on.
+ */
+function endless(found: Reply, target: string): Reply {
+  const why =
+    found === endlessAliases
+      ? new Error(`the CNAME to ${target} that a rule made: ${found.cause?.message}`)
+      : null;
+  return failure(RCODE.SERVFAIL, 'rewrite', why, found.errors);
 }
 
 /**

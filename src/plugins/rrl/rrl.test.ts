@@ -318,6 +318,36 @@ describe('rrl', () => {
     }
   });
 
+  test('names that a template or `pods insecure` answers, whatever they are, are one account', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+    writeFileSync(
+      join(folder, 'ns.yaml'),
+      'apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n',
+    );
+    const clock = new VirtualClock();
+    const sent = async (lines: string, name: (i: number) => string): Promise<string> => {
+      const world = await makeWorld(
+        `.:53 {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n ${lines}\n}`,
+        { folder, clock },
+      );
+      let text = '';
+      for (let i = 0; i < 6; i++) text += await fates(world, 1, name(i));
+      await world.close();
+      return text;
+    };
+    const made =
+      'template IN A t.test {\n match ^[a-z]\n answer "{{ .Name }} 60 IN A 192.0.2.1"\n }';
+    assert.equal(await sent(made, (i) => `r${i}.t.test. A`), '..----');
+    // A record that is the same for all names has one of them.
+    const fixed =
+      'template IN A t.test {\n match ^[a-z]\n answer "www.t.test. 60 IN A 192.0.2.1"\n }';
+    assert.equal(await sent(fixed, (i) => `r${i}.t.test. A`), '..----');
+    const pods = `kubernetes cluster.local {\n manifests ${folder}\n pods insecure\n }`;
+    const pod = (i: number): string => `10-0-0-${i}.web.pod.cluster.local. A`;
+    assert.equal(await sent(pods, pod), '..----');
+    rmSync(folder, { recursive: true });
+  });
+
   test('failures of a client are one account; there is nothing to cut, so none slips', async () => {
     const world = await worldWith('errors-per-second 1', 'slip-ratio 1');
     assert.equal((await world.ask('a.fails.example.org. A')).rcode, 2);

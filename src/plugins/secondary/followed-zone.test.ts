@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { sleep } from '../../base/clock.ts';
 import { seededRandom } from '../../base/random.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { makeLog, pluginLog } from '../../base/log.ts';
@@ -50,6 +51,8 @@ interface Followed {
   transferred: number | null;
   /** Of the SOA record, seconds. */
   times: Times;
+  /** How long a transfer takes; a record comes each second. */
+  takesSeconds: number;
   readonly counted: { readonly fallbacks: number; readonly failures: number };
 }
 
@@ -70,11 +73,15 @@ function follow(): Followed {
     clock,
   );
   const counted = { fallbacks: 0, failures: 0 };
-  const followed: Pick<Followed, 'primary' | 'brokenIxfr' | 'transferred' | 'times'> = {
+  const followed: Pick<
+    Followed,
+    'primary' | 'brokenIxfr' | 'transferred' | 'times' | 'takesSeconds'
+  > = {
     primary: 1,
     brokenIxfr: false,
     transferred: null,
     times: [100, 10, 1000],
+    takesSeconds: 0,
   };
   const there = (what: string, host: string): number => {
     asked.push(`${what} ${host}`);
@@ -83,8 +90,12 @@ function follow(): Followed {
   };
   const fetching: Fetching = {
     serial: async (_origin, { host }) => there('soa', host),
-    transfer: async (_origin, old, { host }) => {
+    transfer: async (_origin, old, { host }, { claim }) => {
       const said = there(old === null ? 'axfr' : 'ixfr', host);
+      for (let second = 0; second < followed.takesSeconds; second++) {
+        claim(1024);
+        await sleep(clock, 1000);
+      }
       if (old !== null && followed.brokenIxfr) throw new Error('differences that do not fit');
       const serial = followed.transferred ?? said;
       const packed = pack(serial, followed.times);
@@ -116,6 +127,7 @@ function follow(): Followed {
       records: metric,
       serial: metric,
       reloads: metric,
+      loading: metric,
       failures: { with: () => ({ add: () => void counted.failures++ }) },
       fallbacks: { with: () => ({ add: () => void counted.fallbacks++ }) },
     },
@@ -142,6 +154,22 @@ describe('a zone that another server has', () => {
     await all.clock.advance(106_000);
     assert.deepEqual(all.published, ['1', '2']);
     assert.ok(all.asked.includes('ixfr 192.0.2.2'));
+    all.zone.stop();
+  });
+
+  test('that takes long to come tells how far it is, after five seconds and then each ten', async () => {
+    const all = follow();
+    all.takesSeconds = 16;
+    all.zone.start();
+    await all.clock.advance(60_000);
+    assert.deepEqual(
+      all.log.filter((line) => line.includes('so far')),
+      [
+        '[INFO] plugin/secondary: Transferring example.org. from 192.0.2.2:53: 5 records so far, 5 KiB (5s)',
+        '[INFO] plugin/secondary: Transferring example.org. from 192.0.2.2:53: 15 records so far, 15 KiB (15s)',
+      ],
+    );
+    assert.deepEqual(all.published, ['1']);
     all.zone.stop();
   });
 

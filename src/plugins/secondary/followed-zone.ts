@@ -3,6 +3,7 @@ import { Backoff } from '../../base/backoff.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import { printHostPort } from '../../base/ip.ts';
+import { printBytes } from '../../base/limits.ts';
 import type { Random } from '../../base/random.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
@@ -11,6 +12,7 @@ import { parseName, type WireName } from '../../wire/name.ts';
 import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
 import { primarySerial, transferIn, type Transferred } from '../../zone/transfer-in.ts';
+import { tellProgress } from '../../zone/zone-progress.ts';
 import type { ZoneMetrics } from '../../zone/zone-reloader.ts';
 import type { ZonePublisher } from '../../zone/zone-publisher.ts';
 import { ZoneData } from '../../zone/zone-data.ts';
@@ -210,7 +212,13 @@ export class FollowedZone {
       if (!isNewer(serial, old.serial)) return;
       said = serial;
     }
-    const found = await this.#fetch(arrival, server, old);
+    const telling = this.#tellProgress(arrival, where);
+    let found: Transferred;
+    try {
+      found = await this.#fetch(arrival, server, old);
+    } finally {
+      telling.cancel();
+    }
     if (this.#abort.signal.aborted) return;
     if (old !== null && !isNewer(found.serial, old.serial))
       throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
@@ -227,6 +235,16 @@ export class FollowedZone {
       `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
     );
     accepted?.();
+  }
+
+  #tellProgress(arrival: ArrivingZone, where: string): Timer {
+    const { zone, metrics } = this.#parts;
+    return tellProgress(
+      { ...this.#parts, gauge: metrics.loading.with(zone) },
+      () => arrival.records,
+      () =>
+        `Transferring ${zone} from ${where}: ${arrival.records} records so far, ${printBytes(arrival.bytes)}`,
+    );
   }
 
   /** Reports once that the primary has an older version. The present one is still served. */

@@ -83,6 +83,9 @@ export class ZoneMemory implements KeptAcrossReloads {
 export class ArrivingZone {
   /** Memory that it has been given. */
   claimed = 0;
+  /** What has come of it so far. */
+  records = 0;
+  bytes = 0;
   readonly #claim: (bytes: number) => void;
   readonly #ending = new AbortController();
   #left = 0;
@@ -96,9 +99,11 @@ export class ArrivingZone {
     return this.#ending.signal;
   }
 
-  /** Reserves memory for more bytes of the zone. @throws NoRoom */
+  /** Counts a record of so many bytes and reserves memory for it. @throws NoRoom */
   take(bytes: number): void {
     this.check();
+    this.records++;
+    this.bytes += bytes;
     this.#left -= bytes;
     if (this.#left >= 0) return;
     const steps = Math.ceil(-this.#left / STEP);

@@ -47,6 +47,12 @@ export function compileExpression(text: string): CompiledPart {
 
 /** The most nested parentheses. */
 const DEPTH_MAX = 100;
+/**
+ * Operators, functions behind `|`, members and indexes in one expression. Each holds what stands
+ * before it, so that a chain is as deep as it is long. expr-lang takes 10 000 parts, of which each
+ * of these makes two at least.
+ */
+const CHAINED_MAX = 5000;
 /** The most constants (`let`) of an expression. */
 const NAMES_MAX = 20;
 
@@ -54,6 +60,8 @@ class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
+  /** The operators and the like so far, of at most `CHAINED_MAX`. */
+  #chained = 0;
   /** The number of predicates around the current place. */
   #predicates = 0;
   /** The constants (`let`) that are visible at the current place. */
@@ -155,6 +163,7 @@ class ExpressionParser {
     let left = this.#prefix();
     for (;;) {
       if (rank === 0 && this.#take('|')) {
+        this.#chain();
         left = this.#piped(left);
         continue;
       }
@@ -163,6 +172,7 @@ class ExpressionParser {
       const operator =
         word.kind === 'sign' || word.kind === 'name' ? known(operators, word.text) : undefined;
       if (operator === undefined || operator.rank < rank || (negated && !isWord(word))) break;
+      this.#chain();
       this.#at += negated ? 2 : 1;
       const right = this.#expression(
         operator.rightFirst === true ? operator.rank : operator.rank + 1,
@@ -173,6 +183,15 @@ class ExpressionParser {
     if (rank === 0 && this.#take('?')) left = this.#choice(left);
     this.#depth--;
     return left;
+  }
+
+  /** One more part holds what stands before it. */
+  #chain(): void {
+    if (++this.#chained > CHAINED_MAX)
+      throw new ExpressionError(
+        `the expression has more than ${CHAINED_MAX} operators`,
+        this.#word.at,
+      );
   }
 
   #choice(condition: CompiledPart): CompiledPart {
@@ -203,7 +222,7 @@ class ExpressionParser {
       );
     }
     let part = this.#primary();
-    for (;;) {
+    for (; ; this.#chain()) {
       if (this.#take('[')) part = this.#index(part);
       else if (this.#take('.')) part = this.#member(part, false);
       else if (this.#take('?.')) part = this.#member(part, true);

@@ -137,7 +137,9 @@ export const builtins: Readonly<Record<string, Builtin>> = {
       );
     return piece.repeat(count);
   }),
-  concat: builtin('array', [1, 16], (values) => bounded(values.flatMap((one) => asArray(one)))),
+  concat: builtin('array', [1, Infinity], (values) =>
+    bounded(values.flatMap((one) => asArray(one))),
+  ),
   flatten: builtin('array', [1, 1], ([items]) => {
     const flat: ExpressionValue[] = [];
     const add = (from: readonly ExpressionValue[]): void => {
@@ -168,9 +170,12 @@ export const builtins: Readonly<Record<string, Builtin>> = {
     }
     return found;
   }),
-  take: builtin('array', [2, 2], ([items, count]) =>
-    asArray(items!).slice(0, Math.max(0, asNumber(count!))),
-  ),
+  take: builtin('array', [2, 2], ([items, given]) => {
+    const count = asNumber(given!);
+    if (!Number.isInteger(count) || count < 0)
+      throw new ExpressionValueError(`${count} items cannot be taken`);
+    return asArray(items!).slice(0, count);
+  }),
   keys: builtin('array', [1, 1], ([map]) => [...asMap(map!).keys()]),
   values: builtin('array', [1, 1], ([map]) => [...asMap(map!).values()]),
   get: builtin('any', [2, 2], ([from, key]) => memberOf(from!, key!)),

@@ -93,6 +93,7 @@ describe('view', () => {
     'sum([1, 2.5]) == 3.5 && mean([1, 2]) == 1.5 && median([3, 1, 2]) == 2 && max([1, 3]) == 3 && min(2, [1, 3]) == 1',
     'floor(1.5) == 1 && ceil(1.5) == 2 && round(1.5) == 2 && round(-1.5) == -2',
     "repeat('ab', 2) == 'abab' && concat([1], [2, 3]) == [1, 2, 3] && uniq([1, 2, 1]) == [1, 2] && take([1, 2, 3], 2) == [1, 2]",
+    'len(concat([1], [2], [3], [4], [5], [6], [7], [8], [9], [10], [11], [12], [13], [14], [15], [16], [17])) == 17',
     "keys({'a': 1, 'b': 2}) == ['a', 'b'] && values({'a': 1}) == [1] && len({'a': 1}) == 1 && get({'a': 1}, 'a') == 1 && get([1], 7) == nil",
     'flatten([1, [2, [3]]]) == [1, 2, 3] && find([1, 2], # > 1) == 2 && findIndex([1, 2], # > 1) == 1 && find([1], # > 1) == nil',
     'findLast([1, 2, 3], # < 3) == 2 && findLastIndex([1, 2, 3], # < 3) == 1',
@@ -118,6 +119,8 @@ describe('view', () => {
     "{'a': 1}.b.c == 1",
     'bitand(1.5, 1) == 1',
     "repeat('ab', 1000000000) != ''",
+    'len(take([1, 2], -1)) == 0',
+    'len(take([1, 2], 1.5)) == 1',
     // What doubles in each step takes no memory.
     `let a = repeat(name(), 100); let b = a + a + a + a; let c = b + b + b + b; let d = c + c + c + c; let e = d + d + d + d; e != ''`,
     'let a = map(1..9000, # + id()); let b = concat(a, a); len(b) > 1',
@@ -237,6 +240,9 @@ describe('view', () => {
       ['reduce([1], # + 1) == 1', /reduce of expr-lang is not there: write sum\(\)/],
       ["constructor('x')", /unknown name constructor/],
       [`${'('.repeat(200)}true${')'.repeat(200)}`, /nested too deeply/],
+      [`${'id() > 1 || '.repeat(6000)}true`, /more than 5000 operators \(1:\d+\)/],
+      [`name()${'[0]'.repeat(6000)} == 'a'`, /more than 5000 operators/],
+      [`name()${' | trim()'.repeat(6000)} == 'a'`, /more than 5000 operators/],
     ];
     for (const [expression, message] of cases)
       await assert.rejects(worldWith(expression), message, expression);
@@ -244,6 +250,12 @@ describe('view', () => {
       makeWorld('.:53 {\n view a\n view b\n}'),
       /only be used once per Server Block/,
     );
+  });
+
+  test('as long a chain of operators as CoreDNS takes is worked out', async () => {
+    const world = await worldWith(`${'id() + '.repeat(4998)}id() >= 0`);
+    assert.equal((await world.ask('www.example.org. A')).rcode, RCODE.NOERROR);
+    await world.close();
   });
 
   test('an expression that can never be true is warned about', async () => {

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { atOnce } from '../base/slices.ts';
+import { TYPE } from '../wire/iana.ts';
+import { foldName, nameLength, parseName, printName } from '../wire/name.ts';
+import { changedZone } from './changed-zone.ts';
+import { Changes, putRecord } from './changes.ts';
+import { difference } from './difference.ts';
+import { GrowingBytes } from './growing.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
+import { RecordCursor } from './record-cursor.ts';
+import { ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
+
+const origin = parseName('example.org.');
+
+interface Rec {
+  readonly owner: Uint8Array;
+  readonly type: number;
+  readonly ttl: number;
+  readonly data: Uint8Array;
+}
+
+const label = fc.constantFrom('a', 'A', 'b', 'bb', '*', 'ns', 'V0', 'v1', 'z');
+const owner = fc
+  .array(label, { maxLength: 3 })
+  .map((labels) => parseName(`${[...labels, 'example.org'].join('.')}.`));
+const type = fc.constantFrom(
+  TYPE.A,
+  TYPE.A,
+  TYPE.TXT,
+  TYPE.NS,
+  TYPE.DS,
+  TYPE.CNAME,
+  TYPE.DNAME,
+  TYPE.NSEC,
+  TYPE.NSEC3,
+  TYPE.RRSIG,
+);
+const record: fc.Arbitrary<Rec> = fc
+  .tuple(owner, type, fc.constantFrom(60, 300), type, fc.nat(2))
+  .map(([name, kind, ttl, covered, number]) => ({
+    owner: name,
+    type: kind,
+    ttl,
+    // Of a signature the first bytes say what it covers.
+    data:
+      kind === TYPE.RRSIG
+        ? Uint8Array.of(covered >> 8, covered & 0xff, number)
+        : Uint8Array.of(1, 0x61 + number, 0),
+  }));
+
+function soa(serial: number): Rec {
+  const data = Buffer.alloc(22);
+  data.writeUInt32BE(serial, 2);
+  return { owner: origin, type: TYPE.SOA, ttl: 60, data };
+}
+
+/** What a record is, whatever its TTL and how its name is spelled. */
+const keyOf = ({ owner: name, type: kind, data }: Rec): string =>
+  `${printName(foldName(name))} ${kind} ${Buffer.from(data).toString('hex')}`;
+
+function built(records: readonly Rec[]): PackedZone {
+  const builder = new ZoneBuilder(origin);
+  for (const { owner: name, type: kind, ttl, data } of records) builder.add(name, kind, ttl, data);
+  return builder.pack();
+}
+
+function recordsOf(packed: PackedZone): Rec[] {
+  const found: Rec[] = [];
+  const zone = new ZoneData(packed);
+  for (const cursor = new RecordCursor(zone); cursor.next();) {
+    const { owner: name, type: kind, ttl, at, length } = cursor;
+    const data = zone.data.slice(at, at + length);
+    found.push({ owner: name.slice(0, nameLength(name)), type: kind, ttl, data });
+  }
+  return found;
+}
+
+function stored(records: readonly Rec[]): GrowingBytes {
+  const bytes = new GrowingBytes();
+  for (const { owner: name, type: kind, ttl, data } of records)
+    putRecord(bytes, name, kind, ttl, data);
+  return bytes;
+}
+
+/** The next version as it is made of the one before. */
+function changed(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
+  const to = soa(old.serial + 1);
+  const step = difference(stored([soa(old.serial), ...removed]), stored([to, ...added]));
+  const changes = atOnce(Changes.of(origin, [step]));
+  return atOnce(changedZone(old, changes, to));
+}
+
+/** The next version as a builder makes it of all its records. */
+function anew(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
+  // A record that goes and comes again is mentioned where it went.
+  const about = new Map<string, Rec | null>(removed.map((one) => [keyOf(one), null]));
+  for (const one of added) about.set(keyOf(one), one);
+  const [, ...others] = recordsOf(old);
+  return built([
+    ...others.filter((one) => !about.has(keyOf(one))),
+    soa(old.serial + 1),
+    ...[...about.values()].filter((one) => one !== null),
+  ]);
+}
+
+describe('differences', () => {
+  test('property: a version that is made of the one before is, byte for byte, the one that all its records make', () => {
+    const steps = fc.array(
+      fc.record({
+        keep: fc.array(fc.nat(3), { minLength: 1, maxLength: 60 }),
+        added: fc.array(record, { maxLength: 12 }),
+      }),
+      { minLength: 1, maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(fc.array(record, { maxLength: 60 }), steps, (first, all) => {
+        let zone = built([soa(1), ...first]);
+        for (const { keep, added } of all) {
+          const [, ...there] = recordsOf(zone);
+          const removed = there.filter((_, i) => keep[i % keep.length] === 0);
+          const expected = anew(zone, removed, added);
+          const found = changed(zone, removed, added);
+          assert.deepEqual(found, expected);
+          assert.equal(bytesOf(found), bytesOf(expected));
+          zone = found;
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a version with the same names has the hash table of the one before', () => {
+    const a: Rec = {
+      owner: parseName('a.example.org.'),
+      type: TYPE.A,
+      ttl: 60,
+      data: Uint8Array.of(10, 0, 0, 1),
+    };
+    const old = built([soa(1), a]);
+    const other = { ...a, data: Uint8Array.of(10, 0, 0, 2) };
+    assert.equal(changed(old, [a], [other]).slots, old.slots);
+    assert.notEqual(
+      changed(old, [], [{ ...a, owner: parseName('b.example.org.') }]).slots,
+      old.slots,
+    );
+  });
+});

@@ -1,0 +1,242 @@
+/**
+ * The next version of a zone, made of the one before and of what changed. Only the names that changes are about are built; all others
+ * are copied as they are packed, in long pieces.
+ */
+import type { Slices } from '../base/slices.ts';
+import { TYPE } from '../wire/iana.ts';
+import { LOWER, type WireName } from '../wire/name.ts';
+import { partsOf, putRecord, trimmed, type Changes } from './changes.ts';
+import { GrowingBytes } from './growing.ts';
+import type { PackedZone } from './packed-zone.ts';
+import { RecordCursor } from './record-cursor.ts';
+import { ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
+import { indexNodes, sharedBytes, sharedWords } from './zone-index.ts';
+
+/** A mask: after so many nodes that are copied there may be a pause. */
+const NODE_SLICE = 0x3fff;
+/** The same of bytes. */
+const COPY_BYTES = 1024 * 1024;
+
+/** The SOA record of the new version. */
+export interface NewSoa {
+  readonly owner: WireName;
+  readonly ttl: number;
+  readonly data: Uint8Array;
+}
+
+/**
+ * The version of a zone after these changes: what a builder makes of the records of the old version that stay, the SOA record, and
+ * those that come, in this order.
+ * @throws Error if a record that goes is not there
+ */
+export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {
+  const zone = new ZoneData(old);
+  const touched = new Set<number>([0]);
+  for (const name of changes.names) {
+    const node = nodeOfOwner(zone, name);
+    if (node >= 0) touched.add(node);
+    yield;
+  }
+  const builder = new ZoneBuilder(old.origin, touched.size);
+  /** Nodes that keep some of what they own. */
+  const kept = new Set<number>();
+  /** Records at names that are left as they are. */
+  let others = old.records - 1;
+  const one = new GrowingBytes();
+  for (const node of touched) {
+    for (const cursor = new RecordCursor(zone, node); cursor.next();) {
+      others--;
+      const { type, ttl, at, length } = cursor;
+      const owner = trimmed(cursor.owner);
+      const data = zone.data.subarray(at, at + length);
+      one.length = 0;
+      putRecord(one, owner, type, ttl, data);
+      if (changes.touches(one.bytes.subarray(0, one.length))) continue;
+      builder.add(owner, type, ttl, data);
+      kept.add(node);
+    }
+    yield;
+  }
+  builder.add(soa.owner, TYPE.SOA, soa.ttl, soa.data);
+  for (const bytes of changes.added()) {
+    const { fields, type, ttl } = partsOf(bytes);
+    builder.add(bytes.subarray(0, fields), type, ttl, bytes.subarray(fields + 10));
+  }
+  const fresh = new ZoneData(yield* builder.packing());
+  const gone = goneNodes(zone, touched, kept);
+  const { data, nodes, sameNames } = yield* spliced(zone, fresh, touched, gone);
+  return {
+    origin: old.origin,
+    data,
+    nodes,
+    ...(yield* indexNodes(data, nodes, sameNames ? old.slots : null)),
+    records: others + fresh.packed.records,
+    serial: fresh.packed.serial,
+  };
+}
+
+/** The node with a label (lower case, at `at`) below `parent` whatever it owns, or the place where it would stand: the node behind. */
+function childOrPlace(
+  zone: ZoneData,
+  parent: number,
+  name: Uint8Array,
+  at: number,
+): { node: number; isThere: boolean } {
+  const node = zone.before(parent, name, at) + 1;
+  const isThere =
+    node < zone.size && zone.parent(node) === parent && zone.compareLabel(node, name, at) === 0;
+  return { node, isThere };
+}
+
+/** The node of a name of the zone (lower case) whatever it owns, hashes of NSEC3 too; -1: there is none. */
+function nodeOfOwner(zone: ZoneData, name: WireName): number {
+  const starts: number[] = [];
+  for (let at = 0; at < name.length - zone.origin.length; at += name[at]! + 1) starts.push(at);
+  let parent = 0;
+  for (let i = starts.length - 1; i >= 0; i--) {
+    const { node, isThere } = childOrPlace(zone, parent, name, starts[i]!);
+    if (!isThere) return -1;
+    parent = node;
+  }
+  return parent;
+}
+
+/**
+ * Nodes of which nothing stays: they own nothing any more, and neither does any name below them.
+ * @param touched nodes that changes are about; of the others all stays
+ * @param kept those of them that keep something
+ * @returns each with the next node that stays
+ */
+function goneNodes(
+  zone: ZoneData,
+  touched: ReadonlySet<number>,
+  kept: ReadonlySet<number>,
+): ReadonlyMap<number, number> {
+  const candidates = new Set<number>();
+  for (const node of touched)
+    for (let up = node; up > 0 && !candidates.has(up); up = zone.parent(up)) candidates.add(up);
+  const gone = new Map<number, number>();
+  for (const node of [...candidates].toSorted((a, b) => b - a)) {
+    const owns = touched.has(node) ? kept.has(node) : zone.at(node + 1) > labelEnd(zone, node);
+    if (owns) continue;
+    const next = gone.get(node + 1) ?? node + 1;
+    if (!isBelow(zone, next, node)) gone.set(node, next);
+  }
+  return gone;
+}
+
+/** The label of a node with its length before it. */
+function labelOf(zone: ZoneData, node: number): Uint8Array {
+  return zone.data.subarray(zone.at(node) + 1, labelEnd(zone, node));
+}
+
+function labelEnd(zone: ZoneData, node: number): number {
+  const at = zone.at(node) + 1;
+  return at + 1 + zone.data[at]!;
+}
+
+function isBelow(zone: ZoneData, node: number, above: number): boolean {
+  if (node >= zone.size) return false;
+  // Parents have lower numbers than their children.
+  while (node > above) node = zone.parent(node);
+  return node === above;
+}
+
+/** Where each node of `fresh` goes: the node whose place it takes, or before which it stands (`isNew`). */
+function placesOf(zone: ZoneData, fresh: ZoneData): { places: Uint32Array; isNew: Uint8Array } {
+  const places = new Uint32Array(fresh.size);
+  const isNew = new Uint8Array(fresh.size);
+  const name = new Uint8Array(65);
+  for (let i = 1; i < fresh.size; i++) {
+    const parent = fresh.parent(i);
+    if (isNew[parent] === 1) {
+      places[i] = places[parent]!;
+      isNew[i] = 1;
+      continue;
+    }
+    // The label, and the end of a name.
+    name.fill(0);
+    const label = labelOf(fresh, i);
+    for (let j = 0; j < label.length; j++) name[j] = LOWER[label[j]!]!;
+    const { node, isThere } = childOrPlace(zone, places[parent]!, name, 0);
+    places[i] = node;
+    isNew[i] = isThere ? 0 : 1;
+  }
+  return { places, isNew };
+}
+
+/** Nodes of both in canonical order: those that are touched are as in `fresh`, others as in `zone`; those that are gone are left out. */
+function* spliced(
+  zone: ZoneData,
+  fresh: ZoneData,
+  touched: ReadonlySet<number>,
+  gone: ReadonlyMap<number, number>,
+): Slices<{ data: Uint8Array; nodes: Uint32Array; sameNames: boolean }> {
+  const { places, isNew } = placesOf(zone, fresh);
+  let come = 0;
+  let back = 0;
+  for (let i = 0; i < fresh.size; i++) {
+    if (isNew[i] === 1) come++;
+    else if (gone.has(places[i]!)) back++;
+  }
+  const count = zone.size - gone.size + back + come;
+  const nodes = sharedWords(2 * (count + 1));
+  const room = zone.data.length + fresh.data.length;
+  const data = new GrowingBytes(sharedBytes(room));
+  /** The new numbers of nodes. */
+  const ofOld = new Uint32Array(zone.size);
+  const ofFresh = new Uint32Array(fresh.size);
+  const stops = Uint32Array.from(new Set([...touched, ...gone.keys()])).toSorted();
+  let made = 0;
+  const begin = (parent: number): number => {
+    nodes[2 * made] = data.length;
+    nodes[2 * made + 1] = parent;
+    return made++;
+  };
+  let at = 0;
+  let stop = 0;
+  for (let i = 0; ;) {
+    const next = Math.min(stops[stop] ?? zone.size, i < fresh.size ? places[i]! : zone.size);
+    // Up to here all is as it was.
+    const shift = data.length - zone.at(at);
+    for (let from = zone.at(at); from < zone.at(next); from += COPY_BYTES) {
+      data.push(zone.data.subarray(from, Math.min(zone.at(next), from + COPY_BYTES)));
+      yield;
+    }
+    for (; at < next; at++) {
+      ofOld[at] = made;
+      nodes[2 * made] = zone.at(at) + shift;
+      nodes[2 * made + 1] = ofOld[zone.parent(at)]!;
+      made++;
+      if ((at & NODE_SLICE) === NODE_SLICE) yield;
+    }
+    if (at === zone.size && i === fresh.size) break;
+    const isFresh = i < fresh.size && places[i] === at;
+    if (isFresh && isNew[i] === 1) {
+      ofFresh[i] = begin(ofFresh[fresh.parent(i)]!);
+      data.push(fresh.data.subarray(fresh.at(i), fresh.at(i + 1)));
+      i++;
+      continue;
+    }
+    if (isFresh || !gone.has(at)) {
+      ofOld[at] = begin(ofOld[zone.parent(at)]!);
+      if (touched.has(at) || gone.has(at)) {
+        data.push([isFresh ? fresh.flags(i) : 0]);
+        // A name of which nothing stays is spelled as what comes in its place.
+        data.push(gone.has(at) ? labelOf(fresh, i) : labelOf(zone, at));
+        if (isFresh) data.push(fresh.data.subarray(labelEnd(fresh, i), fresh.at(i + 1)));
+      } else data.push(zone.data.subarray(zone.at(at), zone.at(at + 1)));
+      if (isFresh) ofFresh[i++] = ofOld[at]!;
+    }
+    if (stops[stop] === at) stop++;
+    at++;
+    yield;
+  }
+  nodes[2 * count] = data.length;
+  return {
+    data: data.bytes.subarray(0, data.length),
+    nodes,
+    sameNames: come === 0 && back === gone.size,
+  };
+}

@@ -1,0 +1,76 @@
+import { nextHash } from '../base/hash.ts';
+import type { Slices } from '../base/slices.ts';
+import { LOWER } from '../wire/name.ts';
+import { hashBegin, hashEnd, homeSlot, NODE, nodeBits } from './packed-zone.ts';
+
+/** What is found out about the nodes of a zone once all of them stand. */
+export interface ZoneIndex {
+  readonly slots: Uint32Array;
+  readonly nsec3: Uint32Array;
+}
+
+/** What a node is by its parent and children. Its other flags come from what it owns. */
+const BY_PLACE = NODE.GLUE | NODE.WILD;
+/** A mask: after so many nodes there may be a pause. */
+const NODE_SLICE = 0x3ff;
+
+/**
+ * Writes into the flags of all nodes what follows from their parents and children, and makes the tables by which nodes are found.
+ * @param data its nodes have the flags of what they own
+ * @param known the hash table of a version with the same names; null: it is made
+ */
+export function* indexNodes(
+  data: Uint8Array,
+  nodes: Uint32Array,
+  known: Uint32Array | null = null,
+): Slices<ZoneIndex> {
+  const count = nodes.length / 2 - 1;
+  const bits = nodeBits(count);
+  const slots = known ?? sharedWords(Math.ceil((count * 3) / 2) + 1);
+  const hidden: number[] = [];
+  data[0] = data[0]! & ~BY_PLACE;
+  for (let node = 0; node < count; node++) {
+    const at = nodes[2 * node]!;
+    const parent = nodes[2 * node + 1]!;
+    if (node > 0) {
+      const above = nodes[2 * parent]!;
+      let flags = data[at]! & ~BY_PLACE;
+      if ((data[above]! & (NODE.CUT | NODE.DNAME | NODE.GLUE)) !== 0) flags |= NODE.GLUE;
+      data[at] = flags;
+      if (data[at + 1] === 1 && data[at + 2] === 0x2a) data[above] = data[above]! | NODE.WILD;
+      if (known === null) {
+        const hash = hashLabel(parent, data, at + 1);
+        putSlot(slots, hash, (bits === 32 ? 0 : (hash << bits) >>> 0) | (node + 1));
+      }
+    }
+    if ((data[at]! & NODE.HIDDEN) !== 0) hidden.push(node);
+    if ((node & NODE_SLICE) === NODE_SLICE) yield;
+  }
+  const nsec3 = sharedWords(hidden.length);
+  nsec3.set(hidden);
+  return { slots, nsec3 };
+}
+
+/** The hash of the child of `parent` with the label at `at`. */
+export function hashLabel(parent: number, bytes: Uint8Array, at: number): number {
+  let hash = hashBegin(parent);
+  for (let i = 1; i <= bytes[at]!; i++) hash = nextHash(hash, LOWER[bytes[at + i]!]!);
+  return hashEnd(hash);
+}
+
+/** Puts a value into the first free slot for a hash. */
+export function putSlot(slots: Uint32Array, hash: number, value: number): void {
+  let slot = homeSlot(hash, slots.length);
+  while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
+  slots[slot] = value;
+}
+
+/** Bytes that all threads read. */
+export function sharedBytes(length: number): Uint8Array {
+  return new Uint8Array(new SharedArrayBuffer(length));
+}
+
+/** Numbers of 32 bits that all threads read. */
+export function sharedWords(length: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(4 * length));
+}

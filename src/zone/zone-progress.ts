@@ -1,0 +1,74 @@
+/** How far a zone has come that takes long to be read or fetched, for the log and a metric: else nobody knows whether it ever will. */
+import { every, type Clock, type Timer } from '../base/clock.ts';
+import type { Log } from '../base/log.ts';
+import type { Gauge } from '../metrics/registry.ts';
+import { sharedWords } from './zone-index.ts';
+
+/** What takes no longer is told of when it is there. Then another line comes each so often, milliseconds. */
+const FIRST_MS = 5000;
+const AGAIN_MS = 10_000;
+const TICK_MS = 1000;
+
+/** How far a file has been read. It is shared memory: the thread that reads need not be asked. */
+export class ReadingProgress {
+  readonly words: Uint32Array;
+
+  constructor(words: Uint32Array = sharedWords(3)) {
+    this.words = words;
+  }
+
+  /** So many records have been read, the last one at this line of its file. */
+  note(records: number, line: number): void {
+    this.words[0] = records;
+    this.words[1] = line;
+  }
+
+  /** All have been read, and are put in order. */
+  hasRead(): void {
+    this.words[2] = 1;
+  }
+
+  get records(): number {
+    return this.words[0]!;
+  }
+
+  print(): string {
+    return this.words[2] === 1
+      ? `all ${this.records} records are read and put in order`
+      : `${this.records} records so far, line ${this.words[1]!}`;
+  }
+}
+
+/** Where progress is told. */
+export interface ProgressParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Records so far; 0 when it is over. */
+  readonly gauge: Pick<Gauge, 'set'>;
+}
+
+/**
+ * Tells of something that has begun now, until it is cancelled: it is over.
+ * @param print what is done, and how far it has come
+ */
+export function tellProgress(
+  { clock, log, gauge }: ProgressParts,
+  records: () => number,
+  print: () => string,
+): Timer {
+  const begun = clock.now();
+  let next = FIRST_MS;
+  const ticks = every(clock, TICK_MS, () => {
+    gauge.set(records());
+    const spent = clock.now() - begun;
+    if (spent < next) return;
+    next += AGAIN_MS;
+    log.info(`${print()} (${Math.round(spent / 1000)}s)`);
+  });
+  return {
+    cancel() {
+      ticks.cancel();
+      gauge.set(0);
+    },
+  };
+}
