@@ -190,9 +190,14 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const { values, words } = parseOptions(table, given);
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
-  const ofPods = ['namespace', 'context', 'kubeconfig', 'as', 'clusterDns'] as const;
+  // With manifests alone it is a pod of their cluster that asks.
+  const ofPods =
+    values.manifests === null || values.from === 'host' || values.resolvConf !== null
+      ? (['namespace', 'clusterDns'] as const)
+      : [];
   const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
-  const lonely = [...ofPods, ...ofClusters].find((key) => local && values[key] !== null);
+  const ofKubectl = ['context', 'kubeconfig', 'as'] as const;
+  const lonely = [...ofPods, ...ofKubectl, ...ofClusters].find((key) => local && values[key] !== null);
   if (lonely !== undefined)
     throw usage(
       `${table[lonely].names.at(-1) ?? ''} means nothing without a pod`,

@@ -28,11 +28,15 @@ export interface GatheredSettings {
 export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
-  const own = options.from === 'host' || (options.from === null && options.resolvConf === null);
+  // Who names manifests means a pod of that cluster: this machine's own settings would answer for nobody.
+  const ofPod =
+    options.resolvConf === null &&
+    (options.from === null ? options.manifests !== null : options.from !== 'host');
+  const own = !ofPod && (options.from === 'host' || options.resolvConf === null);
   let resolvConf: string | null;
   if (options.resolvConf !== null)
     resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
-  else if (options.from !== null && options.from !== 'host') {
+  else if (ofPod) {
     // Without sending, the node's settings are those of no machine in particular.
     const node = sendsNothing(options) ? '' : (readIfThere('/etc/resolv.conf') ?? '');
     const pod = await resolvConfOfPod(options, node, io);

@@ -48,9 +48,9 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // What is odd about manifests has been told, if a pod was looked for in them.
+  // What is odd about the manifests has been told already if a pod was looked for in them.
   const tell = (text: string): void => {
-    if (options.manifests === null || from === null) io.err(`ndots trace: ${text}\n`);
+    if (!notes.some((note) => text.includes(note))) io.err(`ndots trace: ${text}\n`);
   };
   const start = await serverStarter(options, script, settings, io, tell);
   if (!planned && settings.resolvConf === null) {
@@ -92,7 +92,7 @@ async function serverStarter(
     corefile:
       corefile === null
         ? corefileFor(manifests ?? '', clusterDomain)
-        : corefileOf(corefile, readText(corefile, 'Corefile')),
+        : corefileOf(corefile, readText(corefile, 'Corefile'), manifests),
     script,
     client: settings.host.addresses[0] ?? '10.244.0.10',
     env: io.env,
