@@ -25,9 +25,11 @@ export function helpText(
   const examples = usage.examples.map(([words, what]) => [`${call} ${words}`.trimEnd(), what]);
   const room = Math.max(0, ...examples.map(([words = '']) => words.length));
   const sideBySide = columns >= SIDE_BY_SIDE;
+  const besideExamples =
+    sideBySide && examples.every(([, what = '']) => room + what.length + 5 <= columns);
   for (const [words = '', what = ''] of examples)
-    if (sideBySide) lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
-    else lines.push(`  ${words}`, ...(what === '' ? [] : filled(what, BELOW, columns)));
+    if (besideExamples) lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
+    else lines.push(...typed(words, columns), ...(what === '' ? [] : filled(what, BELOW, columns)));
   if (examples.length > 0) lines.push('');
   lines.push(...filled(`Usage: ${synopsis(call, usage)}`, '', columns));
   const brief = (title: string): boolean => usage.brief?.includes(title) === true;
@@ -110,6 +112,20 @@ function filled(text: string, indent: string, columns: number): string[] {
   }
   lines.push(line);
   return lines;
+}
+
+/** A command line, broken between its words as a shell takes it; what stands in quotes stays whole. */
+function typed(command: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of command.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []) {
+    // Two columns are for the sign that the line goes on.
+    if (line !== '' && `${line} ${word}`.length > columns - 2) {
+      lines.push(`${line} \\`);
+      line = `      ${word}`;
+    } else line = line === '' ? `  ${word}` : `${line} ${word}`;
+  }
+  return [...lines, line];
 }
 
 /** A page of the manual, section 1, in the language of man(7). */
