@@ -1,3 +1,4 @@
+import { shortened } from './shortened.ts';
 import { visible } from './visible.ts';
 
 /** Where in a file a person has to look. Lines and columns count from 1; column 0 = the whole line. */
@@ -62,7 +63,7 @@ export class Problem extends Error {
     }
     if (this.hint !== null) lines.push(`  ${this.hint}`);
     if (this.remedy !== null) lines.push(`  ${this.remedy}`);
-    return visible(lines.join('\n'));
+    return visible(shortened(lines.join('\n')));
   }
 }
 

@@ -100,7 +100,10 @@ describe('ndots doctor', () => {
     assert.equal(missing.code, 2);
     const none = await runCommand(doctor, [at('clean.pcap'), 'cluster'], { HOME: folder });
     assert.equal(none.code, 2);
-    assert.match(none.out.replaceAll(/\s+/g, ' '), /Not read the cluster: .*Name one: --kubeconfig FILE/);
+    assert.match(
+      none.out.replaceAll(/\s+/g, ' '),
+      /Not read the cluster: .*Name one: --kubeconfig FILE/,
+    );
   });
 
   test('of several files one that cannot be read makes the exit code 2, unless there is a finding', async () => {

@@ -1,6 +1,8 @@
 /** From the words of a command line to a verb, and to the exit code of the process. */
 import { nearest, problemsIn } from '../base/problem.ts';
+import { shortened } from '../base/shortened.ts';
 import { harmless } from '../base/visible.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { ProgressLine } from './progress-line.ts';
 import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
@@ -130,9 +132,11 @@ const readStdin: Io['stdin'] = async (what, mostBytes) =>
 // What `ps` shows, and what the message of a second start calls the process that holds the port.
 process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 
+const tellError = writerTo(process.stderr);
+
 const io: Io = {
   out: writerTo(process.stdout),
-  err: writerTo(process.stderr),
+  err: (text) => tellError(shortened(text)),
   progress: (text) => progress?.tell(text),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
@@ -148,9 +152,10 @@ const io: Io = {
 // A reader that has seen enough (`head`) gets no message, and the exit code that the shell gives a program ended by SIGPIPE.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(141);
-  // A full disk.
+  // A full disk, or nothing at all: a server goes on without its log.
   if (outlivesOutput()) return;
-  process.stderr.write(`ndots: cannot write to standard output: ${error.message}\n`);
+  const why = error.code === 'EBADF' ? 'it is closed' : whyFailed(error);
+  process.stderr.write(`ndots: cannot write to standard output: ${why}\n`);
   process.exit(EXIT.failed);
 });
 process.stderr.on('error', () => process.exit(EXIT.failed));
@@ -163,5 +168,7 @@ progress?.clear();
 // short left behind keeps nobody waiting.
 if (process.stdout.writableLength > 0)
   await new Promise((resolve) => process.stdout.write('', resolve));
+if (process.stderr.writableLength > 0)
+  await new Promise((resolve) => process.stderr.write('', resolve));
 await new Promise(setImmediate);
 process.exit(code);

@@ -6,6 +6,7 @@ import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { seedHashes } from '../base/hash.ts';
 import { bugText, makeLog, type Log } from '../base/log.ts';
+import { isBinary } from '../base/binary-text.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { memoryLimit } from '../base/memory-limit.ts';
@@ -313,8 +314,9 @@ function load(
 }
 
 function readCorefile(file: string): string {
+  let text: string;
   try {
-    return readFileText(file, FILE_MAX.corefile);
+    text = readFileText(file, FILE_MAX.corefile);
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     const [why, remedy] = unreadable[code] ?? [message, `Check the path: ls -l ${file}`];
@@ -326,6 +328,12 @@ function readCorefile(file: string): string {
       cause: error,
     });
   }
+  if (!isBinary(text)) return text;
+  throw new Problem({
+    code: 'corefile-unreadable',
+    text: `loading Caddyfile via flag: ${file} is no Corefile: it is binary, or text that is not UTF-8`,
+    remedy: `Is this the file that was meant? head -c 300 ${file}`,
+  });
 }
 
 /** By error of the system: its words, what to do. */

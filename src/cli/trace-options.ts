@@ -197,7 +197,9 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
       : [];
   const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
   const ofKubectl = ['context', 'kubeconfig', 'as'] as const;
-  const lonely = [...ofPods, ...ofKubectl, ...ofClusters].find((key) => local && values[key] !== null);
+  const lonely = [...ofPods, ...ofKubectl, ...ofClusters].find(
+    (key) => local && values[key] !== null,
+  );
   if (lonely !== undefined)
     throw usage(
       `${table[lonely].names.at(-1) ?? ''} means nothing without a pod`,
