@@ -34,11 +34,14 @@ export const etcd: Command = {
       }
     } catch (error) {
       if (!(error instanceof EtcdFailure)) throw error;
-      const { message, advice } = error;
+      const { message, advice, kind } = error;
+      // The failure itself speaks of the Corefile's words for the files.
       const remedy =
-        advice === ''
-          ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
-          : advice;
+        kind === 'tls'
+          ? 'Check the files of --cacert, --cert and --key: each PEM, the key that of the certificate'
+          : advice === ''
+            ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
+            : advice;
       throw new Problem({ code: 'etcd', text: message, remedy, cause: error });
     } finally {
       client.close();

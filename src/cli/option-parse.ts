@@ -63,7 +63,8 @@ function* readGo(
     const key = names.get(name);
     const option = key === undefined ? undefined : table[key];
     if (key === undefined || option === undefined) {
-      const meant = nearest(name, names.keys());
+      // Of one letter, every other one is near.
+      const meant = plain.length > 1 ? nearest(name, names.keys()) : null;
       const hint = meant === null ? '' : ` (did you mean ${meant}?)`;
       throw usage(`flag provided but not defined: ${name}${hint}`);
     }

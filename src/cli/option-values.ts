@@ -18,6 +18,15 @@ export function file(placeholder = 'FILE'): OptionValue<string> {
   return text(placeholder, { files: true });
 }
 
+/** The name of a namespace: a label of DNS in small letters (RFC 1123), as the API server takes it. */
+export const namespaceName: OptionValue<string> = {
+  placeholder: 'NAME',
+  read(given, name) {
+    if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(given)) return given;
+    throw usage(`${name} takes the name of a namespace, not "${given}"`, 'As in: kube-system');
+  },
+};
+
 /** A whole number within bounds, both included. */
 export function integer(placeholder: string, least: number, most: number): OptionValue<number> {
   return { placeholder, read: (given, name) => readInteger(name, given, least, most) };

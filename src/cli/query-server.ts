@@ -38,7 +38,7 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   } catch (error) {
     throw new Problem({
       code: 'no-server',
-      text: `the server's own name does not resolve: ${name} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
+      text: `the server's own name does not resolve: ${name}: ${whyFailed(error)}`,
       remedy: 'Name it by address: ndots query @10.96.0.10 NAME',
       cause: error,
     });

@@ -65,7 +65,11 @@ async function main(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   if (first === 'help') {
-    const [about = 'help'] = rest;
+    const [about = 'help', more] = rest;
+    if (more !== undefined) {
+      io.err(`ndots: help is about one verb, and not "${more}" besides\n`);
+      return EXIT.usage;
+    }
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
     io.out(about === 'help' ? await help(io) : await verbHelp(about, io));
     return EXIT.ok;

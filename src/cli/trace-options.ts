@@ -18,6 +18,7 @@ import {
   duration,
   file,
   integer,
+  namespaceName,
   pair,
   readServer,
   text,
@@ -110,7 +111,7 @@ const table = {
       text('POD', { words: offerPods }),
       'those of pod/NAME, deploy/NAME, svc/NAME …, as kubectl spells them; host = this machine',
     ),
-    namespace: one('-n, --namespace', text('NAME'), 'namespace of the pod'),
+    namespace: one('-n, --namespace', namespaceName, 'namespace of the pod'),
     ...clusterOptions,
     manifests: one(
       '--manifests',
@@ -206,6 +207,8 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
       'As in: --from deploy/web --namespace shop',
     );
   const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
+  if (values.client.length > 0 && clients.length === 0)
+    throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');
   const env: Record<string, string> = Object.fromEntries(values.env);
   if (values.cgo) env['CGO_ENABLED'] = '1';
   const short = values.json ? 'json' : values.wide ? 'wide' : values.strace ? 'strace' : null;

@@ -14,8 +14,16 @@ export async function readManifestsOnce(
 ): Promise<readonly Manifest[]> {
   const folder = new ManifestFolder(path);
   const { problems } = await folder.look();
-  for (const each of problems) problem(each);
   const { manifests } = folder;
+  const [first] = problems;
+  // Where nothing could be read, as of a single file, it is the path that is wrong.
+  if (
+    manifests.length === 0 &&
+    first !== undefined &&
+    problems.every(({ code }) => code === first.code && code === 'unreadable-manifests')
+  )
+    throw first;
+  for (const each of problems) problem(each);
   if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
   return manifests;
 }
