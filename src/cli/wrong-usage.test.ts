@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { serveAnswers } from '../../test/kit/local-answers.ts';
 import { runCommand } from '../../test/kit/trace-command.ts';
 import { loadVerb } from './verbs.ts';
 import type { VerbName } from './verb-names.ts';
@@ -46,6 +47,8 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
     /cannot read \/nowhere: no such file or directory\n {2}Check the files of --cacert, --cert and --key/,
   ],
   [['size', '--follow'], 3, /--follow needs --namespace, --configmap and --target/],
+  [['lab', 'rules', '--manifests', 'examples/cluster', '-o', 'json'], 3, /rules takes no -o/],
+  [['lab', 'down', '-o', 'json'], 3, /down takes no -o/],
   [['serve', '-x'], 3, /flag provided but not defined: -x\n/],
 ];
 
@@ -67,6 +70,15 @@ test('what is odd about manifests is told once, with a Corefile and without', as
     const { err } = await runCommand(trace, ['a', '--manifests', bad, ...more]);
     assert.equal(err.split('this is no YAML').length, 2, err);
   }
+});
+
+test('the report of bench fits a terminal of 40 columns', async () => {
+  const server = await serveAnswers({ rules: [] });
+  const words = [`127.0.0.1:${server.port}`, '--for', '1', '--rate', '100'];
+  const { out } = await runCommand(await loadVerb('bench'), words, {}, { columns: 40 });
+  server.close();
+  assert.match(out, /^sent [^]*up to .* #+ /m);
+  for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
 });
 
 test('rbac of the cluster is printed with the word cluster, too', async () => {
