@@ -1,7 +1,7 @@
 /** `--help` of a verb and its page of the manual, from its usage. */
 import type { Option, Usage } from './option.ts';
 
-/** Nobody likes to read wider lines, and in narrower ones words find no place. */
+/** Nobody likes to read lines that are wider, and words find no place in lines that are narrower. */
 const WIDEST = 100;
 const NARROWEST = 40;
 /** Where there is no room for options and what they do side by side, the one stands below the other. */
@@ -172,7 +172,7 @@ function roffNames({ names, value, kind }: Option): string {
   return `${bold}${kind === 'maybe' ? `[${shown}]` : shown}`;
 }
 
-/** Text as roff takes it: backslashes and leading dots are no commands, and what is not ASCII has a name. */
+/** The text as roff takes it. Backslashes and leading dots are no commands there, and letters outside ASCII have names. */
 export function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -59,7 +59,10 @@ export function choice<const T extends string>(
   };
 }
 
-/** A server by its address: `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`, with dig's `#` for the colon as well; port null: none is named. */
+/**
+ * Reads a server that is given by its address: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`. Instead of the colon
+ * it takes dig's `#` as well. The port is null where none is named.
+ */
 export function readServer(given: string): {
   readonly server: string;
   readonly port: number | null;

@@ -227,10 +227,10 @@ export function pluginList(): string {
 }
 
 /**
- * What the runtime does not take from NODE_OPTIONS, which is all that an image has: no machine code between the interpreter's and the optimized.
- * What is hot gets the latter, and the rest is not worth 3 MiB (docs/decisions/memory.md). Only while it serves: what the runtime has
- * compiled before, its own modules and those of the compile cache, it takes only with the flags that it was compiled with, and the cache is
- * written at the end.
+ * Sets what the runtime does not take from NODE_OPTIONS, which is all that an image has: there is no machine code between the
+ * interpreter's and the optimized one. Code that is hot gets the latter, and for the rest it is not worth 3 MiB
+ * (docs/decisions/memory.md). It is set only while the program serves. The runtime takes what was compiled before (its own
+ * modules and those of the compile cache) only with the flags of that time, and the cache is written at the end.
  * @param serving false: as it was
  */
 function tuneRuntime(serving: boolean): void {

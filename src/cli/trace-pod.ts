@@ -47,7 +47,8 @@ export interface PodChoice extends PodSourceChoice {
 }
 
 /**
- * The settings of the pod that is named, or of one in the namespace that says nothing of DNS itself, if none is.
+ * The settings of the pod that is named. Where none is, they are those of a pod in the namespace that says nothing of DNS
+ * itself.
  * @param nodeResolvConf that of the node, as far as this machine can know it
  */
 export async function resolvConfOfPod(
@@ -94,7 +95,7 @@ export async function settingsBehind(
   return { ...(await settingsOf(own, pod.name, source, kubelet)), own };
 }
 
-/** Those of a pod in this namespace that has the usual policy. */
+/** The settings of a pod in this namespace that has the usual policy. */
 async function settingsWithin(
   source: PodSource,
   namespace: string,

@@ -40,7 +40,10 @@ export interface NamedCorefile {
   /** Base of relative paths. */
   readonly folder: string;
   readonly text: string;
-  /** Where the objects of its `kubernetes` blocks come from, whatever cluster they name; null: from that one. */
+  /**
+   * Where the objects of its `kubernetes` blocks come from, whatever cluster they name. Null means that they come from
+   * that cluster.
+   */
   readonly manifests: string | null;
 }
 
@@ -98,7 +101,8 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects are read in real time, while the lookup's clock stands still. Where that was in vain, it is not tried again.
+    // Objects are read in real time, while the lookup's clock stands still. After the first time in vain nobody waits
+    // again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;

@@ -84,7 +84,8 @@ function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
   const addresses = options.hostAddresses ?? (own ? external : ['10.244.0.10', 'fe80::1']);
-  // A machine whose addresses a person lists without any of IPv6 has IPv6 switched off: else it had a link-local one.
+  // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would have a link-local
+  // address otherwise.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
   const loopback: AddressFamily[] = without6 ? [4] : [4, 6];

@@ -48,7 +48,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // What is odd about the manifests has been told already if a pod was looked for in them; a Corefile has oddities of its own.
+  // What is odd about the manifests has been told already if a pod was looked for in them. A Corefile of its own may
+  // have further oddities.
   const told = notes.map((note) => note.split('\n')[0] ?? '');
   const tell = (text: string): void => {
     const isOld =
@@ -80,7 +81,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
 }
 
 /**
- * `--corefile` and `--manifests`: a server in this process answers. Loaded only then, it is the whole of ndots serve.
+ * With `--corefile` or `--manifests` a server in this process answers. It is the whole of ndots serve, and so it is
+ * loaded only then.
  * @param tell hears what is odd about Corefile and objects
  */
 async function serverStarter(

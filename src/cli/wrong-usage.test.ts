@@ -76,7 +76,7 @@ test('the report of bench fits a terminal of 40 columns', async () => {
   const server = await serveAnswers({ rules: [] });
   const words = [`127.0.0.1:${server.port}`, '--for', '1', '--rate', '100'];
   const { out } = await runCommand(await loadVerb('bench'), words, {}, { columns: 40 });
-  server.close();
+  await server.close();
   assert.match(out, /^sent [^]*up to .* #+ /m);
   for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
 });

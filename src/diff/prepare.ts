@@ -118,7 +118,10 @@ function wordAt({ place }: Token): (text: string) => Token {
   return (text) => ({ text, place, quoted: false });
 }
 
-/** The address that stands for an upstream: its own, or one that its spelling gives; the port makes another server of it. */
+/**
+ * The address that stands for an upstream. It is the upstream's own, or one that its spelling gives, because another port is
+ * another server.
+ */
 function upstreamAddress(text: string): string {
   const { scheme, rest } = splitScheme(text);
   const [bare = ''] = rest.split('%');

@@ -4,8 +4,8 @@ import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * All manifests that are good. What is wrong with the others is given to `problem`, and that there are none at all: a wrong folder looks
- * like a cluster without services otherwise.
+ * All manifests that are good. `problem` is told what is wrong with the others, and that there are none at all, because a
+ * wrong folder would look like a cluster without services.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(

@@ -28,7 +28,7 @@ function readCondition(first: Token, words: readonly Token[], refuse: Refuse): C
   }
 }
 
-/** Double quotes are the Corefile's own: a string that has them loses them before the expression is read. */
+/** Double quotes belong to the Corefile. A string that has them loses them before the expression is read. */
 function readAs(text: string, words: readonly Token[]): { hint: string; remedy?: string } {
   if (words.length < 2 || !words.some(({ quoted }) => quoted))
     return { hint: `The expression reads: ${text}` };
