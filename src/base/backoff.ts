@@ -1,7 +1,10 @@
 import type { Clock } from './clock.ts';
 import type { Random } from './random.ts';
 
-/** Waits that double with each successive failure, with jitter, and start over after some time without failures. */
+/**
+ * Waits that double with each successive failure, with jitter, and start over after some time
+ * without failures.
+ */
 export class Backoff {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -32,7 +35,10 @@ export class Backoff {
     return this.#failures;
   }
 
-  /** The wait before the next try, milliseconds: between half and one and a half times the nominal one. */
+  /**
+   * The wait before the next try, milliseconds: between half and one and a half times the nominal
+   * one.
+   */
   fail(): number {
     const now = this.#clock.now();
     if (now - this.#lastAt > FORGET_MS) this.succeed();

@@ -42,7 +42,11 @@ export class Authority {
     this.#name = commonNameOf(identity.cert);
   }
 
-  /** Makes a new authority. @param lastsMs how long it is valid @param now milliseconds since 1970 */
+  /**
+   * Makes a new authority.
+   * @param lastsMs how long it is valid
+   * @param now milliseconds since 1970
+   */
   static make(name: string, lastsMs: number = DAY_MS, now: number = Date.now()): Authority {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const validity = validFor(lastsMs, now);

@@ -1,4 +1,7 @@
-/** Time as a parameter: everything that waits takes a `Clock`, so that tests and stories run in virtual time. */
+/**
+ * Time as a parameter: everything that waits takes a `Clock`, so that tests and stories run in
+ * virtual time.
+ */
 export interface Clock {
   /** Monotonic milliseconds, with fractions. */
   now(): number;
@@ -27,7 +30,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Repeats `run` every `periodMs`, the first time after one period, until cancelled or until it throws. */
+/**
+ * Repeats `run` every `periodMs`, the first time after one period, until cancelled or until it
+ * throws.
+ */
 export function every(clock: Clock, periodMs: number, run: () => void): Timer {
   let timer: Timer;
   let cancelled = false;

@@ -17,8 +17,8 @@ export const CONTROL_GROUPS: ControlGroupFiles = {
 };
 
 /**
- * The folders that may contain this process's limits for a controller, of both versions: its own group and all groups
- * around it, each of which may have the tightest limit.
+ * The folders that may contain this process's limits for a controller, of both versions: its own
+ * group and all groups around it, each of which may have the tightest limit.
  */
 export function groupFolders(
   { root, own }: ControlGroupFiles,
@@ -28,8 +28,8 @@ export function groupFolders(
     const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers !== '' && !controllers.split(',').includes(controller)) return [];
     const top = controllers === '' ? root : join(root, controller);
-    // Within a container the path of the own group may be the host's, while the mount shows the container's group at
-    // its root.
+    // Within a container the path of the own group may be the host's, while the mount shows the
+    // container's group at its root.
     return [...parents(path), ''].map((each) => join(top, each));
   });
 }

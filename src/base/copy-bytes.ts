@@ -1,4 +1,7 @@
-/** Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes a loop is faster than `set`, which needs a view. */
+/**
+ * Copies `from[at, at + size)` to `to[toAt, …)`. For a few bytes a loop is faster than `set`, which
+ * needs a view.
+ */
 export function copyBytes(
   from: Uint8Array,
   at: number,

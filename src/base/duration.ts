@@ -11,7 +11,10 @@ const unitMs: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** The milliseconds of a duration in Go's syntax (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`); null if it is malformed. */
+/**
+ * The milliseconds of a duration in Go's syntax (`10s`, `1m30s`, `500ms`, `-1.5h`, `0`); null if it
+ * is malformed.
+ */
 export function parseDuration(text: string): number | null {
   const match = /^([+-]?)(.+)$/.exec(text);
   if (match === null) return null;

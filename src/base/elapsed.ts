@@ -1,9 +1,11 @@
 /**
- * Times in the form that people read, measured ones and limits. Go's syntax, for Corefiles and logs, is in
- * `duration.ts`.
+ * Times in the form that people read, measured ones and limits. Go's syntax, for Corefiles and
+ * logs, is in `duration.ts`.
  */
 
-/** A measured time in milliseconds, to about three digits: `0.4 ms`, `20 ms`, `2.50 s`, `12.3 s`. */
+/**
+ * A measured time in milliseconds, to about three digits: `0.4 ms`, `20 ms`, `2.50 s`, `12.3 s`.
+ */
 export function printElapsed(ms: number): string {
   if (ms >= 9995) return `${(ms / 1000).toFixed(1)} s`;
   if (ms >= 999.5) return `${(ms / 1000).toFixed(2)} s`;

@@ -1,6 +1,6 @@
 /**
- * The code of a system error, e.g. `EADDRINUSE`, or of the runtime, e.g. `ERR_TLS_CERT_ALTNAME_INVALID`; empty if it
- * has none.
+ * The code of a system error, e.g. `EADDRINUSE`, or of the runtime, e.g.
+ * `ERR_TLS_CERT_ALTNAME_INVALID`; empty if it has none.
  */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'

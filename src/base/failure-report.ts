@@ -15,8 +15,8 @@ export interface ReportedFailure {
 const REPEAT_MS = 60_000;
 
 /**
- * Reports failures to a person: the first of each kind at once, then at most one line a minute per kind, and the end of
- * the failures.
+ * Reports failures to a person: the first of each kind at once, then at most one line a minute per
+ * kind, and the end of the failures.
  */
 export class FailureReport {
   readonly #log: Log;

@@ -1,6 +1,6 @@
 /**
- * Hashes for tables whose keys others choose (FNV-1a, 32 bits), byte by byte: a loop over the key is its owner's, so nothing is
- * copied or made.
+ * Hashes for tables whose keys others choose (FNV-1a, 32 bits), byte by byte: the caller loops
+ * over the key, so nothing is copied or allocated.
  *
  * ```ts
  * let hash = hashSeed();
@@ -15,16 +15,16 @@ export const HASH_START: number = 0x811c9dc5 | 0;
 let seed = HASH_START;
 
 /**
- * Sets the initial value of all hashes of this thread. A server draws it at random before it makes the first table:
- * clients must not know which names collide, or they could make every lookup long.
+ * Sets the initial value of all hashes of this thread. A server draws it at random before it makes
+ * the first table: clients must not know which names collide, or they could make every lookup long.
  */
 export function seedHashes(drawn: number): void {
   seed = drawn | 0;
 }
 
 /**
- * The initial value of this thread's hashes. A table that other threads read, too, must carry the seed with which it
- * was made.
+ * The initial value of this thread's hashes. A table that other threads read, too, must carry the
+ * seed with which it was made.
  */
 export function hashSeed(): number {
   return seed;

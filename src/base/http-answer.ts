@@ -1,7 +1,10 @@
 /** Answers over HTTP. */
 import type { ServerResponse } from 'node:http';
 
-/** Sends a short answer with its length, as Go's servers do, so that probes and proxies need not support chunks. */
+/**
+ * Sends a short answer with its length, as Go's servers do, so that probes and proxies need not
+ * support chunks.
+ */
 export function answerText(
   response: ServerResponse,
   status: number,

@@ -2,13 +2,18 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Listens. @returns the port, also where 0 was asked for. @throws the system's error if it cannot listen */
+/**
+ * Listens.
+ * @returns the port, also where 0 was asked for.
+ * @throws the system's error if it cannot listen
+ */
 export function listenHttp(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
-      // A connection that could not be accepted concerns only its client, and must not end this process.
+      // A connection that could not be accepted concerns only its client, and must not end this
+      // process.
       server.on('error', () => undefined);
       resolve((server.address() as AddressInfo).port);
     });
@@ -16,7 +21,8 @@ export function listenHttp(server: Server, host: string, port: number): Promise<
 }
 
 /**
- * Accepts no more connections, and ends when the requests under way have been answered, or after `graceMs`.
+ * Accepts no more connections, and ends when the requests under way have been answered, or after
+ * `graceMs`.
  * @param cut called before the remaining connections are closed
  */
 export async function endHttp(server: Server, graceMs: number, cut?: () => void): Promise<void> {

@@ -1,14 +1,14 @@
 /**
- * Limits the number of connections: at the limit the one that has been idle longest is closed, never the new one, which
- * may be the API server's.
+ * Limits the number of connections: at the limit the one that has been idle longest is closed,
+ * never the new one, which may be the API server's.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Server as TcpServer, Socket } from 'node:net';
 
 /**
- * Limits the connections of an HTTP server that shares nothing with others; one that is answering a request is closed
- * last.
+ * Limits the connections of an HTTP server that shares nothing with others; one that is answering a
+ * request is closed last.
  */
 export function boundConnections(server: Server | TlsServer, most: number): void {
   const connections = new IdleConnections(most);
@@ -20,7 +20,8 @@ export function boundConnections(server: Server | TlsServer, most: number): void
 }
 
 /**
- * Limits the connections of a server that only receives: at the limit the one that has been silent longest is closed.
+ * Limits the connections of a server that only receives: at the limit the one that has been silent
+ * longest is closed.
  * @param onEnd called for each connection closed to make room
  */
 export function boundSenders(server: TcpServer, most: number, onEnd: () => void): void {
@@ -40,7 +41,10 @@ export function boundSenders(server: TcpServer, most: number, onEnd: () => void)
   });
 }
 
-/** Connections by the client's address and port, because TLS has another socket object than the TCP socket below. */
+/**
+ * Connections by the client's address and port, because TLS has another socket object than the TCP
+ * socket below.
+ */
 class IdleConnections {
   readonly #most: number;
   /** Connections without a request; the one that has been idle longest comes first. */
@@ -57,7 +61,8 @@ class IdleConnections {
     const key = keyOf(socket);
     this.#idle.set(key, socket);
     socket.once('close', () => {
-      // A client may return from the same port before its previous connection is known to have closed.
+      // A client may return from the same port before its previous connection is known to have
+      // closed.
       for (const known of [this.#idle, this.#busy])
         if (known.get(key) === socket) known.delete(key);
     });

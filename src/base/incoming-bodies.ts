@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The outcome of reading a body. `too-large`: it exceeds the limit for one. `busy`: all together exceeded theirs.
- * `gone`: the sender disconnected.
+ * The outcome of reading a body. `too-large`: it exceeds the limit for one. `busy`: all together
+ * exceeded theirs. `gone`: the sender disconnected.
  */
 export type Body = { readonly bytes: Buffer } | 'too-large' | 'busy' | 'gone';
 
@@ -20,8 +20,9 @@ interface Coming {
 }
 
 /**
- * Reads bodies within one limit for all of them: beyond it the one that has been coming for longest is dropped. A
- * normal sender is done in a moment, so those who send slowly in order to fill the memory lose.
+ * Reads bodies within one limit for all of them: beyond it the one that has been coming for longest
+ * is dropped. A normal sender is done in a moment, so those who send slowly in order to fill the
+ * memory lose.
  */
 export class IncomingBodies {
   readonly #limits: BodyLimits;

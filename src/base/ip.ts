@@ -1,14 +1,15 @@
 /**
- * The 4 or 16 bytes of an address in text form, in network order; null if it is malformed. Zones (`%eth0`) are not
- * accepted.
+ * The 4 or 16 bytes of an address in text form, in network order; null if it is malformed. Zones
+ * (`%eth0`) are not accepted.
  */
 export function parseAddress(text: string): Uint8Array | null {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
 
 /**
- * The family of an address, with a zone (`fe80::1%eth0`) or without: 4, 6, or 0 if it is malformed. The runtime's
- * function of this name gives the same, but costs each thread 5 ms the first time, for its regular expression.
+ * The family of an address, with a zone (`fe80::1%eth0`) or without: 4, 6, or 0 if it is malformed.
+ * The runtime's function of this name gives the same, but costs each thread 5 ms the first time,
+ * for its regular expression.
  */
 export function isIP(text: string): 0 | 4 | 6 {
   const zone = text.indexOf('%');
@@ -20,9 +21,9 @@ export function isIP(text: string): 0 | 4 | 6 {
 const ZONE = /^[^%]*%[\da-z.:-]+$/i;
 
 /**
- * The usual text form of an address from the Kubernetes API, where objects of old clusters may have forms that other
- * parsers reject or misread: `010.009.000.006` is decimal (10.9.0.6), `::ffff:10.9.0.6` is IPv4. Other texts are
- * unchanged, whether or not they are addresses.
+ * The usual text form of an address from the Kubernetes API, where objects of old clusters may have
+ * forms that other parsers reject or misread: `010.009.000.006` is decimal (10.9.0.6),
+ * `::ffff:10.9.0.6` is IPv4. Other texts are unchanged, whether or not they are addresses.
  */
 export function plainAddress(text: string): string {
   if (!text.includes(':')) return ODD_QUAD.test(text) ? text.replaceAll(ZEROS, '') : text;
@@ -64,7 +65,10 @@ const ZERO = 0x30;
 /** A dot, counted from the digit 0 as the digits are. */
 const DOT = 0x2e - ZERO;
 
-/** RFC 4291 section 2.2: groups of one to four hexadecimal digits, at most one gap, which stands for one group or more. */
+/**
+ * RFC 4291 section 2.2: groups of one to four hexadecimal digits, at most one gap, which stands for
+ * one group or more.
+ */
 function parseIPv6(text: string): Uint8Array | null {
   const parts = text.split('::');
   if (parts.length > 2) return null;
@@ -84,7 +88,10 @@ function parseIPv6(text: string): Uint8Array | null {
   return bytes;
 }
 
-/** @param last whether these groups end the address, so that the last two may be written as an IPv4 address */
+/**
+ * @param last whether these groups end the address, so that the last two may be written as an IPv4
+ * address
+ */
 function parseGroups(text: string, last: boolean): number[] | null {
   if (text === '') return [];
   const groups: number[] = [];
@@ -203,8 +210,9 @@ export interface HostPortText {
 }
 
 /**
- * Parses a server's address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`, perhaps with the interface
- * of a link-local address (`fe80::1%eth0`). Names are not accepted. The port is from 0 to 65535.
+ * Parses a server's address: `192.0.2.1`, `192.0.2.1:53`, `2001:db8::1`, `[2001:db8::1]:53`,
+ * perhaps with the interface of a link-local address (`fe80::1%eth0`). Names are not accepted. The
+ * port is from 0 to 65535.
  */
 export function parseHostPort(text: string): HostPortText | null {
   if (isHost(text)) return { host: text, port: null };
@@ -213,9 +221,9 @@ export function parseHostPort(text: string): HostPortText | null {
 }
 
 /**
- * Splits at the colon before the port: `:9153`, `localhost:8080`, `[::1]:53`, or a host alone. The caller must check
- * the host and the range of the port (at most five digits). null: colons without brackets, or a port that is not a
- * number.
+ * Splits at the colon before the port: `:9153`, `localhost:8080`, `[::1]:53`, or a host alone. The
+ * caller must check the host and the range of the port (at most five digits). null: colons without
+ * brackets, or a port that is not a number.
  */
 export function splitHostPort(text: string): HostPortText | null {
   const parts = /^(?:\[([^\]]*)\]|([^:[\]]*))(?::(\d{1,5}))?$/.exec(text);

@@ -27,16 +27,17 @@ export interface LineOutput {
 }
 
 /**
- * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits for a slow reader.
- * Each thread has a ring of shared memory; a line that finds it full is lost and counted, and the loss is reported in a
- * line of its own once there is room again.
+ * Writes the lines of all threads to one descriptor from one place, so that no thread ever waits
+ * for a slow reader. Each thread has a ring of shared memory; a line that finds it full is lost and
+ * counted, and the loss is reported in a line of its own once there is room again.
  *
- * Writing may block, and usually does when a pipe is full: making a descriptor non-blocking would affect every process
- * that shares it, a terminal's shell among them. So it is written from the runtime's thread pool, one call at a time: a
- * reader that does not read blocks one thread of the pool, and nothing else.
+ * Writing may block, and usually does when a pipe is full: making a descriptor non-blocking would
+ * affect every process that shares it, a terminal's shell among them. So it is written from the
+ * runtime's thread pool, one call at a time: a reader that does not read blocks one thread of the
+ * pool, and nothing else.
  *
- * If the process is killed, what has not been written is lost: the last 25 ms, and what the reader has not accepted
- * yet. What a thread logged before it ended, however it ended, is not lost.
+ * If the process is killed, what has not been written is lost: the last 25 ms, and what the reader
+ * has not accepted yet. What a thread logged before it ended, however it ended, is not lost.
  */
 export function lineOutput(fd: number, ringSize: number = lineRingLimit.default): LineOutput {
   const output = new RingOutput(fd, ringSize);
@@ -124,7 +125,8 @@ class RingOutput implements LineOutput {
       try {
         await this.#drain(reader);
       } catch (error) {
-        // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare better.
+        // Nobody reads any more (EPIPE), or there is no room on the disk: the next lines may fare
+        // better.
         flows = false;
         this.#why = whyFailed(error);
         for (const piece of reader.pieces()) {
@@ -143,7 +145,8 @@ class RingOutput implements LineOutput {
   }
 
   /**
-   * Writes what a ring holds now. What is added meanwhile waits for the next round, so that every thread has its turn.
+   * Writes what a ring holds now. What is added meanwhile waits for the next round, so that every
+   * thread has its turn.
    */
   async #drain(reader: LineReader): Promise<void> {
     let pieces = reader.pieces();

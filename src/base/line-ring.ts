@@ -3,8 +3,8 @@ import { copyBytes } from './copy-bytes.ts';
 import { limit, type Limit } from './limits.ts';
 
 /**
- * The most bytes of lines that may wait for one thread: more than a third of a second of query log at 20 000 queries a
- * second.
+ * The most bytes of lines that may wait for one thread: more than a third of a second of query log
+ * at 20 000 queries a second.
  */
 export const lineRingLimit: Limit = limit({ default: 1 << 20, min: 1 << 12, max: 1 << 28 });
 
@@ -13,11 +13,16 @@ export interface LineRingMemory {
   readonly bytes: SharedArrayBuffer;
   /** Positions: see `HEAD`, `TAIL`, `LOST`. */
   readonly words: Int32Array<SharedArrayBuffer>;
-  /** One word, shared by all rings with the same reader: 1 while lines were announced and not read. */
+  /**
+   * One word, shared by all rings with the same reader: 1 while lines were announced and not read.
+   */
   readonly bell: Int32Array<SharedArrayBuffer>;
 }
 
-/** Bytes written and bytes read since the beginning; both wrap at 2^32, and modulo the size give the position. */
+/**
+ * Bytes written and bytes read since the beginning; both wrap at 2^32, and modulo the size give the
+ * position.
+ */
 const HEAD = 0;
 const TAIL = 1;
 /** Lines that did not fit. */
@@ -38,8 +43,9 @@ const encoder = new TextEncoder();
 const NEWLINE = 10;
 
 /**
- * The writing end, for one thread at a time. A line is encoded once, directly into the shared memory, and stays there
- * for the reader whatever happens to this thread. It never waits: a line that does not fit is lost, and counted.
+ * The writing end, for one thread at a time. A line is encoded once, directly into the shared
+ * memory, and stays there for the reader whatever happens to this thread. It never waits: a line
+ * that does not fit is lost, and counted.
  */
 export class LineWriter {
   readonly #bytes: Uint8Array;
@@ -60,7 +66,10 @@ export class LineWriter {
     this.#commit(head, this.#put(line, head & this.#mask, this.#room(head)));
   }
 
-  /** Writes `from[start, end)`, whole or not at all; for data whose records are not delimited by line ends. */
+  /**
+   * Writes `from[start, end)`, whole or not at all; for data whose records are not delimited by
+   * line ends.
+   */
   writeBytes(from: Uint8Array, start: number, end: number): void {
     const length = end - start;
     const head = Atomics.load(this.#words, HEAD);
@@ -121,8 +130,8 @@ export class LineReader {
   }
 
   /**
-   * What waits to be read, in one or two pieces; whole lines, unless part of one was released before. Valid until
-   * released.
+   * What waits to be read, in one or two pieces; whole lines, unless part of one was released
+   * before. Valid until released.
    */
   pieces(): Uint8Array<SharedArrayBuffer>[] {
     const { bytes, words } = this.#memory;

@@ -11,8 +11,8 @@ export interface Log {
 }
 
 /**
- * A log that passes complete lines (without line end) to `sink`. Debug lines are passed only while `debugging()` is
- * true.
+ * A log that passes complete lines (without line end) to `sink`. Debug lines are passed only while
+ * `debugging()` is true.
  */
 export function makeLog(sink: (line: string) => void, debugging: () => boolean = () => false): Log {
   return {

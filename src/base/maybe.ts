@@ -1,6 +1,6 @@
 /**
- * A value now, or a promise of one: what a link of the chain returns (see ARCHITECTURE.md, "Synchronous until it must
- * wait").
+ * A value now, or a promise of one: what a link of the chain returns (see ARCHITECTURE.md,
+ * "Synchronous until it must wait").
  */
 export type Maybe<T> = T | Promise<T> | Later<T>;
 
@@ -10,8 +10,8 @@ export function isLater<T>(value: Maybe<T>): value is Promise<T> | Later<T> {
 }
 
 /**
- * Continues with `step`: now if the value is there, otherwise later. `context` is passed to the step, so that on hot
- * paths it can be a function made once rather than a closure per query.
+ * Continues with `step`: now if the value is there, otherwise later. `context` is passed to the
+ * step, so that on hot paths it can be a function made once rather than a closure per query.
  */
 export function andThen<A, B, C = undefined>(
   value: Maybe<A>,
@@ -56,12 +56,13 @@ interface LaterStep {
 }
 
 /**
- * A value to come, lighter than a promise: the steps to apply are kept in one list, and run within the call that
- * settles it. So the reply to a forwarded query passes through all links of the chain, in order, within the turn in
- * which its datagram was read.
+ * A value to come, lighter than a promise: the steps to apply are kept in one list, and run within
+ * the call that settles it. So the reply to a forwarded query passes through all links of the
+ * chain, in order, within the turn in which its datagram was read.
  *
- * `map` and `rescue` change the value that this very object brings, and return the object: its users form one line,
- * each of which takes it over from the one before. For a value that is shared use `then`, which makes a promise.
+ * `map` and `rescue` change the value that this very object brings, and return the object: its
+ * users form one line, each of which takes it over from the one before. For a value that is shared
+ * use `then`, which makes a promise.
  */
 export class Later<T> implements PromiseLike<T> {
   #state: 'pending' | 'value' | 'error' = 'pending';

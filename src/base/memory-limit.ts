@@ -13,9 +13,9 @@ const NO_LIMIT = 2 ** 48;
 const FILES = ['memory.high', 'memory.max', 'memory.limit_in_bytes'];
 
 /**
- * Bytes that the process may use (`resources.limits.memory` of a container); Infinity without a limit. Of nested
- * control groups the tightest counts, which `process.constrainedMemory` does not consider. A file with anything but a
- * number of bytes is ignored.
+ * Bytes that the process may use (`resources.limits.memory` of a container); Infinity without a
+ * limit. Of nested control groups the tightest counts, which `process.constrainedMemory` does not
+ * consider. A file with anything but a number of bytes is ignored.
  */
 export function memoryLimit(files: ControlGroupFiles = CONTROL_GROUPS): number {
   let limit = Infinity;

@@ -17,7 +17,10 @@ export class Nets {
   }
 }
 
-/** Ranges of addresses of one length: first and last address of each, ascending, none touching another. */
+/**
+ * Ranges of addresses of one length: first and last address of each, ascending, none touching
+ * another.
+ */
 class Ranges {
   readonly #bytes: Uint8Array;
   readonly #length: number;

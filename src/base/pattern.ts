@@ -9,9 +9,10 @@ export interface PatternMatch {
 }
 
 /**
- * A regular expression of a Corefile, with Go's syntax and Go's matches, because CoreDNS uses Go's `regexp`. Matching
- * takes at most time proportional to the program's size times the length of the text, so texts may come from anybody.
- * JavaScript's own expressions backtrack, and must not be applied to such texts.
+ * A regular expression of a Corefile, with Go's syntax and Go's matches, because CoreDNS uses Go's
+ * `regexp`. Matching takes at most time proportional to the program's size times the length of the
+ * text, so texts may come from anybody. JavaScript's own expressions backtrack, and must not be
+ * applied to such texts.
  */
 export interface Pattern {
   readonly source: string;
@@ -40,8 +41,8 @@ export class PatternError extends Error {
 /** The most bytes of a pattern; CoreDNS's limit. */
 const LENGTH_MAX = 10_000;
 /**
- * The most instructions of a pattern. One without counted repeats has about as many as characters; `x{1000}` has a
- * thousand. Matching a name takes at worst some 30 ns per letter and instruction.
+ * The most instructions of a pattern. One without counted repeats has about as many as characters;
+ * `x{1000}` has a thousand. Matching a name takes at worst some 30 ns per letter and instruction.
  */
 const SIZE_MAX = 12_000;
 
@@ -68,7 +69,8 @@ function parse(source: string): RE2JS {
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error;
     const { error: reason, input } = error;
-    // Go's messages end with the part they are about; if the engine names none, that is the whole pattern.
+    // Go's messages end with the part they are about; if the engine names none, that is the whole
+    // pattern.
     const about = input ?? (reason.startsWith('trailing backslash') ? '' : source);
     const message = `error parsing regexp: ${reason}: \`${about}\``;
     throw new PatternError('syntax', message, syntaxHint(reason));
@@ -96,7 +98,8 @@ const token = /\\x\{[\da-fA-F]{1,8}\}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|\{(\d+)(?:
 const REPEATS_MAX = 1000;
 
 /**
- * The approximate number of instructions once counted repeats are unfolded; 0 if Go's syntax does not allow them.
+ * The approximate number of instructions once counted repeats are unfolded; 0 if Go's syntax does
+ * not allow them.
  */
 function unfoldedSize(source: string): number {
   /** For each open group: the size before it, and the most repeats of anything beside it. */
@@ -170,9 +173,10 @@ class LinearPattern implements Pattern {
   }
 
   /**
-   * For yes or no the engine keeps a table of the states it has been in, which makes usual patterns several times faster.
-   * Some patterns have a new state for nearly every text: clients could fill 8 MiB with them, and each state takes longer to
-   * make than it saves. Such a pattern goes on without a table.
+   * For yes or no the engine keeps a table of the states it has been in, which makes usual patterns
+   * several times faster. Some patterns have a new state for nearly every text: clients could fill
+   * 8 MiB with them, and each state takes longer to make than it saves. Such a pattern goes on
+   * without a table.
    */
   #boundTable(): void {
     const table = this.#engine.lazyDFA as { readonly stateCount: number } | null;

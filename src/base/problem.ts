@@ -1,28 +1,34 @@
 import { shortened } from './shortened.ts';
 import { visible } from './visible.ts';
 
-/** Where in a file a person has to look. Lines and columns count from 1; column 0 = the whole line. */
+/** A place in a file. Lines and columns count from 1; column 0 stands for the whole line. */
 export interface Place {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** What a problem is made of. */
+/** The fields of a problem. */
 export interface ProblemParts {
-  /** Stable and lower case with dashes, e.g. `unknown-directive`; names its entry in docs/problems.md. */
+  /**
+   * Stable, lower case with dashes, e.g. `unknown-directive`; the name of its entry in
+   * docs/problems.md.
+   */
   readonly code: string;
-  /** What happened. Where CoreDNS has a wording, this is it. */
+  /** What happened, in CoreDNS's words where CoreDNS has this message. */
   readonly text: string;
   readonly place?: Place | undefined;
-  /** Most likely why, or what was probably meant. */
+  /** The most likely cause, or what was probably meant. */
   readonly hint?: string | undefined;
   /** What to do or run next. */
   readonly remedy?: string | undefined;
   readonly cause?: unknown;
 }
 
-/** A person's mistake (Corefile, flags, manifests, machine set-up): never a bug, never the network's failure. */
+/**
+ * A mistake of a person (in a Corefile, flags, manifests, the set-up of a machine); never a bug,
+ * and never a failure of the network.
+ */
 export class Problem extends Error {
   readonly code: string;
   readonly place: Place | null;
@@ -38,7 +44,7 @@ export class Problem extends Error {
     this.remedy = parts.remedy ?? null;
   }
 
-  /** What it is made of, as plain data: crosses threads. */
+  /** The fields as plain data, which can be sent to another thread. */
   get parts(): ProblemParts {
     const { code, message: text, place, hint, remedy } = this;
     return {
@@ -50,12 +56,12 @@ export class Problem extends Error {
     };
   }
 
-  /** The same problem with some parts changed. */
+  /** The same problem with some fields changed. */
   with(change: Partial<ProblemParts>): Problem {
     return new Problem({ ...this.parts, cause: this.cause, ...change });
   }
 
-  /** The whole message for a terminal: what, where, why, what next; one fact a line. */
+  /** The whole message for a terminal: what, where, why and what next, a line each. */
   print(): string {
     const lines = [this.message];
     if (this.place !== null && !this.message.includes(`${this.place.file}:${this.place.line}`)) {
@@ -67,10 +73,10 @@ export class Problem extends Error {
   }
 }
 
-/** Several problems at once; the message is the first one's. */
+/** Several problems at once. The message is that of the first one. */
 export class Problems extends Error {
   readonly problems: readonly Problem[];
-  /** What was only odd: often the cause (a variable that is not set). */
+  /** Warnings found beside them. One is often the cause, for example a variable that is not set. */
   readonly warnings: readonly Problem[];
 
   constructor(problems: readonly Problem[], warnings: readonly Problem[] = []) {
@@ -81,17 +87,19 @@ export class Problems extends Error {
   }
 }
 
-/** The problems in anything thrown; null if it is something else, a bug. */
+/** The problems in anything that was thrown; null if it is something else, that is, a bug. */
 export function problemsIn(error: unknown): readonly Problem[] | null {
   if (error instanceof Problems) return error.problems;
   return error instanceof Problem ? [error] : null;
 }
 
-/** Collects the problems of parts that are done one after the other, so that all are told at once. */
+/**
+ * Collects the problems of steps that run one after the other, so that all are reported at once.
+ */
 export class Mistakes {
   readonly problems: Problem[] = [];
 
-  /** What `run` gives; null if it throws problems, which are remembered. */
+  /** The result of `run`; null if it throws problems, which are collected. */
   async of<T>(run: () => T | Promise<T>): Promise<T | null> {
     try {
       return await run();
@@ -103,26 +111,30 @@ export class Mistakes {
     }
   }
 
-  /** @throws the problem if there is one, Problems if there are several */
+  /** @throws the problem if there is one, `Problems` if there are several */
   throw(): void {
     const [first] = this.problems;
     if (first !== undefined) throw this.problems.length === 1 ? first : new Problems(this.problems);
   }
 }
 
-/** `Corefile:3:5`, or `Corefile:3` for a whole line. */
+/** Prints a place as `Corefile:3:5`, or as `Corefile:3` for a whole line. */
 export function printPlace(place: Place): string {
   return place.column > 0
     ? `${place.file}:${place.line}:${place.column}`
     : `${place.file}:${place.line}`;
 }
 
-/** The word of `known` that was probably meant by `word`: at most two edits away, or null. */
+/**
+ * The word of `known` that was probably meant by `word`: at most two edits away; null if there is
+ * none.
+ */
 export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.min(3, Math.max(2, Math.ceil(word.length / 2)));
   for (const candidate of known) {
-    // No fewer edits than letters that are missing: of a megabyte nothing has to be counted.
+    // The difference in length is a lower bound of the edits, so a very long word is rejected
+    // without counting them.
     if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {
@@ -133,7 +145,10 @@ export function nearest(word: string, known: Iterable<string>): string | null {
   return best;
 }
 
-/** Edits (insert, delete, replace, swap of neighbours) that lead from one word to the other. */
+/**
+ * The number of edits (insert, delete, replace, swap of neighbours) that lead from one word to the
+ * other.
+ */
 function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let i = 1; i <= from.length; i++) {

@@ -1,9 +1,9 @@
 /**
- * The wire form of protocol buffers. Nothing is generated: who speaks of a message (dnstap, etcd, gRPC, spans, metrics) writes
- * and reads it field by field.
+ * The wire form of protocol buffers. No code is generated: each user (dnstap, etcd, gRPC, spans,
+ * metrics) reads and writes its messages field by field.
  */
 
-/** How a field's value is written (Protocol Buffers, "Encoding"). */
+/** Wire types: how a field's value is encoded (Protocol Buffers, "Encoding"). */
 export const WIRE: {
   readonly varint: 0;
   readonly fixed64: 1;
@@ -13,12 +13,12 @@ export const WIRE: {
 
 const { varint: VARINT, fixed64: FIXED64, bytes: BYTES, fixed32: FIXED32 } = WIRE;
 
-/** Bytes that are no message, or none of the kind that was expected. */
+/** Bytes that are not a message, or not one of the expected kind. */
 export class MessageError extends Error {
   override readonly name = 'MessageError';
 }
 
-/** Builds one message. Fields with their default values are left out, as proto3 has it. */
+/** Builds one message. Fields with default values are left out, as in proto3. */
 export class MessageBuilder {
   readonly #parts: Buffer[] = [];
 
@@ -38,7 +38,7 @@ export class MessageBuilder {
     return bytes.length === 0 ? this : this.message(field, bytes);
   }
 
-  /** 64 bits, the lowest byte first: times and ids. */
+  /** 64 bits, lowest byte first: for times and ids. */
   fixed64(field: number, value: bigint): this {
     if (value === 0n) return this;
     const bytes = Buffer.allocUnsafe(8);
@@ -55,7 +55,7 @@ export class MessageBuilder {
     return this;
   }
 
-  /** A signed number of the kind `sint64`, which takes few bytes if it is near 0. Of such numbers lists are packed. */
+  /** A packed list of numbers of type `sint64`, which take few bytes if they are near 0. */
   signedList(field: number, values: readonly number[]): this {
     if (values.length === 0) return this;
     return this.message(field, Buffer.concat(values.map((value) => varint(zigzag(value)))));
@@ -65,7 +65,7 @@ export class MessageBuilder {
     return this.number(field, zigzag(value));
   }
 
-  /** A message within this one: it is there even if it is empty. */
+  /** An embedded message. It is written even if it is empty. */
   message(field: number, bytes: Uint8Array): this {
     this.#parts.push(varint((field << 3) | BYTES), varint(bytes.length), Buffer.from(bytes));
     return this;
@@ -76,12 +76,12 @@ export class MessageBuilder {
   }
 }
 
-/** Signed numbers as unsigned ones: 0, -1, 1, -2 … */
+/** Maps signed numbers to unsigned ones: 0, -1, 1, -2 … become 0, 1, 2, 3 … */
 function zigzag(value: number): number {
   return value < 0 ? -2 * value - 1 : 2 * value;
 }
 
-/** Seven bits a byte, the lowest first; a negative number is written as 64 bits. */
+/** Seven bits per byte, lowest first; a negative number takes all 64 bits. */
 export function varint(value: number | bigint): Buffer {
   const out: number[] = [];
   if (typeof value === 'bigint') {
@@ -97,21 +97,22 @@ export function varint(value: number | bigint): Buffer {
 }
 
 /**
- * Goes over the fields of a message. Reusable: `over` begins, `next` steps; what is not read is passed over.
+ * Steps through the fields of a message. Reusable: `over` begins a message, `next` steps to a
+ * field; fields that are not read are skipped.
  *
  * ```ts
  * for (reader.over(bytes); reader.next(); ) if (reader.field === 3) more = reader.flag();
  * ```
  */
 export class MessageReader {
-  /** The present field's number. */
+  /** The number of the current field. */
   field = 0;
   #bytes: Buffer = nothing;
   #at = 0;
   #end = 0;
-  /** How the present field is written: one of `WIRE`. */
+  /** The wire type of the current field: one of `WIRE`. */
   kind: number = VARINT;
-  /** The present value: where its bytes lie, or how large it is in two halves of 32 bits. */
+  /** The current value: where its bytes lie, or its size as two halves of 32 bits. */
   #from = 0;
   #to = 0;
   #low = 0;
@@ -124,7 +125,7 @@ export class MessageReader {
     return this;
   }
 
-  /** Steps to the next field; false after the last one. @throws MessageError */
+  /** Steps to the next field. @returns false after the last one @throws MessageError */
   next(): boolean {
     if (this.#at >= this.#end) return false;
     this.#varint();
@@ -155,7 +156,7 @@ export class MessageReader {
     return true;
   }
 
-  /** The present value as a number; exact up to 2^53. Negative 64-bit varints are negative. */
+  /** The current value as a number, exact up to 2^53. Negative 64-bit varints are negative. */
   number(): number {
     if (this.kind === FIXED32) return this.#bytes.readUInt32LE(this.#from);
     if (this.kind === FIXED64) return Number(this.#bytes.readBigUInt64LE(this.#from));
@@ -163,13 +164,13 @@ export class MessageReader {
     return (this.#high | 0) * 0x1_0000_0000 + this.#low;
   }
 
-  /** The present value as a float of 64 bits. */
+  /** The current value as a 64-bit float. */
   double(): number {
     this.#expect(FIXED64);
     return this.#bytes.readDoubleLE(this.#from);
   }
 
-  /** The present value as 64 bits, unsigned. */
+  /** The current value as 64 bits, unsigned. */
   id(): bigint {
     this.#expect(VARINT);
     return (BigInt(this.#high) << 32n) | BigInt(this.#low);
@@ -179,13 +180,13 @@ export class MessageReader {
     return this.number() !== 0;
   }
 
-  /** The present value as bytes: a view. */
+  /** The current value as bytes: a view. */
   bytes(): Buffer {
     this.#expect(BYTES);
     return this.#bytes.subarray(this.#from, this.#to);
   }
 
-  /** Where the present value's bytes begin, and end, in what is read. */
+  /** Where the bytes of the current value begin and end in the message. */
   get start(): number {
     this.#expect(BYTES);
     return this.#from;

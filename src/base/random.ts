@@ -9,11 +9,15 @@ export interface Random {
 const pool = new Uint32Array(1024);
 let used = pool.length;
 
-/** From the operating system's generator: fit for ids and ports that an attacker must not guess. */
+/**
+ * Numbers from the operating system's generator, fit for ids and ports that an attacker must not
+ * guess.
+ */
 export const secureRandom: Random = {
   integer(below) {
-    // Rejection keeps every value equally likely: as many words as 2^32 has above its last whole multiple are drawn again. In
-    // 32-bit integers, for which a remainder is one instruction.
+    // Words at or above the last whole multiple of `below` are drawn again, because a remainder of
+    // them would favour small values. 32-bit integers are used because their remainder is one
+    // instruction.
     const excess = (-below >>> 0) % below;
     for (;;) {
       if (used === pool.length) {
@@ -27,15 +31,16 @@ export const secureRandom: Random = {
 };
 
 /**
- * Asks the operating system for it at its device: `node:crypto` draws from the same, and takes a MiB in each thread that loads it.
- * @returns false: there is no such device here
+ * Fills `words` from the operating system's random device. `node:crypto` draws from the same
+ * source, but takes a MiB in each thread that loads it.
+ * @returns false if this machine has no such device
  */
 function fillFromDevice(words: Uint32Array): boolean {
   const { closeSync, fstatSync, openSync, readSync } = builtins.files();
   let device: number | null = null;
   try {
     device = openSync('/dev/urandom', 'r');
-    // A root file system made by hand may have a file of that name.
+    // A root file system that was made by hand may have a regular file of that name.
     if (!fstatSync(device).isCharacterDevice()) return false;
     const bytes = new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
     for (let at = 0; at < bytes.length;) {
@@ -51,7 +56,10 @@ function fillFromDevice(words: Uint32Array): boolean {
   }
 }
 
-/** A repeatable sequence (xorshift32), for tests and for shuffling where nobody gains by guessing. */
+/**
+ * A repeatable sequence (xorshift32), for tests, and for shuffling where guessing the order gains
+ * nothing.
+ */
 export function seededRandom(seed: number): Random {
   let state = seed | 0 || 0x9e3779b9;
   return {

@@ -1,23 +1,26 @@
-/** Regular files and standard input, read within a limit: whole, or line by line. */
+/** Reads regular files and standard input within a limit of bytes, whole or line by line. */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, type Stats } from 'node:fs';
 import { devNull } from 'node:os';
 import { printBytes } from './limits.ts';
 
-/** The most bytes that a file of each use may have. A larger one is a wrong path, or somebody's attempt to fill memory. */
+/**
+ * The most bytes of a file, by its use. A larger file means a wrong path, or an attempt to fill the
+ * memory.
+ */
 export const FILE_MAX: {
-  /** Corefile and what it imports: five thousand server blocks fit. */
+  /** A Corefile with what it imports: five thousand server blocks fit. */
   readonly corefile: number;
   /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
   readonly manifest: number;
   readonly hosts: number;
-  /** A database in MaxMind's format: the largest that are sold have some 500 MiB. */
+  /** A database in MaxMind's format; the largest commercial ones have some 500 MiB. */
   readonly database: number;
-  /** resolv.conf, kubeconfig, weights, certificates, keys, tokens. */
+  /** resolv.conf, kubeconfig, weights, certificates, keys and tokens. */
   readonly small: number;
 } = {
-  /** Corefile and what it imports: five thousand server blocks fit. */
+  /** Room for five thousand server blocks. */
   corefile: 1024 * 1024,
-  /** A manifest file: what `kubectl get -A -o yaml` prints for a large cluster. */
+  /** Room for the output of `kubectl get -A -o yaml` of a large cluster. */
   manifest: 16 * 1024 * 1024,
   hosts: 32 * 1024 * 1024,
   database: 1024 * 1024 * 1024,
@@ -26,11 +29,13 @@ export const FILE_MAX: {
 } as const;
 
 /**
- * Reads a whole regular file and nothing else: a named pipe would hold up the thread until somebody writes, a device may
- * never end. Links are followed, and the null device is an empty file.
- * @param maxBytes the most it may have; one that grows meanwhile is refused, too
- * @param allocate gives the memory that it is read into
- * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (no regular file) or `EFBIG` (too large)
+ * Reads a whole regular file and nothing else: opening a named pipe would block the thread until it
+ * has a writer, and a device may never end. Links are followed, and the null device counts as an
+ * empty file.
+ * @param maxBytes the limit; a file that grows beyond it while it is read is refused as well
+ * @param allocate provides the memory that the file is read into
+ * @throws Error with the system's code, or `EISDIR`, `ENOTREG` (not a regular file) or `EFBIG` (too
+ * large)
  */
 export function readFileBytes(
   path: string,
@@ -45,14 +50,14 @@ export function readFileBytes(
   }
 }
 
-/** The same as text: UTF-8. */
+/** Reads a whole regular file as UTF-8. @throws as `readFileBytes` */
 export function readFileText(path: string, maxBytes: number): string {
   return readFileBytes(path, maxBytes).toString('utf8');
 }
 
 /**
- * The bytes of what a person named on a command line: a pipe, too, as the shell's `<(kubectl get …)` is one. It holds up the thread until the
- * pipe's writer ends.
+ * Reads a file that was named on a command line. Pipes are accepted, because the shell's `<(kubectl
+ * get …)` is one; the thread is blocked until the writer ends.
  * @throws as `readFileBytes`
  */
 export function readGivenBytes(path: string, maxBytes: number): Buffer {
@@ -66,14 +71,14 @@ export function readGivenBytes(path: string, maxBytes: number): Buffer {
 }
 
 /**
- * All of standard input as text: UTF-8. It holds up the thread until its writer ends.
+ * Reads all of standard input as UTF-8. The thread is blocked until the writer ends.
  * @throws Error with the system's code, or `EFBIG`
  */
 export function readStandardInput(maxBytes: number): string {
   return readToEnd(0, 0, maxBytes, Buffer.allocUnsafe).toString('utf8');
 }
 
-/** @param size as far as it is known: files below /proc and /sys, and pipes, have none before they are read */
+/** @param size the known size; files below /proc and /sys, and pipes, report 0 */
 function readToEnd(
   handle: number,
   size: number,
@@ -95,9 +100,11 @@ function readToEnd(
 }
 
 /**
- * The lines of a regular file one by one, as UTF-8 and without their ends: only a slice of it, and a line, are in memory at a time.
- * @param maxBytes the most that it may have
- * @throws as `readFileBytes`; a file that grows beyond it meanwhile does so after the lines before
+ * Reads a regular file line by line, as UTF-8 and without line ends. Only a slice of the file and
+ * one line are in memory at a time.
+ * @param maxBytes the most bytes of the file
+ * @throws as `readFileBytes`; if the file grows beyond the limit while it is read, the lines before
+ * come first
  */
 export function* readFileLines(path: string, maxBytes: number): Generator<string> {
   const { handle } = openRegular(path, maxBytes);
@@ -136,7 +143,7 @@ function openRegular(
   path: string,
   maxBytes: number,
 ): { readonly handle: number; readonly size: number } {
-  // Without O_NONBLOCK the opening of a named pipe waits for its writer.
+  // Without O_NONBLOCK, opening a named pipe waits for its writer.
   const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(handle);
@@ -159,7 +166,7 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? 'socket' : 'device';
 }
 
-/** The device that stands for an empty file. */
+/** Whether this is the null device, which counts as an empty file. */
 function isNull(stats: Stats): boolean {
   return stats.isCharacterDevice() && stats.rdev === statSync(devNull).rdev;
 }

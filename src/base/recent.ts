@@ -1,12 +1,15 @@
-/** What was made or found a moment ago, and need not be again. */
+/** A cache of what was made or found a moment ago. */
 import type { Clock } from './clock.ts';
 
-/** Values that count for a while after they were put, and no more of them than there is room for: the one goes that was put first. */
+/**
+ * A map whose entries expire some time after they were put, with a limit on their number. At the
+ * limit the oldest entry is dropped.
+ */
 export class Recent<K, V> {
   readonly #clock: Clock;
   readonly #freshMs: number;
   readonly #most: number;
-  /** The oldest first. */
+  /** In the order in which they were put, oldest first. */
   readonly #known = new Map<K, { readonly value: V; readonly at: number }>();
 
   constructor(clock: Clock, freshMs: number, most: number) {
@@ -15,12 +18,12 @@ export class Recent<K, V> {
     this.#most = most;
   }
 
-  /** How many are held; those whose time is over go when another one comes. */
+  /** The number of entries, expired ones included: those are removed when another one is put. */
   get size(): number {
     return this.#known.size;
   }
 
-  /** undefined: it was never put, or is not fresh any more. */
+  /** The value; undefined if it was never put or has expired. */
   get(key: K): V | undefined {
     const known = this.#known.get(key);
     return known !== undefined && this.#isFresh(known.at) ? known.value : undefined;

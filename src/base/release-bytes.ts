@@ -1,8 +1,11 @@
 /**
- * Frees the memory of bytes that nobody needs any more, now rather than when garbage is collected: bytes outside the heap press
- * the collector little, and tens of megabytes of them pile up under load. They have to have memory of their own, such as what
- * `Buffer.allocUnsafeSlow` has made or a socket without TLS has read, or be the last part of it; every view of it is empty
- * afterwards. What comes over TLS has not: the runtime decrypts all connections into the same memory.
+ * Frees the memory of a buffer now, instead of at the next garbage collection. Memory outside the
+ * heap hardly triggers collections, so under load tens of megabytes of it would pile up.
+ *
+ * The buffer must be the only user, or the last part, of its memory: that holds for
+ * `Buffer.allocUnsafeSlow` and for what is read from a socket without TLS, but not for TLS, where
+ * the runtime decrypts all connections into the same memory. Afterwards every view of the memory is
+ * empty.
  */
 export function releaseBytes(bytes: Buffer): void {
   const { buffer, byteOffset, byteLength } = bytes;

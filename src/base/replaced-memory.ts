@@ -1,19 +1,24 @@
-/** Shared memory that nobody answers from any more: old versions of zones and of hosts. */
+/** Shared memory that is no longer in use: old versions of zones and of hosts files. */
 import type { Clock, Timer } from './clock.ts';
 import { collectMemory } from './settle-memory.ts';
 
-/** Less is not worth a pause, bytes. */
+/** Less than this, in bytes, is not worth the pause of a collection. */
 const WORTH = 1024 * 1024;
-/** What changes often is collected together. */
+/** Versions that are replaced within this time, in milliseconds, are collected together. */
 const AFTER_MS = 15_000;
-/** More is not waited for, bytes, where nobody has said: a pause delays some queries, but memory is not without end. */
+/**
+ * The default for `most`, in bytes: with more than this waiting, a busy thread collects
+ * nevertheless. The pause delays some queries, but memory is limited.
+ */
 const MOST = 32 * 1024 * 1024;
-/** A thread that is busier than this, part of its time, goes on answering. */
+/** A thread that is busier than this share of its time postpones the collection. */
 const BUSY = 0.1;
 
 /**
- * Has old versions of large data collected in this thread. The runtime would leave them for as long as it has no other reason: shared
- * memory counts as nothing for it, and a thread that answers leaves no garbage. Each thread that has a view of a version holds all of it.
+ * Triggers the garbage collection of old versions of large data in this thread. The runtime would
+ * keep them for a long time: it does not count shared memory, and a thread that only answers
+ * queries creates no garbage that would cause a collection. The memory of a version is freed only
+ * when no thread has a view of it.
  */
 export class ReplacedMemory {
   readonly #clock: Clock;
@@ -23,8 +28,8 @@ export class ReplacedMemory {
   #timer: Timer | null = null;
 
   /**
-   * @param isBusy whether the thread has had much to do since it was asked last
-   * @param most bytes that are not waited for any more
+   * @param isBusy whether the thread has been busy since the last call
+   * @param most the collection is not postponed with more bytes than this
    */
   constructor(clock: Clock, isBusy: () => boolean = busySince(), most: number = MOST) {
     this.#clock = clock;
@@ -32,7 +37,7 @@ export class ReplacedMemory {
     this.#isBusy = isBusy;
   }
 
-  /** A version of so many bytes has been let go. */
+  /** Reports that a version of this many bytes is no longer in use. */
   add(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#most) this.#plan(0);

@@ -1,15 +1,18 @@
-/** Memory that starting has used, given back to the system. */
+/** Returns memory to the system that was only needed for a while, such as that of starting. */
 import { every, type Clock } from './clock.ts';
 
-/** The first queries come at once, and many of them: they are not kept waiting. */
+/**
+ * The first queries often arrive in large numbers right after the start, and must not wait for a
+ * collection. Milliseconds.
+ */
 const AFTER_MS = 1000;
-/** By then the other threads have collected, too. */
+/** The time after which the other threads have collected as well, in milliseconds. */
 const THEN_MS = 500;
 
 /**
- * Gives back what starting has left behind (parsed files, functions that ran once), a second or `afterMs` from now. To be called when a
- * thread has begun to serve, or has done what it does seldom.
- * @param then runs when all threads that began together have done so
+ * Collects what starting has left behind (parsed files, functions that ran once) after a second, or
+ * after `afterMs`. Call it when a thread begins to serve, or after rare work.
+ * @param then runs when all threads that began together have collected
  */
 export function settleMemory(
   clock: Clock,
@@ -22,20 +25,23 @@ export function settleMemory(
   });
 }
 
-/** Collects this thread's memory now, which holds it up for some 8 ms; what is compiled stays. */
+/** Collects this thread's memory now, which blocks it for some 8 ms. Compiled code is kept. */
 export function collectMemory(): void {
   collect('regular');
 }
 
-/** Bytes after which what was garbage at once is collected: 64 of the largest DNS messages. */
+/**
+ * After this many bytes of short-lived memory a collection is run: 64 of the largest DNS messages.
+ */
 const PASSING_MAX = 4 * 1024 * 1024;
 let passing = 0;
 let young: CollectGarbage | undefined;
 
 /**
- * Tells of memory outside the JavaScript heap that is taken for what is over in a moment, as a reply that is passed on. The runtime hardly
- * counts it: objects of a few bytes hold it, and a hundred megabytes of it pile up before there are enough of them for a collection. After
- * every few megabytes the young part of the heap is collected, which takes a millisecond.
+ * Counts short-lived memory outside the JavaScript heap, such as that of a forwarded reply. The
+ * runtime hardly considers it, because only small objects refer to it, and a hundred megabytes pile
+ * up before there are enough of these objects for a collection. So after every few megabytes the
+ * young generation is collected, which takes a millisecond.
  */
 export function passedThrough(bytes: number): void {
   passing += bytes;
@@ -55,13 +61,15 @@ function collect(flavor: 'regular' | 'last-resort'): void {
   collector()?.({ type: 'major', execution: 'sync', flavor });
 }
 
-/** Threads that collect at the same moment take the flag from each other; so often in a row they do not. */
+/** How often to try again if another thread has put the flag back; see `collector`. */
 const ATTEMPTS = 10;
 
 /**
- * The runtime's collector, which only a context that begins while the flag is set has. A runtime that is started with another flag than its
- * own modules were compiled with compiles them anew, in each thread: docs/decisions/dist.md. The flag is that of the whole process: another
- * thread may put it back before the context begins, and then this one has no collector and tries again.
+ * The runtime's garbage collector as a function. Only a context that is created while `--expose-gc`
+ * is set has it. The flag is not given at the start, because the runtime would then compile its own
+ * modules anew in each thread (docs/decisions/dist.md). It belongs to the whole process: another
+ * thread may put it back before the context is created, in which case this context has no collector
+ * and another one is tried.
  */
 function collector(): CollectGarbage | undefined {
   const { gc } = globalThis as { gc?: CollectGarbage };
@@ -78,22 +86,26 @@ function collector(): CollectGarbage | undefined {
   return undefined;
 }
 
-/** How often a thread looks at the memory of its process. */
+/** How often a thread checks the memory of its process, in milliseconds. */
 const LOOK_MS = 15_000;
-/** What is worth a collection, bytes: it holds up the thread for some 15 ms. For programs whose memory counts, and for all others. */
+/**
+ * By how many bytes the process has to grow to make a collection worthwhile, which blocks the
+ * thread for some 15 ms: `some` for programs with a tight memory limit, `much` for all others.
+ */
 export const GROWTH: Readonly<Record<'some' | 'much', number>> = {
   some: 2 * 1024 * 1024,
   much: 24 * 1024 * 1024,
 };
-/** A thread that is busier than this has better things to do. */
+/** A thread that is busier than this share of its time does not collect. */
 const BUSY = 0.1;
 
 /**
- * Goes on doing so for the life of this thread, whenever the process has grown since the last time and there is little to do: after a flood, say,
- * whose memory an idle thread has no reason of its own to give back.
+ * Collects for the rest of this thread's life, whenever the process has grown by `growth` since the
+ * last collection and the thread is not busy. An idle thread would otherwise keep the memory of a
+ * flood of queries, as it has no reason to collect.
  * @param growth of the process, bytes
- * @param then runs after each
- * @param rss of the process, bytes; for tests
+ * @param then runs after each collection
+ * @param rss memory of the process in bytes; for tests
  */
 export function keepMemorySettled(
   clock: Clock,

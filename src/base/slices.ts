@@ -1,14 +1,17 @@
-/** Long work done in slices, so that the thread does other things in between. */
+/** Divides long work into slices, so that the thread can do other things in between. */
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 
-/** Work that can be left for a while wherever it yields. Between two of these places it should take no more than a millisecond or two. */
+/**
+ * Work that can be interrupted wherever it yields. Between two such places it should take no more
+ * than a millisecond or two.
+ */
 export type Slices<T> = Generator<void, T, undefined>;
 
-/** How long the thread works before it does something else, milliseconds. */
+/** How long the thread works before it does something else, in milliseconds. */
 const SLICE_MS = 8;
 
-/** Does the work in one go. */
+/** Does the work without interruption. */
 export function atOnce<T>(work: Slices<T>): T {
   for (;;) {
     const step = work.next();
@@ -16,7 +19,7 @@ export function atOnce<T>(work: Slices<T>): T {
   }
 }
 
-/** Does the work in slices. What it throws rejects. */
+/** Does the work in slices. Rejects with what the work throws. */
 export async function inSlices<T>(work: Slices<T>, clock: Clock): Promise<T> {
   let end = clock.now() + SLICE_MS;
   for (;;) {

@@ -1,15 +1,16 @@
-/** Stacks of errors with places in the sources rather than in the bundle. */
+/** Stack traces whose places are in the sources instead of the bundle. */
 import { existsSync, readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Maps of bundled files by path; null: there is none. */
+/** Source maps by the path of the bundled file; null: the file has none. */
 const maps = new Map<string, SourceMap | null>();
 
 /**
- * Where a bug happened, for the log: the error's stack, with the places of the sources in place of those in the files that they
- * were bundled into. Their maps are read now, not at the start, where they would cost every server 5 MiB.
+ * The stack of an error for the log, with places in the sources in place of those in the bundled
+ * files. Source maps are read only now, because reading them at the start would cost every server 5
+ * MiB.
  */
 export function sourceStack(error: Error): string {
   const stack = error.stack ?? error.message;
@@ -20,7 +21,7 @@ export function sourceStack(error: Error): string {
   );
 }
 
-/** `src/net/udp-batch.ts:12:3`; null without a map. */
+/** The place in the sources, e.g. `src/net/udp-batch.ts:12:3`; null if there is no map. */
 function sourceOf(url: string, line: number, column: number): string | null {
   const file = fileURLToPath(url);
   const found = mapOf(file)?.findEntry(line - 1, column - 1);
@@ -33,7 +34,7 @@ function mapOf(file: string): SourceMap | null {
   let map = maps.get(file);
   if (map === undefined) {
     const path = `${file}.map`;
-    // A package without its maps, or with damaged ones, must not lose the error over it.
+    // The error must be reported even if the package has no maps, or damaged ones.
     try {
       map = existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : null;
     } catch {

@@ -1,12 +1,15 @@
-/** Alerts by which the other side ends a TLS connection (RFC 8446 section 6). */
+/** Alerts with which the peer ends a TLS connection (RFC 8446 section 6). */
 
-/** The alert's number; null: the error is none. The runtime tells it only in the text. */
+/**
+ * The number of the alert; null if the error is not an alert. The runtime gives it only in the
+ * text.
+ */
 export function tlsAlert(error: unknown): number | null {
   const found = error instanceof Error ? /SSL alert number (\d+)/.exec(error.message) : null;
   return found === null ? null : Number(found[1]);
 }
 
-/** An alert as Go's library calls it. */
+/** The name of an alert in the words of Go's TLS library. */
 export function alertName(alert: number): string {
   return names[alert] ?? `alert(${alert})`;
 }

@@ -1,4 +1,4 @@
-/** A clock whose time passes only when it is told to: for tests, and for lookups that are only modelled. */
+/** A clock whose time passes only on request: for tests, and for modelled lookups. */
 import type { Clock, Timer } from './clock.ts';
 
 interface Alarm {
@@ -9,8 +9,9 @@ interface Alarm {
 }
 
 /**
- * A clock that stands still until told to go on. Alarms fire in order of time, then of setting; between two alarms
- * pending promises settle, so that code under test sees the same interleaving as with the real clock.
+ * A clock that stands still until `advance` or `run`. Alarms fire in the order of their times, then
+ * in the order in which they were set. Between two alarms pending promises settle, so that the code
+ * under test runs in the same order as with the real clock.
  */
 export class VirtualClock implements Clock {
   #nowMs = 0;
@@ -18,7 +19,7 @@ export class VirtualClock implements Clock {
   #alarms: Alarm[] = [];
   #wallStart: number;
 
-  /** @param wallStart what `wall()` says at the beginning, milliseconds since 1970. */
+  /** @param wallStart the initial value of `wall()`, milliseconds since 1970 */
   constructor(wallStart: number = Date.UTC(2026, 0, 1)) {
     this.#wallStart = wallStart;
   }
@@ -46,17 +47,17 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** Somebody sets the machine's clock: `wall()` says something else from now on, `now()` does not. */
+  /** Changes `wall()` as if the machine's clock had been set; `now()` is not affected. */
   setWall(byMs: number): void {
     this.#wallStart += byMs;
   }
 
-  /** How many alarms are still set. */
+  /** The number of alarms that are set. */
   get pending(): number {
     return this.#alarms.filter((alarm) => !alarm.cancelled).length;
   }
 
-  /** Lets `durationMs` pass, firing what falls due and letting promises settle in between. */
+  /** Lets `durationMs` pass: fires alarms when they are due and lets promises settle in between. */
   async advance(durationMs: number): Promise<void> {
     const end = this.#nowMs + durationMs;
     await settle();
@@ -106,7 +107,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Lets chains of already resolvable promises run dry. */
+/** Waits until chains of promises that can resolve without time passing have done so. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -1,16 +1,21 @@
-/** Texts of other people's on a terminal, which obeys what control characters say: titles, other windows' contents, keys typed back. */
+/**
+ * Makes foreign text safe for a terminal, whose control characters could change its title,
+ * overwrite the screen or inject input.
+ */
 
-/** The text with its control characters shown, but for ends of lines and tabs. */
+/** The text with control characters shown, except line ends and tabs. */
 export function visible(text: string): string {
   return text.replace(/(?![\n\t])\p{Cc}/gu, shown);
 }
 
-/** The same for a text that is to stand in one line of a log. */
+/** The same for a text that must stay within one line of a log. */
 export function oneLine(text: string): string {
   return visible(text.replace(/[\n\t]+/g, ' '));
 }
 
-/** The same for a text that has colours of ours, and may return to the begin of its line. */
+/**
+ * The same for a text that contains our own colours and may return to the beginning of its line.
+ */
 export function harmless(text: string): string {
   return text.replace(/\p{Cc}(?:\[\d{0,3}m)?/gu, (found) => {
     const first = found.charAt(0);

@@ -40,7 +40,8 @@ describe('a failure is told in words', () => {
   });
 
   test('of a client certificate that the other side does not want', async () => {
-    // As the runtime tells it of a server in Go (certificates of clients that have expired), and of OpenSSL's.
+    // As the runtime tells it of a server in Go (certificates of clients that have expired), and of
+    // OpenSSL's.
     const alert = (text: string, number: number): Error =>
       new Error(
         `40B3A181047F0000:error:0A000412:SSL routines:ssl3_read_bytes:${text}:../deps/openssl/openssl/ssl/record/rec_layer_s3.c:918:SSL alert number ${number}\n`,

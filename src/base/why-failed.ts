@@ -1,10 +1,15 @@
-/** Why something failed that the system, the network or the TLS library was asked for, in words and without codes of the runtime. */
+/**
+ * Reasons for failures of the system, the network or the TLS library, in words instead of the
+ * runtime's codes.
+ */
 import { errorCode } from './error-code.ts';
 import { alertName, tlsAlert } from './tls-alert.ts';
 
-/** The reason for a person, to be put behind a colon: `nobody listens there`, `no such file or directory`. */
+/**
+ * The reason in words that fit behind a colon: `nobody listens there`, `no such file or directory`.
+ */
 export function whyFailed(error: unknown): string {
-  // The addresses of a name are tried side by side; the first one says enough.
+  // The runtime tries all addresses of a name side by side; the first failure is enough.
   if (error instanceof AggregateError && error.errors.length > 0) return whyFailed(error.errors[0]);
   const code = errorCode(error);
   const known = reasons[code];
@@ -14,11 +19,14 @@ export function whyFailed(error: unknown): string {
   const message = error instanceof Error ? withoutCall(error.message) : String(error);
   if (/wrong version number/.test(message)) return 'the other side speaks no TLS';
   if (message === '') return code;
-  // The library of TLS: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
+  // OpenSSL's form: `…:error:CODE:LIBRARY:FUNCTION:REASON:FILE:LINE:`.
   return /error:[0-9A-F]+:[^:]*:[^:]*:([^:\n]+)/.exec(message)?.[1] ?? message;
 }
 
-/** The runtime names the call and the path as well: `ENXIO: no such device or address, open '/dev/x'`. */
+/**
+ * Removes the call and the path that the runtime adds: `ENXIO: no such device or address, open
+ * '/dev/x'`.
+ */
 function withoutCall(message: string): string {
   return /^E[A-Z0-9]+: ([^,]+), /.exec(message)?.[1] ?? message;
 }
@@ -68,7 +76,7 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_OSSL_UNSUPPORTED: 'it is no key that can be read',
 };
 
-/** Alerts of TLS by which the other side tells what it does not like. */
+/** Explanations of TLS alerts from the peer. */
 const alerts: Readonly<Record<number, string>> = {
   40: 'the other side ended the handshake',
   42: 'the other side refuses our certificate',

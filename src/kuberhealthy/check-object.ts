@@ -1,6 +1,7 @@
 /**
- * Checks as Kuberhealthy's objects have them: KuberhealthyCheck (`comcast.github.io/v1`, Kuberhealthy 2) with its KuberhealthyState, and
- * HealthCheck (`kuberhealthy.github.io/v2`, Kuberhealthy 3) with its status. What people wrote may be of any shape.
+ * Checks as Kuberhealthy's objects have them: KuberhealthyCheck (`comcast.github.io/v1`,
+ * Kuberhealthy 2) with its KuberhealthyState, and HealthCheck (`kuberhealthy.github.io/v2`,
+ * Kuberhealthy 3) with its status. What people wrote may be of any shape.
  */
 import { parseDuration } from '../base/duration.ts';
 import { child, isObject, list, text, textMap, type JsonObject } from '../base/json-object.ts';
@@ -8,10 +9,13 @@ import { child, isObject, list, text, textMap, type JsonObject } from '../base/j
 /** The major version of Kuberhealthy whose objects and reports these are. */
 export type KuberhealthyVersion = 2 | 3;
 
-/** What a check is called by kubectl. */
+/**
+ * The singular name of a resource that is a check, as kubectl shows it; `CheckResource` has the
+ * plural ones.
+ */
 export type CheckResourceName = 'khcheck' | 'khjob' | 'healthcheck';
 
-/** The kinds as the API has them. */
+/** The API version and the kind of each, as an owner reference needs them. */
 export const KINDS: Readonly<
   Record<CheckResourceName, { readonly apiVersion: string; readonly kind: string }>
 > = {
@@ -81,7 +85,10 @@ export interface CheckCondition {
 
 /** The annotation with checks of ndots. */
 export const OWN_CHECKS = 'ndots.dev/checks';
-/** Annotations of a KuberhealthyState: its kind has no place for when a run began, and whether it is over. */
+/**
+ * Annotations of a KuberhealthyState: its kind has no place for when a run began, and whether it is
+ * over.
+ */
 export const BEGUN = 'ndots.dev/run-began';
 /** See `BEGUN`. */
 export const RUNNING = 'ndots.dev/run-is-on';
@@ -92,7 +99,10 @@ const TIMEOUT_MS: Readonly<Record<KuberhealthyVersion, number>> = { 2: 5 * 60_00
 /** Nothing is done more often, and nothing takes longer. */
 const LEAST_MS = 1000;
 const MOST_MS = 366 * 86_400_000;
-/** No later time can be written as a date (ECMA-262, 21.4.1.1), and the objects have whole numbers of 64 bits. Seconds since 1970. */
+/**
+ * No later time can be written as a date (ECMA-262, 21.4.1.1), and the objects have whole numbers
+ * of 64 bits. Seconds since 1970.
+ */
 const LATEST_S = 8.64e12;
 
 /** The state of a check that never ran. */
@@ -120,7 +130,10 @@ export function readKhCheck(object: JsonObject, state: JsonObject | null): Check
   return { ...ofVersion2(object, state, 'khcheck'), runsOnce: false, phase: '' };
 }
 
-/** A KuberhealthyJob, which runs once, with its KuberhealthyState: that of a check of the same name, if there is one. */
+/**
+ * A KuberhealthyJob, which runs once, with its KuberhealthyState: that of a check of the same name,
+ * if there is one.
+ */
 export function readKhJob(object: JsonObject, state: JsonObject | null): CheckObject {
   const phase = text(child(object, 'spec'), 'phase');
   const job = ofVersion2(object, state, 'khjob');

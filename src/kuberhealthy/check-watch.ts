@@ -1,4 +1,7 @@
-/** The checks of a cluster as they are now: its KuberhealthyChecks with their states, and its HealthChecks, listed and watched. */
+/**
+ * The checks of a cluster as they are now: its KuberhealthyChecks with their states, and its
+ * HealthChecks, listed and watched.
+ */
 import { sleep, type Clock } from '../base/clock.ts';
 import { FailureReport } from '../base/failure-report.ts';
 import { child, children, text, type JsonObject } from '../base/json-object.ts';
@@ -23,7 +26,7 @@ import {
 import { CheckerPods } from './checker-pods.ts';
 import { storedObject } from './stored-object.ts';
 
-/** The kinds of objects, as the API has them. */
+/** Group and version of each resource of Kuberhealthy, by its plural name in API paths. */
 export const RESOURCES = {
   khchecks: { group: 'comcast.github.io', version: 'v1' },
   khjobs: { group: 'comcast.github.io', version: 'v1' },
@@ -31,7 +34,7 @@ export const RESOURCES = {
   healthchecks: { group: 'kuberhealthy.github.io', version: 'v2' },
 } as const;
 
-/** One of them. */
+/** A resource of Kuberhealthy, states included: its plural name, as in API paths. */
 export type CheckResource = keyof typeof RESOURCES;
 
 /** Which kinds each version of Kuberhealthy has. */
@@ -150,7 +153,10 @@ export class CheckWatch {
     return { leftOut, bytes: this.#room.taken };
   }
 
-  /** States whose check is gone: namespace and name. None while there may be checks that are not known. */
+  /**
+   * States whose check is gone: namespace and name. None while there may be checks that are not
+   * known.
+   */
   *orphans(): Generator<{ readonly namespace: string; readonly name: string }> {
     const { khchecks, khjobs } = this.#stores;
     if (khchecks.leftOut + khjobs.leftOut > 0) return;
@@ -162,8 +168,9 @@ export class CheckWatch {
   }
 
   /**
-   * How long ago the last run began, milliseconds; Infinity: there was none. By this process's own clock from when it saw the run begin:
-   * a clock that is set, or another machine's that goes differently, ends no run.
+   * How long ago the last run began, milliseconds; Infinity: there was none. By this process's own
+   * clock from when it saw the run begin: a clock that is set, or another machine's that goes
+   * differently, ends no run.
    */
   sinceBegun(check: CheckObject): number {
     const sighting = this.#sightings.get(keyOf(check));

@@ -1,6 +1,7 @@
 /**
- * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint slices, namespaces and
- * pods. Changes made here stand for those that a cluster's controllers would have made.
+ * The part of the Kubernetes API that a DNS server uses: lists and watches of services, endpoint
+ * slices, namespaces and pods. Changes made here stand for those that a cluster's controllers would
+ * have made.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { JsonObject } from '../base/json-object.ts';
@@ -61,8 +62,8 @@ export class LabApi {
   }
 
   /**
-   * Listens, and ends watches that were frozen, so that their clients list again; `start` chooses the network
-   * namespace.
+   * Listens, and ends watches that were frozen, so that their clients list again; `start` chooses
+   * the network namespace.
    */
   async listen(start: (server: Server, port: number) => Promise<void>): Promise<void> {
     for (const { frozen, reply } of this.#watchers) if (frozen) reply.destroy();
@@ -81,7 +82,10 @@ export class LabApi {
     this.#watchers.clear();
   }
 
-  /** Freezes current watches: they stay open but get no more events, like those of a server that has fallen behind. */
+  /**
+   * Freezes current watches: they stay open but get no more events, like those of a server that has
+   * fallen behind.
+   */
   freezeWatches(): void {
     for (const watcher of this.#watchers) watcher.frozen = true;
   }

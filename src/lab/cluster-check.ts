@@ -1,4 +1,7 @@
-/** Finds what makes a valid manifest unusable for a lab: duplicate addresses, reserved names, no DNS server. */
+/**
+ * Finds what makes a valid manifest unusable for a lab: duplicate addresses, reserved names, no DNS
+ * server.
+ */
 import { child, text, texts } from '../base/json-object.ts';
 import { Problem, type Place } from '../base/problem.ts';
 import { manifestsState } from '../dataplane/cluster-state.ts';

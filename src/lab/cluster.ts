@@ -1,6 +1,6 @@
 /**
- * A small cluster of network namespaces: nodes, pods with the files that kubelet gives them, services by kube-proxy's
- * rules, a DNS server.
+ * A small cluster of network namespaces: nodes, pods with the files that kubelet gives them,
+ * services by kube-proxy's rules, a DNS server.
  */
 import { child, text, type JsonObject } from '../base/json-object.ts';
 import { Problem, nearest } from '../base/problem.ts';
@@ -31,7 +31,9 @@ const PODS_MAX = 64;
 /** A name that every cluster DNS server has. */
 const KNOWN = 'kubernetes.default.svc.cluster.local.';
 
-/** A running cluster. It ends with the process that made it; `close` ends what runs in it before. */
+/**
+ * A running cluster. It ends with the process that made it; `close` ends what runs in it before.
+ */
 export class LabCluster {
   readonly network: LabNetwork = new LabNetwork();
   readonly api: LabApi = new LabApi();
@@ -132,7 +134,9 @@ export class LabCluster {
     return this.#objects;
   }
 
-  /** Replaces services and endpoints: the API server announces them, and all nodes get new rules. */
+  /**
+   * Replaces services and endpoints: the API server announces them, and all nodes get new rules.
+   */
   change(objects: Partial<ProxyObjects>): void {
     const before = this.#objects;
     this.#objects = { ...before, ...objects };
@@ -169,7 +173,10 @@ export class LabCluster {
     await this.#servers.start(found, corefile, this.network.path(found.name), known);
   }
 
-  /** Chooses the program of DNS servers started from now on: ndots, or the one that the lab was given instead. */
+  /**
+   * Chooses the program of DNS servers started from now on: ndots, or the one that the lab was
+   * given instead.
+   */
   serveBy(program: 'ndots' | 'given'): void {
     this.#servers.byNdots = program === 'ndots';
   }
@@ -280,7 +287,9 @@ export class LabCluster {
     }
   }
 
-  /** Starts the internet's DNS, the API server, and HTTP servers on the ports of pods' containers. */
+  /**
+   * Starts the internet's DNS, the API server, and HTTP servers on the ports of pods' containers.
+   */
   async #listen(pods: readonly ImpliedPod[]): Promise<void> {
     const { script, addresses } = this.plan.internet;
     this.#internet = await inNetworkNamespace(this.network.path('internet'), () =>
@@ -305,8 +314,8 @@ export function findPod<P extends Pick<LabPod, 'namespace' | 'pod'>>(
   const found = pods.filter(({ namespace, pod }) => pod === name || `${namespace}/${pod}` === name);
   if (found.length === 1) return found[0]!;
   const known = pods.map(({ namespace, pod }) => `${namespace}/${pod}`);
-  // The generated names of a Deployment's pods are hard to remember: a name without its generated end is tried before
-  // similar spellings.
+  // The generated names of a Deployment's pods are hard to remember: a name without its generated
+  // end is tried before similar spellings.
   const stem = name.replace(/-[^-/]*$/, '');
   const alike = known.filter((each) => each.startsWith(`${name}-`) || each.startsWith(`${stem}-`));
   const meant = alike[0] ?? nearest(name, [...known, ...pods.map(({ pod }) => pod)]);

@@ -10,8 +10,8 @@ export function countConnections(lab: LabCluster, node: string): number {
 }
 
 /**
- * Packets that the kernel dropped because two packets tried to create the same connection at once: the column
- * `insert_failed`.
+ * Packets that the kernel dropped because two packets tried to create the same connection at once:
+ * the column `insert_failed`.
  */
 export function insertFailed(lab: LabCluster, node: string): number {
   const text = lab.network.run(node, ['cat', '/proc/net/stat/nf_conntrack']);
@@ -22,7 +22,8 @@ export function insertFailed(lab: LabCluster, node: string): number {
  * Removes entries, as kube-proxy does for UDP services when an endpoint goes away.
  * @param to the original destination; null: any
  * @param endpoint the translated destination; null: any
- * @returns the command, its exit code (1: there was nothing to remove), and how many entries were removed
+ * @returns the command, its exit code (1: there was nothing to remove), and how many entries were
+ * removed
  */
 export function forgetConnections(
   lab: LabCluster,

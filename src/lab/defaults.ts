@@ -1,6 +1,12 @@
-/** What most clusters have, so that stories need not state it: a Corefile, a DNS service, search domains of a cloud. */
+/**
+ * What most clusters have, so that stories need not state it: a Corefile, a DNS service, search
+ * domains of a cloud.
+ */
 
-/** kubeadm's Corefile, with the lab's API server, and the lab's internet instead of the node's resolv.conf. */
+/**
+ * kubeadm's Corefile, with the lab's API server, and the lab's internet instead of the node's
+ * resolv.conf.
+ */
 export const usualCorefile: string = `.:53 {
     errors
     health {
@@ -86,8 +92,8 @@ status: { podIP: ${ip} }
 }
 
 /**
- * The service through which node caches ask the DNS pods, since they take over the DNS service's own address on their
- * nodes.
+ * The service through which node caches ask the DNS pods, since they take over the DNS service's
+ * own address on their nodes.
  */
 export const upstreamService: string = `---
 apiVersion: v1
@@ -101,7 +107,10 @@ spec:
     - { name: dns-tcp, port: 53, protocol: TCP }
 `;
 
-/** The template of NodeLocal DNSCache's Corefile, with the lab's internet instead of the node's resolv.conf. */
+/**
+ * The template of NodeLocal DNSCache's Corefile, with the lab's internet instead of the node's
+ * resolv.conf.
+ */
 export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     cache {

@@ -1,4 +1,7 @@
-/** Network faults as nftables rules on a node; each has its own table, so that it can be removed again. */
+/**
+ * Network faults as nftables rules on a node; each has its own table, so that it can be removed
+ * again.
+ */
 import type { LabCluster } from './cluster.ts';
 
 /** Removes a fault. */
@@ -30,20 +33,12 @@ export function losePackets(
     `meta random < ${Math.min(0xffff_ffff, Math.round(share * 0x1_0000_0000))}`,
   ];
   const all = share >= 1 ? words.slice(0, -1) : words;
-  return table(
-    lab,
-    node,
-    name,
-    `chain forward {
-    type filter hook forward priority -20; policy accept;
-    ${[...all, 'counter drop'].join(' ')}
-  }`,
-  );
+  return forwardRule(lab, node, name, -20, [...all, 'counter drop'].join(' '));
 }
 
 /**
- * Drops the second of two packets from one port within `windowMs`, as kernels before 5.8 did with the A and AAAA of one
- * lookup when they translated the addresses of both at once.
+ * Drops the second of two packets from one port within `windowMs`, as kernels before 5.8 did with
+ * the A and AAAA of one lookup when they translated the addresses of both at once.
  */
 export function loseSecondOfPair(
   lab: LabCluster,
@@ -64,7 +59,10 @@ export function loseSecondOfPair(
   );
 }
 
-/** Limits the packets per second to an address and drops the others, as clouds do for their resolvers. */
+/**
+ * Limits the packets per second to an address and drops the others, as clouds do for their
+ * resolvers.
+ */
 export function limitPackets(
   lab: LabCluster,
   node: string,
@@ -72,15 +70,8 @@ export function limitPackets(
   perSecond: number,
   name = 'limit',
 ): Undo {
-  return table(
-    lab,
-    node,
-    name,
-    `chain out {
-    type filter hook forward priority 10; policy accept;
-    ip daddr ${address} limit rate over ${perSecond}/second burst ${Math.ceil(perSecond / 20)} packets counter drop
-  }`,
-  );
+  const rate = `limit rate over ${perSecond}/second burst ${Math.ceil(perSecond / 20)} packets`;
+  return forwardRule(lab, node, name, 10, `ip daddr ${address} ${rate} counter drop`);
 }
 
 /** Drops TCP from an address to port 53 (`drop`), or refuses it with a reset (`reject`). */
@@ -92,28 +83,15 @@ export function blockTcp(
   name = 'tcp',
 ): Undo {
   const verdict = how === 'drop' ? 'drop' : 'reject with tcp reset';
-  return table(
-    lab,
-    node,
-    name,
-    `chain forward {
-    type filter hook forward priority -10; policy accept;
-    ip saddr ${from} tcp dport 53 counter ${verdict}
-  }`,
-  );
+  return forwardRule(lab, node, name, -10, `ip saddr ${from} tcp dport 53 counter ${verdict}`);
 }
 
-/** Limits the number of tracked connections; packets of further ones are dropped, as when the table is full. */
+/**
+ * Limits the number of tracked connections; packets of further ones are dropped, as when the table
+ * is full.
+ */
 export function limitConnections(lab: LabCluster, node: string, most: number, name = 'full'): Undo {
-  return table(
-    lab,
-    node,
-    name,
-    `chain forward {
-    type filter hook forward priority -10; policy accept;
-    ct state new ct count over ${most} counter drop
-  }`,
-  );
+  return forwardRule(lab, node, name, -10, `ct state new ct count over ${most} counter drop`);
 }
 
 /** How many packets a fault has dropped. */
@@ -124,6 +102,21 @@ export function lostBy(lab: LabCluster, node: string, name: string): number {
 
 function tableName(name: string): string {
   return `ndots-lab-${name}`;
+}
+
+/** @param rule for the packets that the node forwards, in the words of nft(8) */
+function forwardRule(
+  lab: LabCluster,
+  node: string,
+  name: string,
+  priority: number,
+  rule: string,
+): Undo {
+  const chain = `chain forward {
+    type filter hook forward priority ${priority}; policy accept;
+    ${rule}
+  }`;
+  return table(lab, node, name, chain);
 }
 
 function table(lab: LabCluster, node: string, name: string, body: string): Undo {

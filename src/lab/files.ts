@@ -29,7 +29,10 @@ export function writeFiles(machine: string, files: OwnFiles): void {
   }
 }
 
-/** Whether the path can be that of a machine's own file: absolute and normalised, so that it cannot lead elsewhere. */
+/**
+ * Whether the path can be that of a machine's own file: absolute and normalised, so that it cannot
+ * lead elsewhere.
+ */
 export function isOwnPath(path: string): boolean {
   return (
     isAbsolute(path) && normalize(path) === path && !path.endsWith('/') && !/\p{Cc}/u.test(path)
@@ -52,8 +55,8 @@ export function wordsBehind(
 }
 
 /**
- * Creates the target of a mount: a file can be covered by another one only if it exists. A symbolic link to below /run
- * is dangling, because a lab has its own /run, so its target is created there.
+ * Creates the target of a mount: a file can be covered by another one only if it exists. A symbolic
+ * link to below /run is dangling, because a lab has its own /run, so its target is created there.
  */
 function standIn(path: string): void {
   try {

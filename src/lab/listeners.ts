@@ -1,6 +1,6 @@
 /**
- * The lab's servers in this process, besides DNS servers in pods: the internet, the API server, and pods that answer
- * HTTP.
+ * The lab's servers in this process, besides DNS servers in pods: the internet, the API server, and
+ * pods that answer HTTP.
  */
 import { createServer, type Server } from 'node:http';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';

@@ -28,8 +28,8 @@ export interface LoadResult {
 const TURN_MS = 5;
 
 /**
- * Sends the stream and waits for the last answer. Queries that are late because the machine is busy are sent with the
- * next group.
+ * Sends the stream and waits for the last answer. Queries that are late because the machine is busy
+ * are sent with the next group.
  */
 export async function load(plan: LoadPlan): Promise<LoadResult> {
   const clients = await Promise.all(

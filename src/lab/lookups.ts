@@ -1,4 +1,7 @@
-/** Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual time. */
+/**
+ * Lookups in a pod, by real programs and by models of resolvers, and by the same models in virtual
+ * time.
+ */
 import { seededRandom } from '../base/random.ts';
 import { parseAnswers } from '../resolver/answers-file.ts';
 import { findClient } from '../resolver/clients.ts';
@@ -42,8 +45,9 @@ const CLUSTER_DNS = '10.96.0.10';
 const LIMIT_MS = 120_000;
 
 /**
- * A lookup in a pod by the real client of that name, or by its model over real sockets if the program is not available.
- * Lookups of one pod must not overlap, because each is recognised by the packets of the pod's link.
+ * A lookup in a pod by the real client of that name, or by its model over real sockets if the
+ * program is not available. Lookups of one pod must not overlap, because each is recognised by the
+ * packets of the pod's link.
  */
 export async function look(
   stage: Pick<Stage, 'ndots' | 'env' | 'capture'>,

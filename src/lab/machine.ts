@@ -1,5 +1,6 @@
 /**
- * What this machine provides for a lab: privileges, programs, parts of the kernel. It is always tested, never guessed.
+ * What this machine provides for a lab: privileges, programs, parts of the kernel. It is always
+ * tested, never guessed.
  */
 import { libc } from '../linux/libc.ts';
 import { findProgram } from '../linux/programs.ts';
@@ -9,7 +10,10 @@ import type { RuleMode } from './plan.ts';
 /** A requirement of a story: a program, or a part of the kernel. */
 export type Need =
   | { readonly program: string }
-  /** A rule of iptables that the kernel must take, in `iptables-restore`'s words: `-m statistic --mode random`. */
+  /**
+   * A rule of iptables that the kernel must take, in `iptables-restore`'s words: `-m statistic
+   * --mode random`.
+   */
   | { readonly rule: string; readonly part: string };
 
 /** Programs that every lab needs. */
@@ -19,7 +23,10 @@ const ruleProgram: Readonly<Record<RuleMode, string>> = {
   iptables: 'iptables-restore',
   nftables: 'nft',
 };
-/** A ruleset with everything that kube-proxy's nftables mode uses; the kernel is tested for all of it at once. */
+/**
+ * A ruleset with everything that kube-proxy's nftables mode uses; the kernel is tested for all of
+ * it at once.
+ */
 const NFT_PARTS = `table ip ndots-lab-probe {
   chain nat { type nat hook prerouting priority -100; ct state new numgen random mod 2 vmap { 0 : accept, 1 : drop }; meta l4proto tcp dnat ip to numgen random mod 2 map { 0 : 192.0.2.1 . 80, 1 : 192.0.2.2 . 80 }; }
 }

@@ -1,6 +1,6 @@
 /**
- * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of it is in a network
- * namespace of the lab's own, separate from the machine's network.
+ * The machines of a lab and the links between them: network namespaces, veth pairs, routes. All of
+ * it is in a network namespace of the lab's own, separate from the machine's network.
  */
 import { writeFileSync } from 'node:fs';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
@@ -118,7 +118,8 @@ export class LabNetwork {
       const lines = text
         .split('\n')
         .filter((line) => line.trim() !== '' && !/proto kernel/.test(line));
-      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that check.
+      // The kernel may not have assigned the router's link-local address yet; `onlink` skips that
+      // check.
       this.batch(
         machine,
         lines.map(

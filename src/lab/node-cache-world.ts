@@ -1,6 +1,6 @@
 /**
- * What the stories of node caches share: a cluster with one, a name that shows who has answered, and a stream of
- * queries from a pod.
+ * What the stories of node caches share: a cluster with one, a name that shows who has answered,
+ * and a stream of queries from a pod.
  */
 import {
   clientPod,

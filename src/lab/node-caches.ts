@@ -1,4 +1,7 @@
-/** Node caches on the nodes of a lab: `ndots node-cache` as a DaemonSet runs it, in the network of its node. */
+/**
+ * Node caches on the nodes of a lab: `ndots node-cache` as a DaemonSet runs it, in the network of
+ * its node.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LAB_FOLDER } from './files.ts';
@@ -13,7 +16,10 @@ const LOCAL_IP: string = '169.254.20.10';
 
 /** The log output of a node cache whose rules are set and which has tested itself. */
 const READY = /^(?=[^]*Rules for the local addresses are set)(?=[^]*\d answers)/;
-/** Rules that are missing after this time will not come, because the cache was told not to set any, in milliseconds. */
+/**
+ * Rules that are missing after this time will not come, because the cache was told not to set any,
+ * in milliseconds.
+ */
 const RULES_MS = 10_000;
 
 /** What a node cache is started with. */
@@ -49,7 +55,10 @@ export class NodeCaches {
     await this.#untilServing(this.#start(node, plan, keyOf(node)), node, plan);
   }
 
-  /** Starts a second one beside the one that serves, to take over; resolves when the old one has ended. */
+  /**
+   * Starts a second one beside the one that serves, to take over; resolves when the old one has
+   * ended.
+   */
   async upgrade(node: string, plan: NodeCachePlan): Promise<void> {
     const old = this.#processes.find(keyOf(node));
     const next = `${keyOf(node)} next`;

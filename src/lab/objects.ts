@@ -3,7 +3,10 @@ import type { JsonObject } from '../base/json-object.ts';
 import { manifestsState, type ProxyObjects } from '../dataplane/cluster-state.ts';
 import { readManifests } from '../kube/manifests/manifest-file.ts';
 
-/** The objects of a YAML text, with what a cluster's controllers would add to them. Throws a `Problem`. */
+/**
+ * The objects of a YAML text, with what a cluster's controllers would add to them. Throws a
+ * `Problem`.
+ */
 export function manifestText(text: string): ProxyObjects {
   const { manifests, problems } = readManifests(text, 'the story');
   if (problems.length > 0) throw problems[0]!;

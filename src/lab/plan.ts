@@ -12,8 +12,8 @@ export interface ClusterPlan {
   /** Kubernetes objects: a file, or a folder. */
   readonly manifests: string;
   /**
-   * The Corefile of the DNS pods, those behind the service kube-system/kube-dns. `@API@` stands for the API server's
-   * URL.
+   * The Corefile of the DNS pods, those behind the service kube-system/kube-dns. `@API@` stands for
+   * the API server's URL.
    */
   readonly corefile: string;
   /** The node's resolv.conf, whose search domains kubelet gives to all pods. */

@@ -1,6 +1,7 @@
 /**
- * Real clients: small programs that look a name up as applications do, one for each resolver. They are compiled by what this machine has,
- * once, and kept in the user's cache; where a compiler or a library is missing, its name is said, and the client's model stands in.
+ * Real clients: small programs that look a name up as applications do, one for each resolver. They
+ * are compiled on this machine, once, and kept in the user's cache. If a compiler or a library is
+ * missing, it is named, and the client's model is used instead.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -10,28 +11,31 @@ import { fileURLToPath } from 'node:url';
 import { findProgram, runProgram, type ProgramResult } from '../linux/programs.ts';
 import type { Environment } from '../base/environment.ts';
 
-/** A client that this machine can run, or why it cannot. `NAME FAMILY(0|4|6) COUNT` follow its words. */
+/**
+ * A client that this machine can run, or the reason why it cannot. The arguments `NAME
+ * FAMILY(0|4|6) COUNT` follow its words.
+ */
 export type RealClient =
   | { readonly words: readonly string[]; readonly missing: null }
   | { readonly words: null; readonly missing: string };
 
-/** What a real client prints for each lookup. */
+/** The output of a real client for each lookup. */
 export interface ClientReport {
-  /** What it was told; `''`: nothing is wrong. */
+  /** The error; `''`: none. */
   readonly err: string;
   readonly ms: number;
   readonly addrs: readonly string[];
 }
 
-/** Sources of the clients. */
+/** The folder with the clients' sources. */
 const SOURCES = new URL('../../src/lab/clients/', import.meta.url);
 
 interface Recipe {
-  /** The program that compiles it. */
+  /** The compiler. */
   readonly needs: string;
-  /** What else it takes, for the message of a compiler that fails. */
+  /** The library that it needs, for the message if compiling fails. */
   readonly library: string;
-  /** Below `SOURCES`: a file, or a folder of files. */
+  /** The source relative to `SOURCES`: a file or a folder. */
   readonly source: string;
   compile(source: string, to: string): readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -55,7 +59,8 @@ const recipes: Readonly<Record<string, Recipe>> = {
     library: 'Go',
     source: 'go',
     compile: (source, to) => ['go', 'build', '-C', source, '-o', to, '.'],
-    // GODEBUG and the go line of the module decide about EDNS: both as a current program has them.
+    // The client must send EDNS as current programs do, which depends on GODEBUG and on the go line
+    // of the module.
     env: { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-buildvcs=false', GODEBUG: '' },
   },
   evdns: {
@@ -66,11 +71,11 @@ const recipes: Readonly<Record<string, Recipe>> = {
   },
 };
 
-/** A compiler that takes longer has stopped, milliseconds. */
+/** A compiler that takes longer is assumed to hang, in milliseconds. */
 const COMPILE_MS = 180_000;
 const made = new Map<string, Promise<RealClient>>();
 
-/** A client by the name of its resolver: compiled on first use, and found again later. */
+/** The client of a resolver by name. It is compiled on first use, and later found in the cache. */
 export function realClient(name: string, env: Environment): Promise<RealClient> {
   const known = made.get(name);
   if (known !== undefined) return known;
@@ -103,7 +108,7 @@ async function make(name: string, env: Environment): Promise<RealClient> {
       missing: `does not compile: ${reason}; ${recipe.library} may be missing`,
     };
   }
-  // Another lab may compile it as well: whoever is last puts the same program there.
+  // Another lab may compile it at the same time: the last one replaces the program by the same one.
   renameSync(partial, program);
   return { words: [program], missing: null };
 }
@@ -129,7 +134,7 @@ function cacheFolder({ XDG_CACHE_HOME: cache, HOME: home }: Environment): string
   return join(base, 'ndots', 'lab-clients');
 }
 
-/** Of a source file, or of all in a folder. */
+/** The hash of a source file, or of all files in a folder. */
 function digest(source: string): string {
   const hash = createHash('sha256');
   const files = source.endsWith('.c') ? [source] : readdirSync(source).map((n) => join(source, n));
@@ -137,7 +142,9 @@ function digest(source: string): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-/** What a client has printed: the lookup that counts is the last one. Null: it has printed nothing. */
+/**
+ * Parses the output of a client. The last lookup is the one that counts. Null: there was no output.
+ */
 export function readReport({ stdout }: Pick<ProgramResult, 'stdout'>): ClientReport | null {
   const line = stdout
     .split('\n')

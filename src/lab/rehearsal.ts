@@ -1,6 +1,7 @@
 /**
- * A rollout of the DNS Deployment, rehearsed: what it loses follows from a few times, and is first calculated, query by query in virtual
- * time, and then played in a lab. A new pod comes before an old one goes (maxSurge: 1), one after the other.
+ * Rehearses a rollout of the DNS Deployment. The number of lost queries follows from a few times:
+ * it is first calculated, query by query in virtual time, and then measured in a lab. A new pod is
+ * started before an old one ends (maxSurge: 1), one after the other.
  */
 import { printSpan } from '../base/elapsed.ts';
 import { seededRandom } from '../base/random.ts';
@@ -13,40 +14,46 @@ import { DNS_SERVICE } from './plan.ts';
 import { within, type Act, type Story } from './story.ts';
 import { pause } from './pause.ts';
 
-/** Times and numbers of a rollout; times are milliseconds. */
+/** The times, in milliseconds, and the numbers of a rollout. */
 export interface RolloutTimes {
-  /** Pods that are replaced. */
+  /** The number of pods that are replaced. */
   readonly pods: number;
-  /** Queries a second, of all clients. */
+  /** Queries per second from all clients together. */
   readonly rate: number;
-  /** Source ports that take turns: a port that comes again meets the connection that the kernel keeps for it. */
+  /**
+   * The number of source ports, used in turn: a port that is used again matches the connection that
+   * the kernel still tracks for it.
+   */
   readonly ports: number;
-  /** From a server that answers until its readiness probe has seen it: periodSeconds of the probe. */
+  /**
+   * From the moment a server answers until its readiness probe succeeds: periodSeconds of the
+   * probe.
+   */
   readonly readyMs: number;
   /** From a change of the endpoints until all nodes have new rules. */
   readonly propagationMs: number;
-  /** `health { lameduck }`: how long a server goes on answering when it has been told to end. */
+  /** `health { lameduck }`: how long a server continues to answer after SIGTERM. */
   readonly lameduckMs: number;
-  /** How long the kernel keeps a connection over UDP. */
+  /** How long the kernel tracks a UDP connection. */
   readonly conntrackMs: number;
-  /** Connections to a pod that has gone stay in the kernel: nobody takes them out, as kube-proxy does. */
+  /** Whether tracked connections to a pod that is gone are kept; kube-proxy removes them. */
   readonly entriesStay: boolean;
 }
 
-/** One moment of a rollout: what is done, and when. */
+/** One step of a rollout and its time. */
 interface RolloutMoment {
   readonly atMs: number;
   readonly what: 'add' | 'end' | 'remove';
-  /** Number of the pod: old ones from 0, new ones behind them. */
+  /** The number of the pod: old ones from 0, the new ones after them. */
   readonly pod: number;
 }
 
-/** Before the first moment and behind the last, milliseconds. */
+/** The time before the first step and after the last one, in milliseconds. */
 const CALM_MS = 1000;
-/** Between a pod that has gone and the next one, milliseconds. */
+/** The time between the end of one pod and the next step, in milliseconds. */
 const PAUSE_MS = 300;
 
-/** The moments of a rollout, and when it is over. */
+/** The steps of a rollout, and its end. */
 function timeline({ pods, readyMs, propagationMs, lameduckMs }: RolloutTimes): {
   readonly moments: readonly RolloutMoment[];
   readonly endMs: number;
@@ -63,24 +70,27 @@ function timeline({ pods, readyMs, propagationMs, lameduckMs }: RolloutTimes): {
   return { moments, endMs: atMs + CALM_MS };
 }
 
-/** What a rollout is going to lose. */
+/** The predicted losses of a rollout. */
 export interface Prediction {
   readonly sent: number;
   readonly lost: number;
-  /** Those that go to a pod that has ended and still has rules: what a pencil comes to. */
+  /**
+   * Those sent to a pod that has ended and still has rules; this is what a calculation by hand
+   * gives.
+   */
   readonly inTheDark: number;
-  /** The longest time in which a pod is like that, milliseconds. */
+  /** The longest time during which a pod has ended and still has rules, in milliseconds. */
   readonly darkMs: number;
-  /** Whether ports come again before the kernel forgets where they led. */
+  /** Whether ports are used again before the kernel forgets their connections. */
   readonly sticks: boolean;
-  /** In words: why. */
+  /** The reason in words. */
   readonly because: string;
 }
 
-/** Runs of which the prediction is the middle. */
+/** The prediction is the median of this many runs. */
 const RUNS = 25;
 
-/** Follows every query through the rules and the kernel's table of connections. */
+/** Follows every query through the rules and through the kernel's table of connections. */
 export function predictLoss(times: RolloutTimes): Prediction {
   const runs = Array.from({ length: RUNS }, (_, seed) => lossOfOne(times, seed + 1));
   const { propagationMs, lameduckMs, pods, rate, entriesStay, ports, conntrackMs } = times;
@@ -135,7 +145,9 @@ function lossOfOne(times: RolloutTimes, seed: number): number {
   return lost;
 }
 
-/** A rehearsal as a story: without lameduck and with it, or, where there is none, as it is. */
+/**
+ * A rehearsal as a story: without lameduck and with it; if the configuration has none, as it is.
+ */
 export function rehearsal(times: RolloutTimes): Story {
   const without = { ...times, lameduckMs: 0 };
   const variants = times.lameduckMs === 0 ? [times] : [without, times];
@@ -168,14 +180,15 @@ function titleOf({ lameduckMs }: RolloutTimes): string {
   return lameduckMs === 0 ? 'without lameduck' : `lameduck ${printSpan(lameduckMs)}`;
 }
 
-/** A rollout that is to lose nothing is a cure. */
+/** A rollout without losses is a cure. */
 function kindOf(lost: number): Act['kind'] {
   return lost === 0 ? 'cure' : 'flaw';
 }
 
 function calculated(times: RolloutTimes): Act {
   const { sent, lost, because, inTheDark, sticks, darkMs } = predictLoss(times);
-  // Ports that come again keep to the old pods: each has its Nth part, and that of the ports of those that went before it.
+  // Ports that are used again stay with the old pods: with each its Nth part, plus the ports of the
+  // pods that were replaced before it.
   const shares = (1 + 1 / times.pods) ** times.pods - 1;
   const most = sticks ? sent : Math.round((times.rate * darkMs * shares * 1.1) / 1000);
   return {
@@ -237,7 +250,7 @@ async function played(lab: LabCluster, times: RolloutTimes): Promise<Act> {
   const { sent, answered, all: asked } = await stream;
   lab.change({ slices: all });
   const { lost, because, darkMs, sticks } = predicted;
-  // Five standard deviations of a count, and what a busy machine is late by.
+  // Five standard deviations of the count, and a margin for a busy machine.
   const spread = lost === 0 ? 0 : 5 * Math.sqrt(lost) + 0.35 * lost + 5;
   return {
     kind: kindOf(lost),

@@ -1,21 +1,24 @@
-/** DNS pods that end and come again: one that is deleted, and a Deployment that is rolled, pod by pod. */
+/** Restarts DNS pods: one that is deleted, and a Deployment that is replaced pod by pod. */
 import type { LabCluster } from './cluster.ts';
 import { forgetConnections } from './conntrack.ts';
 import { withEndpoints } from './endpoints.ts';
 import { DNS_SERVICE } from './plan.ts';
 import { pause } from './pause.ts';
 
-/** How long things take in the cluster, milliseconds. */
+/** The duration of a cluster's reactions, in milliseconds. */
 export interface RollTimes {
-  /** From the end of a pod, or from its readiness, until all nodes have rules that say so. */
+  /** From the end of a pod, or from its readiness, until all nodes have new rules. */
   readonly propagationMs: number;
-  /** From a pod that answers until its readiness probe has seen it. */
+  /** From the moment a pod answers until its readiness probe succeeds. */
   readonly readyMs: number;
-  /** After SIGTERM: what has not ended by then is killed (terminationGracePeriodSeconds). */
+  /** From SIGTERM until SIGKILL (terminationGracePeriodSeconds). */
   readonly graceMs: number;
 }
 
-/** A DNS pod is deleted: it gets SIGTERM, and later the nodes hear of it. It has ended when this is over. */
+/**
+ * Deletes a DNS pod: it gets SIGTERM, and later the nodes get new rules. Resolves when it has
+ * ended.
+ */
 export async function deleteDnsPod(
   lab: LabCluster,
   pod: string,
@@ -29,7 +32,8 @@ export async function deleteDnsPod(
   await pause(propagationMs);
   const left = lab.endpointsOf(DNS_SERVICE).filter((address) => !addresses.includes(address));
   lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, left) });
-  // Kube-proxy does that for services over UDP: old connections would go on to the pod.
+  // kube-proxy removes these for UDP services, because packets of old connections would still go to
+  // the pod.
   const [own = ''] = addresses;
   for (const node of lab.nodes.keys())
     forgetConnections(lab, node, lab.serviceAddress(DNS_SERVICE), own);
@@ -38,7 +42,7 @@ export async function deleteDnsPod(
   await lab.stopDns(pod);
 }
 
-/** Another pod takes its place: it is started, becomes ready, and later the nodes hear of it. */
+/** Starts another pod in its place, which becomes ready; later the nodes get new rules. */
 async function replaceDnsPod(
   lab: LabCluster,
   pod: string,
@@ -54,7 +58,7 @@ async function replaceDnsPod(
   lab.change({ slices: withEndpoints(lab.objects.slices, DNS_SERVICE, [...present, own], all) });
 }
 
-/** Every DNS pod in turn is deleted and replaced, as a Deployment does it with maxUnavailable: 1. */
+/** Deletes and replaces every DNS pod in turn, as a Deployment does with maxUnavailable: 1. */
 export async function rollDns(lab: LabCluster, corefile: string, times: RollTimes): Promise<void> {
   for (const { namespace, pod } of lab.dnsPods) {
     const name = `${namespace}/${pod}`;

@@ -1,4 +1,7 @@
-/** A DNS server that answers from an answers file, faults included: what stands for the internet, and for upstreams that misbehave. */
+/**
+ * A DNS server that answers from an answers file, faults included. It is used as the internet, and
+ * as upstreams that misbehave.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server, type Socket as Connection } from 'node:net';
 import { answerBySpec } from '../resolver/answer-spec.ts';
@@ -10,31 +13,32 @@ import { labelOf } from '../resolver/reply.ts';
 import { FLAG, OPTION, typeName } from '../wire/iana.ts';
 import { readMessage, type Message } from '../wire/message.ts';
 
-/** One query that came, and what was done with it. */
+/** One query that arrived, and the reaction to it. */
 export interface ServedQuery {
   readonly atMs: number;
   readonly protocol: SocketKind;
-  /** The address that was asked. */
+  /** The server address that received it. */
   readonly server: string;
   readonly clientPort: number;
   readonly query: QueryToSend;
-  /** `203.0.113.80`, `NXDOMAIN`, `DROP`, `RST`. */
+  /** The answer: `203.0.113.80`, `NXDOMAIN`, `DROP`, `RST`. */
   readonly answer: string;
 }
 
 /** A scripted server on real sockets. */
 export interface ScriptedServer {
-  /** Takes another script from the next query on. */
+  /** Uses another script from the next query on. */
   follow(script: Script): void;
   close(): void;
 }
 
-/** Where it listens: an address of the present network namespace. */
+/** The port on addresses of the current network namespace. */
 const port = 53;
 
 /**
- * Listens on port 53 of each address, UDP and TCP, at once: with the network namespace that this is called in.
- * @param served told of each query
+ * Listens on port 53 of each address, UDP and TCP. The sockets are opened before the first `await`,
+ * in the network namespace of the caller.
+ * @param served called for each query
  * @returns when all sockets are bound
  */
 export async function serveScript(
@@ -58,7 +62,8 @@ export async function serveScript(
     try {
       message = readMessage(bytes);
     } catch {
-      // musl 1.2.3 with `search .` sends such things; a real server does not answer them either.
+      // musl 1.2.3 with `search .` sends malformed queries, which a real server does not answer
+      // either.
       return;
     }
     const query = queryOf(message);
@@ -86,7 +91,7 @@ export async function serveScript(
 
   const bound: Promise<void>[] = [];
   for (const server of addresses) {
-    // Without waiting for a look-up the socket is made now, in this namespace.
+    // The custom lookup is synchronous, so that the socket is created now, in this namespace.
     const socket = createSocket({
       type: server.includes(':') ? 'udp6' : 'udp4',
       lookup: (host, _options, done) => done(null, host, server.includes(':') ? 6 : 4),
@@ -104,7 +109,7 @@ export async function serveScript(
     );
   }
   const accepting = addresses.filter((server) => !script.noTcp.has(server));
-  // Without an address it listens at once, on all of this namespace.
+  // Without a host name it listens at once, on all addresses of this namespace.
   const hosts = accepting.length === addresses.length ? [undefined] : accepting;
   for (const host of addresses.length === 0 ? [] : hosts) {
     const listener = createServer((connection) => {
@@ -133,7 +138,7 @@ export async function serveScript(
   };
 }
 
-/** Messages of a connection, each behind its length (RFC 1035 section 4.2.2). */
+/** Serves a connection: messages are preceded by their length (RFC 1035 section 4.2.2). */
 function serveConnection(
   connection: Connection,
   take: (bytes: Buffer, send: (reply: Buffer) => void) => void,

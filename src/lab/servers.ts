@@ -1,4 +1,7 @@
-/** DNS servers in the pods of a lab: started until they answer, told signals, ended. */
+/**
+ * Runs DNS servers in the pods of a lab: starts them and waits for answers, sends signals, ends
+ * them.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from '../base/problem.ts';
@@ -7,12 +10,12 @@ import { API_URL, type LabPod, type LabPrograms } from './plan.ts';
 import type { MachineProgram, Processes } from './processes.ts';
 import { dnsAnswers } from './udp-client.ts';
 
-/** A DNS server that does not answer after this time is broken, milliseconds. */
+/** A DNS server that does not answer within this time is broken, in milliseconds. */
 const START_MS = 60_000;
-/** Lines of what a server has printed that stand in the problem of one that does not start. */
+/** How many lines of a server's output are quoted in the problem if it does not start. */
 const LINES = 6;
 
-/** What has to answer before a server counts as started. */
+/** The query that a server must answer before it counts as started. */
 export interface Sign {
   /** The file of the network namespace from which it is asked. */
   readonly namespace: string;
@@ -20,7 +23,7 @@ export interface Sign {
   readonly name: string;
 }
 
-/** Waits until a server answers. Throws a `Problem` with what it has printed. */
+/** Waits until a server answers. @throws Problem with the server's output if it does not */
 export async function untilAnswering(
   { program, output }: MachineProgram,
   what: string,
@@ -41,7 +44,7 @@ export async function untilAnswering(
 
 /** The DNS servers of a lab. */
 export class DnsServers {
-  /** What those run that are started from now on: ndots, though the lab was given another program. */
+  /** Whether servers started from now on are ndots, even if the lab was given another program. */
   byNdots = false;
   readonly #programs: LabPrograms;
   readonly #processes: Processes;
@@ -51,7 +54,7 @@ export class DnsServers {
     this.#processes = processes;
   }
 
-  /** Starts the server in a pod, and waits until it answers for that name. */
+  /** Starts the server in a pod, and waits until it answers for the name `known`. */
   async start(pod: LabPod, corefile: string, namespace: string, known: string): Promise<void> {
     const folder = join(LAB_FOLDER, pod.name);
     mkdirSync(folder, { recursive: true });
@@ -76,7 +79,7 @@ export class DnsServers {
     return this.#processes.find(keyOf(pod))?.program.isRunning === true;
   }
 
-  /** Sends it a signal, and does not wait. */
+  /** Sends it a signal without waiting. */
   signal(pod: LabPod, signal: NodeJS.Signals): void {
     this.#processes.find(keyOf(pod))?.program.signal(signal);
   }

@@ -1,4 +1,7 @@
-/** The rules of kube-proxy on a node of the lab, in either of its modes, and what a CNI plugin does for pods that leave the cluster. */
+/**
+ * Writes the rules of kube-proxy on a node of the lab, in either of its modes, and the rules of a
+ * CNI plugin for packets that leave the cluster.
+ */
 import { clusterState, type ProxyObjects } from '../dataplane/cluster-state.ts';
 import { iptablesJumps, iptablesRules } from '../dataplane/iptables.ts';
 import { nftablesRules } from '../dataplane/nftables.ts';
@@ -6,7 +9,7 @@ import { defaultProxy } from '../dataplane/traffic.ts';
 import type { LabNetwork, Machine } from './network.ts';
 import type { RuleMode } from './plan.ts';
 
-/** The rules of a node as text for `iptables-restore --noflush`, or for `nft -f -`. */
+/** The rules of a node as input for `iptables-restore --noflush` or for `nft -f -`. */
 export function rulesText(
   mode: RuleMode,
   objects: ProxyObjects,
@@ -18,7 +21,7 @@ export function rulesText(
   return mode === 'nftables' ? nftablesRules(state, options) : iptablesRules(state, options);
 }
 
-/** Puts rules into force on a node. */
+/** Applies rules on a node. */
 export function applyRules(network: LabNetwork, mode: RuleMode, node: string, text: string): void {
   network.run(
     node,
@@ -27,7 +30,10 @@ export function applyRules(network: LabNetwork, mode: RuleMode, node: string, te
   );
 }
 
-/** What a node has before any service: jumps into kube-proxy's chains, and other addresses for packets that leave the cluster. */
+/**
+ * Prepares a node before the first rules of services: jumps into kube-proxy's chains, and source
+ * address translation for packets that leave the cluster.
+ */
 export function prepareNode(
   network: LabNetwork,
   mode: RuleMode,

@@ -1,25 +1,31 @@
-/** Labs that stand until they are taken down: where they are written down, and how to tell them from processes that came later. */
+/**
+ * The record of a lab that stays up until it is taken down, so that later processes find it and do
+ * not confuse it with others.
+ */
 import { linkSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import type { LabPod } from './plan.ts';
 
-/** A pod of a lab that stands, as another process needs it. */
+/** The fields of a pod that another process needs. */
 export type StandingPod = Pick<
   LabPod,
   'namespace' | 'pod' | 'name' | 'node' | 'addresses' | 'files'
 >;
 
-/** What is written down of a lab. */
+/** The record of a running lab. */
 export interface StandingLab {
-  /** Its first process, as this machine counts. */
+  /** The lab's first process, with its id outside the lab. */
   readonly pid: number;
-  /** When that began, in the kernel's ticks: one day another process has its number. */
+  /** The start time of that process in the kernel's ticks, because process ids are used again. */
   readonly startTime: string;
   readonly pods: readonly StandingPod[];
 }
 
-/** The lab that a file tells of; null: there is none, or not any more. A file of a lab that has ended is removed. */
+/**
+ * The lab that a file records; null: there is none, or it has ended. The file of a lab that has
+ * ended is removed.
+ */
 export function readStanding(file: string): StandingLab | null {
   let read: unknown;
   try {
@@ -32,14 +38,17 @@ export function readStanding(file: string): StandingLab | null {
   return null;
 }
 
-/** What lies where anybody's programs write may be anything. */
+/** The file may contain anything, because programs of any user may write in its folder's parent. */
 function isStanding(read: unknown): read is StandingLab {
   if (!isObject(read)) return false;
   const { pid, startTime, pods } = read;
   return Number.isInteger(pid) && typeof startTime === 'string' && Array.isArray(pods);
 }
 
-/** Writes down a lab that stands. Throws EEXIST if another one was faster: there is one at a time. */
+/**
+ * Records a running lab.
+ * @throws EEXIST if another one was faster: there can be only one at a time
+ */
 export function writeStanding(
   file: string,
   pid: number,
@@ -49,7 +58,7 @@ export function writeStanding(
   const whole = `${file}.${process.pid}`;
   try {
     writeFileSync(whole, JSON.stringify(standing), { mode: 0o600 });
-    // Whole or not at all, and never in the place of another.
+    // A link is created completely or not at all, and never replaces an existing file.
     linkSync(whole, file);
   } finally {
     rmSync(whole, { force: true });
@@ -58,8 +67,8 @@ export function writeStanding(
 }
 
 /**
- * The folder in which a user's lab is written down, made if it is not there. It lies where anybody may make folders: one that is not the
- * user's own is refused.
+ * Makes the folder for a user's record, if it does not exist. Any user can create folders there, so
+ * one that belongs to another user is refused.
  */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -72,13 +81,15 @@ export function ownFolder(folder: string): void {
   });
 }
 
-/** The first process of a lab that `outer` was started for: the child of its `unshare`. */
+/** The first process of the lab that was started by `outer`: the child of its `unshare`. */
 export function firstProcess(outer: number): number | null {
   const children = readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8').trim();
   return /^\d+/.test(children) ? Number(children.split(' ')[0]) : null;
 }
 
-/** Words by which a program runs within a lab that stands: in its mounts, its processes and its network. */
+/**
+ * The command line that runs a program within a running lab: in its mounts, processes and network.
+ */
 export function wordsInside(standing: StandingLab, words: readonly string[]): readonly string[] {
   return ['nsenter', '-t', String(standing.pid), '--mount', '--pid', '--net', '--', ...words];
 }
@@ -88,7 +99,10 @@ export function hasEnded({ pid, startTime }: StandingLab): boolean {
   return startTimeOf(pid) !== startTime;
 }
 
-/** Field 22 of proc_pid_stat(5), behind the name, which may hold anything; null: there is no such process. */
+/**
+ * Field 22 of proc_pid_stat(5). The program's name before it may contain anything. Null: there is
+ * no such process.
+ */
 function startTimeOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

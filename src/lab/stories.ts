@@ -1,4 +1,4 @@
-/** The stories that the lab knows, in the order in which it lists them. */
+/** The lab's stories, in the order in which they are listed. */
 import type { Story } from './story.ts';
 import { snatPorts } from './stories/snat-ports.ts';
 import { ipvsExpiry } from './stories/ipvs-expiry.ts';
@@ -51,7 +51,7 @@ export const stories: readonly Story[] = [
   snatPorts,
 ];
 
-/** A story by its name; null: there is none. */
+/** The story of this name; null: there is none. */
 export function findStory(name: string): Story | null {
   return stories.find((story) => story.name === name) ?? null;
 }

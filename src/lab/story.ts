@@ -1,36 +1,39 @@
-/** What a story is: a failure that really happened, played once with its flaw and once with its cure, and judged by what is seen. */
+/**
+ * A story: a failure that really happened, played once with its flaw and once with its cure, and
+ * judged by observations.
+ */
 import type { CaptureFilter, PacketRow } from './capture.ts';
 import type { LabCluster } from './cluster.ts';
 import type { Need } from './machine.ts';
 import type { Environment } from '../base/environment.ts';
 import type { ClusterPlan, RuleMode } from './plan.ts';
 
-/** One thing that is claimed, and what was seen. */
+/** One claim and the observation. */
 export interface Fact {
-  /** `queries for one name`. */
+  /** What is observed: `queries for one name`. */
   readonly what: string;
   readonly expected: string;
   readonly found: string;
   readonly holds: boolean;
 }
 
-/** One performance: the flaw, or a cure. */
+/** One performance: of the flaw, or of a cure. */
 export interface Act {
   readonly kind: 'flaw' | 'cure';
   /** `glibc, ndots:5, five search domains`. */
   readonly title: string;
-  /** What was run, as a person would type it. */
+  /** The command as a person would type it. */
   readonly command: string;
-  /** Packets of DNS, in order; empty where they say nothing. */
+  /** DNS packets in order; empty if they do not matter. */
   readonly packets: readonly PacketRow[];
   readonly facts: readonly Fact[];
 }
 
-/** What stories are played with. */
+/** What a story is played with. */
 export interface Stage {
-  /** The cluster of a story. What a plan leaves out is as most clusters have it. */
+  /** Starts the cluster of a story. Fields that are missing in the plan have usual values. */
   start(plan: StoryPlan): Promise<LabCluster>;
-  /** Packets of one machine's link while something is done. */
+  /** Captures the packets of one machine's link while `run` is executed. */
   capture<T>(
     machine: string,
     filter: CaptureFilter,
@@ -38,34 +41,34 @@ export interface Stage {
   ): Promise<Captured<T>>;
   /** The DNS server of the lab: `ndots`, or `CoreDNS`. */
   readonly server: 'ndots' | 'CoreDNS';
-  /** The words that begin a command of ndots, for clients that are modelled. */
+  /** The command line that begins a command of ndots, for modelled clients. */
   readonly ndots: readonly string[];
-  /** How the rules of services are written, unless a story says it. */
+  /** The mode of kube-proxy's rules, unless the story states one. */
   readonly mode: RuleMode;
-  /** Programs are looked for in its `PATH`. */
+  /** The environment; programs are searched in its `PATH`. */
   readonly env: Environment;
 }
 
-/** What was done, and the packets meanwhile. */
+/** The result of an action, and the packets during it. */
 export interface Captured<T> {
   readonly result: T;
   readonly packets: readonly PacketRow[];
 }
 
-/** A cluster, as far as a story says something about it. */
+/** The parts of a cluster that a story states. */
 export interface StoryPlan extends Partial<Omit<ClusterPlan, 'manifests' | 'internet'>> {
-  /** Kubernetes objects, YAML. */
+  /** Kubernetes objects as YAML. */
   readonly objects: string;
-  /** Rules of an answers file: what the internet says. */
+  /** The answers of the internet: the rules of an answers file. */
   readonly internet?: readonly object[] | ClusterPlan['internet'];
 }
 
-/** What a story says of itself. */
+/** The description of a story. */
 export interface StoryHead {
   /** `twelve-queries`. */
   readonly name: string;
   readonly title: string;
-  /** Where it was told first. */
+  /** The first report of this failure. */
   readonly source: string;
   readonly preconditions: readonly string[];
   readonly trigger: string;
@@ -74,15 +77,21 @@ export interface StoryHead {
 /** A failure that can be played. */
 export interface Story extends StoryHead {
   readonly needs: readonly Need[];
-  /** Seconds that it takes, about. */
+  /** The approximate duration in seconds. */
   readonly seconds: number;
-  /** Plays it in namespaces; null: no kernel that can be counted on does that, there is only the model. */
+  /**
+   * Plays it in namespaces; null: no kernel feature reproduces it reliably, and there is only the
+   * model.
+   */
   readonly play: ((stage: Stage) => Promise<readonly Act[]>) | null;
-  /** The same in virtual time, for machines where it cannot be played; null: there is no model of it. */
+  /**
+   * Plays it in virtual time, for machines on which it cannot be played for real; null: there is no
+   * model.
+   */
   readonly model: (() => Promise<readonly Act[]>) | null;
 }
 
-/** How a story ended: plain data. */
+/** The outcome of a story: plain data. */
 export interface StoryOutcome {
   readonly story: StoryHead;
   /** `real`: in namespaces. `model`: in virtual time. */
@@ -92,12 +101,12 @@ export interface StoryOutcome {
   readonly tookMs: number;
 }
 
-/** Whether everything was seen that the story tells. */
+/** Whether all observations are as the story claims. */
 export function isAsTold({ acts }: StoryOutcome): boolean {
   return acts.length > 0 && acts.every(({ facts }) => facts.every(({ holds }) => holds));
 }
 
-/** A fact that two values are the same. */
+/** A fact that two values are equal. */
 export function equal(what: string, expected: number | string, found: number | string): Fact {
   return { what, expected: String(expected), found: String(found), holds: expected === found };
 }
@@ -118,12 +127,12 @@ export function within(
   };
 }
 
-/** A fact that something is so. */
+/** A fact that something is true. */
 export function holds(what: string, yes: boolean, found: string = yes ? 'yes' : 'no'): Fact {
   return { what, expected: 'yes', found, holds: yes };
 }
 
-/** What of a story goes into its outcome. */
+/** The part of a story that its outcome contains. */
 export function headOf({ name, title, source, preconditions, trigger }: Story): StoryHead {
   return { name, title, source, preconditions, trigger };
 }

@@ -1,25 +1,25 @@
-/** Plain queries over UDP out of a machine of the lab, from a source port that can be chosen. */
+/** Sends plain UDP queries from a machine of the lab, from a source port that can be chosen. */
 import { createSocket, type Socket } from 'node:dgram';
 import { inNetworkNamespace } from '../linux/network-namespace.ts';
 import { FLAG, TYPE, typeNumber } from '../wire/iana.ts';
 import { readMessage, writeMessage } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 
-/** What became of one query. */
+/** The outcome of one query. */
 export interface QueryResult {
-  /** Milliseconds since the client was made. */
+  /** The time it was sent, in milliseconds since the client was made. */
   readonly atMs: number;
   readonly sourcePort: number;
-  /** The reply's code, 0 NOERROR; null: none came. */
+  /** The reply's code, 0 for NOERROR; null: there was no reply. */
   readonly rcode: number | null;
   readonly tookMs: number;
-  /** The message as it came. */
+  /** The message as it arrived. */
   readonly reply: Uint8Array | null;
-  /** Whether the question came back as it was spelled. */
+  /** Whether the question has the same spelling as in the query. */
   readonly sameSpelling: boolean;
 }
 
-/** The addresses that a reply holds, in its order. */
+/** The addresses in a reply, in its order. */
 export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly string[] {
   if (reply === null) return [];
   const { answer } = readMessage(reply);
@@ -28,7 +28,7 @@ export function addressesOf({ reply }: Pick<QueryResult, 'reply'>): readonly str
     .map(({ type, data }) => printData(type, data));
 }
 
-/** Bytes of a message before the question. */
+/** The bytes of a message before the question. */
 const HEAD = 12;
 
 /** A socket in a machine's network that asks one server. */
@@ -65,7 +65,7 @@ export class UdpClient {
     return new UdpClient(socket, server);
   }
 
-  /** Sends one query and waits for its reply, at most so long. */
+  /** Sends one query and waits for its reply, at most `waitMs`. */
   async ask(name: string, type = 'A', waitMs = 1000): Promise<QueryResult> {
     const id = (this.#id = (this.#id + 1) & 0xffff);
     const query = writeMessage({
@@ -105,7 +105,22 @@ export class UdpClient {
   }
 }
 
-/** Whether a server answers for a name: asked once, over UDP. A server that has no objects yet does not. */
+/** How many of `tries` queries, one after the other, have the reply NOERROR. */
+export async function countAnswered(
+  client: UdpClient,
+  name: string,
+  tries: number,
+  waitMs: number,
+): Promise<number> {
+  let count = 0;
+  for (let n = 0; n < tries; n++) if ((await client.ask(name, 'A', waitMs)).rcode === 0) count++;
+  return count;
+}
+
+/**
+ * Whether a server answers for a name, asked once over UDP. A server that has no objects yet does
+ * not.
+ */
 export async function dnsAnswers(
   namespace: string,
   server: string,

@@ -1,10 +1,10 @@
-/** Changes that rules propose, as changes of the text of a file; and the text after them. */
+/** Converts the fixes that rules propose to changes of a file's text, and applies them. */
 import type { Directive, Property, Token } from '../corefile/tree.ts';
 import type { Edit } from './finding.ts';
 import type { Fix } from './rule.ts';
 import type { SourceText } from './source-text.ts';
 
-/** The edits that a fix is; none if the words do not stand in the file as they were read. */
+/** The edits of a fix; none if the file does not contain the words as they were parsed. */
 export function readEdits(
   fix: Fix,
   source: SourceText,
@@ -31,7 +31,8 @@ export function readEdits(
       const inner = `${indent}    ${fix.text}`;
       if (fix.directive.block !== null) {
         if (!/^\{(?:\s+#.*)?$/.test(behind)) return [];
-        // Behind what is there: to hosts, what stands below a property is no record any more.
+        // The line is added at the end of the block: in `hosts`, lines after a property are not
+        // parsed as records any more.
         const { at, depth } = lastOf(fix.directive.block, token);
         const last = source.outside(at.place);
         if (last.file !== file || !last.exact) return [];
@@ -53,7 +54,7 @@ export function readEdits(
       return behind === '' ? [{ ...on, column: end, endColumn: end, text: braces }] : [];
     }
     case 'remove':
-      // Nothing but this line's own words may go with it.
+      // The line is removed only if it contains nothing else.
       if (text.slice(0, column - 1).trim() !== '' || /[{}]/.test(text)) return [];
       return [{ file, line, endLine: line + 1, column: 1, endColumn: 1, text: '' }];
   }
@@ -67,7 +68,7 @@ function indentOf(lines: readonly string[], line: number): string {
   return /^[ \t]*/.exec(lines[line - 1] ?? '')![0];
 }
 
-/** The last word within braces, and how many of them are open behind it. */
+/** The last word within the directive's braces, and the number of braces that are open after it. */
 function lastOf(
   block: readonly Property[],
   before: Token,
@@ -80,7 +81,7 @@ function lastOf(
   return { at: inner.at, depth: inner.depth + 1 };
 }
 
-/** The line that closes the outermost of `depth` braces; null: something else stands before it. */
+/** The line that closes the outermost of `depth` braces; null if other words come first. */
 function closedAt(lines: readonly string[], from: number, depth: number): number | null {
   let open = depth;
   for (let line = from + 1; line <= lines.length; line++) {
@@ -92,7 +93,7 @@ function closedAt(lines: readonly string[], from: number, depth: number): number
   return null;
 }
 
-/** The text with all edits made; of those that touch the same place the first one counts. */
+/** The text after all edits. Of edits that overlap only the first one is applied. */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
   const lines = text.split('\n');
   const ends = lines[0]?.endsWith('\r') === true ? '\r\n' : '\n';

@@ -1,26 +1,29 @@
-/** What the linter says: findings, and the changes that mend them. */
+/** What the linter reports: findings, and the edits that fix them. */
 import { Problem, type Place } from '../base/problem.ts';
 
 /**
- * How bad it is: `error` breaks resolution or will, `warning` breaks under load or with the next change, `note` is worth
- * knowing.
+ * The severity: an `error` breaks resolution or will, a `warning` breaks it under load or with the
+ * next change, a `note` is worth knowing.
  */
 export type LintSeverity = 'error' | 'warning' | 'note';
 
-/** From the worst down. */
+/** All severities, worst first. */
 export const severities: readonly LintSeverity[] = ['error', 'warning', 'note'];
 
-/** Whether the first is as bad as the second, or worse. */
+/** Whether `severity` is `least` or worse. */
 export function atLeast(severity: LintSeverity, least: LintSeverity): boolean {
   return severities.indexOf(severity) <= severities.indexOf(least);
 }
 
-/** A part of one line, in the file that a person edits. Lines and columns count from 1; `endColumn` is behind the last one. */
+/**
+ * A part of one line in the file that a person edits. Lines and columns count from 1; `endColumn`
+ * is exclusive.
+ */
 export interface Spot extends Place {
   readonly endColumn: number;
 }
 
-/** Text of a file that another takes the place of: from `line`:`column` up to `endLine`:`endColumn`, which stays. */
+/** A replacement for the text from `line`:`column` up to `endLine`:`endColumn`, exclusive. */
 export interface Edit {
   readonly file: string;
   readonly line: number;
@@ -30,29 +33,35 @@ export interface Edit {
   readonly text: string;
 }
 
-/** One thing that is wrong, with all that a report says of it. */
+/** One finding, with all that a report prints about it. */
 export interface LintFinding {
-  /** `CF07`: never used again for something else. */
+  /** `CF07`. A code is never reused for another rule. */
   readonly code: string;
   readonly severity: LintSeverity;
-  /** One sentence: what is so. */
+  /** One sentence that states the fact. */
   readonly text: string;
   readonly spot: Spot;
-  /** The part of the file that holds the Corefile, as `data["Corefile"]`; null: the file is the Corefile, or holds none. */
+  /**
+   * The part of the file that holds the Corefile, e.g. `data["Corefile"]`; null: the whole file is
+   * the Corefile, or there is none.
+   */
   readonly within: string | null;
-  /** The line, for an excerpt; null: there is none to show. Of a text in quotes it is a line of that text. */
+  /**
+   * The line to show as an excerpt; null: none. For a quoted YAML text it is a line of the parsed
+   * text.
+   */
   readonly excerpt: string | null;
-  /** The column of the excerpt that the spot begins in. */
+  /** The column in the excerpt at which the spot begins. */
   readonly caret: number;
   /** Why it matters here, or what was probably meant. */
   readonly hint: string | null;
   /** What to do. */
   readonly remedy: string | null;
-  /** What `--fix` does; empty: that is for a person to decide. */
+  /** The edits that `--fix` makes; empty if a person has to decide. */
   readonly edits: readonly Edit[];
 }
 
-/** Something that keeps the linter from its work: a path that cannot be read, a code that does not exist. */
+/** The problem that prevents linting: a path that cannot be read, a code that does not exist. */
 export function cannotLint(
   code: 'lint-unreadable' | 'lint-nothing',
   text: string,

@@ -1,4 +1,7 @@
-/** The files behind the paths that a person names: a file is taken as it is, of a folder what can hold a Corefile or an object. */
+/**
+ * Reads the files under the given paths: a named file always, in a folder only files that may hold
+ * a Corefile or an object.
+ */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { whyFailed } from '../base/why-failed.ts';
@@ -9,30 +12,33 @@ import { cannotLint } from './finding.ts';
 export interface GivenFile {
   readonly file: string;
   readonly text: string;
-  /** A person named it; false: it lay in a folder. */
+  /** Whether it was named itself; false: it was found in a folder. */
   readonly named: boolean;
 }
 
-/** What was found behind the paths. */
+/** The files under the given paths. */
 export interface GatheredFiles {
   readonly files: readonly GivenFile[];
-  /** Files and folders in folders that could not be read, and why. */
+  /** Files and subfolders that could not be read, with the reason. */
   readonly passed: readonly { readonly file: string; readonly why: string }[];
 }
 
-/** Bounds of a folder, so that a wrong path (`/`) ends in a message. */
+/** Limits on the contents of a folder, so that a wrong path (`/`) ends with a message. */
 const FILES_MAX = 5000;
 const DEPTH_MAX = 16;
 const BYTES_MAX = 128 * 1024 * 1024;
 
-/** Names of files in folders that are looked into. */
+/** Names of files that are read in folders. */
 const wanted =
   /^Corefile(?:[.-](?!tpl$|md$|ts$|go$|sh$|j2$)[\w-]+)?$|\.(?:corefile|ya?ml|json|override|server)$|^resolv\.conf$/i;
 
-/** What mentions or generates Corefiles without being one: a chart's templates, programs, documents. */
+/**
+ * Endings of files that mention or generate Corefiles without being one: chart templates, programs,
+ * documents.
+ */
 const madeOf = /\.(tpl|tmpl|gotmpl|j2|md|adoc|rst|html?|go|py|rb|sh|[cm]?[jt]s)$/i;
 
-/** Reads the files behind these paths. Throws a `Problem` for one that cannot be read. */
+/** Reads the files under these paths. @throws Problem if one of the paths cannot be read */
 export function gather(paths: readonly string[]): GatheredFiles {
   const files: GivenFile[] = [];
   const passed: { file: string; why: string }[] = [];
@@ -97,7 +103,7 @@ function filesIn(
   });
 }
 
-/** A UTF-8 text without NUL; or why it is not one. */
+/** The content as UTF-8 without NUL, or the reason why it is not text. */
 function readText(
   file: string,
   named: boolean,

@@ -1,10 +1,16 @@
-/** The Corefile that the CoreDNS chart makes of its values: `servers`, and `extraConfig` before them. */
+/**
+ * Generates the Corefile that the CoreDNS chart makes of its values: `servers`, and `extraConfig`
+ * before them.
+ */
 import { child, children, text, type JsonObject } from '../base/json-object.ts';
 import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
 import type { LintObject } from './subject.ts';
 
-/** The text, line by line with the values that it comes from; null: there are no servers. */
+/**
+ * The Corefile, with the place of the value behind each of its lines; null if the values have no
+ * `servers`.
+ */
 export function helmCorefile(values: LintObject, lines: readonly string[]): SourceText | null {
   const nested = children(values.value, 'servers').length === 0;
   const root = nested ? child(values.value, 'coredns') : values.value;
@@ -39,7 +45,7 @@ class Writer {
     return this.#written.join('\n');
   }
 
-  /** A line that comes from the value at `path`. */
+  /** Adds a line that comes from the value at `path`. */
   line(text_: string, path: DocumentPath, indent: number): void {
     const { line, column } = this.#values.place(path);
     this.#written.push(' '.repeat(indent) + text_);
@@ -52,7 +58,7 @@ class Writer {
       (zone) => `${text(zone, 'scheme')}${text(zone, 'zone') || '.'}`,
     );
     const keys = zones.length === 0 ? ['.'] : zones;
-    // The chart writes the port behind the last zone only.
+    // The chart writes the port only after the last zone.
     const address = `${keys.join(' ')}${typeof port === 'number' || typeof port === 'string' ? `:${port}` : ''}`;
     this.line(`${address} {`, path, 0);
     children(server, 'plugins').forEach((plugin, index) =>

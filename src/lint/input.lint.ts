@@ -1,7 +1,10 @@
-/** Codes of what the linter itself tells: CF48, comments that ask for nothing; CF49, input that cannot be read. */
+/**
+ * The linter's own findings: CF48, ineffective suppression comments; CF49, input that cannot be
+ * read.
+ */
 import type { LintRule } from './rule.ts';
 
-/** They have no rule to ask: reading finds them. */
+/** Rules without a `find` of their own; the findings are made while the input is read. */
 export const inputRules: readonly LintRule[] = [
   {
     code: 'CF48',

@@ -1,4 +1,6 @@
-/** From files to what they hold: texts of Corefiles, what they import, Kubernetes objects, settings of resolvers. */
+/**
+ * Sorts the content of files: Corefiles, their imports, Kubernetes objects, settings of resolvers.
+ */
 import { basename } from 'node:path';
 import { asObject, child, children, isObject, text as textAt } from '../base/json-object.ts';
 import { Problem, type Place } from '../base/problem.ts';
@@ -14,31 +16,34 @@ import { helmCorefile } from './helm-values.ts';
 import { SourceText, type LineOrigin } from './source-text.ts';
 import type { LintObject } from './subject.ts';
 
-/** A text to be read as a Corefile. */
+/** A text to parse as a Corefile. */
 export interface CorefileInput {
   readonly source: SourceText;
   readonly object: LintObject | null;
 }
 
-/** Memory that a YAML document may take while it is read, bytes: the run ends with it. */
+/** The memory limit for parsing a YAML document, in bytes; parsing is aborted beyond it. */
 const YAML_MEMORY = 1024 * 1024 * 1024;
 
-/** A `*.override` or `*.server`, which a Corefile imports by its name. */
+/** A `*.override` or `*.server` file, which a Corefile imports by its name. */
 export interface FragmentInput extends CorefileInput {
   readonly name: string;
 }
 
-/** All that the files hold. */
+/** The content of all files. */
 export interface Inputs {
   readonly corefiles: readonly CorefileInput[];
   readonly fragments: readonly FragmentInput[];
   readonly objects: readonly LintObject[];
   readonly resolvConfs: readonly { readonly file: string; readonly text: string }[];
-  /** What could not be read of them. */
+  /** What could not be read. */
   readonly problems: readonly Problem[];
 }
 
-/** Sorts what the files hold. @param progress hears of each file before it is read, as a part of a sentence */
+/**
+ * Sorts the content of files.
+ * @param progress called before each file is parsed, with the current work as part of a sentence
+ */
 export function sortInputs(
   files: readonly GivenFile[],
   progress?: (text: () => string) => void,
@@ -51,7 +56,7 @@ export function sortInputs(
   return inputs;
 }
 
-/** Whether a text is YAML for Kubernetes or Helm rather than a Corefile. */
+/** Whether a text looks like YAML for Kubernetes or Helm rather than a Corefile. */
 function looksLikeYaml(text: string): boolean {
   return (
     /^(apiVersion|kind|data|servers|metadata):/m.test(text) ||
@@ -83,7 +88,8 @@ class Sorting implements Inputs {
 
   #takeYaml(file: string, text: string, named: boolean): void {
     const { documents, problems } = parseYaml(text, file, YAML_MEMORY);
-    // Folders contain charts and other YAML: what is not a manifest there is no mistake.
+    // Folders contain charts and other YAML files, so a file there that is not a manifest is no
+    // mistake.
     const lines = text.split('\n');
     const isChart = isTemplate(lines.filter((line) => !/^\s*#/.test(line)).join('\n'));
     if (named || !isChart) this.problems.push(...problems);
@@ -170,7 +176,7 @@ class Sorting implements Inputs {
   }
 }
 
-/** Where objects that have a chart installed hold its values: as an object, or as YAML in a text. */
+/** Where objects that install a chart hold its values, either as an object or as YAML text. */
 const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
   // k3s and RKE2
   HelmChartConfig: [['spec', 'valuesContent']],
@@ -184,7 +190,7 @@ const valuePaths: Readonly<Record<string, readonly (readonly string[])[]>> = {
   ],
 };
 
-/** The values of charts that an object of another kind holds. */
+/** The chart values within an object of another kind. */
 function valuesWithin(object: LintObject, lines: readonly string[]): readonly LintObject[] {
   return (valuePaths[object.kind] ?? []).flatMap((path) => {
     const at = path.reduce<unknown>((value, key) => asObject(value)[key], object.value);
@@ -210,7 +216,10 @@ function isHelmValues(value: ReturnType<typeof asObject>): boolean {
   return [...own, ...nested].some((server) => Array.isArray(server['plugins']));
 }
 
-/** Where the lines of a text of YAML stand; those of one in quotes are all at its beginning. */
+/**
+ * The places of the lines of a YAML text within YAML; for a quoted text all lines are at its
+ * beginning.
+ */
 function scalarOrigins(text: string, at: Place, lines: readonly string[]): LineOrigin[] {
   const written = text.split('\n');
   const isBlock = lines[at.line - 1]?.[at.column - 1] === '|';

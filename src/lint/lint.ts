@@ -1,4 +1,4 @@
-/** The linter: reads what it was given, asks every rule, and leaves out what people have said not to tell. */
+/** The linter: reads its input, runs the rules, and removes suppressed findings. */
 import { child, text } from '../base/json-object.ts';
 import { nearest, type Place, type Problem } from '../base/problem.ts';
 import { readEdits } from './edits.ts';
@@ -14,40 +14,43 @@ import { Suppressions } from './suppressions.ts';
 import { targetOfImage, type LintTarget } from './target.ts';
 import { containersOf } from './workload.ts';
 
-/** What is linted, and how. */
+/** The input and the options of a run. */
 export interface LintParts {
   readonly given: GatheredFiles;
   readonly plugins: KnownPlugins;
-  /** Those that are asked. */
+  /** The rules to run. */
   readonly rules: readonly LintRule[];
-  /** All rules that there are: comments may name them, and what one of them judges was not given in vain; absent: `rules`. */
+  /**
+   * All rules that exist; default `rules`. Suppression comments may name any of them, and a file
+   * that only a rule outside `rules` judges is not reported as unused.
+   */
   readonly known?: readonly LintRule[];
-  /** null: what the images say, if there are any. */
+  /** The target; null: derived from the images in the input, if there are any. */
   readonly target: LintTarget | null;
   /** The Corefile that runs now; null: unknown. */
   readonly running?: GivenFile | null;
-  /** What rules found that ask the network; absent: nothing is sent anywhere. */
+  /** Runs the rules that query the network; absent: nothing is sent. */
   readonly live?: (subject: Subject) => Promise<readonly (readonly [LintRule, Told])[]>;
-  /** Hears how far it is. */
+  /** Called with the current work. */
   readonly progress?: (text: () => string) => void;
 }
 
-/** All that was found. */
+/** The result of a run. */
 export interface LintReport {
   /** In the order of files and lines. */
   readonly findings: readonly LintFinding[];
-  /** Files that held something that a rule judges. */
+  /** The files with content that some rule judges. */
   readonly files: readonly string[];
-  /** Files that were named and held nothing of the kind, with what they hold, in words. */
+  /** The files that were named but have no such content, with a description of what they have. */
   readonly notJudged: readonly { readonly file: string; readonly holds: string }[];
   readonly target: LintTarget | null;
-  /** Findings that comments asked to leave out. */
+  /** The number of findings that comments suppressed. */
   readonly suppressed: number;
-  /** What the rules looked at. */
+  /** The parsed input. */
   readonly subject: Subject;
 }
 
-/** Lints. Rejects with nothing but bugs: what is wrong with the input are findings. */
+/** Lints. Mistakes in the input are findings, so this rejects only because of bugs. */
 export async function lint(parts: LintParts): Promise<LintReport> {
   const { given, plugins, rules, progress } = parts;
   const inputs = sortInputs(given.files, progress);
@@ -81,7 +84,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
     [
       ...inputs.objects.filter(({ kind }) => judged.has(kind)),
       ...corefiles,
-      // What a resolv.conf says is wrong or right beside a Corefile, or when it is asked.
+      // A resolv.conf is judged only beside a Corefile, or by rules that query the network.
       ...(corefiles.length > 0 || parts.live !== undefined ? inputs.resolvConfs : []),
     ].map(({ file }) => file),
   );
@@ -101,15 +104,15 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   };
 }
 
-/** Whether which lines belong together is a guess, because braces do not match: then nothing in it can be mended without thinking. */
+/** Whether the structure is a guess, because braces do not match. Fixes are then not offered. */
 function isGuessed({ problems }: Pick<LintedCorefile, 'problems'>): boolean {
   return problems.some(({ code }) => /^corefile-(?:syntax|brace|end|depth)$/.test(code));
 }
 
-/** More objects of a file are counted, and not named. */
+/** The number of objects of a file that are named; further ones are counted. */
 const HELD_MAX = 3;
 
-/** What a file holds that no rule judges. */
+/** Describes the content of a file that no rule judges. */
 function heldText({ objects, resolvConfs }: Inputs, file: string): string {
   if (resolvConfs.some((each) => each.file === file))
     return 'a resolv.conf, which is judged beside a Corefile, or with --live';
@@ -127,7 +130,7 @@ function heldText({ objects, resolvConfs }: Inputs, file: string): string {
   return `${names.join('; ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** The code that was probably meant: CF3 is CF03. */
+/** The code that was probably meant: CF03 for CF3. */
 export function nearestCode(code: string, rules: readonly Pick<LintRule, 'code'>[]): string | null {
   const codes = rules.map((rule) => rule.code);
   const padded = code.toUpperCase().replace(/^CF0*(\d)$/, 'CF0$1');
@@ -163,7 +166,10 @@ function byPlace(a: LintFinding, b: LintFinding): number {
   );
 }
 
-/** More of one rule in one file are the same mistake of a generator. */
+/**
+ * Further findings of one rule in one file are left out: they are the repeated mistake of a
+ * generator.
+ */
 const SAME_MAX = 50;
 
 class FindingCollector {
@@ -208,14 +214,14 @@ class FindingCollector {
     });
   }
 
-  /** A finding may stand for places in other texts, too: those of what its Corefile imports. */
+  /** The edits of a fix, which may also concern texts that the Corefile imports. */
   #edits(fix: Fix): readonly Edit[] {
     const at = fix.kind === 'property' ? fix.directive.at : fix.token;
     const source = this.#sources.get(at.place.file);
     return source === undefined ? [] : readEdits(fix, source, this.#texts);
   }
 
-  /** A part of the input that could not be read. */
+  /** Reports a part of the input that could not be read. */
   unreadable(
     problem: Pick<Problem, 'message' | 'place'> & Partial<Pick<Problem, 'hint' | 'remedy'>>,
   ): void {
@@ -224,7 +230,7 @@ class FindingCollector {
     this.add(unreadableRule, { at, text: problem.message, hint, remedy });
   }
 
-  /** The line to show: that of the file, unless it holds a text of many lines in quotes. */
+  /** The line to show: that of the file, except for a quoted text of many lines. */
   #shown(
     outer: Place & { readonly exact: boolean },
     source: SourceText | undefined,
@@ -238,18 +244,20 @@ class FindingCollector {
   }
 }
 
-/** What stands for parts of the input that could not be read; its page is written like any other. */
+/** The rule of unreadable parts of the input; it has a page like any other rule. */
 const unreadableRule: { readonly code: string; readonly severity: LintSeverity } = {
   code: 'CF49',
   severity: 'error',
 };
 
-/** Characters of the word that begins in this column. */
+/** The length of the word that begins at this column. */
 function wordAt(line: string | null, column: number): number {
   return /^[^\s{},]*/.exec((line ?? '').slice(column - 1, column + 80))![0].length;
 }
 
-/** Where it points, and how many columns it underlines; null: the word that stands there. */
+/**
+ * The place of a finding and the number of columns to underline; null: up to the end of the word.
+ */
 function aimedAt(at: Aim | Place): { readonly place: Place; readonly length: number | null } {
   if ('object' in at) return { place: at.object.place(at.path), length: null };
   if ('line' in at) return { place: at, length: null };

@@ -1,14 +1,17 @@
-/** What rules of a NetworkPolicy let pass. */
+/** Which DNS packets the rules of a NetworkPolicy allow. */
 import { children, text, type JsonObject } from '../base/json-object.ts';
 
-/** Whether a rule of egress names port 53, so that it is meant for DNS. */
+/** Whether an egress rule names port 53 and so is meant for DNS. */
 export function namesDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
   return children(rule, 'ports').some(
     (each) => (text(each, 'protocol') || 'TCP') === protocol && each['port'] === 53,
   );
 }
 
-/** Whether a rule of egress lets packets to port 53 pass, to whomever. Without ports it lets all pass. */
+/**
+ * Whether an egress rule allows packets to port 53, whatever their destination. A rule without
+ * ports allows all.
+ */
 export function allowsDns(rule: JsonObject, protocol: 'UDP' | 'TCP'): boolean {
   const ports = children(rule, 'ports');
   if (ports.length === 0) return true;

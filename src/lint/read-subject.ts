@@ -1,4 +1,4 @@
-/** From what the files hold to what the rules look at: Corefiles are parsed, and their directives understood by their syntax. */
+/** Parses the Corefiles among the input, and their directives by the syntax of each plugin. */
 import { globSync } from 'node:fs';
 import { basename, dirname, isAbsolute } from 'node:path';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
@@ -13,21 +13,21 @@ import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
 import { LintedBlock, type AnyUse, type LintedCorefile } from './subject.ts';
 
-/** The plugins that there are. */
+/** The known plugins. */
 export interface KnownPlugins {
-  /** Names of all directives, those of CoreDNS that are not served here included. */
+  /** The names of all directives, including those of CoreDNS that ndots does not serve. */
   readonly directives: readonly string[];
   readonly external: Readonly<Record<string, string>>;
   load(names?: ReadonlySet<string>): Promise<readonly Plugin[]>;
 }
 
-/** Corefiles that were understood, and the texts that their places are in, by label. */
+/** The parsed Corefiles, and the texts to which their places refer, by label. */
 export interface ReadCorefiles {
   readonly corefiles: readonly LintedCorefile[];
   readonly sources: ReadonlyMap<string, SourceText>;
 }
 
-/** Reads all Corefiles; those fragments that none of them imports are read for themselves. */
+/** Parses all Corefiles. Fragments that none of them imports are parsed by themselves. */
 export async function readCorefiles(inputs: Inputs, plugins: KnownPlugins): Promise<ReadCorefiles> {
   const reader = new SubjectReader(inputs.fragments, plugins);
   const whole = inputs.corefiles.map((input) => reader.parse(input, false));
@@ -100,7 +100,9 @@ class SubjectReader {
   }
 }
 
-/** An override stands within a block; alone it is read in one of the root. */
+/**
+ * An override belongs into a server block; by itself it is parsed within a block of the root zone.
+ */
 function wrapped({ name, source }: FragmentInput): SourceText {
   if (!name.endsWith('.override')) return source;
   const lines = source.text.split('\n').length;
@@ -112,7 +114,7 @@ function wrapped({ name, source }: FragmentInput): SourceText {
   return new SourceText({ label, file, within, text: `.:53 {\n${source.text}\n}\n`, origins });
 }
 
-/** Whether a name fits a pattern with at most one `*` and one `?`, which is all that an import may have. */
+/** Whether a name matches a pattern with at most one `*` and one `?`, the limit for imports. */
 function fits(name: string, pattern: string): boolean {
   const star = pattern.indexOf('*');
   const same = (part: string, of: string): boolean =>
@@ -161,7 +163,7 @@ function understand(
   return { ...parts, tree, blocks, problems, warnings, isAssumed };
 }
 
-/** Nothing but white space and comments. */
+/** Whether there is nothing but white space and comments. */
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));
 }
@@ -177,7 +179,7 @@ function emptyCorefile(file: string): Problem {
   });
 }
 
-/** @param today the block's directives under the names that they have today */
+/** @param today the block's directives by their current names */
 function usesIn(
   block: ServerBlock,
   today: readonly Directive[],
@@ -208,7 +210,10 @@ function claimOf({ keys, directives }: ServerBlock): Parameters<typeof overlapPr
   return { keys, binds, hasView: directives.some(({ name }) => name === 'view') };
 }
 
-/** NodeLocal DNSCache: by its variables, by the name of what holds it, or by the address that it listens on. */
+/**
+ * Whether it is the Corefile of a NodeLocal DNSCache, by its variables, the name of the object that
+ * holds it, or the address that it listens on.
+ */
 function isNodeCache({ source, object }: CorefileInput, { blocks }: Corefile): boolean {
   if (source.hasVariables && source.text.includes('169.254.20.10')) return true;
   if (object !== null && /node-?local/i.test(object.name)) return true;

@@ -1,9 +1,12 @@
-/** What the reading of a Corefile finds, under the codes of the linter: CF01, CF02, CF22, CF34, CF38, CF43, CF44. */
+/**
+ * Findings from the parsing of Corefiles, with the linter's codes: CF01, CF02, CF22, CF34, CF38,
+ * CF43, CF44.
+ */
 import type { Problem } from '../base/problem.ts';
 import type { LintRule, Told } from './rule.ts';
 import type { LintedCorefile, Subject } from './subject.ts';
 
-/** Codes of problems that have a rule of their own; other problems are CF43, other remarks CF44. */
+/** The rules of problems that have one of their own; other errors are CF43, other warnings CF44. */
 const rulesByProblem: Readonly<Record<string, string>> = {
   'directive-unknown': 'CF01',
   'property-unknown': 'CF01',
@@ -27,7 +30,9 @@ const rulesByProblem: Readonly<Record<string, string>> = {
   'kubernetes-zonal': 'CF38',
 };
 
-/** What another rule says better, or what only the machine that serves can know. */
+/**
+ * Problems that another rule reports better, or that can be judged only on the machine that serves.
+ */
 const silent: ReadonlySet<string> = new Set(['environment-unset', 'environment-endless']);
 
 function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefile): Told {
@@ -39,12 +44,13 @@ function told({ message, place, hint, remedy }: Problem, corefile: LintedCorefil
       each.place.line === at.line &&
       each.place.column === at.column,
   );
-  // A word that is nothing for want of a value is refused for another reason than it seems.
+  // If a variable is not set, the missing value is the cause, and not what the parser says of the
+  // empty word.
   const why = unset === undefined ? hint : `Here, ${plain(unset.message)}.`;
   return { at, text: plain(message), hint: why, remedy };
 }
 
-/** The place has a line of its own in every report. */
+/** The message without the place, which every report prints on a line of its own. */
 function plain(message: string): string {
   return message.replace(
     /^(plugin\/[\w]+: )?.*? - (?:Error during parsing|Syntax error): /s,
@@ -52,7 +58,7 @@ function plain(message: string): string {
   );
 }
 
-/** A rule made of problems that reading finds. */
+/** A rule whose findings are problems of the parser. */
 function readingRule(
   head: Pick<LintRule, 'code' | 'severity' | 'summary'>,
   take: (problem: Problem, isWarning: boolean, subject: Subject) => Partial<Told> | null,
@@ -81,10 +87,13 @@ function readingRule(
 
 const all = (): Partial<Told> => ({});
 
-/** Imports of these names are there for what may come: k3s, AKS and others have them in their Corefiles. */
+/**
+ * Imports with these names are for future additions (in the Corefiles of k3s, AKS and others) and
+ * may match nothing.
+ */
 const hooks = /\*\.(override|server)$/;
 
-/** Rules that are made of what reading finds, but for CF01, which also looks at releases. */
+/** The rules from parsing, except CF01, which depends on releases as well. */
 export const readingRules: readonly LintRule[] = [
   readingRule(
     { code: 'CF02', severity: 'error', summary: 'two server blocks claim the same zone and port' },
@@ -106,7 +115,7 @@ export const readingRules: readonly LintRule[] = [
     },
     (problem, isWarning) => {
       if (problem.code === 'import-nothing' && hooks.test(problem.message)) return null;
-      // A Corefile in a ConfigMap imports files that only the pod has.
+      // A Corefile in a ConfigMap may import files that exist only in the pod.
       if (problem.message.includes('is not at hand')) return null;
       return isWarning ? { severity: 'warning' } : {};
     },
@@ -123,7 +132,7 @@ export const readingRules: readonly LintRule[] = [
   ),
 ];
 
-/** The findings of CF01 that reading makes. */
+/** The findings of CF01 that come from parsing. */
 export function readingFindings(
   corefile: LintedCorefile,
 ): readonly { readonly told: Told; readonly problem: Problem; readonly isWarning: boolean }[] {

@@ -18,10 +18,10 @@ import type { LintedCorefile, Subject } from './subject.ts';
 import type { LintTarget } from './target.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
-/** Plugins that others made for CoreDNS, and what serves the same end. */
+/** Plugins that are not part of CoreDNS, and the alternative for each. */
 type External = Readonly<Record<string, string>>;
 
-/** The rule. */
+/** Makes the rule CF01. @param external plugins that are not part of CoreDNS */
 export function releaseRule(external: External): LintRule {
   return {
     code: 'CF01',
@@ -37,7 +37,7 @@ export function releaseRule(external: External): LintRule {
   };
 }
 
-/** What is unknown altogether, or only known by an older name. */
+/** Reports unknown directives, and those with an outdated name. */
 function tellReading(
   corefile: LintedCorefile,
   external: External,
@@ -62,7 +62,7 @@ function tellReading(
     tell({
       ...told,
       ...(isWarning ? { severity: 'warning' as const } : {}),
-      // CoreDNS can be built with it, so only its owner knows whether the target has it.
+      // CoreDNS can be built with external plugins, and only its owner knows whether the target is.
       ...(isExternal && target?.kind !== 'ndots' ? { severity: 'warning' as const } : {}),
       ...(near === null ? {} : { fix: null, hint: told.hint ?? `Did you mean '${near}'?` }),
     });
@@ -113,7 +113,7 @@ function judge(
   if (word === 'forward') judgeUpstreams(directive, target, tell);
 }
 
-/** What is no address, no path and no URL is a host name, or a file beside the Corefile. */
+/** A host name, or a file beside the Corefile: neither an address nor a path nor a URL. */
 const HOST = /^(?:\w+:\/\/)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.?(?::\d+)?$/i;
 
 function judgeUpstreams(

@@ -1,23 +1,23 @@
 /**
- * What the releases of CoreDNS know: since which a directive or a property is there, and up to which. Read from the plugin.cfg
- * and the setup code of each release from 1.0.0 to 1.14.7.
+ * The directives and properties of each CoreDNS release: since which one they exist, and until
+ * which. From plugin.cfg and the setup code of the releases 1.0.0 to 1.14.7.
  */
 import type { Version } from './version.ts';
 
-/** From this release on; the second one is the last that has it. */
+/** The first release that has it, and the last one; without the second it still exists. */
 export type Lifetime = readonly [since: string, until?: string];
 
-/** Values of properties that no release of CoreDNS takes, and ndots does. */
+/** Values of properties that ndots accepts and no release of CoreDNS does. */
 export const valuesOfNdots: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> =
   { forward: { policy: ['first', 'latency', 'least_conn'] } };
 
-/** From this release on `forward` takes host names for upstreams. */
+/** The first release whose `forward` accepts host names as upstreams. */
 export const hostUpstreamsSince = '1.14.4';
 
-/** The newest release that this table knows. */
+/** The newest release in this table. */
 export const newestCore: Version = [1, 14, 7];
 
-/** The directives of CoreDNS, those of 1.0.0 included. */
+/** The directives of CoreDNS since 1.0.0. */
 export const coreDirectives: Readonly<Record<string, Lifetime>> = {
   acl: ['1.6.4'],
   any: ['1.5.1'],
@@ -86,7 +86,7 @@ export const coreDirectives: Readonly<Record<string, Lifetime>> = {
   whoami: ['1.0.0'],
 };
 
-/** What to write in the place of directives that are gone. */
+/** The replacements of directives that were removed. */
 export const successors: Readonly<Record<string, string>> = {
   proxy: 'Write forward, which took its place in 1.5.0.',
   startup: 'Write on startup, which took its place.',
@@ -96,8 +96,8 @@ export const successors: Readonly<Record<string, string>> = {
 };
 
 /**
- * Properties of the directives that are used in clusters. A directive that stands here has no other properties; those with free
- * first words (hosts, rewrite, acl …) are not listed.
+ * The properties of the directives that clusters use. A directive that is listed has no other
+ * properties. Those whose lines begin with free words (hosts, rewrite, acl …) are not listed.
  */
 export const coreProperties: Readonly<Record<string, Readonly<Record<string, Lifetime>>>> = {
   autopath: {},
@@ -167,7 +167,7 @@ export const coreProperties: Readonly<Record<string, Readonly<Record<string, Lif
   reload: {},
 };
 
-/** The directives that node-cache is built with. */
+/** The directives that node-cache includes. */
 export const nodeCacheDirectives: ReadonlySet<string> = new Set([
   'bind',
   'bufsize',
@@ -191,7 +191,7 @@ export const nodeCacheDirectives: ReadonlySet<string> = new Set([
   'whoami',
 ]);
 
-/** Releases of node-cache from which on another CoreDNS is inside. */
+/** The releases of node-cache from which on it includes another CoreDNS. */
 export const nodeCacheReleases: readonly (readonly [own: Version, core: Version])[] = [
   [
     [1, 16, 0],

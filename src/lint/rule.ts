@@ -1,11 +1,11 @@
-/** What a rule of the linter is. */
+/** The interface of a lint rule. */
 import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import type { Place } from '../base/problem.ts';
 import type { Directive, Property, ServerBlock, Token } from '../corefile/tree.ts';
 import type { LintSeverity } from './finding.ts';
 import type { LintObject, LintedBlock, LintedCorefile, Subject } from './subject.ts';
 
-/** Where a rule points: a word of a Corefile, a line, or the part of an object at a path. */
+/** The place of a finding: a word of a Corefile, a line, or the part of an object at a path. */
 export type Aim = Token | Directive | Property | ServerBlock | ObjectPath;
 
 /** A part of a Kubernetes object or of Helm values. */
@@ -14,52 +14,55 @@ export interface ObjectPath {
   readonly path: DocumentPath;
 }
 
-/** One thing that a rule found. */
+/** A finding in the terms of a rule. */
 export interface Told {
   readonly at: Aim | Place;
-  /** One sentence, no full stop. */
+  /** One sentence without a full stop. */
   readonly text: string;
   readonly hint?: string | null;
   readonly remedy?: string | null;
-  /** Other than the rule's own. */
+  /** The severity, if it is not that of the rule. */
   readonly severity?: LintSeverity;
-  /** Several: a finding that stands for more places. */
+  /** The change that repairs it; several if the finding stands for several places. */
   readonly fix?: Fix | readonly Fix[] | null;
 }
 
-/** A change of a Corefile that needs no thinking, in terms of its words and lines. */
+/** A safe change of a Corefile, in terms of its words and lines. */
 export type Fix =
-  /** Another word in the place of this one. */
+  /** Replaces a word. */
   | { readonly kind: 'word'; readonly token: Token; readonly text: string }
-  /** More words behind this one. */
+  /** Adds words after this one, on the same line. */
   | { readonly kind: 'append'; readonly token: Token; readonly text: string }
-  /** A line of its own above the line of this word, indented as it is. */
+  /** Inserts a line above that of this word, with the same indentation. */
   | { readonly kind: 'above'; readonly token: Token; readonly text: string }
-  /** A line inside the braces of the directive, which gets some if it has none. */
+  /** Adds a line within the directive's braces, which are added if there are none. */
   | { readonly kind: 'property'; readonly directive: Directive; readonly text: string }
-  /** The whole line goes. */
+  /** Removes the whole line. */
   | { readonly kind: 'remove'; readonly token: Token };
 
-/** Tells of a finding. */
+/** Reports a finding. */
 export type Tell = (told: Told) => void;
 
 /** One rule. Its page is docs/rules/CODE.md: problem, bad, good, why, when to ignore, since. */
 export interface LintRule {
-  /** `CF07`: never used again for something else. */
+  /** `CF07`. A code is never reused for another rule. */
   readonly code: string;
-  /** Its usual severity; a finding may have another one. */
+  /** The usual severity; a finding may have another one. */
   readonly severity: LintSeverity;
-  /** One line, lower case, no full stop: what is flagged. */
+  /** What is reported: one line, lower case, no full stop. */
   readonly summary: string;
-  /** Kinds of Kubernetes objects that it judges each for itself; absent: it judges Corefiles, or objects beside others. */
+  /**
+   * The kinds of Kubernetes objects that the rule judges one by one; absent: it judges Corefiles,
+   * or objects in relation to others.
+   */
   readonly kinds?: readonly string[];
-  /** Looks at everything that was read. */
+  /** Examines all of the input. */
   find(subject: Subject, tell: Tell): void;
 }
 
 type Head = Pick<LintRule, 'code' | 'severity' | 'summary'>;
 
-/** A rule that looks at one server block at a time, and at those that were understood. */
+/** A rule that examines the server blocks one by one, those that could be parsed. */
 export function blockRule(
   head: Head & { find(block: LintedBlock, tell: Tell, subject: Subject): void },
 ): LintRule {
@@ -72,7 +75,7 @@ export function blockRule(
   };
 }
 
-/** A rule that looks at one Corefile at a time. */
+/** A rule that examines the Corefiles one by one. */
 export function corefileRule(
   head: Head & { find(corefile: LintedCorefile, tell: Tell, subject: Subject): void },
 ): LintRule {
@@ -84,7 +87,7 @@ export function corefileRule(
   };
 }
 
-/** A rule that looks at Kubernetes objects of some kinds, one at a time. */
+/** A rule that examines the Kubernetes objects of some kinds one by one. */
 export function objectRule(
   head: Head & {
     readonly kinds: readonly string[];

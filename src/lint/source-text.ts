@@ -1,32 +1,36 @@
 /**
- * A text to be read as a Corefile, and where each of its places stands in the file that a person edits: it may be a file of its
- * own, a key of a ConfigMap, or be put together from the values of a Helm chart.
+ * A text to parse as a Corefile, and the place of each of its parts in the file that a person
+ * edits. The text is a file of its own, a key of a ConfigMap, or generated from the values of a
+ * Helm chart.
  */
 import type { Place } from '../base/problem.ts';
 
-/** Where one line of the text stands: the file's line, and how much further to the right. */
+/** The place of one line of the text: the line of the file, and the offset of its columns. */
 export interface LineOrigin {
   readonly line: number;
-  /** Columns of the file before the first one of the text's line. */
+  /** The number of columns in the file before the first column of the text's line. */
   readonly shift: number;
-  /** False: the line is written another way in the file (a quoted text), so only its beginning is known. */
+  /**
+   * False if the file has the line in another form (a quoted text), so that only its beginning is
+   * known.
+   */
   readonly exact: boolean;
 }
 
-/** One text that is read as (a part of) a Corefile. */
+/** A text that is parsed as a Corefile or as a part of one. */
 export class SourceText {
-  /** Names the text in places; unique. */
+  /** Identifies the text in places; unique. */
   readonly label: string;
-  /** The file that holds it. */
+  /** The file that contains it. */
   readonly file: string;
-  /** The part of the file; null: all of it. */
+  /** The part of the file; null: the whole file. */
   readonly within: string | null;
   readonly text: string;
   readonly #lines: readonly string[];
   readonly #origins: readonly LineOrigin[] | null;
   readonly #replaced: ReadonlyMap<number, readonly Replaced[]>;
 
-  /** @param origins by line of the text; null: it is the file itself */
+  /** @param origins the place of each line of the text; null: the text is the file itself */
   constructor(parts: {
     readonly label: string;
     readonly file: string;
@@ -44,19 +48,22 @@ export class SourceText {
     this.#replaced = replaced;
   }
 
-  /** Whether it has variables that node-cache, or who installs it, replaces. */
+  /** Whether it has variables that node-cache or an installer replaces. */
   get hasVariables(): boolean {
     return this.#replaced.size > 0;
   }
 
-  /** Whether what stands there is a value that was put in for a variable: a usual one, and perhaps not that of the cluster. */
+  /**
+   * Whether the word at this place is an assumed value of a variable: a usual value, but perhaps
+   * not that of the cluster.
+   */
   isAssumed({ line, column }: Pick<Place, 'line' | 'column'>): boolean {
     return (this.#replaced.get(line) ?? []).some(
       ({ start, grown, length }) => column >= start && column < start + length + grown,
     );
   }
 
-  /** The place in the file. */
+  /** The corresponding place in the file. */
   outside({ line, column }: Pick<Place, 'line' | 'column'>): Place & { readonly exact: boolean } {
     let at = column;
     let exact = true;
@@ -74,20 +81,26 @@ export class SourceText {
     return { file, line: origin.line, column: at + origin.shift, exact: exact && origin.exact };
   }
 
-  /** The line as a person wrote it; null: there is no such line. */
+  /** A line before variables were replaced; null: there is no such line. */
   written(line: number): string | null {
     return this.#lines[line - 1]?.replace(/\r$/, '') ?? null;
   }
 }
 
-/** A variable that gave way to a value on a line: from which column (of the new text), by how much longer, and how long it was. */
+/**
+ * A variable that was replaced on a line: its column in the new text, the difference in length, and
+ * the length of the variable.
+ */
 interface Replaced {
   readonly start: number;
   readonly length: number;
   readonly grown: number;
 }
 
-/** Values as usual as any for the variables of templates (node-cache, the add-on, k3s), so that what is around them can be judged. */
+/**
+ * Usual values for the variables of templates (node-cache, the add-on, k3s), so that the rest of
+ * the text can be judged.
+ */
 const variables: Readonly<Record<string, string>> = {
   __PILLAR__DNS__DOMAIN__: 'cluster.local',
   __DNS__DOMAIN__: 'cluster.local',

@@ -1,7 +1,10 @@
-/** Comments that ask not to be told: `# ndots:ignore CF07 because …`, on the line or the one above; `ndots:ignore-file` anywhere. */
+/**
+ * Comments that suppress findings: `# ndots:ignore CF07 because …` on the line or above it,
+ * `ndots:ignore-file` anywhere.
+ */
 import type { LintFinding } from './finding.ts';
 
-/** One such comment. */
+/** One suppression comment. */
 interface Suppression {
   readonly file: string;
   readonly line: number;
@@ -13,14 +16,17 @@ interface Suppression {
   used: boolean;
 }
 
-/** The comments of all files. */
+/** The suppression comments of all files. */
 export class Suppressions {
   readonly #all: readonly Suppression[];
   readonly #known: ReadonlySet<string>;
   readonly #tried: ReadonlySet<string>;
   readonly #texts: ReadonlyMap<string, readonly string[]>;
 
-  /** @param known codes that there are. @param tried those of the rules that were asked */
+  /**
+   * @param known the existing codes
+   * @param tried the codes of the rules that were run
+   */
   constructor(
     texts: ReadonlyMap<string, readonly string[]>,
     known: ReadonlySet<string>,
@@ -34,7 +40,7 @@ export class Suppressions {
     );
   }
 
-  /** Whether a comment asks not to tell of this. One without a reason does not count. */
+  /** Whether a comment suppresses this finding. A comment without a reason has no effect. */
   covers({ code, spot }: LintFinding): boolean {
     let covered = false;
     for (const each of this.#all) {
@@ -46,13 +52,13 @@ export class Suppressions {
     return covered;
   }
 
-  /** Between the comment and the line there are only comments. */
+  /** Whether only comments are between the suppression and the line. */
   #isAbove({ file, line: own }: Suppression, line: number): boolean {
     const lines = this.#texts.get(file) ?? [];
     return own < line && lines.slice(own - 1, line - 1).every((text) => /^\s*#/.test(text));
   }
 
-  /** Findings about the comments themselves: code CF48. */
+  /** The findings about the comments themselves: CF48. */
   misuses(nearestCode: (code: string) => string | null): readonly LintFinding[] {
     return this.#all.flatMap((each) => {
       const unknown = each.codes.find((code) => !this.#known.has(code));
@@ -92,7 +98,8 @@ export class Suppressions {
             `Write why: # ndots:ignore ${each.codes.join(',')} because REASON`,
           ),
         ];
-      // A rule that was not asked may have something to say another time.
+      // A rule that was not run may have a finding in another run, so its suppression is not called
+      // unused.
       return each.used || !each.codes.every((code) => this.#tried.has(code))
         ? []
         : [finding('nothing is found here that this comment could ignore', 'Take it away.')];

@@ -1,9 +1,12 @@
-/** What a configuration is for: a release of CoreDNS or of node-cache, or ndots. */
+/** The target of a configuration: a release of CoreDNS or of node-cache, or ndots. */
 import { Problem } from '../base/problem.ts';
 import { nodeCacheReleases } from './releases.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
-/** What serves the configuration. Of node-cache `version` is that of the CoreDNS inside. */
+/**
+ * The server that runs the configuration. For node-cache, `version` is that of the CoreDNS it
+ * includes.
+ */
 export type LintTarget =
   | { readonly kind: 'ndots' }
   | {
@@ -13,7 +16,7 @@ export type LintTarget =
       readonly label: string;
     };
 
-/** `ndots`, `coredns@1.11.3`, `node-cache@1.26.4`. Throws a `Problem` (`usage`). */
+/** Parses `ndots`, `coredns@1.11.3` or `node-cache@1.26.4`. @throws Problem (`usage`) */
 export function parseTarget(text: string): LintTarget {
   if (text === 'ndots') return { kind: 'ndots' };
   const [, kind, version] = /^(coredns|node-cache)@v?(\d+(?:\.\d+){1,2})$/.exec(text) ?? [];
@@ -27,7 +30,10 @@ export function parseTarget(text: string): LintTarget {
   return targetOf(kind as 'coredns' | 'node-cache', readVersion(version));
 }
 
-/** The target that the image of a container is; null: another program, or a tag that is no version. */
+/**
+ * The target that a container image runs; null if it is another program, or if its tag is not a
+ * version.
+ */
 export function targetOfImage(image: string): LintTarget | null {
   if (/(?:^|\/)ndots(?:[:@]|$)/.test(image)) return { kind: 'ndots' };
   const [, path = '', tag = ''] = /^([^@]*):v?(\d+\.\d+\.\d+)/.exec(image) ?? [];
@@ -41,13 +47,15 @@ function targetOf(kind: 'coredns' | 'node-cache', version: Version): LintTarget 
   return { kind, label, version: kind === 'coredns' ? version : coreOf(version) };
 }
 
-/** The CoreDNS inside of a node-cache: that of the newest release which is not newer. */
+/**
+ * The CoreDNS version in a node-cache release: that of the newest listed release that is not newer.
+ */
 function coreOf(version: Version): Version {
   const known = nodeCacheReleases.filter(([own]) => !isBefore(version, own));
   return known.at(-1)?.[1] ?? nodeCacheReleases[0]![1];
 }
 
-/** The release of CoreDNS that is meant; null: none is, or it is ndots. */
+/** The CoreDNS release of the target; null if there is none, or if it is ndots. */
 export function coreVersionOf(target: LintTarget | null): Version | null {
   return target === null || target.kind === 'ndots' ? null : target.version;
 }

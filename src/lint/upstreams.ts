@@ -1,9 +1,9 @@
-/** The upstreams that `forward` names in a Corefile, as they stand there. */
+/** The upstreams of `forward` as a Corefile states them. */
 import { parseAddress } from '../base/ip.ts';
 import type { Directive, Token } from '../corefile/tree.ts';
 import { expandZone, splitScheme } from '../corefile/zones.ts';
 
-/** Address and port of an upstream. */
+/** The address and port of an upstream. */
 export interface WrittenUpstream {
   readonly ip: Uint8Array;
   readonly text: string;
@@ -11,17 +11,20 @@ export interface WrittenUpstream {
   readonly scheme: 'dns' | 'tls';
 }
 
-/** The words behind FROM. */
+/** The words after FROM. */
 export function targetsOf({ args }: Directive): readonly Token[] {
   return args.slice(1);
 }
 
-/** FROM as a zone; null if it is none. */
+/** FROM as a zone; null if it is not one. */
 export function fromOf({ args }: Directive): string | null {
   return args[0] === undefined ? null : (expandZone(args[0].text)?.[0] ?? null);
 }
 
-/** Address and port of a TO; null: a file, a host name, another scheme than plain DNS or TLS. */
+/**
+ * The address and port of a TO; null for a file, a host name, or a scheme other than plain DNS and
+ * TLS.
+ */
 export function addressOf({ text: word }: Token): WrittenUpstream | null {
   const { scheme, rest } = splitScheme(word);
   if (scheme !== 'dns' && scheme !== 'tls') return null;
@@ -34,7 +37,7 @@ export function addressOf({ text: word }: Token): WrittenUpstream | null {
   return ip === null ? null : { ip, text: inner, port: Number(port), scheme };
 }
 
-/** Whether it names a file in the form of resolv.conf. */
+/** Whether it names a file in the format of resolv.conf. */
 export function isResolvConf({ text }: Token): boolean {
   return /(^|\/)resolv\.conf$/.test(text);
 }

@@ -1,9 +1,9 @@
-/** Numbers of releases. */
+/** Version numbers of releases. */
 
 /** A release: `1.14.7`. */
 export type Version = readonly [major: number, minor: number, patch: number];
 
-/** `1.11` is 1.11.0. */
+/** Parses a version; `1.11` is 1.11.0. */
 export function readVersion(text: string): Version {
   const [major = 0, minor = 0, patch = 0] = text.split('.').map(Number);
   return [major, minor, patch];

@@ -1,4 +1,4 @@
-/** What workloads say of their pods, whatever kind they are. */
+/** Reads workloads of any kind: their pods and containers. */
 import type { DocumentPath } from '../kube/manifests/yaml-document.ts';
 import {
   child,
@@ -11,7 +11,7 @@ import {
 } from '../base/json-object.ts';
 import type { LintObject } from './subject.ts';
 
-/** Kinds of objects that make pods by a template. */
+/** The kinds of objects that create pods from a template. */
 const makers: readonly string[] = [
   'Deployment',
   'DaemonSet',
@@ -22,10 +22,10 @@ const makers: readonly string[] = [
   'CronJob',
 ];
 
-/** Kinds of objects that have a pod's specification. */
+/** The kinds of objects that have a pod specification. */
 export const workloadKinds: readonly string[] = ['Pod', ...makers];
 
-/** A pod, or the template of one, and the path to its `spec`. */
+/** A pod or a pod template, and the path to its `spec`. */
 export interface PodSpec {
   readonly spec: JsonObject;
   readonly path: DocumentPath;
@@ -40,7 +40,7 @@ export interface Container {
   readonly path: DocumentPath;
 }
 
-/** The pods of an object; null: it has none. */
+/** The pod or pod template of an object; null if it has none. */
 export function podSpecOf({ kind, value }: LintObject): PodSpec | null {
   const spec = child(value, 'spec');
   if (kind === 'Pod')
@@ -58,7 +58,7 @@ export function podSpecOf({ kind, value }: LintObject): PodSpec | null {
   };
 }
 
-/** The containers of an object's pods, without those that only prepare. */
+/** The containers of an object's pods, except init containers. */
 export function containersOf(object: LintObject): readonly Container[] {
   const pods = podSpecOf(object);
   if (pods === null) return [];
@@ -70,7 +70,7 @@ export function containersOf(object: LintObject): readonly Container[] {
   }));
 }
 
-/** What kind of DNS server the object runs; null: none. */
+/** The kind of DNS server that the object runs; null: none. */
 export function dnsServerIn(object: LintObject): {
   readonly container: Container;
   readonly role: 'server' | 'node-cache';
@@ -86,14 +86,19 @@ export function dnsServerIn(object: LintObject): {
   return null;
 }
 
-/** The image of ndots runs other things than servers, too: `size --follow`, `webhook serve`. Null: none is named, as with CoreDNS. */
+/**
+ * The verb that a container of the ndots image runs, which may be no server: `size --follow`,
+ * `webhook serve`. Null if none is named.
+ */
 function verbOf({ value }: Container): string | null {
   const [program = '', ...behind] = [...texts(value, 'command'), ...texts(value, 'args')];
   const [word = ''] = list(value, 'command').length > 0 ? behind : [program];
   return /^[a-z][a-z-]*$/.test(word) ? word : null;
 }
 
-/** Whether a label selector fits, as the API server takes it. An empty one fits everything. */
+/**
+ * Whether a label selector matches, as the API server decides it. An empty one matches everything.
+ */
 export function selects(selector: JsonObject, labels: Readonly<Record<string, string>>): boolean {
   const pairs = Object.entries(textMap(selector, 'matchLabels'));
   if (pairs.some(([key, value]) => labels[key] !== value)) return false;

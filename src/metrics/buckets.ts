@@ -1,6 +1,6 @@
 /**
- * The bucket bounds that CoreDNS's histograms use. Dashboards compute quantiles from them, so they are part of the
- * interface: a changed bound changes every latency panel.
+ * The bucket bounds that CoreDNS's histograms use. Dashboards compute quantiles from them, so they
+ * are part of the interface: a changed bound changes every latency panel.
  */
 
 /** Seconds, 0.25 ms doubling up to 8.192 s: how long a query took. */
@@ -9,7 +9,10 @@ export const timeBuckets: readonly number[] = exponential(0.00025, 2, 16);
 /** Seconds, 0.25 ms to 2.5 s in steps of ten: where five buckets are enough, e.g. health checks. */
 export const slimBuckets: readonly number[] = exponential(0.00025, 10, 5);
 
-/** Bytes of a message. 8291 is upstream's own number (8192 was probably meant) and stays for comparability. */
+/**
+ * Bytes of a message. 8291 is upstream's own number (8192 was probably meant) and stays for
+ * comparability.
+ */
 export const sizeBuckets: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16e3, 32e3, 48e3, 64e3,
 ];
@@ -23,8 +26,9 @@ export const defaultBuckets: readonly number[] = [
 export const programmingBuckets: readonly number[] = exponential(0.001, 2, 20);
 
 /**
- * `count` bounds, each `factor` times the one before. Multiplied step by step, as Go's client does it: the bounds are
- * printed as `le` labels, and another order of rounding would make other label values.
+ * `count` bounds, each `factor` times the one before. Multiplied step by step, as Go's client does
+ * it: the bounds are printed as `le` labels, and another order of rounding would make other label
+ * values.
  */
 function exponential(start: number, factor: number, count: number): readonly number[] {
   const bounds: number[] = [];

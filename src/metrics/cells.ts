@@ -1,16 +1,20 @@
 /**
- * The memory that counts are kept in: blocks of 8-byte cells, owned and written by one thread, read by another.
+ * The memory that counts are kept in: blocks of 8-byte cells, owned and written by one thread, read
+ * by another.
  *
- * Why no atomics on the counts. Each cell has one writer, so no increment can be lost. A reader can only see half a
- * write if the write is made in halves; a Float64Array's elements are aligned to 8 bytes, and an aligned 8-byte store
- * is one indivisible instruction on every 64-bit machine Node runs on (x86-64, arm64, ppc64, s390x, riscv64), which is
- * how V8 compiles it. The language itself would allow tearing for floats; on a 32-bit machine a scrape could, once in a
- * while, print one wrong value, and the next scrape would be right again: nothing is ever computed from what was read.
- * What is not promised: that two cells are read at the same instant (a histogram's sum may be one observation ahead).
+ * Why no atomics on the counts. Each cell has one writer, so no increment can be lost. A reader can
+ * only see half a write if the write is made in halves; a Float64Array's elements are aligned to 8
+ * bytes, and an aligned 8-byte store is one indivisible instruction on every 64-bit machine Node
+ * runs on (x86-64, arm64, ppc64, s390x, riscv64), which is how V8 compiles it. The language itself
+ * would allow tearing for floats; on a 32-bit machine a scrape could, once in a while, print one
+ * wrong value, and the next scrape would be right again: nothing is ever computed from what was
+ * read. What is not promised: that two cells are read at the same instant (a histogram's sum may be
+ * one observation ahead).
  *
- * Cells never move: a block that is full stays, and another one is added. Each slot (the cells of one label set) has one
- * cell in front of it, the lock. A freed slot stays locked until the reader has unlocked it, which it does once it will
- * not look again: so a slot is never reused while its old label set can still be printed, and without a reader never.
+ * Cells never move: a block that is full stays, and another one is added. Each slot (the cells of
+ * one label set) has one cell in front of it, the lock. A freed slot stays locked until the reader
+ * has unlocked it, which it does once it will not look again: so a slot is never reused while its
+ * old label set can still be printed, and without a reader never.
  */
 export class CellMemory {
   readonly #onBlock: (block: number, memory: SharedArrayBuffer) => void;
@@ -70,7 +74,10 @@ export class CellMemory {
   }
 }
 
-/** Cells of a block: 8 KiB, room for two histograms with their native buckets, or for dozens without. */
+/**
+ * Cells of a block: 8 KiB, room for two histograms with their native buckets, or for dozens
+ * without.
+ */
 export const BLOCK_CELLS = 1024;
 
 /** Counts in shared memory: one 8-byte float each. */
@@ -91,7 +98,10 @@ interface Block {
   readonly locks: Int32Array<SharedArrayBuffer>;
 }
 
-/** Called by the reader when it will no longer read the (freed) slot at `at`: its owner may reuse it. */
+/**
+ * Called by the reader when it will no longer read the (freed) slot at `at`: its owner may reuse
+ * it.
+ */
 export function unlock(memory: SharedArrayBuffer, at: number): void {
   Atomics.store(new Int32Array(memory), lockOf(at), 1);
 }

@@ -15,9 +15,9 @@ import { groupSamples, type MetricSample } from './sample.ts';
 /** The most label sets of one family over all threads, those of ended threads included. */
 const mergedSeriesLimit = limit({ default: 5000, min: 1, max: 200_000 });
 
-/** What may be said of a collection. */
+/** Options of a collection. */
 export interface CollectionOptions {
-  /** Label sets per family, `mergedSeriesLimit.default` if not said. */
+  /** The most label sets per family; default `mergedSeriesLimit.default`. */
   readonly series?: number;
   /** Called when a sampler's values are missing from a scrape. */
   readonly onError?: (error: unknown) => void;
@@ -28,12 +28,14 @@ const sampleErrorsHelp =
   'Times that a group of values computed at scrape time failed and was left out of the scrape.';
 
 /**
- * The metrics of all threads, as seen from the thread that is scraped. It receives the registrations of every
- * `SharedRegistry` (its own thread's too) and reads the counts from shared memory when it prints: no thread is asked.
+ * The metrics of all threads, as seen from the thread that is scraped. It receives the
+ * registrations of every `SharedRegistry` (its own thread's too) and reads the counts from shared
+ * memory when it prints: no thread is asked.
  *
- * Counters and histograms are added up, gauges merged as declared. What an ended thread has counted stays in the sum,
- * so that no counter goes down when a worker is restarted; its gauges vanish. A label set that one thread removes while
- * others still have it keeps its counts too; when the last one removes it, it is gone.
+ * Counters and histograms are added up, gauges merged as declared. What an ended thread has counted
+ * stays in the sum, so that no counter goes down when a worker is restarted; its gauges vanish. A
+ * label set that one thread removes while others still have it keeps its counts too; when the last
+ * one removes it, it is gone.
  */
 export class Collection {
   readonly #limit: number;
@@ -48,15 +50,17 @@ export class Collection {
   constructor(options: CollectionOptions = {}) {
     this.#limit = clamp(options.series ?? mergedSeriesLimit.default, mergedSeriesLimit);
     this.#onError = options.onError ?? (() => {});
-    // The collection's own metrics come from a registry like any other, that of a thread without a name.
+    // The collection's own metrics come from a registry like any other, that of a thread without a
+    // name.
     const own = new SharedRegistry((event) => this.add('', event));
     this.#overflow = own.counter(overflowName, overflowHelp, ['family']);
     this.#sampleErrors = own.counter(sampleErrorsName, sampleErrorsHelp, []).with();
   }
 
   /**
-   * Processes an event of `thread`; events must come in the order they were sent. Throws if threads disagree about a
-   * family's shape, or if an event refers to something that was never announced: both are bugs.
+   * Processes an event of `thread`; events must come in the order they were sent. Throws if threads
+   * disagree about a family's shape, or if an event refers to something that was never announced:
+   * both are bugs.
    */
   add(thread: string, event: Registration): void {
     let known = this.#threads.get(thread);
@@ -80,8 +84,8 @@ export class Collection {
   }
 
   /**
-   * Called when a thread has ended, after its last event: its counts are kept, its gauges are not, its memory is
-   * released. A successor may use the same name from then on.
+   * Called when a thread has ended, after its last event: its counts are kept, its gauges are not,
+   * its memory is released. A successor may use the same name from then on.
    */
   retire(thread: string): void {
     const gone = this.#threads.get(thread);
@@ -94,8 +98,9 @@ export class Collection {
   }
 
   /**
-   * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is registered or sampled
-   * already, its values are left out of that scrape, and `ndots_metrics_sample_errors_total` counts it.
+   * Adds values that are computed at every scrape. If `fn` throws, or gives a name that is
+   * registered or sampled already, its values are left out of that scrape, and
+   * `ndots_metrics_sample_errors_total` counts it.
    * @returns a function that removes them
    */
   sample(fn: () => Iterable<MetricSample>): () => void {

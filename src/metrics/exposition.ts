@@ -18,14 +18,14 @@ export interface Exposed {
 
 /** One label set with its values. */
 export interface ExposedSeries {
-  /** As `printLabels` gives it. */
+  /** The labels as `printLabels` prints them. */
   readonly labels: string;
   /** The labels' names, sorted, and their values in that order. */
   readonly names: readonly string[];
   readonly ordered: readonly string[];
   /**
-   * One value; of a histogram the count of each bucket by itself, +Inf last, then the sum, then the native buckets; of a
-   * summary the value at each quantile, then sum and count.
+   * One value; of a histogram the count of each bucket by itself, +Inf last, then the sum, then the
+   * native buckets; of a summary the value at each quantile, then sum and count.
    */
   readonly values: ArrayLike<number>;
   /** Whether the native buckets among the values cover all observations. */
@@ -45,8 +45,8 @@ export function printExposition(families: Iterable<Exposed>, format: TextFormat)
 }
 
 /**
- * Labels in the order of their names, without braces: `server="dns://:53",zone="."`. `names` and `values` go pairwise;
- * the names must be sorted already.
+ * Labels in the order of their names, without braces: `server="dns://:53",zone="."`. `names` and
+ * `values` go pairwise; the names must be sorted already.
  */
 export function printLabels(names: readonly string[], values: readonly string[]): string {
   return names.map((name, index) => `${name}="${escapeValue(values[index]!)}"`).join(',');
@@ -57,7 +57,8 @@ function printHead({ name, help, kind }: Exposed, format: TextFormat): string {
     const line = help === '' ? '' : `# HELP ${name} ${escapeHelp(help)}\n`;
     return `${line}# TYPE ${name} ${kind}\n`;
   }
-  // A counter that doesn't end in _total can't be one in OpenMetrics; saying "unknown" keeps its name and its values.
+  // OpenMetrics demands that the name of a counter ends in _total. The type `unknown` keeps name
+  // and values of one that does not.
   const misnamed = kind === 'counter' && !name.endsWith('_total');
   const family = kind === 'counter' ? openMetricsName(name) : name;
   const line = help === '' ? '' : `# HELP ${family} ${escapeValue(help)}\n`;
@@ -108,7 +109,10 @@ function printSummary({ name, bounds, series }: Exposed, format: TextFormat): st
   return out;
 }
 
-/** Label values in both formats, and help in OpenMetrics. Half surrogates can't be written as UTF-8 and are replaced. */
+/**
+ * Label values in both formats, and help in OpenMetrics. Half surrogates can't be written as UTF-8
+ * and are replaced.
+ */
 function escapeValue(text: string): string {
   if (!/[\\"\n\ud800-\udfff]/.test(text)) return text;
   return escapeHelp(text).replaceAll('"', '\\"');

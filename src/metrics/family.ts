@@ -27,13 +27,14 @@ export type MakeInstrument<M> = (cells: Cells, at: number, native: boolean) => M
 export const overflowValue = 'other';
 
 /**
- * The most characters of a label value; a set with a longer one is counted under "other". A domain name, escaped, fits.
+ * The most characters of a label value; a set with a longer one is counted under "other". A domain
+ * name, escaped, fits.
  */
 const VALUE_LENGTH_MAX = 1024;
 
 /**
- * One family in one thread: a tree of maps from label value to label value, with the label sets as leaves, so that a
- * lookup joins no strings.
+ * One family in one thread: a tree of maps from label value to label value, with the label sets as
+ * leaves, so that a lookup joins no strings.
  */
 export class SharedFamily<L extends readonly string[], M extends Instrument> implements Family<
   L,

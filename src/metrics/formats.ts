@@ -2,8 +2,8 @@
 export type TextFormat = 'text' | 'openmetrics';
 
 /**
- * The text formats, and Prometheus's protocol buffers, each message preceded by its length: the only format with native
- * histograms.
+ * The text formats, and Prometheus's protocol buffers, each message preceded by its length: the
+ * only format with native histograms.
  */
 export type ExpositionFormat = TextFormat | 'protobuf';
 
@@ -16,9 +16,9 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 };
 
 /**
- * The format that a client prefers by its `Accept` header (RFC 9110, section 12.5.1). For anything that is not
- * understood, and for wildcards, it is text: people use browsers and curl, and only scrapers ask for the other formats
- * by name.
+ * The format that a client prefers by its `Accept` header (RFC 9110, section 12.5.1). For anything
+ * that is not understood, and for wildcards, it is text: people use browsers and curl, and only
+ * scrapers ask for the other formats by name.
  */
 export function formatFor(acceptHeader: string | null | undefined): ExpositionFormat {
   let best: ExpositionFormat = 'text';

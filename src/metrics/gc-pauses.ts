@@ -14,8 +14,8 @@ const WINDOW = 256;
 const QUANTILES = [0, 0.25, 0.5, 0.75, 1];
 
 /**
- * Observes the garbage collections of this thread from now on. The runtime's observer costs a megabyte, so it is
- * started only when it is needed.
+ * Observes the garbage collections of this thread from now on. The runtime's observer costs a
+ * megabyte, so it is started only when it is needed.
  * @returns a function that gives the results so far
  */
 export function observeGc(): () => GcPauses {
@@ -36,7 +36,7 @@ export function observeGc(): () => GcPauses {
   return () => ({ quantiles: quantilesOf(recent), sum, count, last });
 }
 
-/** Of no times all are 0. */
+/** Without any times all quantiles are 0. */
 function quantilesOf(times: readonly number[]): ReadonlyMap<number, number> {
   const sorted = times.toSorted((a, b) => a - b);
   return new Map(

@@ -21,12 +21,14 @@ for (const [what, act] of Object.entries(acts)) {
     const run = (): void => {
       for (let turn = 0; turn < turns; turn++) act(turn);
     };
-    // Code that is not yet compiled allocates a box for every float; the second run is the compiled one.
+    // Code that is not yet compiled allocates a box for every float; the second run is the compiled
+    // one.
     run();
     const before = allocated();
     if (before === null) return t.skip('this Node does not count allocated bytes');
     run();
-    // An object per turn would be at least 12 bytes; the rest of the process may allocate a little meanwhile.
+    // An object per turn would be at least 12 bytes; the rest of the process may allocate a little
+    // meanwhile.
     const each = (allocated()! - before) / turns;
     assert.ok(each < 4, `${each} bytes each`);
   });

@@ -3,8 +3,9 @@ import type { NativeRange } from './native.ts';
 import type { Counter, Gauge, Histogram } from './registry.ts';
 
 /**
- * The instruments that code counts with. Each is a reference to memory and an index; counting is an array write and
- * allocates nothing. A metric must never cost a query its answer: invalid amounts are ignored, not thrown.
+ * The instruments that code counts with. Each is a reference to memory and an index; counting is an
+ * array write and allocates nothing. A metric must never cost a query its answer: invalid amounts
+ * are ignored, not thrown.
  */
 export interface Instrument {
   /** Moves the instrument: what is counted from now on goes to these cells. */
@@ -55,7 +56,10 @@ export class GaugeCell implements Gauge, Instrument {
   }
 }
 
-/** Two cells: the value, and the wall clock time when it was set (0: never), by which threads are compared. */
+/**
+ * Two cells: the value, and the wall clock time when it was set (0: never), by which threads are
+ * compared.
+ */
 export class DatedGaugeCell implements Gauge, Instrument {
   readonly #wall: () => number;
   #cells: Cells;
@@ -83,9 +87,9 @@ export class DatedGaugeCell implements Gauge, Instrument {
 }
 
 /**
- * A cell per bucket, +Inf last, then the sum, then those of the native buckets, if they are counted. Buckets are searched
- * from the smallest bound: most replies of a DNS server fall into the first few. NaN is ignored; it would make the sum NaN
- * for ever.
+ * A cell per bucket, +Inf last, then the sum, then those of the native buckets, if they are
+ * counted. Buckets are searched from the smallest bound: most replies of a DNS server fall into the
+ * first few. NaN is ignored; it would make the sum NaN for ever.
  */
 export class HistogramCell implements Histogram, Instrument {
   readonly #bounds: Float64Array;

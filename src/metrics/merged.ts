@@ -23,7 +23,8 @@ export class MergedFamily {
   constructor(shape: FamilyShape) {
     this.shape = shape;
     this.#native = shape.kind === 'histogram' ? new NativeRange(shape.bounds) : null;
-    // Labels are printed by name, as Go's clients do; `order` says where in the values each one's value is.
+    // Labels are printed by name, as Go's clients do; `order` says where in the values each one's
+    // value is.
     this.#order = shape.labels
       .map((_, index) => index)
       .toSorted((a, b) => (shape.labels[a]! < shape.labels[b]! ? -1 : 1));
@@ -51,7 +52,10 @@ export class MergedFamily {
     this.#sorted = null;
   }
 
-  /** Makes room by dropping the oldest label set that only ended threads have counted; false if there is none. */
+  /**
+   * Makes room by dropping the oldest label set that only ended threads have counted; false if
+   * there is none.
+   */
   dropAbandoned(): boolean {
     for (const series of this.#series.values()) {
       if (series.parts > 0) continue;
@@ -70,7 +74,9 @@ export class MergedFamily {
   }
 }
 
-/** One label set over all threads: the cells of living threads, and what ended threads have left. */
+/**
+ * One label set over all threads: the cells of living threads, and what ended threads have left.
+ */
 export class MergedSeries implements ExposedSeries {
   readonly key: string;
   readonly names: readonly string[];
@@ -169,9 +175,10 @@ export class MergedSeries implements ExposedSeries {
 }
 
 /**
- * The new total, unless it is below the old one by no more than a rounding error: fractions add up differently in
- * another order, and the order changes when a thread ends. Prometheus takes the smallest decrease of a counter for a
- * restart of the process, and would count everything since the beginning a second time.
+ * The new total, unless it is below the old one by no more than a rounding error: fractions add up
+ * differently in another order, and the order changes when a thread ends. Prometheus takes the
+ * smallest decrease of a counter for a restart of the process, and would count everything since the
+ * beginning a second time.
  */
 function risen(before: number, now: number): number {
   return now < before && before - now <= before * 1e-12 ? before : now;

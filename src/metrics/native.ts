@@ -1,21 +1,28 @@
 /**
- * Native buckets, which a histogram counts in addition to its own: those of Prometheus's native histograms, sixteen per
- * power of two (schema 4, which corresponds to a growth factor of 1.05). A sparse set would have to be searched and
- * would grow while queries are answered; here each bucket of a range derived from the histogram's own bounds is a cell.
+ * Native buckets, which a histogram counts in addition to its own: those of Prometheus's native
+ * histograms, sixteen per power of two (schema 4, which corresponds to a growth factor of 1.05). A
+ * sparse set would have to be searched and would grow while queries are answered; here each bucket
+ * of a range derived from the histogram's own bounds is a cell.
  */
 
 /** Buckets of a power of two are 2 to the power of this. */
 export const NATIVE_SCHEMA = 4;
 const PER_OCTAVE = 1 << NATIVE_SCHEMA;
-/** How far the range reaches below the smallest bound that is not 0, and above the largest, in powers of two. */
+/**
+ * How far the range reaches below the smallest bound that is not 0, and above the largest, in
+ * powers of two.
+ */
 const OCTAVES_BELOW = 8;
 const OCTAVES_ABOVE = 3;
-/** The widest range: 641 cells, which fit into a block of memory. Times from 1 µs to 18 days are no wider. */
+/**
+ * The widest range: 641 cells, which fit into a block of memory. Times from 1 µs to 18 days are no
+ * wider.
+ */
 const OCTAVES_MAX = 40;
 
 /**
- * The native buckets of one histogram. Values up to `zeroThreshold` share the zero bucket, as the format demands;
- * values above the range are counted in its last bucket.
+ * The native buckets of one histogram. Values up to `zeroThreshold` share the zero bucket, as the
+ * format demands; values above the range are counted in its last bucket.
  */
 export class NativeRange {
   /** How many cells a label set needs: the bucket of zero, and those of the range. */
@@ -48,13 +55,13 @@ export class NativeRange {
     const high = words[HIGH]!;
     const octave = (high >>> 20) - 1023;
     let step = stepsAt[(high >>> 12) & 0xff]!;
-    // The same digits between 1 and 2.
+    // The same mantissa with the exponent of numbers between 1 and 2.
     words[HIGH] = (high & 0xf_ffff) | 0x3ff0_0000;
     if (float[0]! > steps[step]!) step++;
     return (octave - this.#lowest) * PER_OCTAVE + step;
   }
 
-  /** The bucket's number in the format: its upper bound is 2 to the power of a sixteenth of it. */
+  /** The number of a bucket in the format: its upper bound is 2^(number / 16). */
   indexOf(cell: number): number {
     return this.#lowest * PER_OCTAVE + cell;
   }
@@ -62,11 +69,16 @@ export class NativeRange {
 
 const float = new Float64Array(1);
 const words = new Uint32Array(float.buffer);
-/** Which of the two words of a float has its sign and exponent. */
+/**
+ * The index of that half of a float that has its sign and exponent; it depends on the byte order.
+ */
 const HIGH = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
 /** The upper bounds of the buckets between 1 and 2, 1 itself first. */
 const steps = Float64Array.from({ length: PER_OCTAVE + 1 }, (_, step) => 2 ** (step / PER_OCTAVE));
-/** By the first eight binary digits behind the point: the bucket of the smallest number with them. Bounds lie farther apart. */
+/**
+ * For each value of the first eight binary digits of the fraction, the bucket of the smallest
+ * number with these digits. The bounds lie farther apart, so at most one more has to be compared.
+ */
 const stepsAt = Uint8Array.from({ length: 256 }, (_, digits) =>
   steps.findIndex((bound) => 1 + digits / 256 <= bound),
 );

@@ -14,8 +14,9 @@ const procFiles: ProcFiles = {
 };
 
 /**
- * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at each call. They
- * cover the whole process, all threads together. What cannot be read is left out; on another system that is everything.
+ * The `process_*` values that every Prometheus client exposes, read from Linux's /proc (proc(5)) at
+ * each call. They cover the whole process, all threads together. What cannot be read is left out;
+ * on another system that is everything.
  */
 export function processSamples(files: ProcFiles = procFiles): readonly MetricSample[] {
   return [
@@ -30,7 +31,8 @@ export function processSamples(files: ProcFiles = procFiles): readonly MetricSam
 function ofStat(files: ProcFiles): readonly MetricSample[] {
   const stat = attempt(() => files.readText('/proc/self/stat'));
   if (stat === null) return [];
-  // The second field is the program's name in parentheses and may hold anything; the third begins after the last one.
+  // The second field is the program's name in parentheses and may hold anything; the third begins
+  // after the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const samples = [
@@ -61,7 +63,10 @@ function ofStat(files: ProcFiles): readonly MetricSample[] {
   return samples;
 }
 
-/** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
+/**
+ * The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own
+ * tick.
+ */
 const TICKS_PER_SECOND = 100;
 
 function ofStatus(files: ProcFiles): readonly MetricSample[] {

@@ -1,7 +1,7 @@
 /**
- * Metrics as the messages that Prometheus asks for where it stores native histograms: `MetricFamily` of
- * `io.prometheus.client`, each behind its length. Histograms are written with both kinds of buckets, and the scraper takes
- * the kind that it is configured for.
+ * Metrics as protocol buffers, which Prometheus asks for where it stores native histograms:
+ * messages `MetricFamily` of `io.prometheus.client`, each preceded by its length. Histograms are
+ * written with both kinds of buckets, and the scraper stores the kind for which it is configured.
  */
 import { MessageBuilder, varint } from '../base/protobuf.ts';
 import type { Exposed, ExposedSeries } from './exposition.ts';
@@ -74,7 +74,8 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   }
   const fine = native !== null && series.native ? native : null;
   const from = bounds.length + 2;
-  // Prometheus refuses native buckets that do not add up to the count, and a query may have been counted meanwhile.
+  // Prometheus refuses native buckets whose sum is not the count, which may have risen while the
+  // cells were read.
   if (fine !== null) {
     hits = 0;
     for (let cell = 0; cell < fine.cells; cell++) hits += values[from + cell]!;
@@ -85,10 +86,13 @@ function writeHistogram({ bounds, native }: Exposed, series: ExposedSeries): Buf
   return Buffer.concat(parts);
 }
 
-/** Buckets farther apart than this begin a span of their own; nearer ones have the empty ones between them written. */
+/**
+ * A gap of more empty buckets than this begins a new span; in a shorter one the empty buckets are
+ * written.
+ */
 const GAP = 2;
 
-/** Spans of neighbouring buckets, and how much each holds more than the one before. */
+/** Writes spans of neighbouring buckets, each bucket as the difference to the one before. */
 function writeNative(range: NativeRange, values: ArrayLike<number>, from: number): Buffer {
   const message = new MessageBuilder();
   message.signed(5, NATIVE_SCHEMA).double(6, range.zeroThreshold).number(7, values[from]!);

@@ -1,4 +1,7 @@
-/** Parses Prometheus's text format: metrics that another process exposes. The opposite of `exposition.ts`. */
+/**
+ * Parses Prometheus's text format: metrics that another process exposes. The opposite of
+ * `exposition.ts`.
+ */
 
 /** Labels of one series. */
 export type SeriesLabels = Readonly<Record<string, string>>;
@@ -90,7 +93,10 @@ export class Scrape {
   }
 }
 
-/** `name="value",…}` from behind the brace; backslash, quote and newline are escaped in values. */
+/**
+ * Parses `name="value",…}` from behind the brace. In values, backslash, quote and newline are
+ * escaped.
+ */
 function readLabels(
   line: string,
   from: number,

@@ -2,9 +2,9 @@ import { limit } from '../base/limits.ts';
 import { NativeRange } from './native.ts';
 
 /**
- * The events by which a thread announces its metrics to the main thread: small, structured-clone-able, one for each
- * thing that is added or removed, never one per count. The counts themselves are read from the shared blocks that the
- * events refer to.
+ * The events by which a thread announces its metrics to the main thread: small,
+ * structured-clone-able, one for each thing that is added or removed, never one per count. The
+ * counts themselves are read from the shared blocks that the events refer to.
  */
 export type Registration = BlockEvent | FamilyEvent | SeriesEvent | RemovalEvent;
 
@@ -22,7 +22,10 @@ export interface FamilyEvent {
   readonly shape: FamilyShape;
 }
 
-/** A label set was used for the first time; its values lie from cell `at` of `block` on, `width(shape, native)` of them. */
+/**
+ * A label set was used for the first time; its values lie from cell `at` of `block` on,
+ * `width(shape, native)` of them.
+ */
 export interface SeriesEvent {
   readonly event: 'series';
   readonly family: number;
@@ -32,12 +35,15 @@ export interface SeriesEvent {
   readonly block: number;
   readonly at: number;
   /**
-   * Whether the cells of a histogram's native buckets follow; only a limited number of a family's label sets have them.
+   * Whether the cells of a histogram's native buckets follow; only a limited number of a family's
+   * label sets have them.
    */
   readonly native: boolean;
 }
 
-/** A label set was removed. `last` has its final values, because its cells may not be read any more. */
+/**
+ * A label set was removed. `last` has its final values, because its cells may not be read any more.
+ */
 export interface RemovalEvent {
   readonly event: 'removal';
   readonly series: number;
@@ -48,8 +54,8 @@ export interface RemovalEvent {
 export type MetricKind = 'counter' | 'gauge' | 'histogram';
 
 /**
- * How one gauge is made from those of many threads: their sum, the largest, or the one that was set last (by the wall
- * clock, in milliseconds).
+ * How one gauge is made from those of many threads: their sum, the largest, or the one that was set
+ * last (by the wall clock, in milliseconds).
  */
 export type Merge = 'sum' | 'max' | 'last';
 
@@ -61,7 +67,9 @@ export interface FamilyShape {
   readonly labels: readonly string[];
   /** Gauges only; `sum` for the others. */
   readonly merge: Merge;
-  /** Histograms only: upper bounds, ascending, without the last one (+Inf). Empty for the others. */
+  /**
+   * Histograms only: upper bounds, ascending, without the last one (+Inf). Empty for the others.
+   */
   readonly bounds: readonly number[];
 }
 
@@ -69,8 +77,9 @@ export interface FamilyShape {
 const bucketLimit = limit({ default: 16, min: 1, max: 256 });
 
 /**
- * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it was set. Histogram: the
- * count of each bucket by itself (not accumulated; +Inf last), then the sum of all observations, then the native buckets.
+ * Cells of one label set. Counter: the count. Gauge: the value, and for `max` and `last` when it
+ * was set. Histogram: the count of each bucket by itself (not accumulated; +Inf last), then the sum
+ * of all observations, then the native buckets.
  */
 export function width(shape: FamilyShape, native: boolean): number {
   if (shape.kind === 'histogram')
@@ -116,7 +125,10 @@ function equal<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
-/** Records which names of the exposition belong to which family, so that no two families print the same one. */
+/**
+ * Records which names of the exposition belong to which family, so that no two families print the
+ * same one.
+ */
 export class NameClaims {
   readonly #owners = new Map<string, string>();
 

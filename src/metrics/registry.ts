@@ -12,7 +12,10 @@ export interface Gauge {
   add(amount: number): void;
 }
 
-/** Observations counted into buckets, in the unit the name ends in (seconds, bytes). `observe` allocates nothing. */
+/**
+ * Observations counted into buckets, in the unit the name ends in (seconds, bytes). `observe`
+ * allocates nothing.
+ */
 export interface Histogram {
   /** NaN is ignored. */
   observe(value: number): void;
@@ -21,15 +24,18 @@ export interface Histogram {
 /** One metric name with all its label sets. */
 export interface Family<L extends readonly string[], M> {
   /**
-   * The instrument of one label set, made at the first call. Where labels are known at setup, call this once and keep
-   * the result; calling it per query costs a map lookup per label and a short-lived array.
+   * The instrument of one label set, made at the first call. Where labels are known at setup, call
+   * this once and keep the result; calling it per query costs a map lookup per label and a
+   * short-lived array.
    */
   with(...values: { [K in keyof L]: string }): M;
-  /** Removes one label set; existing instruments for it count nowhere from then on. */
+  /** Removes one label set. Instruments of it that are still in use count nowhere from then on. */
   remove(...values: { [K in keyof L]: string }): void;
 }
 
-/** Where code registers its metrics. Names are full names, as exposed: `coredns_dns_requests_total`. */
+/**
+ * Where code registers its metrics. Names are full names, as exposed: `coredns_dns_requests_total`.
+ */
 export interface Registry {
   counter<const L extends readonly string[]>(
     name: string,

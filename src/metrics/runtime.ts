@@ -16,16 +16,24 @@ export interface Runtime {
   readonly processors: number;
   /** Queries in flight plus timers set: the equivalent of Go's goroutines. */
   running(): number;
-  /** Each thread with its event loop's times (`performance.eventLoopUtilization()`), in milliseconds since its start. */
+  /**
+   * Each thread with its event loop's times (`performance.eventLoopUtilization()`), in milliseconds
+   * since its start.
+   */
   threads(): readonly { readonly name: string; readonly active: number; readonly idle: number }[];
 }
 
-/** The runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics that CoreDNS dashboards use. */
+/**
+ * The runtime's `nodejs_*` metrics, and substitutes for the `go_*` metrics that CoreDNS dashboards
+ * use.
+ */
 export function runtimeSamples(runtime: Runtime): readonly MetricSample[] {
   return [...nodeSamples(runtime), ...goSamples(runtime)];
 }
 
-/** The runtime's metrics. Heap sizes are those of the calling thread; `rss` is the whole process's. */
+/**
+ * The runtime's metrics. Heap sizes are those of the calling thread; `rss` is the whole process's.
+ */
 export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();
   return [
@@ -62,8 +70,9 @@ export function nodeSamples(runtime: Runtime): readonly MetricSample[] {
 }
 
 /**
- * Substitutes, so that panels made for a Go program are not empty; each help text says what it really is. What has no
- * equivalent (objects on the heap, spans and caches of the allocator) is missing.
+ * Substitutes, so that panels made for a Go program are not empty; each help text says what it
+ * really is. What has no equivalent (objects on the heap, spans and caches of the allocator) is
+ * missing.
  */
 export function goSamples(runtime: Runtime): readonly MetricSample[] {
   const memory = runtime.memory();

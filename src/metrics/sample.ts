@@ -8,7 +8,7 @@ export interface MetricSample {
   readonly kind: 'counter' | 'gauge' | 'summary';
   /** Values by label name. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Of a summary the sum of all observations. */
+  /** The value; of a summary the sum of all observations. */
   readonly value: number;
   /** Summaries only: the value that this share of the observations does not exceed. */
   readonly quantiles?: ReadonlyMap<number, number>;
@@ -17,8 +17,9 @@ export interface MetricSample {
 }
 
 /**
- * Samples as families, series in order of their labels. Throws when samples of one name disagree in kind or help, or
- * when one label set comes twice: a scrape with doubles is refused as a whole by Prometheus.
+ * Samples as families, series in order of their labels. Throws when samples of one name disagree in
+ * kind or help, or when one label set comes twice: a scrape with doubles is refused as a whole by
+ * Prometheus.
  */
 export function groupSamples(samples: Iterable<MetricSample>): Map<string, Exposed> {
   const groups = new Map<string, { first: MetricSample; byLabels: Map<string, ExposedSeries> }>();

@@ -15,7 +15,10 @@ export interface ScrapeRequest {
   readonly wanted?: (name: string) => boolean;
 }
 
-/** Fetches a page of metrics and parses it while it is received. Rejects with an `Error` that says what failed. */
+/**
+ * Fetches a page of metrics and parses it while it is received. Rejects with an `Error` that says
+ * what failed.
+ */
 export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
   const { url, waitMs, signal, wanted = () => true } = request;
   const over = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);

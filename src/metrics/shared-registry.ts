@@ -22,27 +22,32 @@ import {
 } from './registration.ts';
 import type { Counter, Family, Gauge, Histogram, Registry } from './registry.ts';
 
-/** The most label sets of one family in one thread; all further ones share a cell. 288 KB for a time histogram. */
+/**
+ * The most label sets of one family in one thread; all further ones share a cell. 288 KB for a time
+ * histogram.
+ */
 const seriesLimit = limit({ default: 2000, min: 1, max: 100_000 });
 
-/** The most label sets of one histogram in one thread that also have native buckets, at 3.4 KB each. */
+/**
+ * The most label sets of one histogram in one thread that also have native buckets, at 3.4 KB each.
+ */
 const nativeLimit = limit({ default: 200, min: 0, max: 100_000 });
 
-/** What may be said of a registry. */
+/** Options of a registry. */
 export interface RegistryOptions {
-  /** Tells when a `max` or `last` gauge was set. */
+  /** Gives the times at which `max` and `last` gauges were set. */
   readonly clock?: Clock;
-  /** Label sets per family, `seriesLimit.default` if not said. */
+  /** The most label sets per family; default `seriesLimit.default`. */
   readonly series?: number;
-  /** The same for single families, by name. */
+  /** Other limits for single families, by name. */
   readonly seriesOf?: Readonly<Record<string, number>>;
-  /** Label sets per histogram that have native buckets, `nativeLimit.default` if not said. */
+  /** The most label sets per histogram that have native buckets; default `nativeLimit.default`. */
   readonly natives?: number;
 }
 
 /** The counter of `with` calls that got the shared cell because a family was full. */
 export const overflowName = 'ndots_metrics_overflow_total';
-/** The help of that counter. */
+/** The help text of that counter. */
 export const overflowHelp =
   'Uses of label sets that were counted under "other", because their family had reached its limit of label sets.';
 
@@ -51,13 +56,14 @@ const classicOnlyHelp =
   'Label sets of histograms that have no native buckets, because their family had reached its limit of those.';
 
 /**
- * A registry that keeps its counts in memory shared with the main thread. Each thread has its own. Additions and
- * removals (blocks, families, label sets) are announced through `onRegister`: a worker posts the event, and the main
- * thread passes it to its `Collection` (only one, because the collection says when freed cells may be reused). Counting
- * itself sends nothing.
+ * A registry that keeps its counts in memory shared with the main thread. Each thread has its own.
+ * Additions and removals (blocks, families, label sets) are announced through `onRegister`: a
+ * worker posts the event, and the main thread passes it to its `Collection` (only one, because the
+ * collection says when freed cells may be reused). Counting itself sends nothing.
  *
- * A family without labels exists, with value 0, from its registration on; one with labels from the first `with`.
- * Registering a name again gives the same family; with another shape it throws, because that is a bug.
+ * A family without labels exists, with value 0, from its registration on; one with labels from the
+ * first `with`. Registering a name again gives the same family; with another shape it throws,
+ * because that is a bug.
  */
 export class SharedRegistry implements Registry {
   readonly #emit: (event: Registration) => void;
@@ -65,7 +71,8 @@ export class SharedRegistry implements Registry {
   readonly #options: RegistryOptions;
   readonly #memory: CellMemory;
   readonly #claims = new NameClaims();
-  // The key decides the type behind it: a family is only handed out again to a caller of the same shape.
+  // The map's key determines the type parameters of its value, because a family is handed out again
+  // only for the same shape.
   readonly #families = new Map<string, { readonly shape: FamilyShape; readonly family: unknown }>();
   #seriesNumbered = 0;
 
@@ -155,7 +162,8 @@ export class SharedRegistry implements Registry {
   }
 
   #limitOf(name: string): number {
-    // Has one label set per family, of which code has a fixed number; were it ever full, it would count itself for ever.
+    // This family has at most one label set for each family, of which there is a fixed number. If
+    // it were limited itself and became full, it would count its own overflow for ever.
     if (name === overflowName || name === classicOnlyName) return seriesLimit.max;
     const { series, seriesOf } = this.#options;
     return clamp(seriesOf?.[name] ?? series ?? seriesLimit.default, seriesLimit);

@@ -1,21 +1,22 @@
-/** The most frequent keys of a stream that has any number of different ones, in constant memory. */
+/** Finds the most frequent keys in a stream of any number of different keys, in constant memory. */
 import { hashSeed, mixedHash, nextHash } from '../base/hash.ts';
 
-/** Bytes of one key at most; longer ones are counted by their first so many. */
+/** The most bytes of a key; a longer key is counted by its beginning. */
 const KEY_MAX = 255;
 
 /**
- * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts as many keys as it has slots. A key that is new when all slots are taken
- * takes over the one with the lowest count and goes on from there, so a count is never too low, and too high by at most `error`. With n
- * slots, every key that makes up more than 1/n of the stream has one.
+ * The Space-Saving sketch (Metwally, Agrawal, El Abbadi 2005): counts as many keys as it has slots.
+ * If all slots are taken, a new key replaces the one with the lowest count and continues from that
+ * count. So a count is never too low, and too high by at most `error`. With n slots, every key that
+ * makes up more than 1/n of the stream has one.
  *
- * Keys are bytes. Counting allocates nothing and takes a few comparisons in a heap, whatever the keys are: an attacker who invents keys
- * only ever pushes out the least of them.
+ * Keys are bytes. Counting allocates nothing and takes a few comparisons in a heap for any key: an
+ * attacker who invents keys displaces only the least frequent ones.
  */
 export class SpaceSaving {
-  /** Slots that are taken: their numbers are 0 to `size` - 1. */
+  /** The number of slots in use: 0 to `size` - 1. */
   size = 0;
-  /** Whether the last `add` gave its slot to another key than before. */
+  /** Whether the last `add` replaced the key of its slot. */
   replaced = false;
   readonly capacity: number;
   readonly #width: number;
@@ -23,15 +24,18 @@ export class SpaceSaving {
   readonly #lengths: Uint8Array;
   readonly #counts: Float64Array;
   readonly #errors: Float64Array;
-  /** Slots as a heap, lowest count first, and where in it each slot is. */
+  /** Slots as a heap, lowest count first, and the position of each slot in it. */
   readonly #heap: Int32Array;
   readonly #place: Int32Array;
-  /** First slot of each chain of keys with one hash, and the next one of each slot; -1: none. */
+  /**
+   * The first slot of each chain of keys with the same hash bits, and the next one of each slot;
+   * -1: none.
+   */
   readonly #chains: Int32Array;
   readonly #next: Int32Array;
   readonly #hashes: Int32Array;
 
-  /** @param width bytes of a key at most, up to 255 */
+  /** @param width the most bytes of a key, up to 255 */
   constructor(capacity: number, width: number) {
     this.capacity = capacity;
     this.#width = Math.min(width, KEY_MAX);
@@ -59,7 +63,10 @@ export class SpaceSaving {
     );
   }
 
-  /** The same with the key's hash, for who has one already: the same for the same key, whoever counts it here. */
+  /**
+   * The same with a hash that the caller has already. Every key must be counted with the same hash
+   * function.
+   */
   addHashed(hash: number, bytes: Uint8Array, at: number, length: number, amount = 1): number {
     const size = Math.min(length, this.#width);
     const known = this.#find(hash, bytes, at, size);
@@ -76,23 +83,23 @@ export class SpaceSaving {
     return slot;
   }
 
-  /** The slot of a key, or -1. */
+  /** The slot of a key; -1 if it has none. */
   find(bytes: Uint8Array, at: number, length: number): number {
     const size = Math.min(length, this.#width);
     return this.#find(hashOf(bytes, at, size), bytes, at, size);
   }
 
-  /** How often the key of the slot came, at most. */
+  /** The count of a slot: an upper bound of how often its key came. */
   count(slot: number): number {
     return this.#counts[slot]!;
   }
 
-  /** How much of the count may be others'. */
+  /** The part of the count that may belong to other keys. */
   error(slot: number): number {
     return this.#errors[slot]!;
   }
 
-  /** The key of a slot: a view that holds until the slot is another's. */
+  /** The key of a slot: a view that is valid until the slot gets another key. */
   key(slot: number): Uint8Array {
     const from = slot * this.#width;
     return this.#keys.subarray(from, from + this.#lengths[slot]!);
@@ -105,7 +112,7 @@ export class SpaceSaving {
       .slice(0, slots);
   }
 
-  /** Halves all counts, so that what came long ago weighs less than what comes now. The order stays. */
+  /** Halves all counts, so that recent keys weigh more than old ones. The order stays. */
   halve(): void {
     for (let slot = 0; slot < this.size; slot++) {
       this.#counts[slot]! /= 2;
@@ -127,7 +134,10 @@ export class SpaceSaving {
     return true;
   }
 
-  /** A slot that nobody has had; it stands at the end of the heap, where its count of 0 does not belong: it has to rise. */
+  /**
+   * Opens a slot that was never used. It is added at the end of the heap and moved to the root,
+   * because its count of 0 is the lowest.
+   */
   #open(): number {
     const slot = this.size++;
     this.#heap[slot] = slot;
@@ -168,7 +178,7 @@ export class SpaceSaving {
     return hash & (this.#chains.length - 1);
   }
 
-  /** Moves what stands at `at` of the heap down to where it belongs. */
+  /** Moves the slot at `at` of the heap down to its place. */
   #sink(at: number): void {
     const heap = this.#heap;
     const counts = this.#counts;

@@ -15,7 +15,8 @@ if (isMainThread) {
     const workers = ['worker-1', 'worker-2'].map((name) => startWorker(collection, name, stop));
     try {
       await Promise.all(workers.map((worker) => once(worker, 'online')));
-      // Both are in a loop that only the shared word ends: whatever is seen now, they were not asked for.
+      // Both are in a loop that only the shared word ends: whatever is seen now, they were not
+      // asked for.
       const early = await waitUntil(
         () => requestsIn(collection),
         (count) => count > 1000,

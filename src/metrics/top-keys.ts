@@ -1,49 +1,54 @@
-/** Names of those that something happens to most often, as series of a gauge: always few, whoever comes. */
+/**
+ * The keys that occur most often, as series of a gauge. Their number is limited, whoever the
+ * clients are.
+ */
 import { every, type Clock } from '../base/clock.ts';
 import type { Family, Gauge, Registry } from './registry.ts';
 import { SpaceSaving } from './space-saving.ts';
 
-/** Keys that are counted, and those that are shown, unless somebody says otherwise. */
+/** The default numbers of keys that are counted, and that are shown. */
 const COUNTED = 256;
 const SHOWN = 10;
 const SHOW_MS = 10_000;
-/** After so long what happened counts half. */
+/** The time after which a count weighs half, in milliseconds. */
 const HALF_LIFE_MS = 600_000;
 
-/** What is counted, and how it is told. */
+/** What is counted, and how it is shown. */
 export interface TopKeysParts {
   readonly metrics: Registry;
   readonly clock: Clock;
-  /** Of the gauge. */
+  /** The name of the gauge. */
   readonly name: string;
   readonly help: string;
   /** The label whose values are the keys. */
   readonly label: string;
-  /** Bytes of a key at most. */
+  /** The most bytes of a key. */
   readonly width: number;
   readonly print: (key: Uint8Array) => string;
-  /** What else is known of a key whenever it is shown, as further labels. */
+  /** Further labels of a key, computed whenever it is shown. */
   readonly about?: {
     readonly labels: readonly string[];
     /** One value for each label. */
     readonly of: (key: Uint8Array) => readonly string[];
   };
-  /** Keys that are counted (256 if not said), and those that are shown of them (10). */
+  /**
+   * The numbers of keys that are counted (default 256), and that are shown of them (default 10).
+   */
   readonly counted?: number;
   readonly shown?: number;
 }
 
 /**
- * Counts keys in a sketch and shows the highest counts as a gauge, anew every ten seconds; counts halve every ten minutes. What is
- * shown is what the sketch is certain of: a flood of keys that come once each shows ones, not the share of each slot. Counting
- * allocates nothing.
+ * Counts keys in a sketch and shows the highest counts as a gauge, updated every ten seconds;
+ * counts are halved every ten minutes. The lower bounds of the counts are shown: a flood of keys
+ * that occur once shows ones, and not the share of each slot. Counting allocates nothing.
  */
 export class TopKeys {
   readonly #sketch: SpaceSaving;
   readonly #parts: TopKeysParts;
   readonly #gauge: Family<readonly string[], Gauge>;
   readonly #timer;
-  /** The label values of each series, by their JSON. */
+  /** The label values of each series that is shown, by their JSON. */
   #shown: ReadonlyMap<string, readonly string[]> = new Map();
   #changed = false;
   #halvings = 0;
@@ -70,26 +75,26 @@ export class TopKeys {
     this.#changed = true;
   }
 
-  /** The same with the key's hash, for who has one already: then for every key. */
+  /** The same with a hash that the caller has already; then all keys must be counted with it. */
   addHashed(hash: number, bytes: Uint8Array, at: number, length: number): void {
     this.#sketch.addHashed(hash, bytes, at, length);
     this.#changed = true;
   }
 
-  /** The key with the highest count, as it is printed; empty: there is none. */
+  /** The printed key with the highest count; `''` if there is none. */
   get first(): string {
     const [slot] = this.#certain();
     return slot === undefined ? '' : this.#parts.print(this.#sketch.key(slot));
   }
 
-  /** Takes the series away and counts no more. */
+  /** Removes the series and stops counting. */
   close(): void {
     this.#timer.cancel();
     for (const values of this.#shown.values()) this.#gauge.remove(...values);
     this.#shown = new Map();
   }
 
-  /** The slots whose counts are shown, highest first. */
+  /** The slots that are shown, highest count first. */
   #certain(): readonly number[] {
     const sketch = this.#sketch;
     const certain = (slot: number): number => sketch.count(slot) - sketch.error(slot);

@@ -1,4 +1,7 @@
-/** All rules of the linter: those that stand beside their plugins, and those about what runs the server. */
+/**
+ * All rules of the linter: those that stand beside their plugins, and those about what runs the
+ * server.
+ */
 import { deploymentRules } from '../lint/deployment/rules.ts';
 import { inputRules } from '../lint/input.lint.ts';
 import { readingRules } from '../lint/reading.lint.ts';

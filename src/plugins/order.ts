@@ -18,8 +18,8 @@ function entry(
 }
 
 /**
- * Every plugin, in the order of the chain (CoreDNS 1.14.7's): a query meets them from top to bottom, whatever the order of
- * the directives in the Corefile. Adding a plugin is one line here.
+ * Every plugin, in the order of the chain (CoreDNS 1.14.7's): a query meets them from top to
+ * bottom, whatever the order of the directives in the Corefile. Adding a plugin is one line here.
  */
 export const order: readonly PluginEntry[] = [
   entry('root', async () => (await import('./root/root.ts')).root),
@@ -71,8 +71,8 @@ export const order: readonly PluginEntry[] = [
   entry('hosts', async () => (await import('./hosts/hosts.ts')).hosts),
   entry('k8s_external', async () => (await import('./k8s_external/k8s_external.ts')).k8sExternal),
   entry('kubernetes', async () => (await import('./kubernetes/kubernetes.ts')).kubernetes),
-  // Before the plugins that serve zone files, because files are signed when those are first read. It takes no part in
-  // answers.
+  // Before the plugins that serve zone files, because files are signed when those are first read.
+  // It takes no part in answers.
   entry('sign', async () => (await import('./sign/sign.ts')).sign),
   entry('file', async () => (await import('./file/file.ts')).file),
   entry('auto', async () => (await import('./auto/auto.ts')).auto),
@@ -106,7 +106,10 @@ export const directiveNames: readonly string[] = [...order, ...unserved].flatMap
 
 const otherServer = 'Serve this zone with CoreDNS and that plugin, and `forward` it there.';
 
-/** Plugins that others made for CoreDNS and people use in clusters, and what serves the same end here. */
+/**
+ * Plugins that others made for CoreDNS and people use in clusters, and what serves the same end
+ * here.
+ */
 export const external: Readonly<Record<string, string>> = {
   ads: 'Write the names with `hosts` (address 0.0.0.0), or use `template` with `rcode NXDOMAIN`.',
   alias: 'Remove it; answers with addresses in place of CNAME come from `template` or `hosts`.',

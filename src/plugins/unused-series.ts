@@ -13,8 +13,9 @@ const counters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Shows what CoreDNS shows of plugins that no Corefile names: their series without labels, at zero. Dashboards and alerts
- * expect them. The plugins register the same names in the same shape when they are used.
+ * Shows what CoreDNS shows of plugins that no Corefile names: their series without labels, at zero.
+ * Dashboards and alerts expect them. The plugins register the same names in the same shape when
+ * they are used.
  */
 export function showUnused(registry: Registry): void {
   for (const [name, help] of Object.entries(counters)) registry.counter(name, help, []).with();

@@ -1,6 +1,7 @@
 /**
- * The words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300 CNAME=web.example.net.`, `TC n=40
- * part` … (docs/answers-file.md lists them). A spec is parsed once and then produces the reply to each query.
+ * The words that script one answer: `203.0.113.80 2001:db8::80`, `NXDOMAIN`, `d=300
+ * CNAME=web.example.net.`, `TC n=40 part` … (docs/answers-file.md lists them). A spec is parsed
+ * once and then produces the reply to each query.
  */
 import { parseAddress } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';

@@ -1,6 +1,6 @@
 /**
- * The answers file: rules that script a network, so that a lookup can be planned and replayed. The first rule that
- * matches server, name and type gives the answer; what no rule lists is NXDOMAIN.
+ * The answers file: rules that script a network, so that a lookup can be planned and replayed. The
+ * first rule that matches server, name and type gives the answer; what no rule lists is NXDOMAIN.
  */
 import { parseAddress } from '../base/ip.ts';
 import { isObject } from '../base/json-object.ts';

@@ -1,6 +1,6 @@
 /**
- * What has reached a socket and has not been read yet, and who waits for it: the receiving half of the sockets that
- * models use.
+ * What has reached a socket and has not been read yet, and who waits for it: the receiving half of
+ * the sockets that models use.
  */
 import type { Clock } from '../base/clock.ts';
 import type { Arrival, Fault } from './network.ts';
@@ -17,14 +17,15 @@ export class ArrivalQueue {
   }
 
   /**
-   * Adds an arrival. Watchers are called a moment later, not at once: a program finds what arrives while it sends with
-   * its next system call, not through a callback.
+   * Adds an arrival. Watchers are called a moment later, not at once: a program finds what arrives
+   * while it sends with its next system call, not through a callback.
    */
   push(arrival: Arrival): void {
     this.#arrivals.push(arrival);
     for (const run of [...this.#watchers])
       queueMicrotask(() => {
-        // A watcher that stopped watching at the first of two arrivals is not called for the second.
+        // A watcher that stopped watching at the first of two arrivals is not called for the
+        // second.
         if (this.#watchers.has(run)) run();
       });
   }
@@ -34,8 +35,8 @@ export class ArrivalQueue {
   }
 
   /**
-   * The latest fault that was not read yet, or null. Older ones are dropped with it, as the kernel keeps only one
-   * (SO_ERROR).
+   * The latest fault that was not read yet, or null. Older ones are dropped with it, as the kernel
+   * keeps only one (SO_ERROR).
    */
   takeFault(): Fault | null {
     const last = this.#arrivals.findLast((arrival) => arrival.kind === 'fault');

@@ -1,8 +1,9 @@
 /**
- * How c-ares sends since 1.22 (ares_process.c): the servers sorted by their recent failures, time-outs that grow with
- * jitter, and, release by release, time-outs that follow the measured latency, EDNS with a cookie, and a cache of
- * answers, negative ones too. What is left out: the probes of failed servers (since 1.29, one query in ten, after
- * 5 s), because they are drawn by chance.
+ * How c-ares sends since 1.22 (ares_process.c): the servers sorted by their recent failures,
+ * time-outs that grow with jitter, and, release by release, time-outs that follow the measured
+ * latency, EDNS with a cookie, and a cache of answers, negative ones too. What is left out: the
+ * probes of failed servers (since 1.29, one query in ten, after 5 s), because they are drawn by
+ * chance.
  */
 import type { Timer } from '../base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -52,7 +53,10 @@ interface CaresQuestion {
   readonly end: (ended: Ended) => void;
 }
 
-/** Of so many bursts of replies, one is read reply by reply, as if they had not come at the same moment. */
+/**
+ * Of so many bursts of replies, one is read reply by reply, as if they had not come at the same
+ * moment.
+ */
 const readingSteps = 4;
 
 /** How c-ares sends from 1.22 on: see the head of this file. */
@@ -156,8 +160,8 @@ export class Channel implements CaresChannel {
   }
 
   /**
-   * Sets the question's OPT record: with a cookie until the server has replied without one, and without a cookie over
-   * TCP.
+   * Sets the question's OPT record: with a cookie until the server has replied without one, and
+   * without a cookie over TCP.
    */
   #dress(question: CaresQuestion, server: CaresServer): void {
     question.cookieSent = question.edns && server.cookies && !question.tcp;
@@ -212,7 +216,8 @@ export class Channel implements CaresChannel {
     this.#readAt = now;
     for (let arrival = socket.take(); arrival !== null; arrival = socket.take()) {
       if (arrival.kind === 'fault') {
-        // The program notices the fault in the next round of its event loop; idle connections have been closed by then.
+        // The program notices the fault in the next round of its event loop; idle connections have
+        // been closed by then.
         this.rest();
         this.#break(connection, 'ECONNREFUSED');
         return;
@@ -305,7 +310,9 @@ export class Channel implements CaresChannel {
     this.#sweepLater();
   }
 
-  /** Closes connections without questions, but only after the caller had time to ask the next ones. */
+  /**
+   * Closes connections without questions, but only after the caller had time to ask the next ones.
+   */
   #sweepLater(): void {
     this.#context.network.clock.after(0, () => this.rest());
   }

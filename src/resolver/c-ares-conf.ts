@@ -1,7 +1,8 @@
 /**
- * resolv.conf, nsswitch.conf and the environment as c-ares reads them. There are three readers: up to 1.21 the
- * environment is read first and the first value of an option counts; from 1.22 on the environment is read last and
- * overrides; from 1.28 on a new parser drops a whole line if it does not like part of it.
+ * resolv.conf, nsswitch.conf and the environment as c-ares reads them. There are three readers: up
+ * to 1.21 the environment is read first and the first value of an option counts; from 1.22 on the
+ * environment is read last and overrides; from 1.28 on a new parser drops a whole line if it does
+ * not like part of it.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
@@ -53,7 +54,8 @@ function finish(state: ConfReading, settings: Settings, services: string | null)
     if (domain !== null) conf.search = [domain];
   }
   if (conf.servers.length === 0) conf.servers = ['127.0.0.1'];
-  // In the first reader a `lookup` line of resolv.conf overrides nsswitch.conf; in later ones nsswitch.conf wins.
+  // In the first reader a `lookup` line of resolv.conf overrides nsswitch.conf; in later ones
+  // nsswitch.conf wins.
   const lookups = traits.reader === 1 ? (state.lookups ?? services) : (services ?? state.lookups);
   return { ...conf, lookups: lookups ?? 'fb' };
 }
@@ -65,7 +67,9 @@ interface ConfReading {
   /** Options that are set already: the first reader keeps the first value. */
   readonly known: Set<string>;
   lookups: string | null;
-  /** The search list comes from the environment, and the file must not replace it (first reader). */
+  /**
+   * The search list comes from the environment, and the file must not replace it (first reader).
+   */
   searchFixed: boolean;
 }
 
@@ -139,7 +143,10 @@ function readLine(state: ConfReading, raw: string, number: number): void {
   }
 }
 
-/** Whether LOCALDOMAIN, which the first reader reads before the file, overrides the file's search list. */
+/**
+ * Whether LOCALDOMAIN, which the first reader reads before the file, overrides the file's search
+ * list.
+ */
 function fixed({ searchFixed, traits }: ConfReading): boolean {
   return searchFixed && traits.reader === 1;
 }
@@ -242,8 +249,8 @@ function dedupe(domains: readonly string[]): string[] {
 }
 
 /**
- * The services of nsswitch.conf's `hosts:` line; if there are several lines, the first reader takes the first one,
- * later readers the last.
+ * The services of nsswitch.conf's `hosts:` line; if there are several lines, the first reader takes
+ * the first one, later readers the last.
  */
 function readServices(nsswitch: string | null, { reader }: CaresTraits): string | null {
   let found: string | null = null;

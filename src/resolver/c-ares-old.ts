@@ -1,6 +1,7 @@
 /**
- * How c-ares up to 1.21 sends (ares_process.c): one UDP socket per server; a time-out that doubles with each round over
- * the servers; after an error reply the next server is asked at once; nothing is cached.
+ * How c-ares up to 1.21 sends (ares_process.c): one UDP socket per server; a time-out that doubles
+ * with each round over the servers; after an error reply the next server is asked at once; nothing
+ * is cached.
  */
 import type { Timer } from '../base/clock.ts';
 import type { ModelContext } from './client.ts';
@@ -45,7 +46,10 @@ interface OldCaresQuestion {
   readonly end: (ended: Ended) => void;
 }
 
-/** Without EDNS, a reply longer than this is asked for again over TCP, even if it is not marked as truncated. */
+/**
+ * Without EDNS, a reply longer than this is asked for again over TCP, even if it is not marked as
+ * truncated.
+ */
 const packetBytes = 512;
 
 /** How c-ares sends up to 1.21: see the head of this file. */

@@ -1,6 +1,6 @@
 /**
- * What the releases of c-ares do differently. 1.20 to 1.22 rewrote most of it: up to 1.21 `c-ares-old.ts` sends, from
- * 1.22 on `c-ares-channel.ts`.
+ * What the releases of c-ares do differently. 1.20 to 1.22 rewrote most of it: up to 1.21
+ * `c-ares-old.ts` sends, from 1.22 on `c-ares-channel.ts`.
  */
 import { Releases } from './releases.ts';
 
@@ -10,15 +10,19 @@ export interface CaresTraits {
   /** NODATA ends the walk. */
   readonly nodataEnds: boolean;
   /**
-   * Whether a final dot turns the search list off; if not, the search domains are appended behind the dot once the name
-   * as typed has failed.
+   * Whether a final dot turns the search list off; if not, the search domains are appended behind
+   * the dot once the name as typed has failed.
    */
   readonly dotIsFinal: boolean;
   /**
-   * HOSTALIASES: it is ignored; an alias is searched like a typed name; or an alias is asked for without search list.
+   * HOSTALIASES: it is ignored; an alias is searched like a typed name; or an alias is asked for
+   * without search list.
    */
   readonly aliases: 'none' | 'searched' | 'alone';
-  /** Which names are answered without asking a server: none, `localhost`, or also the names below it. */
+  /**
+   * Which names are answered without asking a server: none, `localhost`, or also the names below
+   * it.
+   */
   readonly localhost: 'none' | 'alone' | 'below';
   /** Whether `localhost` is recognised regardless of case. */
   readonly foldsLocalhost: boolean;
@@ -39,7 +43,10 @@ export interface CaresTraits {
   readonly ordersCnames: boolean;
   /** Whether a CNAME without an address in the last reply crashes the process. */
   readonly diesOfCname: boolean;
-  /** When an answer for one family ends the retries for the other: never, with any address, or with an IPv4 address. */
+  /**
+   * When an answer for one family ends the retries for the other: never, with any address, or with
+   * an IPv4 address.
+   */
   readonly enough: 'never' | 'any' | 'ipv4';
   // resolv.conf, nsswitch.conf, the environment, the hosts file.
   /** Which of the three readers of settings it has (`c-ares-conf.ts`). */
@@ -61,14 +68,17 @@ export interface CaresTraits {
   /** Lines of the hosts file that share an address or a name are one entry. */
   readonly mergesHosts: boolean;
   /**
-   * Whether a name found in the hosts file is final even if it lacks the asked family; if not, DNS is asked, and
-   * loopback addresses are added for `localhost`.
+   * Whether a name found in the hosts file is final even if it lacks the asked family; if not, DNS
+   * is asked, and loopback addresses are added for `localhost`.
    */
   readonly hostsFinal: boolean;
   // How it is sent.
   /** Servers are sorted by their failures. */
   readonly sortsServers: boolean;
-  /** Whether, of servers that failed equally often, the one whose failure is longest ago comes first. */
+  /**
+   * Whether, of servers that failed equally often, the one whose failure is longest ago comes
+   * first.
+   */
   readonly oldestFailureFirst: boolean;
   /** The UDP size offered by EDNS; 0: no OPT record. */
   readonly ednsSize: number;
@@ -84,7 +94,9 @@ export interface CaresTraits {
   readonly blamesFirst: boolean;
   /** A packet that cannot be sent breaks the connection, and so everything that waits on it. */
   readonly breaksOnSend: boolean;
-  /** Whether a query is repeated only after all replies that were read together have been handled. */
+  /**
+   * Whether a query is repeated only after all replies that were read together have been handled.
+   */
   readonly defersRetries: boolean;
   /** Whether a query also ends only then, so that an error next to an address is still repeated. */
   readonly defersEnds: boolean;
@@ -92,11 +104,16 @@ export interface CaresTraits {
   readonly closesLast: boolean;
   /** Whether SERVFAIL, REFUSED and NOTIMP are reported as the reason of a failure. */
   readonly tellsErrors: boolean;
-  /** Whether a name that cannot be sent is reported as a bad name rather than as a lack of memory. */
+  /**
+   * Whether a name that cannot be sent is reported as a bad name rather than as a lack of memory.
+   */
   readonly tellsBadName: boolean;
   /** Whether a closed port is reported differently from silence. */
   readonly tellsRefusal: boolean;
-  /** When a new socket replaces one that is still open: never, once its server has failed, or after a time-out. */
+  /**
+   * When a new socket replaces one that is still open: never, once its server has failed, or after
+   * a time-out.
+   */
   readonly newSocket: 'never' | 'failure' | 'timeout';
 }
 

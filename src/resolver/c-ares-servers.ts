@@ -1,4 +1,6 @@
-/** What c-ares remembers of its servers since 1.22: how often each failed, and how fast it answered. */
+/**
+ * What c-ares remembers of its servers since 1.22: how often each failed, and how fast it answered.
+ */
 import type { ModelContext } from './client.ts';
 import type { CaresConf } from './c-ares-conf.ts';
 import type { CaresTraits } from './c-ares-releases.ts';
@@ -55,8 +57,8 @@ export class CaresServers {
   }
 
   /**
-   * The server with the fewest failures since its last success; of equals the one that failed longest ago, or the
-   * first.
+   * The server with the fewest failures since its last success; of equals the one that failed
+   * longest ago, or the first.
    */
   best(): CaresServer | undefined {
     const { oldestFailureFirst } = this.#traits;
@@ -90,8 +92,8 @@ export class CaresServers {
   }
 
   /**
-   * The time-out for a server in milliseconds: five times its average latency once that is known, doubled with each
-   * round over the servers and shortened by jitter to as little as half.
+   * The time-out for a server in milliseconds: five times its average latency once that is known,
+   * doubled with each round over the servers and shortened by jitter to as little as half.
    * @param tries how often the question has been sent before
    */
   timeoutMs(server: CaresServer, tries: number): number {

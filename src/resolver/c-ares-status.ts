@@ -56,7 +56,9 @@ export interface PendingQuestion {
 export interface ChannelSetup {
   readonly edns: boolean;
   readonly caching: boolean;
-  /** Whether SERVFAIL, REFUSED and NOTIMP are handed to the caller at once (ARES_FLAG_NOCHECKRESP). */
+  /**
+   * Whether SERVFAIL, REFUSED and NOTIMP are handed to the caller at once (ARES_FLAG_NOCHECKRESP).
+   */
   readonly finalErrors: boolean;
   /** Milliseconds between two checks for time-outs; 0: they are noticed at once. */
   readonly tickMs: number;

@@ -1,7 +1,7 @@
 /**
- * When a program that uses c-ares notices a time-out: at once, if it sleeps for as long as c-ares tells it; or at the
- * next tick of a timer of its own, which starts with the first query and restarts whenever something is received
- * (Node.js).
+ * When a program that uses c-ares notices a time-out: at once, if it sleeps for as long as c-ares
+ * tells it; or at the next tick of a timer of its own, which starts with the first query and
+ * restarts whenever something is received (Node.js).
  */
 import type { Clock, Timer } from '../base/clock.ts';
 

@@ -1,7 +1,8 @@
 /**
- * ares_getaddrinfo: one socket per server kept for the whole walk, A and AAAA together; NXDOMAIN and NODATA go on, any
- * other failure of a name ends the lookup. curl built with c-ares, Envoy and gRPC use it. How queries are repeated
- * differs: `c-ares-old.ts` and, from 1.22 on, `c-ares-channel.ts`.
+ * ares_getaddrinfo: one socket per server kept for the whole walk, A and AAAA together; NXDOMAIN
+ * and NODATA go on, any other failure of a name ends the lookup. curl built with c-ares, Envoy and
+ * gRPC use it. How queries are repeated differs: `c-ares-old.ts` and, from 1.22 on,
+ * `c-ares-channel.ts`.
  */
 import { parseAddress } from '../base/ip.ts';
 import {
@@ -105,7 +106,8 @@ class CaresSession implements Session {
 
   #files(name: string, families: readonly AddressFamily[]): LookupOutcome | null {
     const { trace, settings } = this.#context;
-    // Addresses with an interface (`%eth0`) are not understood, and later releases skip names that are not host names.
+    // Addresses with an interface (`%eth0`) are not understood, and later releases skip names that
+    // are not host names.
     const old = !this.#traits.mergesHosts;
     const entries = readHosts(settings.hosts, old ? undefined : /(^|\s)#.*$/s)
       .filter((entry) => !entry.address.includes('%'))

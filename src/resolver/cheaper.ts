@@ -1,4 +1,7 @@
-/** What would make a lookup cheaper: plans the same lookup again with one change at a time and compares the cost. */
+/**
+ * What would make a lookup cheaper: plans the same lookup again with one change at a time and
+ * compares the cost.
+ */
 import { countDots } from './client.ts';
 import { totalsOf, type CheaperDocument } from './report.ts';
 import { withNdots } from './resolv-conf.ts';
@@ -75,7 +78,9 @@ function foundName(run: LookupRun): string | null {
   return hit?.name ?? null;
 }
 
-/** A server with autopath answers the first search name with what the walk would have ended with. */
+/**
+ * A server with autopath answers the first search name with what the walk would have ended with.
+ */
 function autopath(run: LookupRun): CheaperDocument | null {
   const [first] = run.trace.exchanges;
   if (first === undefined || run.plan.name.endsWith('.')) return null;

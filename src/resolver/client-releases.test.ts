@@ -1,4 +1,7 @@
-/** What was changed between releases, and what a client does in rare cases: one fact each. Runs of the real ones: recorded.json. */
+/**
+ * What was changed between releases, and what a client does in rare cases: one fact each. Runs of
+ * the real ones: recorded.json.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { seededRandom } from '../base/random.ts';

@@ -14,7 +14,10 @@ export interface Host {
   readonly hostname: string;
   /** Addresses of interfaces other than loopback, with their families. */
   readonly addresses: readonly string[];
-  /** Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled in the kernel. */
+  /**
+   * Families of the loopback interface's addresses (127.0.0.1, ::1); a missing family is disabled
+   * in the kernel.
+   */
   readonly loopback: readonly AddressFamily[];
 }
 
@@ -56,7 +59,9 @@ export interface LookupFailure {
   readonly text: string;
 }
 
-/** What a lookup returns to the application. Some clients return addresses together with a failure. */
+/**
+ * What a lookup returns to the application. Some clients return addresses together with a failure.
+ */
 export interface LookupOutcome {
   readonly addresses: readonly string[];
   readonly failure: LookupFailure | null;
@@ -91,7 +96,10 @@ export interface ClientLine {
   readonly name: string;
   /** The known releases, oldest first; empty if the model has none. */
   readonly versions: readonly string[];
-  /** The release with that version, or the nearest one, whose traces then begin with a note; null: the newest. */
+  /**
+   * The release with that version, or the nearest one, whose traces then begin with a note; null:
+   * the newest.
+   */
   at(version: string | null): Client;
 }
 

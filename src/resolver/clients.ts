@@ -30,7 +30,10 @@ export const clientLines: readonly ClientLine[] = [
   resolved,
 ];
 
-/** Older releases that differ so much from the newest one that a comparison of all clients includes them. */
+/**
+ * Older releases that differ so much from the newest one that a comparison of all clients includes
+ * them.
+ */
 const alsoShown: Readonly<Record<string, readonly string[]>> = {
   glibc: ['2.36'],
   musl: ['1.2.3'],
@@ -53,8 +56,8 @@ export function labelOf(client: Client): string {
 }
 
 /**
- * The client with that label; null if there is none. An unknown version is replaced by the nearest one, and its traces
- * begin with a step that says so.
+ * The client with that label; null if there is none. An unknown version is replaced by the nearest
+ * one, and its traces begin with a step that says so.
  */
 export function findClient(label: string): Client | null {
   const [name, version = null] = label.split('@');

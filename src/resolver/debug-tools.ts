@@ -1,6 +1,6 @@
 /**
- * Tools that people debug with: the nslookup of BIND and that of busybox. Neither resolves like a libc client, which
- * makes their results misleading.
+ * Tools that people debug with: the nslookup of BIND and that of busybox. Neither resolves like a
+ * libc client, which makes their results misleading.
  */
 import {
   absolute,

@@ -1,6 +1,7 @@
 /**
- * The resolv.conf that kubelet writes for a pod: dnsPolicy, dnsConfig, the kubelet's clusterDNS and clusterDomain and
- * the node's own resolv.conf, merged and cut to Kubernetes' limits (pkg/kubelet/network/dns).
+ * The resolv.conf that kubelet writes for a pod: dnsPolicy, dnsConfig, the kubelet's clusterDNS and
+ * clusterDomain and the node's own resolv.conf, merged and cut to Kubernetes' limits
+ * (pkg/kubelet/network/dns).
  */
 import { linesOf, wordsOf } from './resolv-conf.ts';
 
@@ -143,7 +144,8 @@ function readHost(text: string | null): ResolvConfParts {
     if (bare.startsWith('#') || bare.startsWith(';')) continue;
     const [keyword, ...words] = wordsOf(bare);
     if (keyword === 'nameserver' && words[0] !== undefined) parts.servers.push(words[0]);
-    // A search domain of the node's file is used as it is, also without a final dot; a lone dot is kept.
+    // A search domain of the node's file is used as it is, also without a final dot; a lone dot is
+    // kept.
     else if (keyword === 'search')
       parts.searches = words.map((word) => (word === '.' ? word : word.replace(/\.$/, '')));
     else if (keyword === 'options') parts.options = withOptions(parts.options, words);

@@ -1,6 +1,6 @@
 /**
- * resolv.conf as libevent's evdns reads it: servers, domains and values have no upper limits; `domain` and `search`
- * lines replace each other.
+ * resolv.conf as libevent's evdns reads it: servers, domains and values have no upper limits;
+ * `domain` and `search` lines replace each other.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';

@@ -1,6 +1,7 @@
 /**
- * How evdns sends (evdns.c of libevent 2.1): round robin over the servers that are considered up, from one long-lived
- * socket per server; the case of letters is randomised (0x20); a failed server is probed until it answers again.
+ * How evdns sends (evdns.c of libevent 2.1): round robin over the servers that are considered up,
+ * from one long-lived socket per server; the case of letters is randomised (0x20); a failed server
+ * is probed until it answers again.
  */
 import type { Timer } from '../base/clock.ts';
 import { absolute, newId, type ModelContext } from './client.ts';
@@ -28,7 +29,8 @@ export type EvdnsQuestion = Pick<QueryToSend, 'name' | 'type' | 'why'>;
 
 const mostAddresses = 32;
 /**
- * A failed server is probed with a fixed name after this time; each further wait is three times as long, up to an hour.
+ * A failed server is probed with a fixed name after this time; each further wait is three times as
+ * long, up to an hour.
  */
 const probeMs = 10_000;
 const probeName = 'google.com';
@@ -62,7 +64,8 @@ export class EvdnsServers {
   constructor(context: ModelContext, conf: ResolvConf) {
     this.#context = context;
     this.#conf = conf;
-    // evdns inserts each new server behind the first one of its ring, which gives the order 1, last, …, 3, 2.
+    // evdns inserts each new server behind the first one of its ring, which gives the order 1,
+    // last, …, 3, 2.
     const [first, ...others] = conf.servers;
     const ring = first === undefined ? [] : [first, ...others.reverse()];
     this.#servers = ring.map((address) => ({

@@ -1,6 +1,6 @@
 /**
- * evdns_getaddrinfo of libevent 2.1: each address family walks the search list independently; once one family is done
- * the other has 3 s; truncation is an error; a final dot has no meaning.
+ * evdns_getaddrinfo of libevent 2.1: each address family walks the search list independently; once
+ * one family is done the other has 3 s; truncation is an error; a final dot has no meaning.
  */
 import type { Timer } from '../base/clock.ts';
 import { parseAddress } from '../base/ip.ts';

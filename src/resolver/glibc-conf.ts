@@ -1,6 +1,7 @@
 /**
- * resolv.conf as glibc reads it (resolv/res_init.c): keywords only at the start of a line, the last `search` or
- * `domain` line counts, options add up, at most three name servers, LOCALDOMAIN and RES_OPTIONS on top.
+ * resolv.conf as glibc reads it (resolv/res_init.c): keywords only at the start of a line, the last
+ * `search` or `domain` line counts, options add up, at most three name servers, LOCALDOMAIN and
+ * RES_OPTIONS on top.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';

@@ -1,6 +1,6 @@
 /**
- * What glibc's releases do differently, as distributions ship them, with the fixes of each release's branch: that is
- * why the rewritten parser of answers counts from 2.34 on.
+ * What glibc's releases do differently, as distributions ship them, with the fixes of each
+ * release's branch: that is why the rewritten parser of answers counts from 2.34 on.
  */
 import { Releases } from './releases.ts';
 
@@ -9,18 +9,22 @@ export interface GlibcTraits {
   /** The services used if nsswitch.conf has no `hosts:` line. */
   readonly defaultServices: string;
   /**
-   * Whether nsswitch.conf is read as before 2.33: comments are removed, and a syntax error ends its line instead of
-   * invalidating the file.
+   * Whether nsswitch.conf is read as before 2.33: comments are removed, and a syntax error ends its
+   * line instead of invalidating the file.
    */
   readonly oldNsswitch: boolean;
   /** Whether `[SUCCESS=continue]` and `[SUCCESS=merge]` combine the results of services. */
   readonly addsServices: boolean;
   /**
-   * Whether replies are interpreted as since the rewrite of nss_dns: in a pair of replies an address counts only if the
-   * CNAMEs before it lead to its owner, and for IPv4 alone a CNAME without an address is "no data".
+   * Whether replies are interpreted as since the rewrite of nss_dns: in a pair of replies an
+   * address counts only if the CNAMEs before it lead to its owner, and for IPv4 alone a CNAME
+   * without an address is "no data".
    */
   readonly newAnswers: boolean;
-  /** Whether, after an error in serial mode, glibc waits for the reply to a question that it never sent. */
+  /**
+   * Whether, after an error in serial mode, glibc waits for the reply to a question that it never
+   * sent.
+   */
   readonly waitsForUnsent: boolean;
   /** Whether it knows the option `no-aaaa`. */
   readonly noAaaa: boolean;
@@ -66,7 +70,7 @@ export const glibcReleases: Releases<GlibcTraits> = new Releases<GlibcTraits>(
 );
 
 /**
- * The release assumed for programs that run on glibc and are modelled without a version of it: the one that they were
- * measured with.
+ * The release assumed for programs that run on glibc and are modelled without a version of it: the
+ * one that they were measured with.
  */
 export const usualGlibc: GlibcTraits = glibcReleases.traitsOf('2.36');

@@ -1,7 +1,8 @@
 /**
- * How glibc queries the servers for one name (resolv/res_send.c): A and AAAA in one system call from one connected
- * socket; a second attempt at every server; if only one of the two replies comes, slower serial modes, which the
- * process then keeps; TCP for both as soon as one reply is truncated.
+ * How glibc queries the servers for one name (resolv/res_send.c): A and AAAA in one system call
+ * from one connected socket; a second attempt at every server; if only one of the two replies
+ * comes, slower serial modes, which the process then keeps; TCP for both as soon as one reply is
+ * truncated.
  */
 import { isReplyTo, type Fault, type QueryToSend, type Socket, type SentQuery } from './network.ts';
 import { isServerError, type ClientReply } from './reply.ts';
@@ -40,7 +41,9 @@ type GlibcAttempt =
 
 const nothing: GlibcAttempt = { kind: 'next', fault: null };
 
-/** The sending part of one glibc process: the modes it switches to persist from lookup to lookup. */
+/**
+ * The sending part of one glibc process: the modes it switches to persist from lookup to lookup.
+ */
 export class GlibcTransport {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -50,7 +53,10 @@ export class GlibcTransport {
   #reopen: boolean;
   #turn: number;
   #sockets = new Map<number, Socket>();
-  /** Whether any server was reached at all, even if it stayed silent; if none was, the failure is "refused". */
+  /**
+   * Whether any server was reached at all, even if it stayed silent; if none was, the failure is
+   * "refused".
+   */
   #gotSomewhere = false;
   #firstRcode = 'NOERROR';
   #heard = false;
@@ -97,8 +103,8 @@ export class GlibcTransport {
   }
 
   /**
-   * Milliseconds for one attempt: the whole timeout for the first server, twice the timeout divided by their number for
-   * later ones.
+   * Milliseconds for one attempt: the whole timeout for the first server, twice the timeout divided
+   * by their number for later ones.
    */
   #attemptMs(index: number): number {
     const seconds = Math.trunc(this.#conf.timeoutMs / 1000);
@@ -118,8 +124,8 @@ export class GlibcTransport {
       const deadline = clock.now() + this.#attemptMs(index);
       if (!round.sendNext(socket, server)) return this.#abandon('refused');
       if (pair && !this.#serial && !round.sendNext(socket, server)) {
-        // A pending ICMP error made the second send fail. The kernel has cleared it now, so glibc sends the packet
-        // again.
+        // A pending ICMP error made the second send fail. The kernel has cleared it now, so glibc
+        // sends the packet again.
         if (!round.sendNext(socket, server)) return this.#abandon('refused');
       }
       const result = await this.#collect(round, socket, index, deadline);
@@ -148,7 +154,10 @@ export class GlibcTransport {
     }
   }
 
-  /** Takes replies until the round is over; 'half': one reply came and the other did not come in time. */
+  /**
+   * Takes replies until the round is over; 'half': one reply came and the other did not come in
+   * time.
+   */
   async #collect(
     round: Round,
     firstSocket: Socket,
@@ -174,8 +183,8 @@ export class GlibcTransport {
         note(exchange, isLame(reply) ? lameText : errorText(reply));
         if (!this.#conf.strictError) {
           if (round.closed > 0) {
-            // The other question is answered by now: its reply is used alone or, if it was an error too, the next
-            // attempt follows.
+            // The other question is answered by now: its reply is used alone or, if it was an error
+            // too, the next attempt follows.
             if (round.first === null) return nothing;
             return { kind: 'answers', first: round.first, second: null, late: false };
           }
@@ -318,8 +327,8 @@ class Round {
 }
 
 /**
- * Whether a reply is treated as a lame referral: NOERROR without any record, neither authoritative nor from a recursive
- * server.
+ * Whether a reply is treated as a lame referral: NOERROR without any record, neither authoritative
+ * nor from a recursive server.
  */
 function isLame(reply: ClientReply): boolean {
   return (

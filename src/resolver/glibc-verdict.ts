@@ -1,6 +1,6 @@
 /**
- * How glibc judges replies, and how getaddrinfo judges what the services of nsswitch.conf return: results, errors, and
- * the buffer space that addresses take.
+ * How glibc judges replies, and how getaddrinfo judges what the services of nsswitch.conf return:
+ * results, errors, and the buffer space that addresses take.
  */
 import { parseAddress } from '../base/ip.ts';
 import { failed, type LookupOutcome } from './client.ts';
@@ -95,7 +95,10 @@ export function success(addresses: readonly string[]): NssVerdict {
   return { status: 'success', herrno: 'HOST_NOT_FOUND', addresses };
 }
 
-/** The addresses of one reply that count: each must belong to the name that the CNAMEs before it lead to. */
+/**
+ * The addresses of one reply that count: each must belong to the name that the CNAMEs before it
+ * lead to.
+ */
 function usableAddresses(reply: ClientReply): string[] {
   let expected = reply.name;
   const addresses: string[] = [];
@@ -112,7 +115,8 @@ function usableAddresses(reply: ClientReply): string[] {
 export function mergePair(walked: Walked & { ok: true }, newAnswers: boolean): NssVerdict {
   const addresses = walked.replies.flatMap(newAnswers ? usableAddresses : addressesIn);
   if (addresses.length > 0) return success(addresses);
-  // A missing reply counts as an unreadable message: the service is "unavailable" rather than the name "not found".
+  // A missing reply counts as an unreadable message: the service is "unavailable" rather than the
+  // name "not found".
   return walked.late ? { status: 'unavail', herrno: 'NO_RECOVERY', addresses: [] } : notFound;
 }
 
@@ -125,15 +129,18 @@ export function judgeSingle(walked: Walked & { ok: true }, newAnswers: boolean):
 }
 
 /**
- * Buffer bytes of the result that getaddrinfo builds for both families: 40 for each address, and the canonical name
- * once.
+ * Buffer bytes of the result that getaddrinfo builds for both families: 40 for each address, and
+ * the canonical name once.
  */
 export function pairBytes(count: number, typed: string, walked: Walked & { ok: true }): number {
   const name = canonicalName(typed, walked).length + 1;
   return 40 * count + (count > 1 ? Math.ceil(name / 8) * 8 : name);
 }
 
-/** Buffer bytes for one family: names, then addresses at multiples of four, then two lists of pointers. */
+/**
+ * Buffer bytes for one family: names, then addresses at multiples of four, then two lists of
+ * pointers.
+ */
 export function singleBytes(
   addresses: readonly string[],
   typed: string,
@@ -167,7 +174,10 @@ export function simpleError({ status, herrno }: NssVerdict, newAnswers: boolean)
   return herrno === 'NO_DATA' ? errors.NODATA : errors.NONAME;
 }
 
-/** Whether every label has 1 to 63 letters, digits, `-` and `_`; if not, glibc refuses the name without a query. */
+/**
+ * Whether every label has 1 to 63 letters, digits, `-` and `_`; if not, glibc refuses the name
+ * without a query.
+ */
 export function isHostName(name: string): boolean {
   if (name === '.') return true;
   return /^(?!-)[A-Za-z0-9_.-]+$/.test(name) && isSendable(name);

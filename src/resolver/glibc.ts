@@ -1,6 +1,6 @@
 /**
- * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name. Facts:
- * docs/resolvers.md; what each step does on the wire is in `glibc-send.ts`.
+ * glibc's getaddrinfo: nsswitch, then for `dns` the search list with a pair of queries per name.
+ * Facts: docs/resolvers.md; what each step does on the wire is in `glibc-send.ts`.
  */
 import type { Random } from '../base/random.ts';
 import { parseAddress } from '../base/ip.ts';
@@ -83,7 +83,8 @@ export class GlibcSession implements Session {
   }
 
   /**
-   * The lookup as Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are left out of the result.
+   * The lookup as Go calls it: with AI_CANONNAME, AI_V4MAPPED and AI_ALL. Mapped addresses are left
+   * out of the result.
    */
   lookupMapped(request: Request): Promise<LookupOutcome> {
     return this.#lookup(request, true);
@@ -200,7 +201,8 @@ export class GlibcSession implements Session {
     families: readonly AddressFamily[],
     mapped: boolean,
   ): Promise<NssVerdict> {
-    // The function that looks up one family with its canonical name does not check the characters of the name.
+    // The function that looks up one family with its canonical name does not check the characters
+    // of the name.
     const unchecked = mapped && families.length === 1;
     if (!unchecked && !isHostName(typed)) {
       this.#context.trace.step(`glibc sends no query for "${typed}": it is no valid host name`);
@@ -219,7 +221,8 @@ export class GlibcSession implements Session {
     if (alias !== null) this.#context.trace.step(`HOSTALIASES: "${typed}" stands for "${alias}"`);
     const name = alias ?? typed;
     const both = families.length === 2;
-    // The result of both families is built in a buffer of 1024 bytes; if it is too small, everything is repeated.
+    // The result of both families is built in a buffer of 1024 bytes; if it is too small,
+    // everything is repeated.
     for (let room = 1024; ; room *= 2) {
       const walked = await this.#search(name, types);
       if (!walked.ok) {
@@ -350,8 +353,8 @@ function literalAddress(name: string): string | null {
 const MADE_NS = { least: 150, more: 1300 };
 
 /**
- * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, and written with the lower byte first. Those of one call
- * have nearly the same time.
+ * Ids as glibc makes them (include/random-bits.h): the nanoseconds of a clock, folded, and written
+ * with the lower byte first. Those of one call have nearly the same time.
  */
 function clockIds(random: Random, count: number): readonly number[] {
   const ids: number[] = [];

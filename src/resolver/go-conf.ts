@@ -1,7 +1,7 @@
 /**
- * resolv.conf as Go's own resolver reads it (net/dnsconfig_unix.go): three name servers, the last `search` or `domain`
- * line, no upper limit on attempts; an unknown keyword or option makes a program built with cgo leave the lookup to
- * libc.
+ * resolv.conf as Go's own resolver reads it (net/dnsconfig_unix.go): three name servers, the last
+ * `search` or `domain` line, no upper limit on attempts; an unknown keyword or option makes a
+ * program built with cgo leave the lookup to libc.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';

@@ -28,7 +28,10 @@ const faultTexts: Readonly<Record<Fault, string>> = {
   timeout: 'i/o timeout',
 };
 
-/** An error of a socket: `read udp 10.96.0.10:53: read: connection refused`. @param where the server's address and port */
+/**
+ * An error of a socket: `read udp 10.96.0.10:53: read: connection refused`.
+ * @param where the server's address and port
+ */
 export function socketError(what: string, where: string, fault: Fault, protocol: string): GoError {
   const call = what === 'dial' ? 'dial' : what;
   const system = what === 'dial' ? 'connect' : what;
@@ -51,7 +54,10 @@ export function timeoutError(where: string, protocol: string): GoError {
   };
 }
 
-/** There are addresses, or only a hosts file was searched, but nothing of the asked family: another kind of error. */
+/**
+ * There are addresses, or only a hosts file was searched, but nothing of the asked family: another
+ * kind of error.
+ */
 export function unsuitable(name: string): LookupOutcome {
   return failed('AddrError', null, `address ${name}: no suitable address found`);
 }

@@ -1,7 +1,8 @@
 /**
- * Which resolver a Go program takes, and the lines that GODEBUG=netdns=1 and 2 print about it (net/conf.go). A build
- * without cgo (CGO_ENABLED=0, most images) has no choice; one with cgo looks at the environment, resolv.conf,
- * nsswitch.conf and the name, and takes libc's getaddrinfo when it sees anything it cannot do itself.
+ * Which resolver a Go program takes, and the lines that GODEBUG=netdns=1 and 2 print about it
+ * (net/conf.go). A build without cgo (CGO_ENABLED=0, most images) has no choice; one with cgo looks
+ * at the environment, resolv.conf, nsswitch.conf and the name, and takes libc's getaddrinfo when it
+ * sees anything it cannot do itself.
  */
 import type { Settings } from './client.ts';
 import type { GoTraits } from './go-releases.ts';
@@ -37,7 +38,9 @@ function readGoDebug(value: string | undefined): GoDebug {
   return { mode, level };
 }
 
-/** Whether the program was built with cgo: the trace's environment can say so; the default is no. */
+/**
+ * Whether the program was built with cgo: the trace's environment can say so; the default is no.
+ */
 export function builtWithCgo(settings: Settings): boolean {
   return settings.env['CGO_ENABLED'] === '1';
 }
@@ -61,7 +64,8 @@ export function chooseGoResolver(
     debug.push(...announce({ cgo, traits, mode, preference }));
   }
   if (level > 1) {
-    // Up to 1.20 the line shows the name as it was at the time of the decision, and removes a final dot before.
+    // Up to 1.20 the line shows the name as it was at the time of the decision, and removes a final
+    // dot before.
     const early =
       preference !== null || mode === 'cgo' || conf.unknown !== null || /[\\%]/.test(name);
     const shown = traits.wording === 1 && !early ? name.replace(/\.$/, '') : name;
@@ -106,7 +110,10 @@ function announce({ cgo, traits, mode, preference }: Facts): string[] {
   return lines;
 }
 
-/** Environment variables that libc honours and Go does not. LOCALDOMAIN counts even when it is empty. */
+/**
+ * Environment variables that libc honours and Go does not. LOCALDOMAIN counts even when it is
+ * empty.
+ */
 function environmentPreference(settings: Settings): string | null {
   if (settings.env['LOCALDOMAIN'] !== undefined) return 'LOCALDOMAIN is set (even empty it counts)';
   for (const key of ['RES_OPTIONS', 'HOSTALIASES']) {

@@ -3,7 +3,10 @@ import { Releases } from './releases.ts';
 
 /** What one release of Go's resolver does differently from others. */
 export interface GoTraits {
-  /** Which names of 254 bytes are refused: if true those typed without a final dot, else those typed with one. */
+  /**
+   * Which names of 254 bytes are refused: if true those typed without a final dot, else those typed
+   * with one.
+   */
   readonly longNeedsDot: boolean;
   /** Whether `search .` is ignored. */
   readonly skipsRootDomain: boolean;
@@ -12,11 +15,14 @@ export interface GoTraits {
   /** Names besides localhost that it leaves to nss-myhostname. */
   readonly ownNames: readonly string[];
   /**
-   * Whether, without cgo, everything that would ask for libc is ignored and unknown services of nsswitch.conf stand for
-   * DNS.
+   * Whether, without cgo, everything that would ask for libc is ignored and unknown services of
+   * nsswitch.conf stand for DNS.
    */
   readonly ownOrder: boolean;
-  /** When names in `.local` are left to libc: always, in cgo builds, or only if nsswitch.conf lists mdns. */
+  /**
+   * When names in `.local` are left to libc: always, in cgo builds, or only if nsswitch.conf lists
+   * mdns.
+   */
   readonly local: 'always' | 'cgo' | 'mdns';
   /** Which wording GODEBUG=netdns=1 uses. */
   readonly wording: 1 | 2 | 3;

@@ -1,6 +1,7 @@
 /**
- * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, every attempt from a new socket; each family
- * walks the whole list of names whatever happens to the other, and addresses of one family are enough.
+ * Go's own resolver (net/dnsclient_unix.go): A and AAAA at the same time, every attempt from a new
+ * socket; each family walks the whole list of names whatever happens to the other, and addresses of
+ * one family are enough.
  */
 import { parseAddress, printHostPort } from '../base/ip.ts';
 import {
@@ -164,7 +165,8 @@ class GoSession implements Session {
   }
 
   #names(typed: string): { readonly name: string; readonly why: string }[] {
-    // By release, a typed .onion name is refused as a whole, or only the candidates that end in .onion are skipped.
+    // By release, a typed .onion name is refused as a whole, or only the candidates that end in
+    // .onion are skipped.
     const onion = (name: string): boolean => /\.onion\.?$/i.test(name);
     const { onionByCandidate } = this.#traits;
     if (onion(typed) && (!onionByCandidate || typed.endsWith('.'))) return [];
@@ -349,8 +351,8 @@ async function inTurn<T, R>(items: readonly T[], run: (item: T) => Promise<R>): 
 }
 
 /**
- * Runs all items at the same time; results are in the order of completion. The goroutine started last mostly runs
- * first.
+ * Runs all items at the same time; results are in the order of completion. The goroutine started
+ * last mostly runs first.
  */
 async function together<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
@@ -371,7 +373,10 @@ function unmapped(address: string): string {
   return mapped ? [...bytes.slice(12)].join('.') : plain;
 }
 
-/** isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only digits. */
+/**
+ * isDomainName of net/dnsclient.go: letters, digits, `_` and `-` in labels of 1 to 63, not only
+ * digits.
+ */
 function isDomainName(name: string): boolean {
   if (name === '.') return true;
   if (name.length > 254 || (name.length === 254 && !name.endsWith('.'))) return false;

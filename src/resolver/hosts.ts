@@ -26,8 +26,8 @@ export function readHosts(text: string | null, comment: RegExp = /#.*/s): HostsE
 }
 
 /**
- * The entries as musl reads them: the address must begin the line and may be in a short form (`127.1`); the last name
- * of a file without a final line end is lost.
+ * The entries as musl reads them: the address must begin the line and may be in a short form
+ * (`127.1`); the last name of a file without a final line end is lost.
  */
 export function readMuslHosts(text: string | null): HostsEntry[] {
   const lines = linesOf(text);
@@ -51,9 +51,9 @@ export function entriesFor(entries: readonly HostsEntry[], name: string): HostsE
 }
 
 /**
- * The addresses that c-ares 1.34 finds for a name. It has one entry per address: a line's names are added to the entry
- * that has its address, or the line's address to the entry that has one of its names. A name leads to the entry it was
- * first part of.
+ * The addresses that c-ares 1.34 finds for a name. It has one entry per address: a line's names are
+ * added to the entry that has its address, or the line's address to the entry that has one of its
+ * names. A name leads to the entry it was first part of.
  */
 export function mergedAddresses(entries: readonly HostsEntry[], name: string): string[] {
   const byAddress = new Map<string, string[]>();
@@ -69,7 +69,10 @@ export function mergedAddresses(entries: readonly HostsEntry[], name: string): s
   return byName.get(name.toLowerCase()) ?? [];
 }
 
-/** The alias of a name in HOSTALIASES: lines of `alias canonical`, for names without a dot; null if there is none. */
+/**
+ * The alias of a name in HOSTALIASES: lines of `alias canonical`, for names without a dot; null if
+ * there is none.
+ */
 export function hostAlias(text: string | null, name: string): string | null {
   if (text === null || name.includes('.')) return null;
   for (const line of linesOf(text)) {

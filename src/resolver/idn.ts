@@ -1,7 +1,7 @@
 /**
- * Names beyond ASCII before they become queries. DNS carries their `xn--` form (RFC 5890), and programs differ in who
- * converts them: some do it themselves, by one of two standards; some leave it to libc if the locale is UTF-8; others
- * send the raw bytes or refuse.
+ * Names beyond ASCII before they become queries. DNS carries their `xn--` form (RFC 5890), and
+ * programs differ in who converts them: some do it themselves, by one of two standards; some leave
+ * it to libc if the locale is UTF-8; others send the raw bytes or refuse.
  */
 import { asciiHost } from '../base/ascii-host.ts';
 
@@ -17,7 +17,8 @@ export function nodeName(name: string): string | null {
 
 /**
  * The name as libidn2 converts it: a label that becomes too long is refused.
- * @param lettersOnly by IDNA 2008 alone (AI_IDN), which has no symbols; curl falls back to an older standard
+ * @param lettersOnly by IDNA 2008 alone (AI_IDN), which has no symbols; curl falls back to an older
+ * standard
  */
 export function libidnName(name: string, lettersOnly: boolean): string | null {
   if (isAscii(name)) return name;
@@ -38,8 +39,8 @@ const aceLabel = /^xn--/i;
 const longestLabel = 63;
 
 /**
- * The name as Python's `idna` codec converts it (IDNA 2003, RFC 3490), label by label: ASCII labels stay unchanged and
- * only their length is checked.
+ * The name as Python's `idna` codec converts it (IDNA 2003, RFC 3490), label by label: ASCII labels
+ * stay unchanged and only their length is checked.
  */
 export function pythonName(name: string): string | LabelProblem {
   const labels: string[] = [];

@@ -1,4 +1,7 @@
-/** Programs that leave lookups to glibc and only change its hints or its errors, or cache its answers. */
+/**
+ * Programs that leave lookups to glibc and only change its hints or its errors, or cache its
+ * answers.
+ */
 import {
   clientLine,
   failed,
@@ -162,7 +165,9 @@ export const node: ClientLine = clientLine('node', nodeReleases, (version) =>
 
 const badUrl = failed('CURLE_URL_MALFORMAT', 3, 'URL using bad/illegal format or missing URL');
 
-/** The name in ASCII as libidn2 converts it, reading it in the locale's encoding; null if it cannot. */
+/**
+ * The name in ASCII as libidn2 converts it, reading it in the locale's encoding; null if it cannot.
+ */
 function localeName(
   name: string,
   { settings, trace }: ModelContext,

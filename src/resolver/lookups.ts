@@ -6,13 +6,18 @@ import type { LookupRun } from './run.ts';
 import type { SentQuery } from './network.ts';
 import { leftTogether } from './trace.ts';
 
-/** An exchange with what only the model knows about it. Its times count from the first query of the run. */
+/**
+ * An exchange with what only the model knows about it. Its times count from the first query of the
+ * run.
+ */
 export interface TracedExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   readonly sent: SentQuery;
   /** Equal numbers: sent together. Counts up from 1. */
   readonly batch: number;
-  /** How long the client waited for a reply that never came, until it went on; null if it got one. */
+  /**
+   * How long the client waited for a reply that never came, until it went on; null if it got one.
+   */
   readonly waitedMs: number | null;
 }
 
@@ -36,8 +41,9 @@ export function lookupsOf(run: LookupRun): readonly Lookup<TracedExchange>[] {
 }
 
 /**
- * Time zero of a run. For real runs it is the first query, because what this program does before is not the client's
- * doing; for planned runs it is the beginning of the lookup, which consists of the client's steps only.
+ * Time zero of a run. For real runs it is the first query, because what this program does before is
+ * not the client's doing; for planned runs it is the beginning of the lookup, which consists of the
+ * client's steps only.
  */
 export function originOf({ live, trace }: LookupRun): number {
   return live ? (trace.exchanges[0]?.atMs ?? 0) : 0;
@@ -63,7 +69,10 @@ function traced(
   };
 }
 
-/** The batches of queries: what was sent in one system call or event-loop turn, or, in a plan, at the same time. */
+/**
+ * The batches of queries: what was sent in one system call or event-loop turn, or, in a plan, at
+ * the same time.
+ */
 function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
   const batches = new Map<SentQuery, number>();
   let first: SentQuery | null = null;
@@ -78,7 +87,10 @@ function batchesOf(all: readonly SentQuery[]): ReadonlyMap<SentQuery, number> {
   return batches;
 }
 
-/** When the client gave up on a query: at its next try of the same question, else at its next query, else at the end. */
+/**
+ * When the client gave up on a query: at its next try of the same question, else at its next query,
+ * else at the end.
+ */
 function goneOnAt(lost: SentQuery, all: readonly SentQuery[], endMs: number): number {
   const later = all.slice(all.indexOf(lost) + 1);
   const again = later.find(({ name, type }) => name === lost.name && type === lost.type);

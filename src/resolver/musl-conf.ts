@@ -1,6 +1,6 @@
 /**
- * resolv.conf as musl reads it (src/network/resolvconf.c): lines of 255 bytes at most, longer ones are dropped whole;
- * options are searched anywhere in the line; three name servers; no environment.
+ * resolv.conf as musl reads it (src/network/resolvconf.c): lines of 255 bytes at most, longer ones
+ * are dropped whole; options are searched anywhere in the line; three name servers; no environment.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { Settings } from './client.ts';
@@ -76,7 +76,9 @@ function readLine(conf: MutableConf, line: string, number: number): void {
   }
 }
 
-/** The value of the first occurrence of the option in the line that a digit follows, at most `most`. */
+/**
+ * The value of the first occurrence of the option in the line that a digit follows, at most `most`.
+ */
 function option(line: string, key: string, most: number): number | null {
   const at = line.indexOf(key);
   if (at < 0) return null;

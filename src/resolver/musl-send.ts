@@ -1,7 +1,7 @@
 /**
- * How musl queries for one name (src/network/res_msend.c): all servers at once; unanswered questions again after
- * timeout / attempts; SERVFAIL again at once, a few times; other errors are ignored as if nothing had come. Since 1.2.4
- * a truncated reply is fetched over TCP.
+ * How musl queries for one name (src/network/res_msend.c): all servers at once; unanswered
+ * questions again after timeout / attempts; SERVFAIL again at once, a few times; other errors are
+ * ignored as if nothing had come. Since 1.2.4 a truncated reply is fetched over TCP.
  */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { recordBytes, questionBytes, type ClientReply } from './reply.ts';
@@ -18,7 +18,10 @@ export interface MuslAnswer {
   readonly exchange: SentQuery | null;
 }
 
-/** The questions of one name, sent to all servers at once until each has its answer or the time is up. */
+/**
+ * The questions of one name, sent to all servers at once until each has its answer or the time is
+ * up.
+ */
 export class MuslExchange {
   readonly #context: ModelContext;
   readonly #conf: ResolvConf;
@@ -49,7 +52,8 @@ export class MuslExchange {
     const { clock } = this.#context.network;
     const { timeoutMs, attempts } = this.#conf;
     const intervalMs = Math.trunc(timeoutMs / Math.max(1, attempts));
-    // poll() may return up to a thousandth late, which decides whether a last send is still within the time limit.
+    // poll() may return up to a thousandth late, which decides whether a last send is still within
+    // the time limit.
     const wakeMs = intervalMs * 1.001 + 0.1;
     const socket = this.#context.network.udp();
     const start = clock.now();
@@ -96,7 +100,8 @@ export class MuslExchange {
       // The socket is not connected, so it gets no ICMP errors.
       if (arrival.kind === 'fault') continue;
       const { reply, exchange, server } = arrival;
-      // Any configured server may answer, and only the id of the reply is checked, not its question.
+      // Any configured server may answer, and only the id of the reply is checked, not its
+      // question.
       if (!this.#conf.servers.includes(server)) continue;
       const index = this.#queries.findIndex((query) => query.id === reply.id);
       const query = this.#queries[index];
@@ -171,14 +176,18 @@ export class MuslExchange {
   /** What musl reads of a reply: the records that lie in the buffer, unless there are too many. */
   #received(reply: ClientReply, index: number): ClientReply {
     const { buffer, mostRecords, tcp } = this.#traits;
-    // musl's loop over the question stops at the first byte beyond ASCII, so it does not find the records.
+    // musl's loop over the question stops at the first byte beyond ASCII, so it does not find the
+    // records.
     if (/\\(1[3-9]|12[89]|2)/.test(reply.name)) return { ...reply, answer: [] };
     if (reply.answer.length + 1 > mostRecords) return { ...reply, answer: [] };
     if (reply.size <= buffer) return reply;
     return tcp ? whole(reply, buffer) : cut(reply, buffer, this.#neighbour(index));
   }
 
-  /** The bytes in memory behind the receive buffer: behind the first buffer, the id and flags of the other reply. */
+  /**
+   * The bytes in memory behind the receive buffer: behind the first buffer, the id and flags of the
+   * other reply.
+   */
   #neighbour(index: number): readonly number[] {
     const other = index === 0 ? this.#queries[1] : undefined;
     return other === undefined ? [] : [other.id >> 8, other.id & 0xff, 0x85, 0x80];
@@ -196,8 +205,9 @@ function whole(reply: ClientReply, buffer: number): ClientReply {
 }
 
 /**
- * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin inside the buffer.
- * Its check of record lengths is too loose, so the last address may end with bytes from behind the buffer.
+ * What a musl without TCP reads of a reply that is longer than its buffer: the records that begin
+ * inside the buffer. Its check of record lengths is too loose, so the last address may end with
+ * bytes from behind the buffer.
  */
 function cut(reply: ClientReply, buffer: number, neighbour: readonly number[]): ClientReply {
   let at = questionBytes(reply.name);

@@ -1,7 +1,8 @@
 /**
- * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the first good answer
- * counts; NXDOMAIN for one family means that the name does not exist, NODATA for both ends the search, SERVFAIL or
- * silence fails the whole lookup. Facts: docs/resolvers.md; source: src/network/{lookup_name,res_msend}.c.
+ * musl's getaddrinfo (Alpine): every query goes to all servers at once from one socket, and the
+ * first good answer counts; NXDOMAIN for one family means that the name does not exist, NODATA for
+ * both ends the search, SERVFAIL or silence fails the whole lookup. Facts: docs/resolvers.md;
+ * source: src/network/{lookup_name,res_msend}.c.
  */
 import { parseAddress } from '../base/ip.ts';
 import {
@@ -45,7 +46,9 @@ export const musl: ClientLine = clientLine('musl', muslReleases, (version, trait
 /** A crash of the whole process. */
 const died = failed('SIGFPE', null, 'Floating point exception');
 
-/** The outcome for one name: addresses, a failure, or `null`: it does not exist, try the next name. */
+/**
+ * The outcome for one name: addresses, a failure, or `null`: it does not exist, try the next name.
+ */
 type NameOutcome = LookupOutcome | null;
 
 class MuslSession implements Session {
@@ -140,7 +143,8 @@ class MuslSession implements Session {
     why: string,
   ): Promise<NameOutcome> {
     if (name.endsWith('..') && !this.#traits.nodata) {
-      // `search .` makes "name..", which this release turns into a malformed message that no server answers.
+      // `search .` makes "name..", which this release turns into a malformed message that no server
+      // answers.
       this.#context.trace.step(
         `musl makes a malformed query of "${name}" (search domain "."), which gets no answer: EAI_AGAIN`,
       );
@@ -207,7 +211,8 @@ class MuslSession implements Session {
   #queries(name: string, families: readonly AddressFamily[], why: string): QueryToSend[] {
     const first = newId(this.#context.random);
     return families.map((family, index) => ({
-      // Ids come from the clock: the second is the first plus the nanoseconds that passed in between.
+      // Ids come from the clock: the second is the first plus the nanoseconds that passed in
+      // between.
       id: (first + 160 * index) & 0xffff,
       name: absolute(name),
       type: family === 4 ? 'A' : 'AAAA',

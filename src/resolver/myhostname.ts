@@ -1,7 +1,7 @@
 /**
- * nss-myhostname (systemd) resolves names without a server: `localhost`, everything below it, and the machine's own
- * name. `_gateway` and `_outbound`, which need the routing table, are not modelled. Listed before `dns` it answers
- * first; listed after it, only when DNS failed.
+ * nss-myhostname (systemd) resolves names without a server: `localhost`, everything below it, and
+ * the machine's own name. `_gateway` and `_outbound`, which need the routing table, are not
+ * modelled. Listed before `dns` it answers first; listed after it, only when DNS failed.
  */
 import { parseAddress } from '../base/ip.ts';
 import type { AddressFamily, Host } from './client.ts';

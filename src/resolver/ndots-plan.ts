@@ -1,6 +1,6 @@
 /**
- * Computes what a lower `ndots`, or a final dot, would save a client for the names it looks up, and which names would
- * break.
+ * Computes what a lower `ndots`, or a final dot, would save a client for the names it looks up, and
+ * which names would break.
  */
 import { seededRandom } from '../base/random.ts';
 import type { Script } from './answers-file.ts';
@@ -67,8 +67,8 @@ export interface ClientPlan {
 const LIMIT_MS = 600_000;
 
 /**
- * Plans every name at most three times: with the current ndots, with one below its number of dots, and with a final
- * dot. Nothing is sent.
+ * Plans every name at most three times: with the current ndots, with one below its number of dots,
+ * and with a final dot. Nothing is sent.
  */
 export async function planNdots(
   client: Client,
@@ -146,8 +146,8 @@ async function costOf(
 }
 
 /**
- * The value of `ndots` that saves most and breaks nothing for any client; null if none saves anything. Of two equal
- * ones the higher, because it changes less.
+ * The value of `ndots` that saves most and breaks nothing for any client; null if none saves
+ * anything. Of two equal ones the higher, because it changes less.
  */
 export function bestNdots(plans: readonly ClientPlan[]): number | null {
   const of = (ndots: number): readonly (NdotsChoice | undefined)[] =>

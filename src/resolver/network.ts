@@ -1,7 +1,7 @@
 /**
- * What a resolver model may do to the outside world: open sockets, send, wait. There are two implementations:
- * `scripted.ts` (answers from a script, in virtual time) and the live one in cli/, with real sockets. Nothing here
- * depends on a particular resolver.
+ * What a resolver model may do to the outside world: open sockets, send, wait. There are two
+ * implementations: `scripted.ts` (answers from a script, in virtual time) and the live one in cli/,
+ * with real sockets. Nothing here depends on a particular resolver.
  */
 import type { Clock } from '../base/clock.ts';
 import type { SocketKind } from '../wire/transports.ts';
@@ -45,8 +45,8 @@ export interface SentQuery {
   /** The source port; null if nothing was really sent. */
   readonly sourcePort: number | null;
   /**
-   * The same number for all queries that were really sent in one turn of the event loop; null if nothing was really
-   * sent.
+   * The same number for all queries that were really sent in one turn of the event loop; null if
+   * nothing was really sent.
    */
   readonly turn: number | null;
   /** The query id on the wire. */
@@ -66,14 +66,17 @@ export interface SentQuery {
   outcome: string;
   /** Index of the lookup it belongs to, from 0. */
   readonly lookup: number;
-  /** Set if something between client and server sent it; then `outcome` does not describe the client's conclusions. */
+  /**
+   * Set if something between client and server sent it; then `outcome` does not describe the
+   * client's conclusions.
+   */
   readonly relayed: boolean;
 }
 
 /**
- * refused: ICMP port unreachable, or TCP connection refused; unreachable: the kernel gave up finding the host; no-route:
- * the kernel has no route; reset, closed: the peer reset or ended a TCP connection; timeout: nothing came in time (TCP
- * connect only).
+ * refused: ICMP port unreachable, or TCP connection refused; unreachable: the kernel gave up
+ * finding the host; no-route: the kernel has no route; reset, closed: the peer reset or ended a TCP
+ * connection; timeout: nothing came in time (TCP connect only).
  */
 export type Fault = 'refused' | 'reset' | 'unreachable' | 'no-route' | 'closed' | 'timeout';
 
@@ -93,18 +96,27 @@ export interface Socket {
   /** Number of the source port, in order of first use from 1; 0: nothing was sent yet. */
   readonly port: number;
   /**
-   * Connects a UDP socket to one server: from now on the kernel reports errors of that path (at the next `send` or
-   * `wait`) and drops packets from elsewhere. Returns the fault if there is no route. `allErrors`: report an
-   * unreachable host too, not only a closed port (Linux: IP_RECVERR, which glibc sets and others do not).
+   * Connects a UDP socket to one server: from now on the kernel reports errors of that path (at the
+   * next `send` or `wait`) and drops packets from elsewhere. Returns the fault if there is no
+   * route. `allErrors`: report an unreachable host too, not only a closed port (Linux: IP_RECVERR,
+   * which glibc sets and others do not).
    */
   connect(server: string, allErrors?: boolean): Fault | null;
-  /** Sends a query. A string is a fault that was pending in the kernel or found at once; then nothing was sent. */
+  /**
+   * Sends a query. A string is a fault that was pending in the kernel or found at once; then
+   * nothing was sent.
+   */
   send(query: QueryToSend, server: string): SentQuery | Fault;
   /** The oldest arrival that was not read yet; null if there is none. */
   take(): Arrival | null;
-  /** The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end). */
+  /**
+   * The next arrival, or null at the time `until` (of the network's clock, ms; Infinity = no end).
+   */
   wait(until: number): Promise<Arrival | null>;
-  /** Calls `run` at each arrival until the returned function is called; for clients that wait on many sockets. */
+  /**
+   * Calls `run` at each arrival until the returned function is called; for clients that wait on
+   * many sockets.
+   */
   watch(run: () => void): () => void;
   close(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * What the releases of Node.js do differently: which c-ares they contain (`process.versions.ares`), and how they
- * convert names beyond ASCII.
+ * What the releases of Node.js do differently: which c-ares they contain (`process.versions.ares`),
+ * and how they convert names beyond ASCII.
  */
 import { Releases } from './releases.ts';
 

@@ -1,7 +1,7 @@
 /**
- * dns.resolve4 and dns.resolve6 of Node.js called together: c-ares with settings of Node's own. The search list, the
- * hosts file and nsswitch are never used; any error reply is final; lost packets are sent up to four times, and a timer
- * that ticks once a second notices them.
+ * dns.resolve4 and dns.resolve6 of Node.js called together: c-ares with settings of Node's own. The
+ * search list, the hosts file and nsswitch are never used; any error reply is final; lost packets
+ * are sent up to four times, and a timer that ticks once a second notices them.
  */
 import {
   absolute,
@@ -84,7 +84,10 @@ class NodeResolveSession implements Session {
   }
 }
 
-/** Whether a reply is a success without addresses: Node does not treat a CNAME that leads nowhere as an error. */
+/**
+ * Whether a reply is a success without addresses: Node does not treat a CNAME that leads nowhere as
+ * an error.
+ */
 function isEmptySuccess(ended: Ended): boolean {
   return ended.status === 'SUCCESS';
 }

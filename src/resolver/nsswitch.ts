@@ -1,6 +1,6 @@
 /**
- * The `hosts:` line of nsswitch.conf: which services resolve host names, in which order, and what follows from each
- * result.
+ * The `hosts:` line of nsswitch.conf: which services resolve host names, in which order, and what
+ * follows from each result.
  */
 import type { GlibcTraits } from './glibc-releases.ts';
 import { linesOf } from './resolv-conf.ts';
@@ -35,9 +35,10 @@ export interface HostsLine {
 }
 
 /**
- * Reads the services as glibc does: the last `hosts:` line wins, and text behind a `#` in it is taken for services. A
- * line with a syntax error invalidates the whole file: no service is left. Before 2.33 comments were removed, an error
- * ended only its line, and a line without services left the default.
+ * Reads the services as glibc does: the last `hosts:` line wins, and text behind a `#` in it is
+ * taken for services. A line with a syntax error invalidates the whole file: no service is left.
+ * Before 2.33 comments were removed, an error ended only its line, and a line without services left
+ * the default.
  */
 export function readHostsLine(
   text: string | null,

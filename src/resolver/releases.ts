@@ -1,7 +1,7 @@
 /**
- * The releases of a client and what each does differently. A client's table begins with the traits of its oldest
- * release; every further row names a release and only what changed with it. A model reads traits and never compares
- * versions.
+ * The releases of a client and what each does differently. A client's table begins with the traits
+ * of its oldest release; every further row names a release and only what changed with it. A model
+ * reads traits and never compares versions.
  */
 
 /** One row: a release, and the traits that changed since the one before. */
@@ -43,8 +43,9 @@ export class Releases<Traits extends object> {
   }
 
   /**
-   * The release that a version means: the newest for null; for `1.34` the newest 1.34.x; for `1.24.4` the row 1.24. For
-   * a release that the table lacks, the last one before it, or else the oldest.
+   * The release that a version means: the newest for null; for `1.34` the newest 1.34.x; for
+   * `1.24.4` the row 1.24. For a release that the table lacks, the last one before it, or else the
+   * oldest.
    */
   pick(asked: string | null): Picked<Traits> {
     const { versions } = this;

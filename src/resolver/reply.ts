@@ -1,6 +1,7 @@
 /**
- * A reply as a client sees it, without its bytes: the resolver models need the flags, the records of the answer
- * section and the size, nothing else. Names are in presentation form, absolute, in the spelling of the wire.
+ * A reply as a client sees it, without its bytes: the resolver models need the flags, the records
+ * of the answer section and the size, nothing else. Names are in presentation form, absolute, in
+ * the spelling of the wire.
  */
 
 /** RFC 1035 section 4.1.1; other values print as their number. */
@@ -57,7 +58,9 @@ export function hasCname(reply: ClientReply): boolean {
   return reply.answer.some((record) => record.type === 'CNAME');
 }
 
-/** Whether the result code says that this server cannot answer; most clients then ask the next one. */
+/**
+ * Whether the result code says that this server cannot answer; most clients then ask the next one.
+ */
 export function isServerError({ rcode }: ClientReply): boolean {
   return rcode === 'SERVFAIL' || rcode === 'NOTIMP' || rcode === 'REFUSED';
 }

@@ -1,6 +1,6 @@
 /**
- * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every field, and
- * docs/trace.schema.json is its schema). Fields are added, never changed or removed.
+ * A trace as a document: `apiVersion: ndots.dev/v1, kind: Trace` (docs/trace.md describes every
+ * field, and docs/trace.schema.json is its schema). Fields are added, never changed or removed.
  */
 import type { LookupRun } from './run.ts';
 import { lookupsOf, originOf, type TracedExchange } from './lookups.ts';
@@ -46,7 +46,9 @@ export interface QueryDocument {
   readonly data: readonly string[];
   /** Milliseconds until the answer reached the client; null if it never did. */
   readonly tookMs: number | null;
-  /** Milliseconds that the client waited in vain before it went on; null if an answer reached it. */
+  /**
+   * Milliseconds that the client waited in vain before it went on; null if an answer reached it.
+   */
   readonly waitedMs: number | null;
   /** The reply as received or planned; null if none reached the client. */
   readonly reply: MessageDocument | null;
@@ -92,7 +94,10 @@ export interface TraceDocument {
   readonly live: boolean;
   /** When a live trace began (ISO 8601); null for a plan. */
   readonly startedAt: string | null;
-  /** Whose settings these are, if not this machine's: `pod shop/web-0 (context prod)`; null: this machine's. */
+  /**
+   * Whose settings these are, if not this machine's: `pod shop/web-0 (context prod)`; null: this
+   * machine's.
+   */
   readonly from: string | null;
   readonly conf: {
     readonly servers: readonly string[];

@@ -1,6 +1,7 @@
 /**
- * What a resolver takes from resolv.conf. Each libc has rules of its own for reading the file (`glibc-conf.ts`,
- * `musl-conf.ts`, …); here is the form that all of them fill, and what they have in common.
+ * What a resolver takes from resolv.conf. Each libc has rules of its own for reading the file
+ * (`glibc-conf.ts`, `musl-conf.ts`, …); here is the form that all of them fill, and what they have
+ * in common.
  */
 
 /** A line, or part of one, that this resolver ignores or reads in an unexpected way. */
@@ -80,7 +81,10 @@ export function leadingInteger(text: string): number {
   return match === null ? 0 : Number(match[1]);
 }
 
-/** The domain part of the host name, which libc searches if the file names no domain; null for a name without a dot. */
+/**
+ * The domain part of the host name, which libc searches if the file names no domain; null for a
+ * name without a dot.
+ */
 export function domainOf(hostname: string): string | null {
   const dot = hostname.indexOf('.');
   return dot < 0 || dot === hostname.length - 1 ? null : hostname.slice(dot + 1);

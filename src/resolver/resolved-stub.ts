@@ -1,8 +1,9 @@
 /**
- * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers: the program queries the stub by glibc's
- * rules; the stub asks one upstream server at a time, from a new socket for each question, caches replies, and answers
- * localhost, the machine's name and single labels itself. From systemd's documentation and source (252), not measured;
- * its fallback to plain DNS after failures is not modelled.
+ * systemd-resolved's stub (127.0.0.53) between a glibc program and the servers: the program queries
+ * the stub by glibc's rules; the stub asks one upstream server at a time, from a new socket for
+ * each question, caches replies, and answers localhost, the machine's name and single labels
+ * itself. From systemd's documentation and source (252), not measured; its fallback to plain DNS
+ * after failures is not modelled.
  */
 import type { Clock } from '../base/clock.ts';
 import { ReceivingSocket } from './receiving-socket.ts';

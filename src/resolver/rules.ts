@@ -1,6 +1,7 @@
 /**
- * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`); docs/resolvers.md
- * lists them with the scenarios in which each was measured; a test keeps these three consistent.
+ * The rules that the models follow, by name. The sentences of a trace cite them (`[glibc-next]`);
+ * docs/resolvers.md lists them with the scenarios in which each was measured; a test keeps these
+ * three consistent.
  */
 export const rules = {
   'as-is': 'A name with a final dot, or with at least ndots dots, is asked as it is first.',

@@ -1,6 +1,7 @@
 /**
- * One traced lookup from beginning to end: starts the model on the given network, lets it look up the name, and stops
- * it when the overall time limit is reached. `report.ts` turns the result into a document.
+ * One traced lookup from beginning to end: starts the model on the given network, lets it look up
+ * the name, and stops it when the overall time limit is reached. `report.ts` turns the result into
+ * a document.
  */
 import { printSpan } from '../base/elapsed.ts';
 import type { Clock } from '../base/clock.ts';
@@ -65,7 +66,8 @@ export async function runLookup(
     const { name, families, addrConfig } = plan;
     const found = await Promise.race([session.lookup({ name, families, addrConfig }), limit]);
     cut = found === null;
-    // A live run is timed from its first query: what this program does before that is not the client's doing.
+    // A live run is timed from its first query: what this program does before that is not the
+    // client's doing.
     const first = live ? trace.exchanges.find((exchange) => exchange.lookup === count) : undefined;
     const fromMs = first?.atMs ?? startMs;
     results.push({

@@ -1,6 +1,6 @@
 /**
- * A network that answers from a script. Everything happens on the given clock: with a virtual one, a lookup that
- * takes 75 seconds takes a millisecond.
+ * A network that answers from a script. Everything happens on the given clock: with a virtual one,
+ * a lookup that takes 75 seconds takes a millisecond.
  */
 import type { Clock, Timer } from '../base/clock.ts';
 import { answerBySpec } from './answer-spec.ts';
@@ -11,7 +11,10 @@ import type { SocketKind } from '../wire/transports.ts';
 import { labelOf, type ClientReply } from './reply.ts';
 import type { Trace } from './trace.ts';
 
-/** How long Linux tries to find a neighbour before it gives up (three ARP or ND probes, one second apart). */
+/**
+ * How long Linux tries to find a neighbour before it gives up (three ARP or ND probes, one second
+ * apart).
+ */
 const neighbourMs = 3000;
 /** Round-trip time to a server in the same cluster. */
 const relayMs = 0.5;
@@ -68,8 +71,8 @@ export class ScriptedNetwork implements ClientNetwork {
   }
 
   /**
-   * How much longer the kernel tries to find a server's neighbour entry; everything sent meanwhile fails together with
-   * the first packet.
+   * How much longer the kernel tries to find a server's neighbour entry; everything sent meanwhile
+   * fails together with the first packet.
    */
   #neighbourMs(server: string): number {
     const now = this.clock.now();
@@ -111,7 +114,8 @@ export class ScriptedNetwork implements ClientNetwork {
     const raced = spec.race && socket.asked(query, this.clock.now());
     const reply = raced ? null : answerBySpec(spec, query, socket.protocol);
     if (reply !== null) {
-      // Recorded at once: the reply was sent even if the client closes its socket before it arrives.
+      // Recorded at once: the reply was sent even if the client closes its socket before it
+      // arrives.
       exchange.answer = labelOf(reply);
       socket.later(delayMs, () => {
         this.#trace.answered(exchange, reply);
@@ -196,8 +200,8 @@ class ScriptedSocket extends ReceivingSocket {
   }
 
   /**
-   * Delivers a fault. Only a connected socket gets errors of its path, and an unreachable host only if it asked for all
-   * errors (Linux: IP_RECVERR).
+   * Delivers a fault. Only a connected socket gets errors of its path, and an unreachable host only
+   * if it asked for all errors (Linux: IP_RECVERR).
    */
   fault(arrival: Arrival & { kind: 'fault' }): void {
     if (this.protocol === 'udp' && this.#peer !== arrival.server) return;

@@ -1,7 +1,10 @@
 /** Names formed with the search list. */
 import { nameBytes } from './reply.ts';
 
-/** Whether the name fits into a DNS message: labels of 1 to 63 bytes, 255 in all (RFC 1035 section 2.3.4). */
+/**
+ * Whether the name fits into a DNS message: labels of 1 to 63 bytes, 255 in all (RFC 1035 section
+ * 2.3.4).
+ */
 export function isSendable(name: string, longest = 255): boolean {
   if (name === '.') return true;
   if (nameBytes(presented(name)) > longest) return false;
@@ -10,8 +13,8 @@ export function isSendable(name: string, longest = 255): boolean {
 }
 
 /**
- * The name as a message shows it (RFC 1035 section 5.1): bytes that are not printable ASCII as `\\DDD`. A backslash is
- * kept, so that escapes in the name are left alone.
+ * The name as a message shows it (RFC 1035 section 5.1): bytes that are not printable ASCII as
+ * `\\DDD`. A backslash is kept, so that escapes in the name are left alone.
  */
 export function presented(name: string): string {
   return name.replace(/[^!#-&*-:<-?A-~]/gu, (letter) =>

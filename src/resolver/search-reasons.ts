@@ -1,6 +1,6 @@
 /**
- * Why a model asks for a name of the search list: the phrases that all models share. Each model appends its own details
- * and the rule that it follows.
+ * Why a model asks for a name of the search list: the phrases that all models share. Each model
+ * appends its own details and the rule that it follows.
  */
 import { countDots } from './client.ts';
 import type { ResolvConf } from './resolv-conf.ts';
@@ -9,7 +9,9 @@ import type { ResolvConf } from './resolv-conf.ts';
 export const rootedReason: string =
   'The name ends in a dot: it is asked as it is, and nothing else.';
 
-/** A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`. */
+/**
+ * A search domain of a name with too few dots: `1 dot, fewer than ndots (5): search domain 2 of 4`.
+ */
 export function fewDots(
   typed: string,
   { ndots, search }: Pick<ResolvConf, 'ndots' | 'search'>,

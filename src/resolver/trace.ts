@@ -1,6 +1,6 @@
 /**
- * The record of one lookup: every query with its answer, why it was sent and what the client did with the answer,
- * and the steps that sent nothing (hosts file, nsswitch, caches).
+ * The record of one lookup: every query with its answer, why it was sent and what the client did
+ * with the answer, and the steps that sent nothing (hosts file, nsswitch, caches).
  */
 import type { Clock } from '../base/clock.ts';
 import type { QueryToSend, SentQuery } from './network.ts';
@@ -20,8 +20,8 @@ export interface SilentStep {
 const togetherMs = 1;
 
 /**
- * Whether two queries were sent together: at the same time of a plan, or really in one turn of the event loop. A query
- * sent after a reply had come waited for that reply.
+ * Whether two queries were sent together: at the same time of a plan, or really in one turn of the
+ * event loop. A query sent after a reply had come waited for that reply.
  */
 export function leftTogether(one: SentQuery, other: SentQuery): boolean {
   const [earlier, later] = one.atMs <= other.atMs ? [one, other] : [other, one];
@@ -104,8 +104,8 @@ export class Trace {
   }
 
   /**
-   * Records what the client concludes about a name as a whole, at the last batch of queries for that name. `since` is
-   * the number of queries sent before the first one for the name.
+   * Records what the client concludes about a name as a whole, at the last batch of queries for
+   * that name. `since` is the number of queries sent before the first one for the name.
    */
   conclude(since: number, text: string): void {
     const own = this.exchanges.slice(since).filter((exchange) => !exchange.relayed);

@@ -10,14 +10,15 @@ import { SECTION } from './writer.ts';
  *
  * - `answer`: NOERROR; following the CNAMEs from the question leads to a record of the asked type
  * - `nodata`: NOERROR with SOA; the asked type is not there (perhaps after a CNAME)
- * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without SOA; also, whatever else
- *   there is, CNAMEs that contradict each other: two targets for one owner (RFC 2181 section 10.1), or a loop
+ * - `unfinished`: NOERROR; a CNAME chain, or unrelated records, without the asked type and without
+ *   SOA; also, whatever else there is, CNAMEs that contradict each other: two targets for one owner
+ *   (RFC 2181 section 10.1), or a loop
  * - `referral`: NOERROR, no answer, NS but no SOA
  * - `empty`: NOERROR, no answer, neither SOA nor NS
  * - `nxdomain`: NXDOMAIN with SOA and no answers
  * - `failure`: SERVFAIL or NOTIMP, written by someone
- * - `other`: everything else, which nobody should store: truncated, NXDOMAIN without SOA or behind a CNAME, other result
- *   codes, NOTIFY, UPDATE and zone transfers, result codes without a message
+ * - `other`: everything else, which nobody should store: truncated, NXDOMAIN without SOA or behind
+ *   a CNAME, other result codes, NOTIFY, UPDATE and zone transfers, result codes without a message
  */
 export type ReplyKind =
   | 'answer'
@@ -72,9 +73,10 @@ function authorityHas(reply: Reply, type: number): boolean {
 const CHAIN_MAX = 64;
 
 /**
- * Follows the CNAMEs that begin at the question's name, in whatever order they stand in the answer section, and says
- * what the last name of the chain has: a record of the asked type, nothing of that type, or CNAMEs that contradict each
- * other. Other records of a name that has a CNAME are ignored (RFC 1034 section 3.6.2).
+ * Follows the CNAMEs that begin at the question's name, in whatever order they stand in the answer
+ * section, and says what the last name of the chain has: a record of the asked type, nothing of
+ * that type, or CNAMEs that contradict each other. Other records of a name that has a CNAME are
+ * ignored (RFC 1034 section 3.6.2).
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;
@@ -99,7 +101,9 @@ function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradictio
   return 'contradiction';
 }
 
-/** Whether any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5). */
+/**
+ * Whether any RRSIG of the reply has run out at `now` (seconds since 1970; RFC 4034 section 3.1.5).
+ */
 export function hasExpiredSignature(reply: Reply, now: number): boolean {
   for (records.of(reply); records.next();) {
     if (records.type !== TYPE.RRSIG || records.dataLength < 18) continue;

@@ -1,6 +1,6 @@
 /**
- * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when. Writer and reader share
- * one list of field numbers.
+ * dnstap messages (dnstap.proto, proto2): what a program saw of a query or a reply, and when.
+ * Writer and reader share one list of field numbers.
  */
 import { MessageReader, WIRE } from '../base/protobuf.ts';
 import { MESSAGE_MAX } from './iana.ts';
@@ -80,7 +80,10 @@ const FIELD = {
 
 const tag = (field: number, wire: number): number => (field << 3) | wire;
 
-/** What comes before the message and is the same for all of a writer: identity and version. Empty ones are left out. */
+/**
+ * What comes before the message and is the same for all of a writer: identity and version. Empty
+ * ones are left out.
+ */
 export function dnstapPrefix(identity: string, version: string): Uint8Array {
   return Buffer.concat([textField(OUTER.identity, identity), textField(OUTER.version, version)]);
 }
@@ -105,8 +108,8 @@ export interface TapPeer {
 const ROOM = 256;
 
 /**
- * Writes one dnstap message at a time into its own buffer: call `begin`, then the fields in the order of their methods,
- * then `end`. Writing allocates nothing.
+ * Writes one dnstap message at a time into its own buffer: call `begin`, then the fields in the
+ * order of their methods, then `end`. Writing allocates nothing.
  */
 export class DnstapWriter {
   /** The message is `bytes[start, end)` after `end`, until the next `begin`. */
@@ -140,7 +143,8 @@ export class DnstapWriter {
   }
 
   /**
-   * Address family and transport of the socket, then the address of the client (`query`), of the server, or of both.
+   * Address family and transport of the socket, then the address of the client (`query`), of the
+   * server, or of both.
    */
   socket(family: 4 | 6, proto: Query['proto'], from: TapPeer | null, to: TapPeer | null): void {
     this.#field(FIELD.family, WIRE.varint);
@@ -180,8 +184,8 @@ export class DnstapWriter {
    * @param write writes at `at` of `out` and returns the length
    */
   responseBy(write: (out: Uint8Array, at: number) => number): void {
-    // The length stands before the bytes, which are not written yet: three bytes hold any length, and a varint may be
-    // longer than needed.
+    // The length stands before the bytes, which are not written yet: three bytes hold any length,
+    // and a varint may be longer than needed.
     const head = this.at;
     const length = write(this.bytes, head + 4);
     this.bytes[head] = tag(FIELD.responseMessage, WIRE.bytes);

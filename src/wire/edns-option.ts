@@ -3,7 +3,10 @@ import type { EdnsOption } from './edns.ts';
 import { OPTION } from './iana.ts';
 import { u16At, u16Bytes, u16sIn } from './numbers.ts';
 
-/** The decoded content of an EDNS option. Unknown options, and those that break their own format, are `other`. */
+/**
+ * The decoded content of an EDNS option. Unknown options, and those that break their own format,
+ * are `other`.
+ */
 export type OptionContent =
   /** A name server's id (RFC 5001); empty in queries. */
   | { readonly kind: 'nsid'; readonly id: Uint8Array }

@@ -4,8 +4,8 @@ import type { Reader } from './reader.ts';
 import { SECTION, type MessageWriter } from './writer.ts';
 
 /**
- * What a message's OPT record says (RFC 6891), except the upper eight bits of the result code, which are part of the
- * message's `rcode`.
+ * What a message's OPT record says (RFC 6891), except the upper eight bits of the result code,
+ * which are part of the message's `rcode`.
  */
 export interface Edns {
   /** The largest datagram its sender takes. */
@@ -53,8 +53,8 @@ function readOptions(from: Reader): EdnsOption[] {
 }
 
 /**
- * The options in `bytes[at, end)`, with copies of their data. The bytes must hold whole options, as those of a parsed
- * query or reply do.
+ * The options in `bytes[at, end)`, with copies of their data. The bytes must hold whole options, as
+ * those of a parsed query or reply do.
  */
 export function optionsIn(bytes: Uint8Array, at: number, end: number): EdnsOption[] {
   const options: EdnsOption[] = [];

@@ -57,7 +57,8 @@ function printBits(bytes: Uint8Array, width: number, digits: string): string {
 
 function parseBits(text: string, width: number, digits: string): Uint8Array | null {
   const out = new Uint8Array(Math.floor((text.length * width) / 8));
-  // Leftover bits must be fewer than one digit holds, and zero, so that each value has exactly one text.
+  // Leftover bits must be fewer than one digit holds, and zero, so that each value has exactly one
+  // text.
   if (text.length * width - out.length * 8 >= width) return null;
   let held = 0;
   let count = 0;
@@ -76,8 +77,8 @@ function parseBits(text: string, width: number, digits: string): Uint8Array | nu
 }
 
 /**
- * A character string's bytes as the text between the quotes of a zone file: quotes and backslashes escaped, what does
- * not print as `\DDD` (RFC 1035 section 5.1).
+ * A character string's bytes as the text between the quotes of a zone file: quotes and backslashes
+ * escaped, what does not print as `\DDD` (RFC 1035 section 5.1).
  */
 export function printString(bytes: Uint8Array): string {
   let text = '';
@@ -91,7 +92,10 @@ const stringText: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   return byte < 0x20 || byte >= 0x7f ? `\\${String(byte).padStart(3, '0')}` : char;
 });
 
-/** The bytes of such a text; characters beyond ASCII count as their UTF-8 bytes. Null if an escape is malformed. */
+/**
+ * The bytes of such a text; characters beyond ASCII count as their UTF-8 bytes. Null if an escape
+ * is malformed.
+ */
 export function parseString(text: string): Uint8Array | null {
   const from = utf8.encode(text);
   const out = new Uint8Array(from.length);

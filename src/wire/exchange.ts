@@ -1,6 +1,7 @@
 /**
- * One query with its reply, and the lookup it belongs to: the form shared by traces, dnstap and captures. Only bytes
- * and times are stored; everything else is decoded from them where it is needed.
+ * One query with its reply, and the lookup it belongs to: the form shared by traces, dnstap and
+ * captures. Only bytes and times are stored; everything else is decoded from them where it is
+ * needed.
  */
 import { printBase64 } from './encoding.ts';
 import { printOption } from './edns-print.ts';

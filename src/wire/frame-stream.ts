@@ -1,6 +1,7 @@
 /**
- * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a START and a STOP
- * control frame; on sockets both sides first agree by a handshake. A frame length of zero announces a control frame.
+ * Frame Streams (the fstrm protocol): a stream of frames, each preceded by its length, between a
+ * START and a STOP control frame; on sockets both sides first agree by a handshake. A frame length
+ * of zero announces a control frame.
  */
 import { ReadError } from './reader.ts';
 
@@ -34,7 +35,8 @@ export function writeControl(type: number, contentTypes: readonly string[] = [])
 }
 
 /**
- * Whether the sender of this control frame accepts frames of `contentType`. A frame without content types accepts all.
+ * Whether the sender of this control frame accepts frames of `contentType`. A frame without content
+ * types accepts all.
  */
 export function accepts({ contentTypes }: ControlFrame, contentType: string): boolean {
   return contentTypes.length === 0 || contentTypes.includes(contentType);
@@ -46,12 +48,15 @@ function u32(value: number): Buffer {
   return bytes;
 }
 
-/** Splits a byte stream into frames: `push` what was received, then call `next` until it returns null. */
+/**
+ * Splits a byte stream into frames: `push` what was received, then call `next` until it returns
+ * null.
+ */
 export class FrameReader {
   readonly #most: number;
   /**
-   * Received and not yet taken: `[#start, #end)`. The buffer has spare room behind it, so that small pieces are copied
-   * only once.
+   * Received and not yet taken: `[#start, #end)`. The buffer has spare room behind it, so that
+   * small pieces are copied only once.
    */
   #buffer: Buffer = Buffer.alloc(0);
   #start = 0;
@@ -65,7 +70,8 @@ export class FrameReader {
   push(bytes: Uint8Array): void {
     const held = this.#end - this.#start;
     if (this.#end + bytes.length > this.#buffer.length) {
-      // Frames that were handed out point into the old buffer, which must not change: the rest moves to a new one.
+      // Frames that were handed out point into the old buffer, which must not change: the rest
+      // moves to a new one.
       const bigger = Buffer.allocUnsafeSlow(Math.max(held + bytes.length, 2 * held));
       this.#buffer.copy(bigger, 0, this.#start, this.#end);
       this.#buffer = bigger;

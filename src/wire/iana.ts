@@ -25,8 +25,8 @@ export const RCODE = {
 } as const;
 
 /**
- * Types of records and questions, obsolete ones of the first RFCs included, since tools and logs still show their
- * names.
+ * Types of records and questions, obsolete ones of the first RFCs included, since tools and logs
+ * still show their names.
  */
 export const TYPE = {
   A: 1,
@@ -250,7 +250,10 @@ export const FLAG = {
   RCODE: 0x000f,
 } as const;
 
-/** The longest message that any transport carries: streams tell its length in 16 bits (RFC 1035 section 4.2.2). */
+/**
+ * The longest message that any transport carries: streams tell its length in 16 bits (RFC 1035
+ * section 4.2.2).
+ */
 export const MESSAGE_MAX = 65_535;
 
 /** Where things stand in the fixed header. */

@@ -9,10 +9,10 @@ import { SECTION, type Section } from './writer.ts';
 const records = new Records();
 
 /**
- * The answers of `first`, which end in an alias, followed by the answers of `rest` for the alias's target. The
- * authority section is that of `first`; if `rest` denies the name or type, its authority section replaces the NS
- * records there. Result code and TC come from `rest`, everything else from `first` (RFC 6604 section 3). Records that
- * do not fit are left out, and TC is set.
+ * The answers of `first`, which end in an alias, followed by the answers of `rest` for the alias's
+ * target. The authority section is that of `first`; if `rest` denies the name or type, its
+ * authority section replaces the NS records there. Result code and TC come from `rest`, everything
+ * else from `first` (RFC 6604 section 3). Records that do not fit are left out, and TC is set.
  */
 export function joinAnswers(first: Reply, rest: Reply): Reply {
   if (rest.bare) return withCode(first, rest);

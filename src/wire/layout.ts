@@ -2,9 +2,9 @@ import { TYPE } from './iana.ts';
 import { checkName, ReadError, type NamePlaces } from './reader.ts';
 
 /**
- * Where names stand in a record's data. Moving a record between messages changes compression pointers, so every name in
- * it must be known. Types that are not listed hold no names, or only names that are never compressed (RFC 3597 section
- * 4); their data is copied unchanged.
+ * Where names stand in a record's data. Moving a record between messages changes compression
+ * pointers, so every name in it must be known. Types that are not listed hold no names, or only
+ * names that are never compressed (RFC 3597 section 4); their data is copied unchanged.
  */
 export interface Layout {
   /** Fixed bytes before the first name. */
@@ -78,7 +78,8 @@ export function firstName(
 }
 
 /**
- * Checks the fixed parts and the names of the data `bytes[at, end)`. Empty data is accepted for any type (RFC 2136).
+ * Checks the fixed parts and the names of the data `bytes[at, end)`. Empty data is accepted for any
+ * type (RFC 2136).
  * @param places records where the names stand
  * @throws ReadError
  */

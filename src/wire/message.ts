@@ -26,12 +26,15 @@ export interface DnsRecord {
 }
 
 /**
- * A message as objects: for tools, tests and plugins that look at single records. The hot path (Query, Reply, stamp)
- * never makes one. OPT is not among the records: it is `edns`.
+ * A message as objects: for tools, tests and plugins that look at single records. The hot path
+ * (Query, Reply, stamp) never makes one. OPT is not among the records: it is `edns`.
  */
 export interface Message {
   readonly id: number;
-  /** The second header word without its four rcode bits: QR, opcode, AA, TC, RD, RA, Z, AD, CD (`FLAG`). */
+  /**
+   * The second header word without its four rcode bits: QR, opcode, AA, TC, RD, RA, Z, AD, CD
+   * (`FLAG`).
+   */
   readonly flags: number;
   /** All 12 bits; values above 15 need `edns`. */
   readonly rcode: number;
@@ -50,7 +53,10 @@ export function dataOf<D extends object>(record: DnsRecord, kind: RecordKind<D>)
     : null;
 }
 
-/** Reads the message `bytes[start, end)`; bytes after its last record are left alone. @throws ReadError */
+/**
+ * Reads the message `bytes[start, end)`; bytes after its last record are left alone.
+ * @throws ReadError
+ */
 export function readMessage(bytes: Uint8Array, start = 0, end: number = bytes.length): Message {
   const from = new Reader(bytes, start, end);
   if (from.left < HEADER.SIZE) from.fail('the message is shorter than a header', end);
@@ -92,7 +98,10 @@ function atOpt(from: Reader): boolean {
   );
 }
 
-/** Reads one record. @throws ReadError; also for OPT, which only stands in the additional section, once, at the root */
+/**
+ * Reads one record.
+ * @throws ReadError; also for OPT, which only stands in the additional section, once, at the root
+ */
 function readRecord(from: Reader): DnsRecord {
   const begin = from.at;
   const name = from.name();
@@ -118,8 +127,8 @@ export function readData(from: Reader, type: number, length: number): object {
 }
 
 /**
- * The writer of `writeMessage`, made on first use and kept: making one takes longer than writing a hundred messages
- * with it.
+ * The writer of `writeMessage`, made on first use and kept: making one takes longer than writing a
+ * hundred messages with it.
  */
 let shared: MessageWriter | null = null;
 

@@ -6,15 +6,16 @@ import { endOfName } from './skip.ts';
 /** The farthest offset that a pointer can hold. */
 const POINTER_MAX = 0x3fff;
 /**
- * Scratch space: a record may pass the 65 535 bytes of a full message, by its data and three uncompressed names, before
- * that is noticed.
+ * Scratch space: a record may pass the 65 535 bytes of a full message, by its data and three
+ * uncompressed names, before that is noticed.
  */
 const SCRATCH_SIZE = 2 * MESSAGE_MAX + 1024;
 
 /**
- * Copies records from one message to another byte for byte and adjusts their compression pointers. For each label it
- * has copied it knows the old offset: a pointer to a copied name becomes a pointer to the copy; a pointer to a name
- * that was left behind is replaced by the name itself, once, and later pointers lead there.
+ * Copies records from one message to another byte for byte and adjusts their compression pointers.
+ * For each label it has copied it knows the old offset: a pointer to a copied name becomes a
+ * pointer to the copy; a pointer to a name that was left behind is replaced by the name itself,
+ * once, and later pointers lead there.
  *
  * One per thread; `out[0, length)` is the new message until the next `begin`.
  */
@@ -23,7 +24,9 @@ class RecordMover {
   length = 0;
   #from: Uint8Array = this.out;
   #start = 0;
-  /** New offset by old offset; valid only where `#round` holds the number of the current message. */
+  /**
+   * New offset by old offset; valid only where `#round` holds the number of the current message.
+   */
   readonly #moved = new Uint16Array(POINTER_MAX + 1);
   readonly #rounds = new Uint32Array(POINTER_MAX + 1);
   #round = 0;
@@ -35,7 +38,10 @@ class RecordMover {
     this.raw(from, start, start + HEADER.SIZE);
   }
 
-  /** Continues with records of another message; pointers to names of the previous one are no longer known. */
+  /**
+   * Continues with records of another message; pointers to names of the previous one are no longer
+   * known.
+   */
   over(from: Uint8Array, start: number): void {
     this.#from = from;
     this.#start = start;
@@ -119,7 +125,8 @@ class RecordMover {
   }
 
   /**
-   * Copies a record from behind its owner on: the fields at `at` (type, class, TTL, length) and the data.
+   * Copies a record from behind its owner on: the fields at `at` (type, class, TTL, length) and the
+   * data.
    * @param ttl seconds that replace the TTL; -1 keeps it
    */
   body(at: number, ttl: number): void {

@@ -5,8 +5,9 @@ import { HASH_START, seedHashes } from '../base/hash.ts';
 import { makeQuery } from './query.ts';
 
 /**
- * Labels of which either leads from the state of FNV-1a that those before lead to, to the same next one (Joux's construction;
- * found by trying some ten thousand labels for each): 2^8 names with one hash.
+ * Labels of which either leads from the state of FNV-1a that those before lead to, to the same next
+ * one (Joux's construction; found by trying some ten thousand labels for each): 2^8 names with one
+ * hash.
  */
 const pairs: readonly (readonly [string, string])[] = [
   ['cumzfa', 'yplppa'],

@@ -1,6 +1,7 @@
 /**
- * Domain names. On the wire: length-prefixed labels of any bytes, ending in the root's zero byte (RFC 1035 section 3.1).
- * As text: absolute (`example.org.`), dots and backslashes inside a label escaped, bytes that do not print as `\DDD`.
+ * Domain names. On the wire: length-prefixed labels of any bytes, ending in the root's zero byte
+ * (RFC 1035 section 3.1). As text: absolute (`example.org.`), dots and backslashes inside a label
+ * escaped, bytes that do not print as `\DDD`.
  */
 
 /** A name in wire form without compression, root byte included: 1 to 255 bytes. */
@@ -31,7 +32,8 @@ export function parseName(text: string): WireName {
 const plainOut = new Uint8Array(NAME_MAX + 1);
 
 /**
- * Fast path for nearly all names: ASCII without escapes, within the length limits. Null if the text is anything else.
+ * Fast path for nearly all names: ASCII without escapes, within the length limits. Null if the text
+ * is anything else.
  */
 function parsePlain(text: string): WireName | null {
   if (text.length > NAME_MAX - 2) return null;
@@ -180,8 +182,8 @@ export function joinNames(prefix: WireName, suffix: WireName): WireName | null {
 }
 
 /**
- * Where in `name` its suffix `zone` begins (0 if they are the same), or -1: whether the name lies in the zone. Both are in
- * lower case.
+ * Where in `name` its suffix `zone` begins (0 if they are the same), or -1: whether the name lies
+ * in the zone. Both are in lower case.
  * @param length of the name, for one that stands at the head of a longer buffer
  */
 export function suffixAt(name: Uint8Array, zone: WireName, length: number = name.length): number {

@@ -1,4 +1,7 @@
-/** EDNS options as bytes, one after the other, as OPT holds them (RFC 6891 section 6.1.2). No objects are made. */
+/**
+ * EDNS options as bytes, one after the other, as OPT holds them (RFC 6891 section 6.1.2). No
+ * objects are made.
+ */
 import { OPTION } from './iana.ts';
 
 /** Whether `bytes[at, end)` consists of whole options. */
@@ -27,9 +30,9 @@ export function findOption(
 }
 
 /**
- * Whether an option of a query comes back in the reply when no plugin wrote options of its own (as CoreDNS does). An
- * option whose data cannot have the given `length` is not echoed, because the reply would then be malformed as well
- * (RFC 7314, 7828, 7873).
+ * Whether an option of a query comes back in the reply when no plugin wrote options of its own (as
+ * CoreDNS does). An option whose data cannot have the given `length` is not echoed, because the
+ * reply would then be malformed as well (RFC 7314, 7828, 7873).
  */
 export function isEchoed(code: number, length: number): boolean {
   switch (code) {

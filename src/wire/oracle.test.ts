@@ -137,7 +137,10 @@ describe('dns-packet', () => {
   });
 });
 
-/** Reads lines `TYPE TAB WIRE-BASE64 TAB TEXT`; for each says how dnspython writes the text, and reads the bytes. */
+/**
+ * Reads lines `TYPE TAB WIRE-BASE64 TAB TEXT`; for each says how dnspython writes the text, and
+ * reads the bytes.
+ */
 const script = `
 import sys, base64, dns.rdata, dns.message
 for line in sys.stdin:
@@ -167,7 +170,10 @@ function dnspython(lines: readonly string[]): string[] | null {
   return null;
 }
 
-/** What dnspython 2.3 has no text for: KEY, SIG and some old and new types are unknown to it, its TSIG wants a MAC, its TKEY other times. */
+/**
+ * What dnspython 2.3 has no text for: KEY, SIG and some old and new types are unknown to it, its
+ * TSIG wants a MAC, its TKEY other times.
+ */
 const notForPython = new Set(
   'KEY SIG TSIG TKEY MB MG MR MD MF MINFO RESINFO RKEY TALINK TA'.split(' '),
 );
@@ -200,7 +206,8 @@ describe('dnspython', () => {
       })),
       { numRuns: 200, seed: 7 },
     );
-    // Signatures over messages are checked by it, empty data and classes of updates are not its idea of an answer.
+    // Signatures over messages are checked by it, empty data and classes of updates are not its
+    // idea of an answer.
     const fit = messages.filter(({ answer, authority, additional }) =>
       [...answer, ...authority, ...additional].every(
         ({ type, class: rclass }) =>

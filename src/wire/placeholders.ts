@@ -13,8 +13,8 @@ export const commonFormat =
 const combinedFormat = `${commonFormat} "{>opcode}"`;
 
 /**
- * Compiles a format: placeholders in braces are replaced, all other text is copied, braces with an unknown word
- * included. Metadata that was not set prints as `-`.
+ * Compiles a format: placeholders in braces are replaced, all other text is copied, braces with an
+ * unknown word included. Metadata that was not set prints as `-`.
  */
 export function compileFormat(format: string): Print {
   const text = format.replaceAll('{common}', commonFormat).replaceAll('{combined}', combinedFormat);
@@ -99,7 +99,10 @@ const flagNames: readonly (readonly [number, string])[] = [
 const OF_QUERY = FLAG.RD | FLAG.CD;
 const known = new Map<number, string>();
 
-/** The flags as the client sees them: RD and CD are the query's own; AD only if the client asked for it. */
+/**
+ * The flags as the client sees them: RD and CD are the query's own; AD only if the client asked for
+ * it.
+ */
 function printFlags(query: Query, reply: Reply): string {
   const wanted =
     query.dnssecOk || (query.flags & FLAG.AD) !== 0 ? reply.flags : reply.flags & ~FLAG.AD;

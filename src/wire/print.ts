@@ -9,7 +9,9 @@ import { kindOf } from './record/table.ts';
 /** Long hex and base64 is cut into words of so many characters, as dig has it. */
 const SPLIT = 56;
 
-/** A message as `dig` prints it, from the header line to the last section; ends in an empty line. */
+/**
+ * A message as `dig` prints it, from the header line to the last section; ends in an empty line.
+ */
 export function printMessage(message: Message): string {
   const { id, flags, question, answer, authority, additional, edns } = message;
   const opcode = opcodeName((flags & FLAG.OPCODE) >> 11);
@@ -63,14 +65,20 @@ function printFlags(flags: number): string {
   return set.join('') + ((flags & FLAG.Z) === 0 ? '' : '; MBZ: 0x4');
 }
 
-/** The names of the header flags that are set, in the order of their bits: `qr`, `aa`, `tc`, `rd`, `ra`, `ad`, `cd`. */
+/**
+ * The names of the header flags that are set, in the order of their bits: `qr`, `aa`, `tc`, `rd`,
+ * `ra`, `ad`, `cd`.
+ */
 export function flagNames(flags: number): string[] {
   return (['QR', 'AA', 'TC', 'RD', 'RA', 'AD', 'CD'] as const)
     .filter((name) => (flags & FLAG[name]) !== 0)
     .map((name) => name.toLowerCase());
 }
 
-/** A line of text whose words begin at tab columns; a word that is too long is followed by one blank. */
+/**
+ * A line of text whose words begin at tab columns; a word that is too long is followed by one
+ * blank.
+ */
 class PrintedLine {
   text = '';
   #column = 0;

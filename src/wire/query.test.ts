@@ -177,7 +177,8 @@ describe('what becomes of a message before any plugin sees it', () => {
     const least = 20 * timeOf(TYPE.A, [0], 4);
     for (const { type, name } of recordKinds) {
       for (const fill of fills) {
-        // Four times as long: 4 times the time, and 16 times where each byte is looked at for each other.
+        // Four times as long: 4 times the time, and 16 times where each byte is looked at for each
+        // other.
         const ratio = timeOf(type, fill, 4000) / Math.max(timeOf(type, fill, 1000), least);
         assert.ok(ratio < 10, `${name} of ${fill.join(' ')}: ${ratio.toFixed(1)} times`);
       }

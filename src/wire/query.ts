@@ -25,10 +25,16 @@ export interface LinkRecorder {
   done(span: number): void;
 }
 
-/** What to do with a message, decided before any plugin sees it (in CoreDNS: the header filter of its DNS library). */
+/**
+ * What to do with a message, decided before any plugin sees it (in CoreDNS: the header filter of
+ * its DNS library).
+ */
 export type Triage = 'serve' | 'ignore' | 'formerr' | 'notimp';
 
-/** Which listener, server block and zone a query belongs to: the label values of most metrics. One object per combination. */
+/**
+ * Which listener, server block and zone a query belongs to: the label values of most metrics. One
+ * object per combination.
+ */
 export interface Route {
   /** A small number, counted from 0 without gaps: an index for tables. */
   readonly index: number;
@@ -40,12 +46,16 @@ export interface Route {
   readonly view: string;
 }
 
-/** Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a reply. */
+/**
+ * Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a
+ * reply.
+ */
 export const renamed: object = {};
 
 /**
- * One query: a view over the bytes it came in. A listener reuses one object for many queries, so code that still needs
- * the query after the chain has returned (because a promise is pending) must work on the copy that `keep()` returns.
+ * One query: a view over the bytes it came in. A listener reuses one object for many queries, so
+ * code that still needs the query after the chain has returned (because a promise is pending) must
+ * work on the copy that `keep()` returns.
  */
 export class Query {
   /** The buffer that holds the message; it belongs to the listener until `keep()` copies it. */
@@ -61,7 +71,9 @@ export class Query {
   /** Question type and class. */
   type = 0;
   class = 0;
-  /** The result code of a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query. */
+  /**
+   * The result code of a message that plugins must not see (NOTIMP, FORMERR); 0 for a proper query.
+   */
   rejection = 0;
   /** Length of the question's name in wire form. */
   nameLength = 0;
@@ -78,7 +90,10 @@ export class Query {
   /** EDNS options lie in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
   optionsEnd = 0;
-  /** The TSIG record; it proves nothing until it has been verified (RFC 8945). Null if there is none. */
+  /**
+   * The TSIG record; it proves nothing until it has been verified (RFC 8945). Null if there is
+   * none.
+   */
   signature: QuerySignature | null = null;
 
   proto: Proto = 'udp';
@@ -94,29 +109,41 @@ export class Query {
   /** When the query arrived: milliseconds of the monotonic clock. */
   arrived = 0;
   route: Route = noRoute;
-  /** The route of the client's query, if this query was made on the way to that one's reply (`depth` > 0). */
+  /**
+   * The route of the client's query, if this query was made on the way to that one's reply (`depth`
+   * > 0).
+   */
   via: Route = noRoute;
   /** What `metadata` collected, by label; null without the plugin. */
   notes: Map<string, string> | null = null;
-  /** Records each link of the chain that this query enters; null for nearly all queries, which are not traced. */
+  /**
+   * Records each link of the chain that this query enters; null for nearly all queries, which are
+   * not traced.
+   */
   recorder: LinkRecorder | null = null;
-  /** Whether one more query may wait for its reply; if not, a link that would have to wait returns `overloaded`. */
+  /**
+   * Whether one more query may wait for its reply; if not, a link that would have to wait returns
+   * `overloaded`.
+   */
   mayWait = true;
   /**
-   * Set if a plugin in front will inspect the whole reply before the client gets it, so that lookups that only
-   * contribute parts of it need no inspection of their own. Null: no plugin does. `renamed`: a plugin does, but the
-   * name that is looked up here will not appear in the reply.
+   * Set if a plugin in front will inspect the whole reply before the client gets it, so that
+   * lookups that only contribute parts of it need no inspection of their own. Null: no plugin does.
+   * `renamed`: a plugin does, but the name that is looked up here will not appear in the reply.
    */
   screen: object | null = null;
   /** How many internal lookups led to this query (CNAME targets); bounds loops. */
   depth = 0;
   /**
-   * Counts all internal lookups made for one client query, which bounds those that branch. Null: there were none yet.
+   * Counts all internal lookups made for one client query, which bounds those that branch. Null:
+   * there were none yet.
    */
   lookups: { count: number } | null = null;
 
   #name: string | null = null;
-  /** The name in lower case; null for a kept copy, where it stands in `bytes` from `#foldedAt` on. */
+  /**
+   * The name in lower case; null for a kept copy, where it stands in `bytes` from `#foldedAt` on.
+   */
   #folded: Uint8Array | null = empty;
   #foldedAt = 0;
   #owned = false;
@@ -124,7 +151,8 @@ export class Query {
 
   /**
    * Reads a message. Only the header, the first question and an OPT record are looked at.
-   * @returns `serve` when the question is whole; otherwise what to do instead. Fields hold what could be read.
+   * @returns `serve` when the question is whole; otherwise what to do instead. Fields hold what
+   * could be read.
    */
   read(bytes: Uint8Array, start: number, end: number): Triage {
     if (this.#folded === null || this.#folded.length < FOLDED_SIZE)
@@ -228,9 +256,9 @@ export class Query {
   }
 
   /**
-   * Checks records other than OPT, which are rare (TSIG, the SOA of a NOTIFY): each must lie within the message and
-   * have legal names where its type has names. Their data is not decoded: that could cost far more than the few bytes
-   * cost the client.
+   * Checks records other than OPT, which are rare (TSIG, the SOA of a NOTIFY): each must lie within
+   * the message and have legal names where its type has names. Their data is not decoded: that
+   * could cost far more than the few bytes cost the client.
    */
   #readAll(at: number, records: number, additional: number): Triage {
     const { bytes, start, end } = this;
@@ -265,9 +293,13 @@ export class Query {
     return opt === 0 ? 'serve' : this.#readOpt(opt);
   }
 
-  /** The question's name in lower case, wire form; only the first `nameLength` bytes are of this query. */
+  /**
+   * The question's name in lower case, wire form; only the first `nameLength` bytes are of this
+   * query.
+   */
   get folded(): Uint8Array {
-    // In a kept copy the lower-case name is a view made on first use: a query that is only forwarded never needs it.
+    // In a kept copy the lower-case name is a view made on first use: a query that is only
+    // forwarded never needs it.
     const at = this.#foldedAt;
     return (this.#folded ??= this.bytes.subarray(at, at + this.nameLength));
   }
@@ -277,20 +309,25 @@ export class Query {
     return (this.#name ??= this.nameLength === 0 ? '.' : printName(this.folded));
   }
 
-  /** The question's name in the client's spelling, wire form (a view: valid as long as the query). */
+  /**
+   * The question's name in the client's spelling, wire form (a view: valid as long as the query).
+   */
   get wireName(): WireName {
     const at = this.start + HEADER.SIZE;
     return this.bytes.subarray(at, at + this.nameLength);
   }
 
-  /** Whether this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII case. */
+  /**
+   * Whether this query's question stands in `bytes[at, end)`: type, class, and name but for ASCII
+   * case.
+   */
   isAskedAt(bytes: Uint8Array, at: number, end: number): boolean {
     const { bytes: own, nameLength } = this;
     const after = at + nameLength;
     if (after + 4 > end) return false;
     const shift = this.start + HEADER.SIZE - at;
-    // Length bytes are below 64, so folding case does not touch them; a compressed name already differs in its first
-    // byte.
+    // Length bytes are below 64, so folding case does not touch them; a compressed name already
+    // differs in its first byte.
     for (let i = at; i < after; i++) {
       const byte = bytes[i]!;
       const asked = own[i + shift]!;
@@ -312,8 +349,8 @@ export class Query {
   }
 
   /**
-   * Whether this is a standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, as nearly all are. What is
-   * remembered by name and type alone may be remembered for standard queries only.
+   * Whether this is a standard query (opcode QUERY, RFC 1035 section 4.1.1) of class IN, as nearly
+   * all are. What is remembered by name and type alone may be remembered for standard queries only.
    */
   get isStandard(): boolean {
     return (this.flags & FLAG.OPCODE) === 0 && this.class === CLASS.IN;
@@ -328,14 +365,17 @@ export class Query {
   }
 
   /**
-   * Whether the query came over a stream. Logs and metrics tell transports apart only by this; CoreDNS calls them udp
-   * and tcp.
+   * Whether the query came over a stream. Logs and metrics tell transports apart only by this;
+   * CoreDNS calls them udp and tcp.
    */
   get overStream(): boolean {
     return this.proto !== 'udp' && this.proto !== 'internal';
   }
 
-  /** The maximum size of a reply: over UDP what the client offered, at least 512; over streams 65 535. */
+  /**
+   * The maximum size of a reply: over UDP what the client offered, at least 512; over streams 65
+   * 535.
+   */
   get limit(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;
@@ -347,8 +387,8 @@ export class Query {
   }
 
   /**
-   * This query if it owns its bytes, else a copy that does. Repeated calls return the same copy as long as the query is
-   * unchanged.
+   * This query if it owns its bytes, else a copy that does. Repeated calls return the same copy as
+   * long as the query is unchanged.
    */
   keep(): Query {
     if (this.#owned) return this;
@@ -376,7 +416,10 @@ export class Query {
     );
   }
 
-  /** Copies message, lower-case name and client address, one after the other, into the slab of kept queries. */
+  /**
+   * Copies message, lower-case name and client address, one after the other, into the slab of kept
+   * queries.
+   */
   #copyFrom(from: Query): void {
     const size = from.end - from.start;
     const start = querySlab.take(size + from.nameLength + PEER_SIZE);
@@ -415,8 +458,8 @@ export class Query {
   }
 
   /**
-   * Takes over the client of `from` and everything known about it, for a query that is made to be asked in its place.
-   * The address is not copied, and the client's EDNS sizes are not taken over.
+   * Takes over the client of `from` and everything known about it, for a query that is made to be
+   * asked in its place. The address is not copied, and the client's EDNS sizes are not taken over.
    */
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
@@ -440,11 +483,12 @@ export class Query {
   }
 
   /**
-   * A new, owned query of the same client with another question: for rewrites, search paths, CNAME targets.
-   * Flags and EDNS (size, DO, options) are carried along.
+   * A new, owned query of the same client with another question: for rewrites, search paths, CNAME
+   * targets. Flags and EDNS (size, DO, options) are carried along.
    */
   asking(name: WireName, type: number = this.type, qclass: number = this.class): Query {
-    // Both this query and its follow-up count in the same object, also if this one asks several follow-ups.
+    // Both this query and its follow-up count in the same object, also if this one asks several
+    // follow-ups.
     this.lookups ??= { count: 0 };
     const options = this.edns ? this.optionsEnd - this.optionsStart : 0;
     const size = HEADER.SIZE + name.length + 4 + (this.edns ? 11 + options : 0);
@@ -484,7 +528,9 @@ export class Query {
 }
 
 const PEER_SIZE = 16;
-/** The longest name, plus one length byte that is written before the name turns out to be too long. */
+/**
+ * The longest name, plus one length byte that is written before the name turns out to be too long.
+ */
 const FOLDED_SIZE = NAME_MAX + 1;
 
 const empty = new Uint8Array(0);

@@ -17,12 +17,16 @@ export class ReadError extends Error {
   }
 }
 
-/** The most pointers that one name may follow: every label could have its own (255 bytes hold 127 labels). */
+/**
+ * The most pointers that one name may follow: every label could have its own (255 bytes hold 127
+ * labels).
+ */
 export const HOPS_MAX = 126;
 
 /**
- * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards, behind the header
- * and before everything that was read of the same name, so that reading always ends (RFC 1035 section 4.1.4).
+ * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards,
+ * behind the header and before everything that was read of the same name, so that reading always
+ * ends (RFC 1035 section 4.1.4).
  */
 export class Reader {
   readonly message: Uint8Array;
@@ -99,8 +103,9 @@ export class Reader {
   }
 
   /**
-   * The next name, which must not be compressed because its type forbids it (RFC 3597 section 4). Data that may hold
-   * any number of names is read this way: with pointers, every two bytes of it could expand to 255.
+   * The next name, which must not be compressed because its type forbids it (RFC 3597 section 4).
+   * Data that may hold any number of names is read this way: with pointers, every two bytes of it
+   * could expand to 255.
    */
   fullName(): string {
     for (let at = this.at; at < this.end && this.message[at] !== 0; at += this.message[at]! + 1) {
@@ -148,12 +153,14 @@ export class Reader {
 const REACH = 0x4000;
 
 /**
- * Where labels of checked names begin in a message. A pointer to any other place may still happen to read as a name,
- * but one that changes when the fields there change (a TTL, for example). Reused from message to message.
+ * Where labels of checked names begin in a message. A pointer to any other place may still happen
+ * to read as a name, but one that changes when the fields there change (a TTL, for example). Reused
+ * from message to message.
  */
 export class NamePlaces {
   /**
-   * By offset in the message: the number of the last message that has a label, a pointer or the end of a name there.
+   * By offset in the message: the number of the last message that has a label, a pointer or the end
+   * of a name there.
    */
   readonly #marks = new Uint16Array(REACH);
   #message = 0;
@@ -197,8 +204,8 @@ export function checkName(
   let length = 1;
   let hops = 0;
   let after = -1;
-  // Where the part of the name that is being read begins. A pointer must lead to a part before it, which must end
-  // before it, too.
+  // Where the part of the name that is being read begins. A pointer must lead to a part before it,
+  // which must end before it, too.
   let segment = at;
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);

@@ -63,7 +63,10 @@ describe('going over records', () => {
   test('the TTL of a reply replaces those that ttlAt names', () => {
     const bytes = shifted();
     const [, second] = ttlOffsets(bytes, 3, bytes.length - 3);
-    const reply = new Reply(bytes, 3, bytes.length - 3, 0, 'test', Uint16Array.of(second!), 5);
+    const reply = new Reply(bytes, 3, bytes.length - 3, 0, 'test', {
+      ttlAt: Uint16Array.of(second!),
+      ttl: 5,
+    });
     const records = new Records();
     const ttls: number[] = [];
     for (records.of(reply); records.next();) ttls.push(records.ttl);

@@ -8,8 +8,9 @@ import { skipName } from './skip.ts';
 import { SECTION, type Section } from './writer.ts';
 
 /**
- * A cursor over the records of a message; it builds no objects. Reusable: `over` or `of` begins, `next` steps, the
- * fields describe the current record. All positions are indexes into `bytes`, not offsets from the message's start.
+ * A cursor over the records of a message; it builds no objects. Reusable: `over` or `of` begins,
+ * `next` steps, the fields describe the current record. All positions are indexes into `bytes`, not
+ * offsets from the message's start.
  *
  * ```ts
  * for (records.of(reply); records.next(); ) if (records.type === TYPE.A) …

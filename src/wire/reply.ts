@@ -6,12 +6,18 @@ export interface ExtendedError {
   readonly text: string;
 }
 
-/** Makes the next message of an answer that takes several; null: not ready in this turn of the event loop. */
+/**
+ * Makes the next message of an answer that takes several; null: not ready in this turn of the event
+ * loop.
+ */
 export type Rest = () => Reply | null;
 
-/** The fields of a reply. */
-export interface ReplyFields {
-  /** The message lies in `bytes[start, end)`; `start` equal to `end` means a bare reply, which has no message. */
+/** The message of a reply, as bytes and in words; every reply has these. */
+interface ReplyMessage {
+  /**
+   * The message lies in `bytes[start, end)`; `start` equal to `end` means a bare reply, which has
+   * no message.
+   */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
@@ -19,12 +25,20 @@ export interface ReplyFields {
   readonly rcode: number;
   /** Name of the plugin that made it. */
   readonly plugin: string;
-  /** Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they stand. */
+}
+
+/** What only some replies have beside their message. */
+export interface ReplyDetails {
+  /**
+   * Ascending offsets (from `start`) of the TTL fields that `ttl` replaces; null: all stay as they
+   * stand.
+   */
   readonly ttlAt: Uint16Array | null;
   /** Seconds to put into every TTL field of `ttlAt`; -1: leave them. */
   readonly ttl: number;
   /**
-   * EDNS options for clients that speak EDNS, in wire form, may be empty; null: those of the query are echoed as usual.
+   * EDNS options for clients that speak EDNS, in wire form, may be empty; null: those of the query
+   * are echoed as usual.
    */
   readonly options: Uint8Array | null;
   /** Extended errors for clients that speak EDNS. */
@@ -32,20 +46,28 @@ export interface ReplyFields {
   /** The cause of a failure, for `errors`, the log and traces. */
   readonly cause: Error | null;
   /**
-   * Makes the message that follows this one, for answers that take several (zone transfers); null: this is the last. It
-   * is called after the message before has been written, in a later turn of the event loop, so that other queries are
-   * served in between; if it returns null it is called again in a later turn. Only streams carry more than one message.
+   * Makes the message that follows this one, for answers that take several (zone transfers); null:
+   * this is the last. It is called after the message before has been written, in a later turn of
+   * the event loop, so that other queries are served in between; if it returns null it is called
+   * again in a later turn. Only streams carry more than one message.
    */
   readonly rest: Rest | null;
 }
 
+/** The fields of a reply. */
+export type ReplyFields = ReplyMessage & ReplyDetails;
+
+/** Of most replies: no details. */
+const none: Partial<ReplyDetails> = {};
+
 /**
- * One reply, the same for every client: header, question and records, but no OPT and nothing that belongs to the asking
- * client. Id, RD and CD, the spelling of the question, EDNS and the size limit are filled in by `stamp`. Owner names
- * that equal the question are pointers to it, so that they take on the client's spelling (0x20) as well.
+ * One reply, the same for every client: header, question and records, but no OPT and nothing that
+ * belongs to the asking client. Id, RD and CD, the spelling of the question, EDNS and the size
+ * limit are filled in by `stamp`. Owner names that equal the question are pointers to it, so that
+ * they take on the client's spelling (0x20) as well.
  *
- * A reply and its bytes never change; `with` makes a changed one. A reply without bytes (`bare`) is only a result code:
- * `stamp` writes its header and question.
+ * A reply and its bytes never change; `with` makes a changed one. A reply without bytes (`bare`) is
+ * only a result code: `stamp` writes its header and question.
  */
 export class Reply implements ReplyFields {
   readonly bytes: Uint8Array;
@@ -66,29 +88,24 @@ export class Reply implements ReplyFields {
     end: number,
     rcode: number,
     plugin: string,
-    ttlAt: Uint16Array | null = null,
-    ttl = -1,
-    options: Uint8Array | null = null,
-    errors: readonly ExtendedError[] | null = null,
-    cause: Error | null = null,
-    rest: Rest | null = null,
+    details: Partial<ReplyDetails> = none,
   ) {
     this.bytes = bytes;
     this.start = start;
     this.end = end;
     this.rcode = rcode;
     this.plugin = plugin;
-    this.ttlAt = ttlAt;
-    this.ttl = ttl;
-    this.options = options;
-    this.errors = errors;
-    this.cause = cause;
-    this.rest = rest;
+    this.ttlAt = details.ttlAt ?? null;
+    this.ttl = details.ttl ?? -1;
+    this.options = details.options ?? null;
+    this.errors = details.errors ?? null;
+    this.cause = details.cause ?? null;
+    this.rest = details.rest ?? null;
   }
 
   /**
-   * The same reply with some fields changed. The offsets in `ttlAt` belong to the layout of the message: a change of
-   * `bytes` needs a new `ttlAt`, too.
+   * The same reply with some fields changed. The offsets in `ttlAt` belong to the layout of the
+   * message: a change of `bytes` needs a new `ttlAt`, too.
    */
   with(change: Partial<ReplyFields>): Reply {
     return new Reply(
@@ -97,12 +114,14 @@ export class Reply implements ReplyFields {
       change.end ?? this.end,
       change.rcode ?? this.rcode,
       change.plugin ?? this.plugin,
-      change.ttlAt === undefined ? this.ttlAt : change.ttlAt,
-      change.ttl ?? this.ttl,
-      change.options === undefined ? this.options : change.options,
-      change.errors === undefined ? this.errors : change.errors,
-      change.cause === undefined ? this.cause : change.cause,
-      change.rest === undefined ? this.rest : change.rest,
+      {
+        ttlAt: change.ttlAt === undefined ? this.ttlAt : change.ttlAt,
+        ttl: change.ttl ?? this.ttl,
+        options: change.options === undefined ? this.options : change.options,
+        errors: change.errors === undefined ? this.errors : change.errors,
+        cause: change.cause === undefined ? this.cause : change.cause,
+        rest: change.rest === undefined ? this.rest : change.rest,
+      },
     );
   }
 
@@ -149,8 +168,8 @@ export class Reply implements ReplyFields {
   }
 
   /**
-   * The same reply with bytes of its own, for long storage: it no longer keeps the whole slab in memory that it was
-   * written in.
+   * The same reply with bytes of its own, for long storage: it no longer keeps the whole slab in
+   * memory that it was written in.
    */
   own(): Reply {
     return this.with({
@@ -167,19 +186,22 @@ const nothing = new Uint8Array(0);
 /** Nothing is sent at all; the client will time out. */
 export const silence: Reply = new Reply(nothing, 0, 0, RCODE.NOERROR, '');
 
-/** A result code without a message (in CoreDNS: an rcode that a plugin returns without writing). Never cached. */
+/**
+ * A result code without a message (in CoreDNS: an rcode that a plugin returns without writing).
+ * Never cached.
+ */
 export function failure(
   rcode: number,
   plugin: string,
   cause: Error | null = null,
   errors: readonly ExtendedError[] | null = null,
 ): Reply {
-  return new Reply(nothing, 0, 0, rcode, plugin, null, -1, null, errors, cause);
+  return new Reply(nothing, 0, 0, rcode, plugin, { errors, cause });
 }
 
 /**
- * REFUSED, because the query would have to wait while too many others already do (`Query.mayWait`): the client may ask
- * another server, or later.
+ * REFUSED, because the query would have to wait while too many others already do (`Query.mayWait`):
+ * the client may ask another server, or later.
  */
 export const overloaded: Reply = failure(RCODE.REFUSED, '', null, [
   { code: EDE.OTHER, text: 'too many queries wait for their replies' },

@@ -10,19 +10,22 @@ import { answersQuery } from './upstream.ts';
 import { SECTION } from './writer.ts';
 
 /**
- * What happens to records owned by the old question's name: they take the new question's name (`follow`) or keep the
- * old one (`stay`).
+ * What happens to records owned by the old question's name: they take the new question's name
+ * (`follow`) or keep the old one (`stay`).
  */
 export type Owners = 'follow' | 'stay';
 
 const records = new Records();
 
 /**
- * A copy of `reply`, which answers another question, as a reply to `query`. All names keep their meaning although the
- * old question that compression pointers led to is gone. TTLs are written as they would have been sent.
+ * A copy of `reply`, which answers another question, as a reply to `query`. All names keep their
+ * meaning although the old question that compression pointers led to is gone. TTLs are written as
+ * they would have been sent.
  *
- * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for search paths
- * @param aliasTtl 0 or more: the answer section begins with `QUESTION CNAME OLD-QUESTION` with this TTL; owners stay
+ * @param owners `follow` for names rewritten on the way in and back on the way out, `stay` for
+ * search paths
+ * @param aliasTtl 0 or more: the answer section begins with `QUESTION CNAME OLD-QUESTION` with this
+ * TTL; owners stay
  * @returns a bare reply unchanged; a reply that no longer fits into a message is cut, with TC
  */
 export function withQuestion(
@@ -63,7 +66,10 @@ export function withQuestion(
   return finish(reply);
 }
 
-/** Writes the alias; the old question's name stands in its data, and all pointers to the old question lead there. */
+/**
+ * Writes the alias; the old question's name stands in its data, and all pointers to the old
+ * question lead there.
+ */
 function writeAlias(question: number, ttl: number): void {
   mover.questionName();
   mover.u16(TYPE.CNAME);

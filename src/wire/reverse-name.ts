@@ -1,6 +1,9 @@
 /** Reverse names: the names under in-addr.arpa and ip6.arpa that stand for addresses. */
 
-/** The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5), absolute. @param bytes 4 or 16 */
+/**
+ * The name under in-addr.arpa or ip6.arpa (RFC 1035 section 3.5, RFC 3596 section 2.5), absolute.
+ * @param bytes 4 or 16
+ */
 export function nameOfAddress(bytes: Uint8Array): string {
   if (bytes.length === 4) return `${[...bytes].reverse().join('.')}.in-addr.arpa.`;
   const nibbles = [...bytes].flatMap((byte) => [byte >> 4, byte & 15]);

@@ -2,8 +2,9 @@
 import { copyBytes } from '../base/copy-bytes.ts';
 
 /**
- * Memory that is handed out from front to back and never reused: a buffer of its own for each message would cost more
- * than everything else that storing it takes. A slab is freed when no part of it is referenced any more.
+ * Memory that is handed out from front to back and never reused: a buffer of its own for each
+ * message would cost more than everything else that storing it takes. A slab is freed when no part
+ * of it is referenced any more.
  */
 class Slab {
   /** The buffer that the last `take` or `put` handed out a part of. */
@@ -49,8 +50,8 @@ class Slab {
 export const replySlab: Slab = new Slab(65_536);
 
 /**
- * This thread's slab for queries that are kept, usually for seconds. Most are little longer than a name and some
- * options; a longer one gets its own buffer, so that a short query that waits does not hold memory of long ones that
- * are answered.
+ * This thread's slab for queries that are kept, usually for seconds. Most are little longer than a
+ * name and some options; a longer one gets its own buffer, so that a short query that waits does
+ * not hold memory of long ones that are answered.
  */
 export const querySlab: Slab = new Slab(16_384, 512);

@@ -10,19 +10,24 @@ const OPT_ROOM = 600;
 /** The most bytes for a TSIG record: two long names, a MAC, a time. */
 const SEAL_ROOM = 620;
 
-/** How many bytes `stamp` may add to a reply's size: the output buffer must have that much more room. */
+/**
+ * How many bytes `stamp` may add to a reply's size: the output buffer must have that much more
+ * room.
+ */
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
 
 /** Bytes of an OPT record without options. */
 const OPT_SIZE = 11;
 
 /**
- * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with everything patched in
- * that belongs to the client. `out` must have room for the reply's size plus STAMP_ROOM.
+ * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with
+ * everything patched in that belongs to the client. `out` must have room for the reply's size plus
+ * STAMP_ROOM.
  *
- * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the end, and TC is set
- * (RFC 2181 section 9; like CoreDNS also when only additional records were dropped). EDNS options that would leave no
- * room for the question, or exceed the room for OPT, are left out.
+ * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the
+ * end, and TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were
+ * dropped). EDNS options that would leave no room for the question, or exceed the room for OPT, are
+ * left out.
  */
 export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
@@ -83,16 +88,16 @@ function copyBody(reply: Reply, out: Uint8Array, at: number, questionEnd: number
 }
 
 /**
- * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that asked for it (RFC 6840
- * section 5.8).
+ * Fills in the header: id, opcode, RD and CD are the query's; AD is set only for clients that asked
+ * for it (RFC 6840 section 5.8).
  */
 function stampHeader(reply: Reply, query: Query, out: Uint8Array, at: number): void {
   out[at] = query.id >> 8;
   out[at + 1] = query.id & 0xff;
   const high = out[at + 2]! & ~((FLAG.OPCODE | FLAG.RD) >> 8);
   out[at + 2] = high | ((query.flags & (FLAG.OPCODE | FLAG.RD)) >> 8);
-  // Without EDNS only four bits of the result code fit; a larger code becomes SERVFAIL, since its lower bits alone
-  // would mean another code.
+  // Without EDNS only four bits of the result code fit; a larger code becomes SERVFAIL, since its
+  // lower bits alone would mean another code.
   const rcode = reply.rcode > FLAG.RCODE && !query.edns ? RCODE.SERVFAIL : reply.rcode & FLAG.RCODE;
   let low = (out[at + 3]! & ~(FLAG.CD | FLAG.RCODE)) | (query.flags & FLAG.CD) | rcode;
   if (!query.dnssecOk && (query.flags & FLAG.AD) === 0) low &= ~FLAG.AD;
@@ -156,8 +161,8 @@ function optionsLength(reply: Reply, query: Query, room: number): number {
 }
 
 /**
- * Writes OPT as CoreDNS does: version 0, DO and UDP size as the client sent them; empty if the client asked for an
- * unknown version.
+ * Writes OPT as CoreDNS does: version 0, DO and UDP size as the client sent them; empty if the
+ * client asked for an unknown version.
  */
 function writeOpt(
   reply: Reply,
@@ -191,8 +196,8 @@ function writeOpt(
 }
 
 /**
- * Writes the reply's own options, or else the echo of the client's, and the extended errors; what exceeds `room` is
- * left out.
+ * Writes the reply's own options, or else the echo of the client's, and the extended errors; what
+ * exceeds `room` is left out.
  */
 function writeOptions(
   reply: Reply,
@@ -225,7 +230,9 @@ function writeOptions(
   return size;
 }
 
-/** Writes the client's options that come back unchanged; with `out` null it only counts their bytes. */
+/**
+ * Writes the client's options that come back unchanged; with `out` null it only counts their bytes.
+ */
 function echo(query: Query, out: Uint8Array | null, at: number): number {
   const { bytes, optionsEnd } = query;
   let size = 0;
@@ -244,9 +251,10 @@ function echo(query: Query, out: Uint8Array | null, at: number): number {
 const utf8 = new TextEncoder();
 
 /**
- * The reply to a message that no plugin sees: FORMERR with the question as far as it could be read, or NOTIMP with only
- * a header.
- * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is set.
+ * The reply to a message that no plugin sees: FORMERR with the question as far as it could be read,
+ * or NOTIMP with only a header.
+ * @returns the length written: 12 bytes, or more if the question was readable and `withQuestion` is
+ * set.
  */
 export function stampRejection(
   query: Query,

@@ -1,5 +1,6 @@
 /**
- * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, the data that its MAC covers, writing it. Pure.
+ * Transaction signatures (TSIG, RFC 8945) as bytes: reading the record, the data that its MAC
+ * covers, writing it. Pure.
  */
 import { copyOf } from '../base/copy-bytes.ts';
 import { HEADER, TYPE } from './iana.ts';
@@ -69,7 +70,10 @@ export function readTsig(message: Uint8Array, at: number): TsigFields {
   return { key, algorithm: name, signedAt, fudge, mac, originalId, error, other };
 }
 
-/** Where the TSIG record of a message begins; it must be the last record. -1: there is none. @throws ReadError */
+/**
+ * Where the TSIG record of a message begins; it must be the last record. -1: there is none.
+ * @throws ReadError
+ */
 export function tsigAt(message: Uint8Array): number {
   const from = new Reader(message);
   from.at = HEADER.QDCOUNT;
@@ -178,8 +182,8 @@ export interface Seal {
 }
 
 /**
- * The signature of a query, shared by the query and all queries that are asked in its place. The plugin that verifies
- * it sets `seal`, by which the reply to the client is signed.
+ * The signature of a query, shared by the query and all queries that are asked in its place. The
+ * plugin that verifies it sets `seal`, by which the reply to the client is signed.
  */
 export class QuerySignature {
   /** A copy of the whole message as received. */

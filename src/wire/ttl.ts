@@ -8,7 +8,10 @@ const unitSeconds: Readonly<Record<string, number>> = {
   w: 604_800,
 };
 
-/** Seconds of `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case); null if it is none, or more than 32 bits. */
+/**
+ * Seconds of `3600`, `1h`, `1w2d3h4m5s` (BIND's units, any case); null if it is none, or more than
+ * 32 bits.
+ */
 export function parseTtl(text: string): number | null {
   if (!/^\d/.test(text)) return null;
   let total = 0;

@@ -106,8 +106,9 @@ describe('replies from upstreams', () => {
     assert.match(refusal(bytes.subarray(0, bytes.length - 1)), /wrong length|too short/);
   });
 
-  // RFC 1035 section 3.4.1 gives A a meaning in class IN only. dnspython, which calls such replies malformed, reads Chaosnet's
-  // addresses in class CH (a name and 16 bits); CoreDNS takes four bytes in every class, and passes them on as well.
+  // RFC 1035 section 3.4.1 gives A a meaning in class IN only. dnspython, which calls such replies
+  // malformed, reads Chaosnet's addresses in class CH (a name and 16 bits); CoreDNS takes four
+  // bytes in every class, and passes them on as well.
   test('four bytes in an A record of class CH pass as the upstream wrote them', () => {
     const question = '03777777076578616d706c65036f726700 0001 0003';
     const bytes = parseHex(
@@ -123,7 +124,8 @@ describe('replies from upstreams', () => {
     );
   });
 
-  // A zero in the middle of a record ends a name as well as a root does, until a TTL is written over it.
+  // A zero in the middle of a record ends a name as well as a root does, until a TTL is written
+  // over it.
   test('a name that leads into the TTL of a record stays the same when that TTL changes', () => {
     const bytes = parseHex(
       `1234 8580 0001 0003 0000 0000 0161 076578616d706c65 00 0001 0001

@@ -12,13 +12,15 @@ import { replySlab } from './slab.ts';
 /**
  * Makes a Reply of the message `bytes[start, end)` that an upstream sent.
  *
- * The whole message is checked: every record lies within it, every name is legal, and so is the data of types that hold
- * names or addresses. OPT is removed: its extended result code goes to `rcode`, its options to `options` (without those
- * that only concern the connection to the upstream: COOKIE, KEEPALIVE, PADDING); `options` is null only if there was no
- * OPT. Owner names equal to the question become pointers to it, so that they take on the client's spelling. Bytes after
- * the last record are cut off. The bytes are copied.
+ * The whole message is checked: every record lies within it, every name is legal, and so is the
+ * data of types that hold names or addresses. OPT is removed: its extended result code goes to
+ * `rcode`, its options to `options` (without those that only concern the connection to the
+ * upstream: COOKIE, KEEPALIVE, PADDING); `options` is null only if there was no OPT. Owner names
+ * equal to the question become pointers to it, so that they take on the client's spelling. Bytes
+ * after the last record are cut off. The bytes are copied.
  *
- * A bare header (no question, no records), as servers send it with FORMERR or NOTIMP, becomes a bare reply.
+ * A bare header (no question, no records), as servers send it with FORMERR or NOTIMP, becomes a
+ * bare reply.
  *
  * @returns ReadError (not thrown) if the message is not a reply with one question
  */
@@ -36,7 +38,10 @@ export function fromUpstream(
   }
 }
 
-/** Whether a reply's question is the query's: type, class, and name but for ASCII case. A bare reply has none. */
+/**
+ * Whether a reply's question is the query's: type, class, and name but for ASCII case. A bare reply
+ * has none.
+ */
 export function answersQuery(reply: Reply, query: Query): boolean {
   return !reply.bare && query.isAskedAt(reply.bytes, reply.start + HEADER.SIZE, reply.end);
 }
@@ -124,7 +129,8 @@ function checkRecords(
       seen.moves = true;
     }
   }
-  // A name that is read from other fields would change when TTLs are patched: it has to be written anew.
+  // A name that is read from other fields would change when TTLs are patched: it has to be written
+  // anew.
   if (places.strayed) seen.moves = true;
   seen.lastEnd = at;
 }
@@ -188,7 +194,10 @@ function rewritten(
   return new Reply(replySlab.bytes, begin, begin + mover.length, rcode, plugin);
 }
 
-/** The options that are meant for the client, not only for the connection between the upstream and ndots. */
+/**
+ * The options that are meant for the client, not only for the connection between the upstream and
+ * ndots.
+ */
 function passedOptions(bytes: Uint8Array, at: number, end: number): Uint8Array {
   let out: Uint8Array | null = null;
   let length = 0;

@@ -23,8 +23,8 @@ export class TextError extends Error {
 }
 
 /**
- * The words of a record's data, read one after the other. Quotes around words are removed, escapes within them are not.
- * All errors are TextErrors.
+ * The words of a record's data, read one after the other. Quotes around words are removed, escapes
+ * within them are not. All errors are TextErrors.
  */
 export class Words {
   index = 0;
@@ -89,7 +89,10 @@ export class Words {
   }
 }
 
-/** The wire form of a name in a zone file: `@` is the origin, and names without a final dot are relative to it. */
+/**
+ * The wire form of a name in a zone file: `@` is the origin, and names without a final dot are
+ * relative to it.
+ */
 export function absoluteName(
   word: string,
   origin: WireName,

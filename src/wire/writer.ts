@@ -4,7 +4,10 @@ import { LOWER, NAME_MAX, type WireName } from './name.ts';
 import { Reply } from './reply.ts';
 
 const SLAB_SIZE = 65536;
-/** How many names are remembered as compression targets; more would make a message only a little smaller. */
+/**
+ * How many names are remembered as compression targets; more would make a message only a little
+ * smaller.
+ */
 const TARGETS_MAX = 128;
 /** Hash chains of targets by their first label; a power of two. */
 const CHAINS = 256;
@@ -35,7 +38,10 @@ export type Section = (typeof SECTION)[keyof typeof SECTION];
 /** What a reply takes over from its query: the opcode and the question. */
 export interface QueryHead {
   readonly flags: number;
-  /** The message is `bytes` from `start` on; its question's name takes `nameLength` bytes, 0: it has none. */
+  /**
+   * The message is `bytes` from `start` on; its question's name takes `nameLength` bytes, 0: it has
+   * none.
+   */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly nameLength: number;
@@ -45,8 +51,9 @@ export interface QueryHead {
 export type WriteRecord = (to: MessageWriter) => void;
 
 /**
- * Writes messages one after the other into shared slabs, compressing names (RFC 1035 section 4.1.4). Reusable: one
- * writer per thread is enough, since a message is written without pause. Finished bytes are never written again.
+ * Writes messages one after the other into shared slabs, compressing names (RFC 1035 section
+ * 4.1.4). Reusable: one writer per thread is enough, since a message is written without pause.
+ * Finished bytes are never written again.
  */
 export class MessageWriter {
   #slab = new Uint8Array(SLAB_SIZE);
@@ -55,8 +62,8 @@ export class MessageWriter {
   #data = 0; // where the open record's RDLENGTH stands
   #section: Section = SECTION.answer;
   /**
-   * Compression targets: offsets of names in this message, hash chains by first label (the last target of each chain),
-   * and for each target the one before it in its chain.
+   * Compression targets: offsets of names in this message, hash chains by first label (the last
+   * target of each chain), and for each target the one before it in its chain.
    */
   readonly #targets = new Uint16Array(TARGETS_MAX);
   readonly #chains = new Uint8Array(CHAINS).fill(NONE);
@@ -100,7 +107,8 @@ export class MessageWriter {
 
   /**
    * Opens a record; its data is what is written until `close`.
-   * @param owner null stands for the question's name: a pointer, so that it follows the client's spelling.
+   * @param owner null stands for the question's name: a pointer, so that it follows the client's
+   * spelling.
    * @param ttl seconds
    */
   open(section: Section, owner: WireName | null, type: number, ttl: number, rclass = 1): void {
@@ -211,7 +219,10 @@ export class MessageWriter {
     for (; at < end; at++) this.#slab[this.#at++] = from[at]!;
   }
 
-  /** Remembers each label of the name at `at` as a target; only its first `span` bytes if it ends in a pointer. */
+  /**
+   * Remembers each label of the name at `at` as a target; only its first `span` bytes if it ends in
+   * a pointer.
+   */
   #remember(at: number, span = 256): void {
     const slab = this.#slab;
     const stop = at + span;
@@ -288,7 +299,10 @@ export class MessageWriter {
     slab[at + 1] = count & 0xff;
   }
 
-  /** Makes room for `size` more bytes; a message that reaches the end of its slab moves to a new one. */
+  /**
+   * Makes room for `size` more bytes; a message that reaches the end of its slab moves to a new
+   * one.
+   */
   #room(size: number): void {
     const length = this.#at - this.#start;
     if (length + size > MESSAGE_MAX) {

@@ -25,15 +25,21 @@ export function zoneProblem(text: string, place: Place, hint?: string): Problem 
   return new Problem({ code: 'bad-zone-text', text: `${where}: ${text}`, place, hint });
 }
 
-/** The most characters of a word: a record's data has at most 65 535 bytes, each written as up to four (`\DDD`). */
+/**
+ * The most characters of a word: a record's data has at most 65 535 bytes, each written as up to
+ * four (`\DDD`).
+ */
 const WORD_MAX = 4 * 65_535;
 /**
- * The most words of an entry: one for each byte of data (as in a text of empty strings), plus those that stand before
- * the data.
+ * The most words of an entry: one for each byte of data (as in a text of empty strings), plus those
+ * that stand before the data.
  */
 const WORDS_MAX = 65_540;
 
-/** Splits a zone file into its entries; empty ones are left out (RFC 1035 section 5.1). @throws Problem */
+/**
+ * Splits a zone file into its entries; empty ones are left out (RFC 1035 section 5.1).
+ * @throws Problem
+ */
 export class ZoneLexer {
   readonly #text: string;
   readonly #file: string;

@@ -10,7 +10,10 @@ import { Opaque } from './record/kind.ts';
 import { parseTtl } from './ttl.ts';
 import { parseRecord, parseZone, printZone } from './zone-text.ts';
 
-/** Records that zone files can hold: their TTLs are below 2^31, their classes real, their data not missing. */
+/**
+ * Records that zone files can hold: their TTLs are below 2^31, their classes real, their data not
+ * missing.
+ */
 const zoneRecord: fc.Arbitrary<DnsRecord> = fc
   .tuple(any.record, fc.integer({ min: 0, max: 0x7fff_ffff }), fc.constantFrom(1, 3, 4, 42))
   .map(([record, ttl, rclass]) => ({ ...record, ttl, class: rclass }))

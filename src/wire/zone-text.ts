@@ -18,17 +18,22 @@ export interface ZoneTextParts {
   readonly file: string;
   /** The initial origin, until `$ORIGIN` sets another; default the root. */
   readonly origin?: string;
-  /** TTL in seconds for records without one, if neither `$TTL` nor an earlier record nor the SOA gives one. */
+  /**
+   * TTL in seconds for records without one, if neither `$TTL` nor an earlier record nor the SOA
+   * gives one.
+   */
   readonly ttl?: number;
   /**
-   * Reads a file for `$INCLUDE`; `name` is the name as written, `from` where the line begins. Its exceptions are passed
-   * on. Without it `$INCLUDE` is a problem.
+   * Reads a file for `$INCLUDE`; `name` is the name as written, `from` where the line begins. Its
+   * exceptions are passed on. Without it `$INCLUDE` is a problem.
    */
   readonly include?: (
     name: string,
     from: Place,
   ) => { readonly file: string; readonly text: string };
-  /** Called for each mistake, after which reading goes on; without it the first mistake is thrown. */
+  /**
+   * Called for each mistake, after which reading goes on; without it the first mistake is thrown.
+   */
   readonly problem?: (problem: Problem) => void;
 }
 
@@ -53,8 +58,9 @@ const GENERATE_MAX = 4_000_000;
 const TTL_MAX = 0x7fff_ffff;
 
 /**
- * The records of a zone file, one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's `$GENERATE`, units in TTLs, and
- * the generic forms of RFC 3597. Nothing is checked that needs more than one record.
+ * The records of a zone file, one at a time: RFC 1035 section 5 with `$TTL` (RFC 2308), BIND's
+ * `$GENERATE`, units in TTLs, and the generic forms of RFC 3597. Nothing is checked that needs more
+ * than one record.
  * @throws Problem at the first mistake, with file, line and column, unless `parts.problem` takes it
  */
 export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRecord> {
@@ -63,14 +69,18 @@ export function* parseZone(text: string, parts: ZoneTextParts): Generator<ZoneRe
 }
 
 /**
- * Like `parseZone`, with owners in wire form: for callers that store wire names, which saves printing them.
+ * Like `parseZone`, with owners in wire form: for callers that store wire names, which saves
+ * printing them.
  * @throws Problem as `parseZone`
  */
 export function parseOwned(text: string, parts: ZoneTextParts): Generator<OwnedRecord> {
   return new ZoneParser(parts).parse(text, parts.file, 0);
 }
 
-/** One record as text, e.g. `www.example.org. 30 IN A 192.0.2.1`; without TTL 3600 seconds. @throws Problem */
+/**
+ * One record as text, e.g. `www.example.org. 30 IN A 192.0.2.1`; without TTL 3600 seconds.
+ * @throws Problem
+ */
 export function parseRecord(text: string, origin = '.', file = 'record'): DnsRecord {
   const [record, second] = parseZone(text, { file, origin, ttl: 3600 });
   if (record === undefined) throw zoneProblem('there is no record', { file, line: 1, column: 1 });
@@ -80,7 +90,8 @@ export function parseRecord(text: string, origin = '.', file = 'record'): DnsRec
 }
 
 /**
- * Zone file text of records, a line each; owners relative to `origin`, and left out where they repeat.
+ * Zone file text of records, a line each; owners relative to `origin`, and left out where they
+ * repeat.
  * @public
  */
 export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generator<string> {
@@ -94,7 +105,10 @@ export function* printZone(records: Iterable<DnsRecord>, origin = '.'): Generato
   }
 }
 
-/** The name relative to the origin. Only a suffix spelled like the origin is removed, so that the spelling survives. */
+/**
+ * The name relative to the origin. Only a suffix spelled like the origin is removed, so that the
+ * spelling survives.
+ */
 function relativeName(name: WireName, origin: WireName): string {
   const from = suffixAt(name, origin);
   if (from < 0 || (from > 0 && origin.length === 1)) return printName(name);
@@ -240,8 +254,8 @@ class ZoneParser {
   }
 
   /**
-   * The TTL of a record: its own, else `$TTL`, else that of the record before, else the SOA's minimum, else the
-   * default.
+   * The TTL of a record: its own, else `$TTL`, else that of the record before, else the SOA's
+   * minimum, else the default.
    */
   #ttlFor(type: number, data: object, own: number | null, line: EntryWords): number {
     if (own !== null) this.#lastTtl = own;
@@ -286,7 +300,10 @@ class ZoneParser {
   }
 }
 
-/** Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5); for known types the data is decoded from the bytes. */
+/**
+ * Reads the generic form `\# LENGTH HEX` (RFC 3597 section 5); for known types the data is decoded
+ * from the bytes.
+ */
 function readGeneric(words: Words, type: number): object {
   words.next('\\#');
   const length = words.number('the length of the data', 0xffff);

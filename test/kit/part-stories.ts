@@ -204,6 +204,28 @@ export const partStories: readonly Story[] = [
     without: ['ND4006'],
     packets: (seed) => Promise.resolve(seldomDenied(seed, ['10.244.3.2', '10.244.4.2'])),
   },
+  {
+    name: 'a new name, of which two DNS pods behind one address remember for different times that it is missing',
+    code: 'ND8003',
+    without: ['ND8001', 'ND8004'],
+    packets: (seed) =>
+      play(
+        pods('glibc', 6, {
+          names: ['fresh.shop.svc.cluster.local'],
+          lookups: 100,
+          everyMs: 130,
+          resolvConf: 'nameserver 10.96.0.10\n',
+        }),
+        ({ atMs, port: from, type }) => {
+          const behind = from % 2 === 0 ? '10.244.3.2' : '10.244.4.2';
+          const untilMs = from % 2 === 0 ? 8000 : 8700;
+          return atMs > untilMs
+            ? { addresses: type === 'A' ? ['10.96.3.7'] : [], tookMs: 0.4, behind }
+            : { rcode: 3, ttl: Math.ceil((untilMs - atMs) / 1000), tookMs: 0.3, behind };
+        },
+        { seed },
+      ),
+  },
   goneHost('10.77.0.53', '10.244.1.7'),
   goneHost('fd00:77::53', 'fd00:42::7'),
   {

@@ -1,6 +1,6 @@
 /** Stories of search domains that fail at times, and are well in between. */
-import { healthy, type Fate, type Passing } from './story.ts';
-import { corpResolvConf, names, played, pods, some, type Story } from './story-parts.ts';
+import { healthy, play, type Fate, type Passing } from './story.ts';
+import { begun, corpResolvConf, names, played, pods, some, type Story } from './story-parts.ts';
 
 /** Three times, for four seconds each, milliseconds. */
 const isBadTime = (atMs: number): boolean =>
@@ -14,12 +14,36 @@ const failsAtTimes =
 
 const servfail: Fate = { rcode: 2, tookMs: 0.7 };
 
+const outside = ['www.example.com', 'mail.example.com', 'static.example.org', 'img.example.org'];
+const inLongNamespace = corpResolvConf.replace('shop.svc', 'shop-staging.svc');
+
 /** Pods that have the domain in their search path. */
 const searching = (resolver: string, count: number, from: number): ReturnType<typeof pods> =>
   pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
 
 /** Stories of single resolvers, and of Alpine with others. */
 export const searchStories: readonly Story[] = [
+  {
+    name: 'names of outside are tried with four search domains, and the capture has the beginnings of packets',
+    code: 'ND2001',
+    packets: async (seed) =>
+      begun(
+        await play(
+          [
+            ...pods('glibc', 3, { lookups: 12, names: outside, resolvConf: inLongNamespace }),
+            ...pods('go', 2, {
+              lookups: 12,
+              names: outside,
+              resolvConf: inLongNamespace,
+              from: 40,
+            }),
+          ],
+          healthy,
+          { seed },
+        ),
+        76,
+      ),
+  },
   ...['glibc', 'go'].map((resolver) =>
     played(
       `a search domain fails for some seconds, several times: one client (${resolver})`,
@@ -28,6 +52,21 @@ export const searchStories: readonly Story[] = [
       failsAtTimes(servfail),
     ),
   ),
+  {
+    name: 'nobody answers for a search domain, and of some names below it the capture has only the beginning',
+    code: 'ND2003',
+    without: ['ND3013'],
+    packets: async (seed) =>
+      begun(
+        await play(
+          [...searching('glibc', 3, 1), ...searching('go', 2, 40)],
+          (passing) =>
+            passing.name.endsWith('.corp.example.') ? { lost: true } : healthy(passing),
+          { seed },
+        ),
+        75,
+      ),
+  },
   played(
     'a search domain refuses for some seconds, several times',
     'ND2003',

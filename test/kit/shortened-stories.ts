@@ -2,7 +2,9 @@
 import type { Captured } from './packets.ts';
 import { partStories } from './part-stories.ts';
 import { healthy, play } from './story.ts';
-import { corpResolvConf, played, pods, some, type Story } from './story-parts.ts';
+import { standstillStories } from './standstill-stories.ts';
+import { searchStories } from './search-stories.ts';
+import { begun, corpResolvConf, played, pods, some, type Story } from './story-parts.ts';
 
 /** The first part of the packets, by time. */
 function firstPart(packets: readonly Captured[], part: number): readonly Captured[] {
@@ -10,9 +12,19 @@ function firstPart(packets: readonly Captured[], part: number): readonly Capture
   return packets.filter(({ timeMs }) => timeMs < first + part * (last - first));
 }
 
+/** The story whose name begins so, of whose packets the capture has what is left of 96 bytes behind the header of `tcpdump -i any`. */
+function ofBeginnings(among: readonly Story[], begins: string): Story {
+  const story = among.find(({ name }) => name.startsWith(begins))!;
+  return {
+    ...story,
+    name: `${story.name}; the capture has the beginnings of packets`,
+    packets: async (seed) => begun(await story.packets(seed), 76),
+  };
+}
+
 /** The story whose name begins so, up to a part of its time. */
-function endsAt(begins: string, part: number): Story {
-  const story = partStories.find(({ name }) => name.startsWith(begins))!;
+function endsAt(begins: string, part: number, among: readonly Story[] = partStories): Story {
+  const story = among.find(({ name }) => name.startsWith(begins))!;
   return {
     ...story,
     name: `${story.name}; the capture ends after ${part} of the time`,
@@ -20,10 +32,34 @@ function endsAt(begins: string, part: number): Story {
   };
 }
 
+/** All of outside is silent, a search domain of the nodes included. */
+export const outsideIsSilent: Story = played(
+  'nobody answers for all that is outside of the cluster, a search domain of the nodes included',
+  'ND3010',
+  () => [
+    ...pods('go', 4, { lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
+    ...pods('glibc', 3, { from: 40, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
+    ...pods('musl', 3, { from: 60, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
+  ],
+  (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
+);
+
 /** Stories that end early, or have one side. */
 export const shortenedStories: readonly Story[] = [
+  ...[
+    'a search domain fails for some seconds, several times: one client (glibc)',
+    'a search domain refuses for some seconds, several times',
+    'a search domain says SERVFAIL to a third of the lookups that pass it',
+    'a search domain says SERVFAIL to two queries of five, and the capture has one client: glibc',
+    'queries below a search domain get no reply for some seconds, or when they are asked again: go',
+  ].map((begins) => ofBeginnings(searchStories, begins)),
+  ofBeginnings([outsideIsSilent], outsideIsSilent.name),
   endsAt('a policy cuts three pods off for a while', 0.6),
   endsAt('clean: a DNS pod is added', 0.6),
+  {
+    ...endsAt('the only server stands still four times', 0.6, standstillStories),
+    seen: /gave not one reply 2 times/,
+  },
   {
     name: 'a search domain that nobody answers for, in a capture of three seconds',
     code: 'ND2003',

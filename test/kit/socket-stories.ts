@@ -1,4 +1,5 @@
 /** Stories in which what gets lost depends on the socket: on whether it is new, or on where its packets are taken. */
+import { seededRandom } from '../../src/base/random.ts';
 import { back, TCP, tcpPacket, type Captured, type Ends } from './packets.ts';
 import { healthy, play, STORY_START, type Passing, type StoryClient } from './story.ts';
 import {
@@ -73,6 +74,30 @@ function inTurn(from: number, count: number): Captured[][] {
   });
 }
 
+/** Three programs of a pod, of whose sockets each is taken to one of two servers behind an address; one of these dies after eight seconds, and the last sockets of all three are taken there. */
+function lastOnesAstray(seed: number): Captured[][] {
+  const random = seededRandom(seed);
+  let port = 30_000;
+  return [0, 1, 2].flatMap((program) => {
+    const packets: Captured[][] = [];
+    for (let ms = 50 + program * 83; ms < 30_000;) {
+      const way = ends('10.244.1.7', port++);
+      const name = `${names[port % names.length]!.replace(/^([a-z]+)$/, '$1.shop.svc.cluster.local')}.`;
+      const isDead = ms > 22_000 || (ms > 8000 && random.integer(3) === 0);
+      for (const atMs of isDead ? [ms, ms + 2500] : [ms])
+        for (const [i, type] of ['A', 'AAAA'].entries())
+          packets.push(
+            asked(atMs + i * 0.1, way, name, 2 * (port - 30_000) + i, {
+              type,
+              ...(isDead && { tookMs: null }),
+            }),
+          );
+      ms += isDead ? 5000 : ms < 8000 ? 60 : 260;
+    }
+    return packets;
+  });
+}
+
 /** A list of three servers that are asked in turn, the second of which is dead: what it leaves is asked of the third, with the same id. */
 const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): Captured[] => {
   const name = `svc${i}.shop.svc.cluster.local.`;
@@ -87,6 +112,12 @@ const alongTheList: readonly Captured[][] = Array.from({ length: 60 }, (_, i): C
 
 /** Stories about sockets. */
 export const socketStories: readonly Story[] = [
+  {
+    name: 'one of two DNS pods is silent from some moment on, seen from one pod, and the last sockets are all taken to it',
+    code: 'ND3008',
+    without: ['ND3007'],
+    packets: (seed) => Promise.resolve(inOrder(lastOnesAstray(seed))),
+  },
   {
     name: 'one of two DNS pods is silent from some moment on, seen behind the translation: sockets are taken to it all the same',
     code: 'ND3008',

@@ -19,7 +19,7 @@ import { lateStories } from './late-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { searchStories } from './search-stories.ts';
-import { shortenedStories } from './shortened-stories.ts';
+import { outsideIsSilent, shortenedStories } from './shortened-stories.ts';
 import { connections, socketStories } from './socket-stories.ts';
 import { standstillStories } from './standstill-stories.ts';
 import {
@@ -353,6 +353,35 @@ export const stories: readonly Story[] = [
       ),
   },
   {
+    name: 'two servers forward to each other: what their other clients lose or are refused is of the same cause',
+    code: 'ND4004',
+    without: ['ND3005', 'ND3013', 'ND4010'],
+    packets: async (seed) => {
+      const [one, two, other] = ['10.244.0.5', '10.244.0.6', '10.0.0.53'];
+      const healthyOnes = await play(pods('glibc', 3), healthy, { seed });
+      const round = Array.from({ length: 60 }, (_, i) =>
+        asked(
+          i * 90,
+          i % 2 === 0 ? ends(one, 20_000 + i, other) : ends(other, 20_000 + i, one),
+          'intranet.corp.example.',
+          500 + i,
+          { tookMs: null },
+        ),
+      );
+      const others = Array.from({ length: 14 }, (_, i) => {
+        const name = `host${i}.corp.example.`;
+        const [fails, waits] = [{ rcode: 5, tookMs: 2000 }, { tookMs: null }];
+        return [
+          ...asked(i * 300, ends('10.244.1.70', 40_000 + i, two), name, 900 + i, fails),
+          ...asked(i * 300 + 1, ends(two, 50_000 + i, other), name, 1900 + i, waits),
+          ...asked(i * 300 + 2, ends(other, 60_000 + i, one), name, 2900 + i, waits),
+          ...asked(i * 300 + 3, ends('10.244.1.71', 30_000 + i, two), name, 3900 + i, waits),
+        ];
+      });
+      return inOrder([healthyOnes, ...round, ...others]);
+    },
+  },
+  {
     name: 'a server looks again and again whether its upstream answers, which asks it for names of the cluster',
     code: 'ND3005',
     without: ['ND4004'],
@@ -669,16 +698,7 @@ export const stories: readonly Story[] = [
     ],
     (passing) => (passing.name === 'shop.partner.test.' ? { lost: true } : healthy(passing)),
   ),
-  played(
-    'nobody answers for all that is outside of the cluster, a search domain of the nodes included',
-    'ND3010',
-    () => [
-      ...pods('go', 4, { lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
-      ...pods('glibc', 3, { from: 40, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
-      ...pods('musl', 3, { from: 60, lookups: 8, everyMs: 9000, resolvConf: corpResolvConf }),
-    ],
-    (passing) => (passing.name.endsWith('.cluster.local.') ? healthy(passing) : { lost: true }),
-  ),
+  outsideIsSilent,
   played(
     'nobody answers for what is outside of the cluster, seen from one pod that has time for three lookups',
     'ND3010',
@@ -749,8 +769,8 @@ export const stories: readonly Story[] = [
         : { ...fate, tookMs: 60 + passing.random.integer(80) };
     },
   ),
-  {
-    name: 'gRPC asks for configurations and load balancers with the whole search path',
+  ...[0, 64].map((bytes): Story => ({
+    name: `gRPC asks for configurations and load balancers with the whole search path${bytes === 0 ? '' : ', and the capture has the beginnings of packets'}`,
     code: 'ND2005',
     packets: async (seed) => {
       const others = await play(
@@ -782,9 +802,10 @@ export const stories: readonly Story[] = [
           ),
         ).flat(),
       );
-      return inOrder([others, extra]);
+      const packets = inOrder([others, extra]);
+      return bytes === 0 ? packets : begun(packets, bytes);
     },
-  },
+  })),
   {
     name: 'S6 overload: two DNS pods behind one service are behind with their work from the first second on',
     code: 'ND7001',

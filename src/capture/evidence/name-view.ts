@@ -75,10 +75,14 @@ const NEXT = 0;
 const SERVER = 1;
 const LISTED = 2;
 
+/** Times in the row of a server: when it first said that the name exists, and when it last said that it does not; 0: it did not. */
+const FIRST_EXISTING = 0;
+const LAST_MISSING = 1;
+
 /** What the views of names share: their rows, those of the lists that they have, and the servers' addresses. */
 export class NameRows {
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
-  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 0);
+  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 2);
   readonly answered: NumberRows = new NumberRows(LISTED, 1);
   readonly ttls: NumberRows = new NumberRows(LISTED + 1, 1);
   readonly #addresses: string[] = [];
@@ -176,6 +180,18 @@ export class NameView {
     return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
   }
 
+  /** Whether the name came at each server by itself: every one of them said that it does not exist, and then, to the end, that it does. */
+  get cameAtEach(): boolean {
+    const { names, servers } = this.#rows;
+    let at = names.count(this.#row, SERVERS);
+    if (at === 0) return false;
+    for (; at > 0; at = servers.count(at - 1, NEXT)) {
+      const missingMs = servers.time(at - 1, LAST_MISSING);
+      if (missingMs === 0 || servers.time(at - 1, FIRST_EXISTING) < missingMs) return false;
+    }
+    return true;
+  }
+
   /** By the address that was asked: when the last query was sent that was answered, and not with a failure; milliseconds since 1970. */
   get answeredMs(): ReadonlyMap<string, number> {
     const { names, answered } = this.#rows;
@@ -242,7 +258,7 @@ export class NameView {
     names.setCount(row, PORT, client.port);
     this.#client = client.address;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
-    this.#countServer(server, outcome);
+    this.#countServer(server, outcome, exchange);
     this.knowLength(bytesOf(exchange));
     if (isLost(exchange)) return;
     const { repliedMs, rcode, answers } = exchange;
@@ -265,7 +281,7 @@ export class NameView {
       names.increment(row, QUICK_FAILURES);
   }
 
-  #countServer(address: string, outcome: number): void {
+  #countServer(address: string, outcome: number, exchange: SeenExchange): void {
     const { names, servers } = this.#rows;
     let at = this.#rowOf(servers, SERVERS, address);
     if (at < 0) {
@@ -273,6 +289,13 @@ export class NameView {
       at = this.#listed(servers, SERVERS, SERVER_COUNT, address);
     }
     countIn(servers, at, LISTED, outcome);
+    if (isLost(exchange)) return;
+    const { rcode } = exchange;
+    const repliedMs = exchange.repliedMs ?? exchange.sentMs;
+    if (rcode === RCODE.NXDOMAIN)
+      servers.setTime(at, LAST_MISSING, Math.max(servers.time(at, LAST_MISSING), repliedMs));
+    else if (rcode === RCODE.NOERROR && servers.time(at, FIRST_EXISTING) === 0)
+      servers.setTime(at, FIRST_EXISTING, repliedMs);
   }
 
   #answered(address: string, sentMs: number): void {

@@ -133,6 +133,8 @@ export interface Pairs {
 export class Observations {
   readonly domains: SearchDomains;
   readonly total: Outcomes = noOutcomes();
+  /** Of these, those for what gRPC asks for besides addresses. */
+  readonly serviceConfigs: Outcomes = noOutcomes();
   readonly types: BoundedMap<number, Outcomes> = new BoundedMap(500);
   readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** Those behind the addresses of services, where the capture shows them. */
@@ -175,6 +177,8 @@ export class Observations {
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
   /** Clients' ends of TCP connections, address and port, to which later segments came, and never one before them. */
   readonly gapped: Set<string> = new Set();
+  /** Queries of whose names the capture has only the beginning. */
+  cutNames: number = 0;
   /** Messages of which the capture has only the beginning, and all. */
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
   /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
@@ -258,6 +262,7 @@ export class Observations {
     this.firstMs = Math.min(this.firstMs, sentMs);
     this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
     countOutcome(this.total, exchange);
+    if (isServiceConfig(name, type)) countOutcome(this.serviceConfigs, exchange);
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
@@ -283,7 +288,8 @@ export class Observations {
       }
     }
     // Several names may begin alike.
-    if (!isCut(name)) this.names.at(name, type)?.add(exchange);
+    if (isCut(name)) this.cutNames++;
+    else this.names.at(name, type)?.add(exchange);
     if (isLost(exchange)) this.#keep(exchange, this.losses, MOST.losses);
     if ((latencyOf(exchange) ?? 0) >= LATE_MS && this.slow.length < MOST.events)
       this.slow.push({ sentMs, client: exchange.client });

@@ -20,6 +20,8 @@ export interface DeadNames {
   /** Names that are answered meanwhile. */
   readonly answered: readonly string[];
   readonly losses: readonly SeenExchange[];
+  /** What was lost besides for names of outside that are cut: they may be of these. */
+  readonly cut: readonly SeenExchange[];
   /** How likely it is that chance leaves out just some names of all; 0 to 1. */
   readonly chance: number;
   /** The same, for names that were told from the others by something else before. */
@@ -45,6 +47,8 @@ function deadAt(
   losses: readonly SeenExchange[],
 ): DeadNames | null {
   const { fromMs } = sentSpan(losses);
+  const cut = losses.filter(({ name }) => isCut(name) && !observed.domains.isOfCluster(name));
+  const known = losses.length - cut.length;
   const first = new Map<string, number>();
   for (const { name, sentMs } of losses)
     first.set(name, Math.min(sentMs, first.get(name) ?? Infinity));
@@ -56,16 +60,17 @@ function deadAt(
   const dead = new Set(names);
   const theirs = losses.filter(({ name }) => dead.has(name));
   const others = [...last].flatMap(([name, ms]) => (ms >= fromMs && !dead.has(name) ? name : []));
-  if (names.length === 0 || others.length === 0 || theirs.length < EXPLAINS * losses.length)
-    return null;
+  if (names.length === 0 || others.length === 0 || theirs.length < EXPLAINS * known) return null;
   const { all, silent } = trialsOf(observed, server, losses, fromMs);
   const suffix = suffixOf(names, others);
   // Of names some would be picked, of what they end in one.
   const picked = choices(names.length + others.length, names.length);
   const ways = suffix === '' ? picked : Math.min(picked, Math.log(names.length + others.length));
-  const outcomes = choices(all, silent);
+  // Of what is cut it is not known that it fits.
+  const part = known / losses.length;
+  const outcomes = choices(Math.round(part * all), Math.round(part * silent));
   return {
-    ...{ server, names, suffix, answered: others, losses: theirs },
+    ...{ server, names, suffix, answered: others, losses: theirs, cut },
     chance: Math.min(1, Math.exp(ways - outcomes)),
     chanceOfThese: Math.exp(-outcomes),
   };

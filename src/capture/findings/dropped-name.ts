@@ -37,6 +37,7 @@ export const droppedName: Rule = {
     // Nobody is to be asked for a domain at the top.
     const suffix = found.suffix.split('.').length > 2 ? found.suffix : '';
     claims.take(losses);
+    claims.take(found.cut);
     claims.take(waitingForThese(claims, losses));
     return {
       code: this.code,

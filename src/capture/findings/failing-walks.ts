@@ -2,6 +2,7 @@
  * Search domains that fail at times. A lookup compares by itself: the name with the domain behind it fails, the name as it is, asked of the
  * same server a moment later, does not.
  */
+import { isCut } from '../exchanges/message-head.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { isFailure } from '../evidence/outcomes.ts';
 import {
@@ -92,7 +93,8 @@ export function isAllBelow(
   const open = [
     ...observed.failed.filter(({ name, type }) => !isOfSilence(name, type)),
     ...claims.open,
-  ].filter(({ name }) => !claims.names.has(name));
+    // Of one that is cut nobody knows what it is below.
+  ].filter(({ name }) => !claims.names.has(name) && !isCut(name));
   const below = open.filter(({ name }) => isBelow(name));
   return (
     below.length >= LEAST.queries &&

@@ -20,6 +20,7 @@ export const familiesDiffer: Rule = {
         (view) =>
           exists(view) > 0 &&
           view.outcomes.nxdomain > 0 &&
+          !view.cameAtEach &&
           view.firstNegativeMs < view.lastFoundMs &&
           view.firstFoundMs < view.lastNegativeMs,
       );

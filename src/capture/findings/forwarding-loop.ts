@@ -1,6 +1,7 @@
 /** Name servers that ask each other in a circle. */
 import type { Observations } from '../evidence/observations.ts';
-import { excluded, listed, unknown, type Rule } from './finding.ts';
+import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
 import { isServer } from './losses.ts';
 
 /** Servers ask each other, or themselves, in a circle. */
@@ -34,8 +35,7 @@ export const forwardingLoop: Rule = {
     if (said === 0 && names.length === 0) return excluded('no question goes round');
     const keys = new Set(names);
     claims.take(claims.open.filter(({ name }) => keys.has(name)));
-    // That they are refused is what the circle comes to.
-    for (const { name, outcomes } of going) if (outcomes.refused > 0) claims.names.add(name);
+    explainCircle(observed, claims, new Set(circles.flat()), asking);
     return {
       code: this.code,
       title: this.title,
@@ -62,6 +62,23 @@ export const forwardingLoop: Rule = {
     };
   },
 };
+
+/** What a circle comes to: its servers leave others without a reply, are late, or refuse, whatever they have to ask others for. */
+function explainCircle(
+  { domains }: Observations,
+  claims: Claims,
+  circle: ReadonlySet<string>,
+  asking: ReadonlyMap<string, ReadonlySet<string>>,
+): void {
+  for (const [name, clients] of asking)
+    if ([...clients].some((client) => circle.has(client))) claims.names.add(name);
+  const isOfCircle = ({ name, client, server, hops }: SeenExchange): boolean =>
+    claims.names.has(name) ||
+    [client, server, ...hops.map((hop) => hop.server)].some(({ address }) => circle.has(address));
+  // Names of the cluster they have in memory.
+  claims.take(claims.open.filter((loss) => !domains.isOfCluster(loss.name) && isOfCircle(loss)));
+  for (const address of circle) claims.late.add(address);
+}
 
 /** By name: the clients that got no answer, or a failure. */
 function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, ReadonlySet<string>> {

@@ -1,5 +1,4 @@
 /** What gRPC asks for besides addresses. */
-import { isServiceConfig } from '../evidence/service-config.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 
 /** As much of all queries as search paths have to cost to be worth a warning. */
@@ -10,12 +9,9 @@ export const grpcLookups: Rule = {
   code: 'ND2005',
   title: 'gRPC clients ask for service configurations that do not exist',
   name: 'gRPC’s extra queries',
-  check({ names, total }) {
+  check({ serviceConfigs: { asked, found }, total }) {
     if (total.asked < 20) return unknown('too few queries');
-    const extra = names.list.filter(({ name, type }) => isServiceConfig(name, type));
-    const asked = extra.reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
-    const useful = extra.reduce((sum, { outcomes }) => sum + outcomes.found, 0);
-    if (asked < 10 || asked < 0.05 * total.asked || useful > 0)
+    if (asked < 10 || asked < 0.05 * total.asked || found > 0)
       return excluded(`${percent(asked, total.asked)} of the queries are of that kind`);
     return {
       code: this.code,

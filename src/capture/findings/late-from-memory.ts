@@ -15,6 +15,8 @@ const LEAST = { seconds: 4, share: 0.5, replies: 20 };
 /** Before and afterwards, or when little waits, it is so many times quicker: else the way to it is long. */
 const QUICKER = { otherwise: 4, least: 1.5 };
 
+const NEARLY_ALL = 0.9;
+
 /** When a server was late with names of the cluster. */
 export interface LateStretch {
   readonly server: ServerView;
@@ -43,12 +45,20 @@ function stretchOf(server: ServerView): LateStretch | null {
   const replies = within.reduce((sum, [, { own }]) => sum + own, 0);
   if (late.length < LEAST.share * within.length || replies < LEAST.replies || meanMs === null)
     return null;
-  if (server.stoodStill) return null;
+  if (server.stoodStill || areStandstills(server, late)) return null;
   const isQuicker =
     otherwiseMs === null
       ? server.quantile(0.05) * QUICKER.least <= meanMs
       : otherwiseMs * QUICKER.otherwise <= meanMs;
   return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
+}
+
+/** Whether (nearly) all of these seconds are of times in which nobody was answered, and then all at once: the server had no time at all, and then enough. */
+function areStandstills({ standstills }: ServerView, late: ServerView['history']): boolean {
+  const times = standstills.list.filter(({ meanwhile }) => meanwhile === 0);
+  const isOfOne = ([second]: ServerView['history'][number]): boolean =>
+    times.some(({ fromMs, toMs }) => second >= Math.floor(fromMs / 1000) && second <= toMs / 1000);
+  return late.filter(isOfOne).length >= NEARLY_ALL * late.length;
 }
 
 function meanOf(seconds: ServerView['history']): number | null {

@@ -21,10 +21,11 @@ export const newName: Rule = {
   name: 'a cached "no such name"',
   check(observed, claims) {
     const cached = observed.names.list.filter(
-      ({ name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs }) => {
+      ({ name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs, cameAtEach }) => {
         if (claims.names.has(name)) return false;
-        if (outcomes.nxdomain < 3 || outcomes.found === 0 || firstFoundMs < lastNegativeMs)
-          return false;
+        if (outcomes.nxdomain < 3 || outcomes.found === 0) return false;
+        // Of several servers each forgets at its own time.
+        if (firstFoundMs < lastNegativeMs && !cameAtEach) return false;
         return countsDown(negativeTtls);
       },
     );

@@ -13,6 +13,7 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
+import { areSilentByChance } from './sockets.ts';
 import { howNewOnesSuffer } from './table-full.ts';
 import { isAnsweredElse, onlyAaaa, upstreams, waitsForOthers } from './losses.ts';
 import { outageAdvice } from './outage-advice.ts';
@@ -67,7 +68,9 @@ export const outage: Rule = {
       if (losses.length < 3) continue;
       if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < 3) continue;
       if (onlyAaaa(losses)) continue;
-      if (waitsForOthers(observed, view.address, fromS * 1000, (toS + 1) * 1000)) continue;
+      const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
+      if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
+      if (areSilentByChance(observed.flows.to(view.address), span)) continue;
       // Others are answered meanwhile, or these names never again. What was lost before it tells more than the time in which all wait.
       const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
       const lots = earlier.length < EARLIER ? [losses] : [losses, [...earlier, ...losses]];
@@ -141,6 +144,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   const isOfName =
     names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
   if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
+  if (areSilentByChance(observed.flows.to(address), { fromMs, toMs: Infinity })) return null;
   takeSilence(observed, claims, losses);
   const clients = new Set(sinceReply.map(({ client }) => client.address));
   return {

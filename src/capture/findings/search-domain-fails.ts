@@ -1,6 +1,7 @@
 /** Search domains that fail for whatever is below them. */
 import { rcodeName } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
+import { isCut } from '../exchanges/message-head.ts';
 import { isLost, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { addOutcomes, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
 import { deadNames, type DeadNames } from './dead-names.ts';
@@ -98,6 +99,7 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
     if (domain === null) continue;
     const { server, losses, names, answered } = dead;
     claims.take(losses);
+    claims.take(dead.cut);
     for (const name of names) claims.names.add(name);
     return {
       ...told(domain, server),
@@ -232,7 +234,12 @@ function othersGoToo(
   const { fromMs, toMs } = sentSpan(own);
   const others = losses.filter(
     ({ name, sentMs }) =>
-      sentMs >= fromMs && sentMs <= toMs && !names.has(name) && !domains.isOfCluster(name),
+      sentMs >= fromMs &&
+      sentMs <= toMs &&
+      !names.has(name) &&
+      // One that is cut may be below the domain, too.
+      !isCut(name) &&
+      !domains.isOfCluster(name),
   );
   return others.length >= 3 && others.length > OTHERS * own.length;
 }

@@ -1,14 +1,24 @@
+/** What search paths cost: queries for names that nobody has. */
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import { excluded, listed, percent, share, unknown, type Rule } from './finding.ts';
+
+/** Fewer are chance, and a smaller share of all queries costs little. */
+const LEAST = 10;
+const COSTS = 0.3;
+/** Of names that are cut nobody knows which of them the search path made: so much of all is for names that do not exist. */
+const ABSENT = 0.5;
 
 /** Most queries are for names that only the search path makes. */
 export const searchWaste: Rule = {
   code: 'ND2001',
   title: 'Many queries can never succeed: the search path makes names that nobody has',
   name: 'a search path that costs much',
-  check({ wasted, total, lookups, names, domains, clients }) {
+  check({ wasted, total, cutNames, lookups, names, domains, clients }) {
     if (lookups < 5) return unknown('too few lookups');
-    if (wasted < 0.3 * total.asked || wasted < 10)
+    const whole = total.asked - cutNames;
+    const isOfMost = wasted >= COSTS * total.asked;
+    const isOfWhole = wasted >= COSTS * whole && total.nxdomain >= ABSENT * total.asked;
+    if (wasted < LEAST || !(isOfMost || isOfWhole))
       return excluded(`${percent(wasted, total.asked)} of the queries are steps of a search path`);
     const made = names.list.filter(
       ({ name, outcomes }) => outcomes.nxdomain > 0 && domains.domainOf(name) !== null,
@@ -19,9 +29,11 @@ export const searchWaste: Rule = {
       code: this.code,
       title: this.title,
       severity: 'warning',
-      confidence: 1,
+      confidence: isOfMost ? 1 : 0.8,
       seen: [
-        `${share(wasted, total.asked)} queries asked for a name with a search domain behind it, and there was none.`,
+        isOfMost
+          ? `${share(wasted, total.asked)} queries asked for a name with a search domain behind it, and there was none.`
+          : `Of ${whole} queries whose names are whole ${percent(wasted, whole)} asked for one with a search domain behind it, and there was none; of the names of ${cutNames} others the capture has only the beginning, and of all ${total.asked} queries ${percent(total.nxdomain, total.asked)} were for names that do not exist.`,
         `Search domains: ${listed(
           [...domains.all].filter((domain) => domain.split('.').length > 2),
           6,

@@ -34,3 +34,28 @@ export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
   const toMs = silent.reduce((most, { firstMs }) => Math.max(most, firstMs), -Infinity);
   return flows.filter(({ firstMs }) => firstMs >= fromMs && firstMs <= toMs);
 }
+
+/** Of fewer that are silent by turns nothing can be said of those that follow. */
+const BY_TURNS = { silent: 3, turns: 4 };
+/** What chance makes so often of sockets that are silent by turns is no moment at which all fall silent. */
+const MAY_BE_CHANCE = 0.01;
+
+/**
+ * Whether it is chance that all sockets of this time are silent: some before it are, amid others that are answered, and so few follow that all
+ * of them meet the same fate now and then. That no socket is answered any more says nothing then of the server, but of one of several.
+ */
+export function areSilentByChance(
+  flows: readonly FlowView[],
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+): boolean {
+  const sinceMs = flows
+    .filter(isSilent)
+    .reduce((least, each) => Math.min(least, each.firstMs), Infinity);
+  const opened = flows.filter(({ firstMs }) => firstMs >= sinceMs && firstMs < toMs);
+  const before = opened.filter(({ firstMs }) => firstMs < fromMs);
+  if (before.filter(isSilent).length < BY_TURNS.silent) return false;
+  if (turnsOf(before).count < BY_TURNS.turns) return false;
+  const run = opened.filter((flow) => flow.firstMs >= fromMs && isSilent(flow)).length;
+  const rate = opened.filter(isSilent).length / opened.length;
+  return (opened.length - run + 1) * rate ** run > MAY_BE_CHANCE;
+}

@@ -1,4 +1,4 @@
-/** A search domain that answers SERVFAIL: musl stops there, glibc goes on. */
+/** A search domain answers SERVFAIL: musl stops there, glibc continues. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
@@ -6,7 +6,7 @@ import { equal, holds, type Act, type Fact, type Story } from '../story.ts';
 const NAME = 'api.example.com';
 const address = { name: NAME, answer: '203.0.113.80' };
 const broken = { name: '*.corp.example.', answer: 'SERVFAIL' };
-/** The domain that fails comes from the node. */
+/** The failing search domain is that of the node. */
 const nodeResolvConf = 'search corp.example\nnameserver 192.0.2.53\n';
 
 function facts(glibc: Looked, musl: Looked, isCured: boolean): readonly Fact[] {

@@ -1,8 +1,10 @@
-/** The API server is away: DNS servers that run go on, and one that starts then knows nothing. */
+/**
+ * The API server is down: running DNS servers continue, and one that is started then has no data.
+ */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, type Act, type Story } from '../story.ts';
-import { UdpClient } from '../udp-client.ts';
+import { countAnswered, UdpClient } from '../udp-client.ts';
 
 const NAME = 'kube-dns.kube-system.svc.cluster.local.';
 const OUTSIDE = 'api.example.com.';
@@ -20,8 +22,7 @@ const withSnapshot = prompt.replace(
 
 async function answers(lab: LabCluster, name: string, server = '10.244.1.53'): Promise<number> {
   const client = await UdpClient.open(lab.network.path(lab.pod('client').name), server);
-  let count = 0;
-  for (let n = 0; n < TRIES; n++) if ((await client.ask(name, 'A', 400)).rcode === 0) count++;
+  const count = await countAnswered(client, name, TRIES, 400);
   client.close();
   return count;
 }
@@ -50,7 +51,7 @@ export const apiRestart: Story = {
     const before = await answers(lab, NAME);
     lab.stopApi();
     const during = await answers(lab, NAME);
-    // Told to end, it writes down what it knows.
+    // On SIGTERM it writes its data to the snapshot.
     await lab.stopDns(DNS, 'SIGTERM');
     await lab.startDns(DNS, prompt, OUTSIDE);
     const [inside, outside] = [await answers(lab, NAME), await answers(lab, OUTSIDE)];

@@ -1,11 +1,14 @@
-/** autopath takes a client for a pod that had its address before: one replica finds the name, the other says that there is none. */
+/**
+ * autopath takes a client for an earlier pod with the same address: one replica finds the name, the
+ * other answers NXDOMAIN.
+ */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, type Act, type Fact, type Story } from '../story.ts';
 import { UdpClient } from '../udp-client.ts';
 
 const IP = '10.244.1.4';
-/** What a client in `default` asks for first when it wants api.twilio.com. */
+/** The first query of a client in `default` that looks up api.twilio.com. */
 const FIRST = 'api.twilio.com.default.svc.cluster.local.';
 const REPLICAS = ['10.244.1.53', '10.244.2.53'] as const;
 const DNS = ['kube-system/dns-1', 'kube-system/dns-2'] as const;
@@ -20,7 +23,7 @@ const internet = [
   { name: 'api.twilio.com', type: 'AAAA', answer: '2001:db8::140' },
 ];
 
-/** A pod of another namespace that has finished, and whose address another pod has got. */
+/** A finished pod in another namespace, whose address another pod has got. */
 const former = {
   metadata: { namespace: 'argo-events', name: 'webhook-j78g2' },
   spec: { nodeName: 'node-1' },
@@ -76,7 +79,7 @@ export const autopathStalePod: Story = {
     const isNdots = stage.server === 'ndots';
     await lab.stopDns(DNS[0]);
     await lab.stopDns(DNS[1]);
-    // The second replica hears of the former pod, and then of nothing more.
+    // The second replica gets the event of the former pod, and no event after it.
     lab.api.delete('Pod', now);
     lab.api.put('Namespace', { metadata: { name: 'argo-events' } });
     lab.api.put('Pod', former);

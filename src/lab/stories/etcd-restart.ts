@@ -1,8 +1,8 @@
-/** SkyDNS as the first clusters had it: names of services in etcd, and what happens when etcd is away. */
+/** SkyDNS as in the first clusters: names of services are in etcd, and etcd is down. */
 import { clientPod, INTERNET, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, holds, type Act, type Story } from '../story.ts';
-import { UdpClient } from '../udp-client.ts';
+import { countAnswered, UdpClient } from '../udp-client.ts';
 
 const NAME = 'backend.critical-app.svc.cluster.local.';
 const VIP = '10.3.0.116';
@@ -21,8 +21,7 @@ ${more}    }
 
 async function answers(lab: LabCluster): Promise<number> {
   const client = await UdpClient.open(lab.network.path(lab.pod('client').name), '10.244.1.53');
-  let count = 0;
-  for (let n = 0; n < TRIES; n++) if ((await client.ask(NAME, 'A', 600)).rcode === 0) count++;
+  const count = await countAnswered(client, NAME, TRIES, 600);
   client.close();
   return count;
 }

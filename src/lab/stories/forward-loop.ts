@@ -1,4 +1,7 @@
-/** Two forwarders, each of which takes the other for the internet: one question goes round until somebody gives up. */
+/**
+ * Two forwarders, each of which is the other's upstream: a query circulates until a server gives
+ * up.
+ */
 import { clientPod, INTERNET, usualCorefile, usualObjects } from '../defaults.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 import { UdpClient } from '../udp-client.ts';
@@ -11,7 +14,10 @@ const internet = [
   { name: 'api.example.com', answer: 'NODATA' },
 ];
 
-/** Without `loop`, which looks only for itself, and only when it starts; and without cache, which would hide how often. */
+/**
+ * Without `loop`, which detects only loops through the server itself and only at its start, and
+ * without `cache`, which would hide the number of queries.
+ */
 const plain = usualCorefile.replace('    loop\n', '').replace(/ {4}cache[^]*?\n {4}}\n/, '');
 const to = (upstream: string): string =>
   plain.replace(`forward . ${INTERNET}`, `forward . ${upstream}`);

@@ -1,14 +1,17 @@
-/** IPVS keeps connections over UDP for five minutes, also to a pod that is gone: ports that are used again meet them. */
+/**
+ * IPVS keeps UDP connections for five minutes, even to a pod that is gone. Source ports that are
+ * used again match them.
+ */
 import { seededRandom } from '../../base/random.ts';
 import { defaultIpvs, IpvsService, type IpvsSettings } from '../../dataplane/ipvs.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 
 const RATE = 200;
-/** Source ports of Linux (`net.ipv4.ip_local_port_range`). */
+/** The number of source ports of Linux (`net.ipv4.ip_local_port_range`). */
 const PORTS = 60_999 - 32_768 + 1;
 const SECONDS = 400;
 
-/** A client that asks from random ports for a while before a server goes, and after. */
+/** Simulates a client that asks from random ports before and after a server goes away. */
 function play(settings: IpvsSettings): { readonly lost: number; readonly last: number } {
   const service = new IpvsService(settings, ['10.244.1.53', '10.244.2.53']);
   const random = seededRandom(53);

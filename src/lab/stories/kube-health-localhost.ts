@@ -1,4 +1,7 @@
-/** One name, two root file systems: `kube-health.localhost` is found in one of them and not in the other. */
+/**
+ * One name in two root file systems: `kube-health.localhost` is found in one of them and not in the
+ * other.
+ */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { modelled, type Looked } from '../lookups.ts';
 import { equal, within, type Act, type Story } from '../story.ts';

@@ -1,4 +1,4 @@
-/** One of the two packets of a lookup is lost: five seconds, again and again. */
+/** One of the two packets of a lookup is lost, which costs five seconds each time. */
 import { insertFailed } from '../conntrack.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import { loseSecondOfPair, lostBy } from '../faults.ts';
@@ -6,16 +6,19 @@ import { getent, look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, within, type Act, type Fact, type Story } from '../story.ts';
 
 const NAME = 'api.example.com.';
-/** Replies take longer than the window in which the second packet is lost, so that only pairs are hit. */
+/**
+ * The delay of replies in milliseconds. It is longer than the window in which a second packet is
+ * lost, so that only pairs are affected.
+ */
 const DELAY_MS = 60;
 const internet = [
   { name: NAME, type: 'A', answer: `203.0.113.80 d=${DELAY_MS}` },
   { name: NAME, type: 'AAAA', answer: `2001:db8::80 d=${DELAY_MS}` },
 ];
-/** Nothing is remembered: every lookup goes all the way. */
+/** Without a cache, so that every lookup reaches the upstream. */
 const corefile = usualCorefile.replace(/ {4}cache[^]*?\n {4}}\n/, '');
 
-/** A pod for each setting of the resolver. */
+/** The resolver options, each with a pod of its own. */
 const settings = ['single-request', 'single-request-reopen', 'use-vc'] as const;
 
 function option(name: string): string {
@@ -86,7 +89,8 @@ export const lostHalf: Story = {
     const cured = await Promise.all(
       [...settings, 'ipv4'].map(async (name) => ({
         name,
-        // getent sets AI_ADDRCONFIG, as programs do that give no hints: without an IPv6 address it asks for no AAAA.
+        // getent sets AI_ADDRCONFIG, like programs that give no hints: without an IPv6 address it
+        // does not ask for AAAA.
         looked: await getent(stage, lab, `default/${name}`, NAME),
       })),
     );

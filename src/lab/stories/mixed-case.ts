@@ -1,4 +1,7 @@
-/** Clients that spell their question in mixed case must get it back as they spelled it, also from a cache. */
+/**
+ * The reply to a question in mixed case must have the question in the same spelling, even if it
+ * comes from a cache.
+ */
 import { clientPod, INTERNET, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, type Act, type Story } from '../story.ts';
@@ -6,13 +9,13 @@ import { UdpClient } from '../udp-client.ts';
 
 const NAME = 'backend.datadog.service.consul.';
 const TRIES = 12;
-/** The question comes back in lower case. */
+/** The upstream's replies have the question in lower case. */
 const internet = [
   { name: NAME, type: 'A', answer: '10.143.10.1 lc' },
   { name: NAME, answer: 'NODATA lc' },
 ];
 
-/** The n-th of many spellings. */
+/** One of many spellings, by its number. */
 function spelled(n: number): string {
   return NAME.split('')
     .map((letter, at) => ((n * 7 + at * 3) % 5 < 2 ? letter.toUpperCase() : letter))
@@ -51,7 +54,7 @@ export const mixedCase: Story = {
     const lab = await stage.start({ objects, internet, ipv6: false });
     const direct = await ask(lab, INTERNET);
     const through = await ask(lab, lab.serviceAddress('kube-system/kube-dns'));
-    // CoreDNS hands the first reply on as its upstream has spelled it; from its cache all others come right.
+    // CoreDNS forwards the first reply in its upstream's spelling; those from its cache are right.
     const wanted = stage.server === 'ndots' ? TRIES : TRIES - 1;
     const act = (
       kind: Act['kind'],

@@ -1,4 +1,4 @@
-/** The cache of a node dies, or stands still: who answers its pods then? */
+/** The cache of a node is killed or hangs: who answers its pods then? */
 import type { LabCluster } from '../cluster.ts';
 import { longestOutageMs } from '../load.ts';
 import {
@@ -14,9 +14,9 @@ import { equal, within, type Act, type Fact, type Story } from '../story.ts';
 import { pause } from '../pause.ts';
 
 const RATE = 200;
-/** From the signal to the end of the stream, seconds. */
+/** From the signal to the end of the stream, in seconds. */
 const AFTER = 2.5;
-/** A pod is answered again after so long, seconds. */
+/** The most seconds until a pod gets answers again. */
 const MOST = 1;
 
 interface SeenKill {
@@ -25,7 +25,7 @@ interface SeenKill {
   readonly outageSeconds: number;
 }
 
-/** Sends the node cache a signal amid a stream. */
+/** Sends a signal to the node cache during a stream of queries. */
 async function strike(lab: LabCluster, signal: NodeJS.Signals): Promise<SeenKill> {
   await untilNodeAnswers(lab);
   const before = await whoAnswers(lab);

@@ -1,4 +1,4 @@
-/** The cache of a node is replaced by another instance while its pods ask. */
+/** The cache of a node is replaced by another instance while its pods send queries. */
 import type { LabCluster } from '../cluster.ts';
 import { longestOutageMs, type LoadResult } from '../load.ts';
 import {
@@ -16,13 +16,13 @@ import { pause } from '../pause.ts';
 const RATE = 1000;
 
 interface SeenUpgrade extends LoadResult {
-  /** Who answers when it is over. */
+  /** Who answers in the end. */
   readonly after: string;
-  /** Queries that the cluster's DNS server got meanwhile. */
+  /** How many queries the cluster's DNS server received during the change. */
   readonly forwarded: number;
 }
 
-/** Asks from before to after a change of the node cache. */
+/** Sends queries before, during and after a change of the node cache. */
 async function amid(
   stage: Stage,
   lab: LabCluster,
@@ -92,7 +92,7 @@ export const nodeCacheUpgraded: Story = {
         ),
         ...(kind === 'cure'
           ? [
-              // What the old instance knew, the new one knows.
+              // The new instance took over the entries of the old one.
               within('queries that the cluster’s DNS server gets', [0, 1], forwarded),
             ]
           : [within('seconds without an answer', [0.1, Infinity], longestOutageMs(all) / 1000)]),

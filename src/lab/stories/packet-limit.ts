@@ -1,4 +1,7 @@
-/** A cloud's resolver takes 1 024 packets a second from one machine, and a DNS server without a cache sends more. */
+/**
+ * A cloud's resolver accepts 1 024 packets per second from one machine, and a DNS server without a
+ * cache sends more.
+ */
 import { clientPod, INTERNET, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { limitPackets, lostBy } from '../faults.ts';
@@ -34,7 +37,9 @@ function streamPlan(lab: LabCluster): LoadPlan {
   };
 }
 
-/** Packets that leave the DNS server for its upstream while so many names are asked, one after the other. */
+/**
+ * The number of packets that the DNS server sends to its upstream for a number of different names.
+ */
 async function packetsFor(stage: Stage, lab: LabCluster, count: number): Promise<number> {
   const { name } = lab.pod('client');
   const { packets } = await stage.capture(lab.pod(DNS).name, { to: INTERNET }, () =>
@@ -87,7 +92,7 @@ export const packetLimit: Story = {
     const lost = lostBy(lab, node, 'limit');
     await lab.stopDns(DNS);
     await lab.startDns(DNS, usualCorefile);
-    // Every name once, so that the cache knows it: what counts is how it goes on.
+    // Every name is asked once before the measurement, so that the cache is filled.
     await load({ ...streamPlan(lab), perSecond: NAMES, seconds: 1 });
     lab.outside.length = 0;
     const cured = await load(streamPlan(lab));

@@ -1,4 +1,7 @@
-/** A DNS pod ends before the nodes know of it: queries are lost, as many as the delay and the rate say. */
+/**
+ * A DNS pod ends before the nodes have new rules: queries are lost in proportion to the delay and
+ * the rate.
+ */
 import { printSpan } from '../../base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -9,14 +12,17 @@ import { pause } from '../pause.ts';
 
 const SERVICE = 'kube-system/kube-dns';
 const RATE = 100;
-/** From the end of the pod until the rules of all nodes are new: probes and the way through the API. */
+/**
+ * From the end of the pod until all nodes have new rules: the probes, and the API's latency.
+ * Milliseconds.
+ */
 const DELAY_MS = 1500;
 const BOTH = ['10.244.1.53', '10.244.2.53'];
 const LEFT = ['10.244.2.53'];
 const withLameduck = usualCorefile.replace('lameduck 5s', 'lameduck 4s');
 const withoutLameduck = usualCorefile.replace('lameduck 5s', 'lameduck 0s');
 
-/** A stream of queries from ever new ports, in the middle of which the first pod is told to end. */
+/** A stream of queries, each from a new port, during which the first pod is told to end. */
 async function rollOut(lab: LabCluster): Promise<LoadResult> {
   const { name } = lab.pod('client');
   const stream = load({

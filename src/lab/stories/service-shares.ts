@@ -1,4 +1,7 @@
-/** How `curl backend` finds one of three pods: a name, a service's address, and rules with the probabilities 1/3, 1/2 and 1. */
+/**
+ * How `curl backend` reaches one of three pods: a name, a service's address, and rules with the
+ * probabilities 1/3, 1/2 and 1.
+ */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { clusterState } from '../../dataplane/cluster-state.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -30,7 +33,10 @@ spec:
   ports: [{ port: 80 }]
 ${pods.map(backend).join('')}${clientPod('critical-app', 'client', '172.17.0.7')}`;
 
-/** Shares of n draws whose expected value is n/3, within five standard deviations: one run in a million lies outside. */
+/**
+ * Facts that each share is near a third of all draws. The bound is five standard deviations, which
+ * one run in a million exceeds.
+ */
 function shares(counts: readonly number[]): readonly Fact[] {
   const all = counts.reduce((sum, count) => sum + count, 0);
   const spread = 5 * Math.sqrt((2 / 9) * all);
@@ -43,7 +49,7 @@ function shares(counts: readonly number[]): readonly Fact[] {
   );
 }
 
-/** With which chance the rules of a node choose each pod, in the words of its mode. */
+/** The probabilities of a node's rules, in the notation of its mode. */
 function chancesOf(lab: LabCluster, node: string): string {
   if (lab.plan.mode === 'nftables') {
     const rules = lab.network.run(node, ['nft', 'list', 'table', 'ip', 'kube-proxy']);
@@ -98,7 +104,7 @@ export const serviceShares: Story = {
     };
     const counts = await count(REQUESTS);
     const answered = counts.reduce((sum, each) => sum + each, 0);
-    // All pods go: what is left of the service is refused, and not silent.
+    // All pods are removed: connections to the service are then refused, and not dropped.
     lab.change({
       slices: lab.objects.slices.filter((slice) => !JSON.stringify(slice).includes('"backend"')),
     });
@@ -156,7 +162,7 @@ export const serviceShares: Story = {
     const { seededRandom } = await import('../../base/random.ts');
     const random = seededRandom(53);
     const counts = pods.map(() => 0);
-    // As the kernel walks the chain: each rule draws for itself.
+    // The kernel walks the chain in the same way: each rule draws independently.
     for (let request = 0; request < 30_000; request++) {
       const taken = endpoints.findIndex(
         (_, at) => random.integer(1_000_000) < 1_000_000 / (endpoints.length - at),

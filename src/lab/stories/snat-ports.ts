@@ -1,10 +1,10 @@
-/** A node that runs out of source ports towards its resolver: new queries are lost, and nothing says so. */
+/** A node runs out of source ports for its resolver: new queries are lost without any error. */
 import { SnatPorts } from '../../dataplane/snat.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
 
 const RATE = 100;
 const SECONDS = 120;
-/** What clouds give a machine for one destination, as Azure’s load balancers do. */
+/** The number of ports that clouds provide for one destination, such as Azure's load balancers. */
 const PORTS = 1024;
 
 function play(
@@ -44,7 +44,7 @@ export const snatPorts: Story = {
       command: 'dig',
       packets: [],
     });
-    // Ports come back at the rate at which they were taken 30 s before.
+    // Ports become free at the rate at which they were allocated 30 s before.
     const share = 1 - PORTS / 30 / RATE;
     const acts: readonly Act[] = [
       act('flaw', 'more queries than ports', [

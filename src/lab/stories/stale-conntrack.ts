@@ -1,9 +1,9 @@
-/** A DNS pod is gone, and the kernel still sends the packets of old connections there. */
+/** A DNS pod is gone, and the kernel still sends packets of old connections to it. */
 import { forgetConnections } from '../conntrack.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { equal, within, type Act, type Story } from '../story.ts';
-import { UdpClient } from '../udp-client.ts';
+import { countAnswered, UdpClient } from '../udp-client.ts';
 import { ConntrackTable, kernelOf } from '../../dataplane/conntrack.ts';
 import { withEndpoints } from '../endpoints.ts';
 
@@ -12,13 +12,11 @@ const SERVICE = 'kube-system/kube-dns';
 const PORT = 40_000;
 const TRIES = 6;
 
-async function answered(client: UdpClient): Promise<number> {
-  let count = 0;
-  for (let n = 0; n < TRIES; n++) if ((await client.ask(NAME, 'A', 500)).rcode === 0) count++;
-  return count;
+function answered(client: UdpClient): Promise<number> {
+  return countAnswered(client, NAME, TRIES, 500);
 }
 
-/** Takes the first DNS pod away, with its machine, and leaves the service with the second. */
+/** Removes the first DNS pod with its machine, so that only the second is behind the service. */
 async function loseFirst(lab: LabCluster): Promise<void> {
   await lab.stopDns('kube-system/dns-1');
   lab.network.batch(lab.pod('kube-system/dns-1').name, ['link set eth0 down']);
@@ -50,7 +48,7 @@ export const staleConntrack: Story = {
     const namespace = lab.network.path(machine);
     const server = lab.serviceAddress(SERVICE);
     const all = lab.objects.slices;
-    // The connection is begun while there is only the first pod.
+    // The connection is created while the first pod is the only one.
     lab.change({ slices: withEndpoints(lab.objects.slices, SERVICE, ['10.244.1.53']) });
     const sticky = await UdpClient.open(namespace, server, PORT);
     const before = await answered(sticky);
@@ -68,7 +66,7 @@ export const staleConntrack: Story = {
       `conntrack -L -p udp --orig-port-src ${PORT} 2>/dev/null`,
     ]);
     const leadsTo = /src=\S+ dst=\S+ sport=\d+ dport=53 .*?src=(\S+)/.exec(entry)?.[1] ?? 'nowhere';
-    // What kube-proxy does for services over UDP when an endpoint goes.
+    // The same removal as kube-proxy's for UDP services when an endpoint goes away.
     const removed = forgetConnections(lab, node, server, '10.244.1.53');
     const cured = await answered(sticky);
     sticky.close();
@@ -93,7 +91,8 @@ export const staleConntrack: Story = {
     ];
   },
   model() {
-    // A query each second on one port: every packet keeps the entry alive, answered or not.
+    // A query every second from one port: every packet prolongs the entry, whether or not it is
+    // answered.
     const lasts = (everySeconds: number): number => {
       const table = new ConntrackTable(kernelOf('6.18'));
       table.packet('flow', 'original', 0);

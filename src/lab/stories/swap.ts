@@ -1,4 +1,7 @@
-/** The image of the cluster's DNS is changed under load, and changed back: all at once it costs queries, pod by pod none. */
+/**
+ * The image of the cluster's DNS is changed and changed back under load: replacing all pods at once
+ * loses queries, pod by pod loses none.
+ */
 import { printSpan } from '../../base/elapsed.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -12,11 +15,14 @@ const SERVICE = 'kube-system/kube-dns';
 const RATE = 100;
 const BOTH = ['10.244.1.53', '10.244.2.53'];
 const TIMES = { propagationMs: 500, readyMs: 300, graceMs: 30_000 };
-/** A part of the stream; the next begins when it is sent. */
+/** The length of a part of the stream, in seconds; the next part begins when it has been sent. */
 const PART_SECONDS = 2;
 const corefile = usualCorefile.replace('lameduck 5s', 'lameduck 2s');
 
-/** Queries from ever new ports for as long as something goes on. A client waits five seconds, as glibc does. */
+/**
+ * Sends queries, each from a new port, until a change is complete. A client waits five seconds for
+ * a reply, like glibc.
+ */
 async function during(lab: LabCluster, change: () => Promise<void>): Promise<LoadResult[]> {
   const parts: Promise<LoadResult>[] = [];
   let goesOn = true;

@@ -1,4 +1,6 @@
-/** The table of connections is full: new ones are lost, old ones go on. */
+/**
+ * The table of connections is full: packets of new connections are lost, those of old ones pass.
+ */
 import { ConntrackTable, kernelOf } from '../../dataplane/conntrack.ts';
 import { clientPod, usualObjects } from '../defaults.ts';
 import { limitConnections, lostBy } from '../faults.ts';
@@ -8,7 +10,7 @@ import { UdpClient, type QueryResult } from '../udp-client.ts';
 const NAME = 'kubernetes.default.svc.cluster.local.';
 const ROOM = 20;
 const NEW = 60;
-/** Datadog's nodes, and how fast they asked when the table was full. */
+/** The size of the table on Datadog's nodes, and their rate of queries when it was full. */
 const ENTRIES = 131_072;
 
 /** The story. */

@@ -1,11 +1,11 @@
-/** An answer that is too large for UDP, and a network that lets only UDP through. */
+/** An answer that is too large for UDP, in a network that lets only UDP through. */
 import { clientPod, usualObjects } from '../defaults.ts';
 import { blockTcp } from '../faults.ts';
 import { look, planned, type Looked } from '../lookups.ts';
 import { equal, holds, within, type Act, type Story } from '../story.ts';
 
 const NAME = 'large.example.com.';
-/** A hundred addresses: more than the 1232 bytes that clients say they take. */
+/** A hundred addresses exceed the 1232 bytes that clients accept over UDP. */
 const COUNT = 100;
 const rules = [
   { name: NAME, type: 'A', answer: `n=${COUNT}` },

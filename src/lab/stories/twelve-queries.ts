@@ -1,4 +1,7 @@
-/** One name that is no name of the cluster costs twelve queries: five search domains and the name itself, each for A and AAAA. */
+/**
+ * An external name costs twelve queries: five search domains and the name itself, each for A and
+ * AAAA.
+ */
 import type { PacketRow } from '../capture.ts';
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import { planned } from '../lookups.ts';
@@ -21,7 +24,7 @@ const internet = [
   },
 ];
 
-/** Names in the order in which they are asked. */
+/** The names in the order in which they are asked. */
 const searched = [
   `${NAME}.default.svc.cluster.local.`,
   `${NAME}.svc.cluster.local.`,

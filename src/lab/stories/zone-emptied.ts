@@ -1,4 +1,7 @@
-/** An upstream says for a moment that none of its names exist: how long that moment lasts is decided by caches. */
+/**
+ * An upstream answers NXDOMAIN for all of its names for a moment: caches decide how long clients
+ * are affected.
+ */
 import { clientPod, usualCorefile, usualObjects } from '../defaults.ts';
 import type { LabCluster } from '../cluster.ts';
 import { parseAnswers } from '../../resolver/answers-file.ts';
@@ -15,7 +18,9 @@ const emptied = [{ name: '*', answer: 'NXDOMAIN ttl=30' }];
 const cache = (denial: number): string =>
   usualCorefile.replace('    cache 30 {\n', `    cache 30 {\n        denial 9984 ${denial}\n`);
 
-/** Seconds from the end of the fault until the name is found again; null: it takes longer than `mostSeconds`. */
+/**
+ * Seconds from the end of the fault until the name is found again; null: more than `mostSeconds`.
+ */
 async function recovery(
   lab: LabCluster,
   mostSeconds: number,
@@ -26,7 +31,7 @@ async function recovery(
     lab.answerOutside(parseAnswers({ delay: 1, rules }, 'the internet'));
   };
   follow(emptied);
-  // What the cache knows of the name is over after a second.
+  // The cache's entry for the name expires after a second.
   let gone = false;
   for (let tries = 0; tries < 60 && !gone; tries++) {
     gone = (await client.ask(NAME, 'A', 1000)).rcode === 3;

@@ -1,4 +1,7 @@
-/** Steps that ask: lookups of clients, single queries, streams, programs, and captures of what passes meanwhile. */
+/**
+ * Steps that send queries: lookups of clients, single queries, streams, programs, and captures of
+ * packets.
+ */
 import { nearest } from '../../base/problem.ts';
 import { clientLines } from '../../resolver/clients.ts';
 import { rcodeName } from '../../wire/iana.ts';
@@ -26,7 +29,7 @@ import { steps } from './step-list.ts';
 import { kind, runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { pause } from '../pause.ts';
 
-/** A client, perhaps with a version behind it, which then is its model's. */
+/** A client. With a version after its name, its model of that version is used. */
 const client: YamlShape<string> = {
   placeholder: 'CLIENT[@VERSION]',
   read(value, path, reading) {
@@ -52,13 +55,13 @@ const server = optional(
 );
 const during = optional(steps, [], 'steps that are done meanwhile');
 
-/** Where a machine of that name has its network. */
+/** The name of the machine in whose network a pod or node runs. */
 export function machineName(lab: LabCluster, name: string): string {
   if (name === 'internet' || lab.nodes.has(name)) return name;
   return lab.pod(name).name;
 }
 
-/** The address of a server that is named in any of the three ways. */
+/** The address of a server, which can be named in three ways. */
 export function serverAddress(lab: LabCluster, name: string): string {
   if (/^[\d.]+$|:/.test(name)) return name;
   const service = lab.serviceAddress(name);
@@ -299,7 +302,7 @@ function execFound(code: number | null, stdout: string, stderr: string, tookMs: 
   };
 }
 
-/** Where a program runs. */
+/** The place where a program runs. */
 function placeOf(lab: LabCluster, name: string): { name: string; files: Record<string, string> } {
   if (name === 'internet' || lab.nodes.has(name)) return { name, files: {} };
   const { name: machineOf, files } = lab.pod(name);
@@ -345,7 +348,7 @@ const capture = kind({
   },
 });
 
-/** The kinds, by their keys. */
+/** The kinds of steps by their keys. */
 export const askSteps: Readonly<Record<string, StepKind>> = {
   lookup,
   query,

@@ -1,4 +1,7 @@
-/** Steps that change the cluster: its DNS pods, its objects, its API server, its node caches, and what the internet answers. */
+/**
+ * Steps that change the cluster: its DNS pods, objects, API server and node caches, and the answers
+ * of the internet.
+ */
 import { child, text as textOf, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 import { readManifests } from '../../kube/manifests/manifest-file.ts';
@@ -28,7 +31,7 @@ const node = required(named('node', 'NODE'), 'the node');
 const signal = word(['SIGTERM', 'SIGKILL', 'SIGSTOP', 'SIGCONT', 'SIGUSR1']);
 const ending = word(['SIGTERM', 'SIGKILL']);
 
-/** An answers file that stands in a story: `{ rules: […] }`, or the rules alone. */
+/** An answers file within a story: `{ rules: […] }`, or only the rules. */
 export const answers: YamlShape<Script> = {
   placeholder: '[{ name, type, answer }, …]',
   read(value, path, reading) {
@@ -51,7 +54,7 @@ export const answers: YamlShape<Script> = {
   },
 };
 
-/** Kubernetes objects in a list. */
+/** A list of Kubernetes objects. */
 export const objects: YamlShape<readonly JsonObject[]> = {
   placeholder: '[OBJECT, …]',
   read(value, path, reading) {
@@ -235,7 +238,7 @@ const signalNodeCache = kind({
   act: ({ node: where, signal: how }, { lab }) => lab.caches.signal(where, how),
 });
 
-/** The kinds, by their keys. */
+/** The kinds of steps by their keys. */
 export const changeSteps: Readonly<Record<string, StepKind>> = {
   startDns,
   stopDns,

@@ -1,4 +1,7 @@
-/** The cluster of a story file: objects, DNS pods, clients, what nodes and the internet say. */
+/**
+ * The cluster of a story file: objects, DNS pods, clients, settings of nodes, answers of the
+ * internet.
+ */
 import { ManifestFolder } from '../../kube/manifests/folder.ts';
 import type { Script } from '../../resolver/answers-file.ts';
 import { readManifests } from '../../kube/manifests/manifest-file.ts';
@@ -40,7 +43,7 @@ import {
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import type { StoryReading } from './story-reading.ts';
 
-/** A client of a story. */
+/** The fields of a client. */
 export interface PodValues {
   readonly name: string;
   readonly namespace: string;
@@ -53,7 +56,7 @@ export interface PodValues {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Files of a pod by their paths. */
+/** The files of a pod by their paths. */
 const files: YamlShape<Readonly<Record<string, string>>> = {
   placeholder: '{ PATH: TEXT }',
   read(value, path, reading) {
@@ -82,7 +85,7 @@ export const podFields: FieldsOf<PodValues> = {
   files: optional(files, {}, 'files that it has of its own: /etc/nsswitch.conf, /etc/hosts …'),
 };
 
-/** What `cluster` comes to. */
+/** The fields of `cluster`. */
 export interface ClusterValues {
   readonly objects: readonly unknown[];
   readonly dnsPods: number;
@@ -132,7 +135,7 @@ export const clusterFields: FieldsOf<ClusterValues> = {
   internetAddresses: optional(listOf(address, 16), [INTERNET], 'where it does'),
 };
 
-/** A cluster that has been read. */
+/** A cluster that was parsed. */
 export interface ReadCluster {
   readonly plan: StoryPlan;
   readonly mode: RuleMode | null;
@@ -151,7 +154,7 @@ function readObjects(
     const place = Array.isArray(value) ? [...path, index] : path;
     try {
       const folder = new ManifestFolder(fileBeside(name, reading));
-      // Small files are read at once; a promise is for what a story has no use for.
+      // Small files are parsed at once. A promise is for large ones, which a story does not need.
       const look = folder.look();
       if (!('problems' in look)) {
         reading.tell(place, `${name} is too large for a story`);
@@ -167,7 +170,10 @@ function readObjects(
   });
 }
 
-/** The cluster, with what most have and the story does not say. Null: something is wrong, which has been told. */
+/**
+ * The cluster, with defaults for what the story does not state. Null: there are mistakes, which
+ * were reported.
+ */
 export function readCluster(
   values: ClusterValues,
   path: DocumentPath,

@@ -1,4 +1,4 @@
-/** A Corefile in a story: its text, or the name of a file beside the story. */
+/** A Corefile of a story: its text, or the name of a file relative to the story. */
 import { join, dirname, isAbsolute } from 'node:path';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
@@ -6,7 +6,7 @@ import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { text, type YamlShape } from '../../kube/manifests/yaml-shape.ts';
 import type { StoryReading } from './story-reading.ts';
 
-/** The text of a file that is named in a story, relative to the story; null: it cannot be read, which has been told. */
+/** The text of a file that a story names; null: it cannot be read, which was reported. */
 function readBeside(name: string, path: DocumentPath, reading: StoryReading): string | null {
   const file = fileBeside(name, reading);
   try {
@@ -17,12 +17,12 @@ function readBeside(name: string, path: DocumentPath, reading: StoryReading): st
   }
 }
 
-/** Where a file lies that is named in a story. */
+/** The path of a file that a story names, relative to the story. */
 export function fileBeside(name: string, { file }: StoryReading): string {
   return isAbsolute(name) ? name : join(dirname(file), name);
 }
 
-/** What has no line end and no brace is the name of a file. */
+/** A text without line end and brace is the name of a file. */
 export const corefile: YamlShape<string> = {
   placeholder: 'COREFILE|FILE',
   read(value, path, reading: StoryReading) {

@@ -1,4 +1,7 @@
-/** What is expected behind the steps of an act: a result, or what is made of several, and what it has to be. */
+/**
+ * The expectations after the steps of an act: a result, or an expression of several, and its
+ * required value.
+ */
 import { isObject } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
 import { judges, words, type ValueJudge } from './judges.ts';
@@ -14,11 +17,11 @@ import {
 } from '../../kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 
-/** One claim. */
+/** One expectation. */
 export interface Expectation extends ValueJudge {
   readonly what: string;
   readonly value: Expression;
-  /** Where it stands, for what is wrong with its mentions. */
+  /** Its place, for mistakes in the results it mentions. */
   readonly path: DocumentPath;
 }
 
@@ -78,7 +81,7 @@ function readExpression(
   path: DocumentPath,
   reading: YamlReading,
 ): Expression | null {
-  // That it is missing has been told.
+  // The missing key was reported already.
   if (source === undefined || source === '') return null;
   try {
     return parseExpression(source);
@@ -90,7 +93,7 @@ function readExpression(
   }
 }
 
-/** What became of an expectation. */
+/** The fact that an expectation becomes in the end. */
 export function judged(
   { what, value, wanted, judge }: Expectation,
   results: ReadonlyMap<string, Results>,

@@ -1,24 +1,30 @@
-/** What expectations are about: `glibc.seconds`, `stream.lost / stream.sent`. Results of steps, numbers, and the four operations. */
+/**
+ * The expressions of expectations: results of steps, numbers, and the four operations, such as
+ * `glibc.seconds` or `stream.lost / stream.sent`.
+ */
 
-/** What a step has found: by the names of its results. One that is a function is asked when it is looked at. */
+/** The results of a step by their names. A function is called when the result is used. */
 export type Results = Readonly<Record<string, Result | (() => Result)>>;
 /** One value. */
 export type Result = string | number | boolean;
 
-/** A result that is named: that of a step, by the step's name. */
+/** A mention of a result, with the name of its step. */
 export interface Mention {
   readonly step: string;
   readonly result: string;
 }
 
-/** An expression that has been read. */
+/** A parsed expression. */
 export interface Expression {
   readonly mentions: readonly Mention[];
-  /** @param of what a mention stands for. Throws a `RangeError` where there is no number that is wanted. */
+  /**
+   * @param of the value of a mention
+   * @throws RangeError if a value that must be a number is not one
+   */
   value(of: (mention: Mention) => Result): Result;
 }
 
-/** What is wrong with an expression. */
+/** A mistake in an expression. */
 export class BadExpression extends Error {}
 
 type ExpressionNode = (of: (mention: Mention) => Result) => Result;
@@ -32,10 +38,10 @@ const operations: Readonly<Record<string, (a: number, b: number) => number>> = {
     return a / b;
   },
 };
-/** Longer ones are a mistake. */
+/** The most characters of an expression; longer ones are a mistake. */
 const LENGTH_MAX = 300;
 
-/** Reads an expression. Throws `BadExpression`. */
+/** Parses an expression. @throws BadExpression */
 export function parseExpression(source: string): Expression {
   if (source.length > LENGTH_MAX) throw new BadExpression('it is too long');
   const tokens = source.match(/[\w.]+|\S/g) ?? [];

@@ -1,4 +1,4 @@
-/** Steps that put faults on the way of packets, look at what the kernel remembers of them, and take faults away again. */
+/** Steps that cause network faults, examine the kernel's state, and remove faults again. */
 import { countConnections, forgetConnections, insertFailed } from '../conntrack.ts';
 import {
   blockTcp,
@@ -30,9 +30,9 @@ const lost = { lost: 'packets that it has taken by now' } as const;
 const needs = { results: lost, programs: ['nft'] } as const;
 const nobody = optional(named('server', 'IP|SERVICE|POD'), null, 'only packets to there');
 
-/** A fault goes by the name of its step, which also is that of its table. */
+/** Begins a fault. It has the name of its step, which is that of its nftables table as well. */
 function begin(run: StoryRun, node: string, name: string, make: (table: string) => Undo): Results {
-  // By one name there may be one on several nodes.
+  // Several nodes may have a fault of the same name.
   const undos = run.undo.get(name) ?? new Map<string, Undo>();
   run.undo.set(name, undos);
   undos.set(node, make(name));
@@ -116,7 +116,7 @@ const undo = bareKind({
     for (const name of names) {
       const found = run.undo.get(name);
       if (found === undefined) throw new RangeError(`there is no fault "${name}" to be undone`);
-      // What it has taken is asked for the last time.
+      // The counter is read a last time before its table is removed.
       const { lost: taken } = run.results.get(name) ?? {};
       if (typeof taken === 'function') taken();
       run.undo.delete(name);
@@ -181,7 +181,7 @@ const link = kind({
   },
 });
 
-/** The kinds, by their keys. */
+/** The kinds of steps by their keys. */
 export const faultSteps: Readonly<Record<string, StepKind>> = {
   loseSecondOfPair: loseSecond,
   losePackets: lose,

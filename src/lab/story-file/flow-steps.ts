@@ -1,4 +1,4 @@
-/** Steps about steps: one after the other, at the same time, again, later. */
+/** Steps that contain steps: in sequence, at the same time, repeated, or later. */
 import { required, time, whole, optional } from '../../kube/manifests/yaml-shape.ts';
 import type { StepKind } from './story-reading.ts';
 import { steps } from './step-list.ts';
@@ -34,5 +34,5 @@ const repeat = kind({
   },
 });
 
-/** The kinds, by their keys. */
+/** The kinds of steps by their keys. */
 export const flowSteps: Readonly<Record<string, StepKind>> = { wait, together, repeat };

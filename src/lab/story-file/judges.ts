@@ -1,19 +1,19 @@
-/** What can be said of a value in an expectation: that it is something, lies between bounds, holds a text. */
+/** The conditions of expectations: equality, bounds, contained texts. */
 import { compilePattern, PatternError } from '../../base/pattern.ts';
 import type { Result } from './expression.ts';
 
-/** What a value has to be. */
+/** A condition on a value. */
 export interface ValueJudge {
-  /** In words. */
+  /** The condition in words. */
   readonly wanted: string;
-  /** Whether it is that. */
+  /** Whether the value meets the condition. */
   judge(value: Result): boolean;
 }
 
-/** One key by which something is expected. */
+/** A key of an expectation that states a condition. */
 export interface Judge {
   readonly help: string;
-  /** Null: that is nothing to compare with; `wants` says what is. */
+  /** The condition; null: the value cannot be used for it, and `wants` says which can. */
   make(given: unknown): ValueJudge | null;
   readonly wants: string;
 }
@@ -22,7 +22,7 @@ function same(value: Result, given: Result): boolean {
   return value === given || words(value) === words(given);
 }
 
-/** As facts show it: yes and no; numbers with two places at most. */
+/** A value as facts print it: booleans as yes and no, numbers with at most two decimal places. */
 export function words(value: Result): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return typeof value === 'number' ? String(Number(value.toFixed(2))) : value;
@@ -47,7 +47,7 @@ const compared = (
       : null,
 });
 
-/** All of them, by their keys. */
+/** All of them by their keys. */
 export const judges: Readonly<Record<string, Judge>> = {
   is: {
     help: 'this value; true and false are yes and no',

@@ -1,4 +1,7 @@
-/** Steps as they stand in a story: a list of mappings with one key each, the kind of the step, and perhaps `as`, its name. */
+/**
+ * The steps of a story: a list of mappings with one key each, the kind of the step, and optionally
+ * `as`, its name.
+ */
 import { isObject } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
 import type { Results } from './expression.ts';
@@ -7,9 +10,9 @@ import { mapping, type YamlShape } from '../../kube/manifests/yaml-shape.ts';
 import type { StoryReading } from './story-reading.ts';
 import type { StoryStep } from './step.ts';
 
-/** More steps are several stories. */
+/** The most steps of a story. */
 const STEPS_MAX = 500;
-/** Steps within steps within steps. */
+/** The most levels of steps within steps. */
 const DEPTH_MAX = 8;
 
 /** A list of steps. */

@@ -1,4 +1,4 @@
-/** What a step of a story is: its keys, its results, and what it does. */
+/** What a kind of step consists of: keys, results, and the action. */
 import type { JsonObject } from '../../base/json-object.ts';
 import type { PacketRow } from '../capture.ts';
 import type { LabCluster } from '../cluster.ts';
@@ -8,33 +8,33 @@ import type { Results } from './expression.ts';
 import type { YamlFields, YamlShape, ValuesOf } from '../../kube/manifests/yaml-shape.ts';
 import type { StepKind } from './story-reading.ts';
 
-/** A story that is being played. */
+/** The state of a story that is being played. */
 export interface StoryRun {
   readonly stage: Stage;
   readonly lab: LabCluster;
   /** By the names of steps. */
   readonly results: Map<string, Results>;
-  /** Faults that can be taken away, by the names of steps. */
+  /** The faults that can be removed, by the names of their steps. */
   readonly undo: Map<string, Map<string, Undo>>;
-  /** Slices as they were before endpoints changed: what is known of each pod. */
+  /** The slices before their endpoints were changed, which have the details of each pod. */
   readonly memory: { slices?: readonly JsonObject[] };
-  /** Packets for the ladder of the act: those of the first step that has any. */
+  /** The packets that the act shows: those of the first step that has any. */
   shown: readonly PacketRow[];
 }
 
-/** A step that has been read. */
+/** A parsed step. */
 export interface StoryStep {
   readonly kind: string;
-  /** The name by which its results are called. */
+  /** The name by which expectations mention its results. */
   readonly name: string;
-  /** What its results are called. */
+  /** The names of its results. */
   readonly results: readonly string[];
-  /** Steps within it. */
+  /** The steps within it. */
   readonly within: readonly StoryStep[];
   run(run: StoryRun): Promise<void>;
 }
 
-/** Declares a kind whose value is a mapping. */
+/** Declares a kind of step whose value is a mapping. */
 export function kind<F extends YamlFields>(declared: {
   readonly help: string;
   readonly fields: F;
@@ -45,7 +45,7 @@ export function kind<F extends YamlFields>(declared: {
   return { results: {}, programs: [], ...declared, bare: null } as unknown as StepKind;
 }
 
-/** Declares a kind whose value is one thing. */
+/** Declares a kind of step whose value is a single value. */
 export function bareKind<T>(declared: {
   readonly help: string;
   readonly bare: YamlShape<T>;
@@ -54,7 +54,7 @@ export function bareKind<T>(declared: {
   return { results: {}, programs: [], fields: {}, ...declared } as unknown as StepKind;
 }
 
-/** Does steps one after the other. */
+/** Runs steps in sequence. */
 export async function runSteps(steps: readonly StoryStep[], run: StoryRun): Promise<void> {
   for (const step of steps) await step.run(run);
 }

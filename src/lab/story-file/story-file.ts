@@ -1,4 +1,7 @@
-/** A story that a person has written: YAML to a story that is played like all others. Whatever is mistyped is told with its place. */
+/**
+ * Converts a story in YAML to one that is played like the built-in ones. Mistakes are reported with
+ * their places.
+ */
 import { isObject } from '../../base/json-object.ts';
 import { nearest, Problem, Problems, type Place } from '../../base/problem.ts';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -31,7 +34,7 @@ import { runSteps, type StoryStep, type StoryRun } from './step.ts';
 import { steps } from './step-list.ts';
 import { faultSteps } from './fault-steps.ts';
 
-/** All kinds of steps, by the keys under which they stand in a story. */
+/** All kinds of steps by their keys in a story. */
 export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...askSteps,
   ...changeSteps,
@@ -39,7 +42,7 @@ export const stepKinds: Readonly<Record<string, StepKind>> = {
   ...flowSteps,
 };
 
-/** What an act comes to. */
+/** The fields of an act. */
 export interface ActValues {
   readonly flaw: string | null;
   readonly cure: string | null;
@@ -60,7 +63,7 @@ export const actFields: FieldsOf<ActValues> = {
   ),
 };
 
-/** What a story comes to. */
+/** The fields of a story. */
 export interface StoryValues {
   readonly story: string;
   readonly title: string | null;
@@ -88,20 +91,20 @@ export const storyFields: FieldsOf<StoryValues> = {
   acts: required(listOf(mapping(actFields, 'an act'), 50), 'what is played'),
 };
 
-/** A Corefile of a story, and where it stands: in the story from `line` on, or in a file of its own. */
+/** A Corefile of a story and its place: in the story from `line` on, or in a file of its own. */
 export interface StoryCorefile {
   readonly text: string;
   readonly place: Place;
   readonly isOwnFile: boolean;
 }
 
-/** A story file that has been read. */
+/** A parsed story file. */
 export interface StoryFile {
   readonly story: Story;
   readonly corefiles: readonly StoryCorefile[];
 }
 
-/** Reads a story. @throws Problems with all that is wrong, or the problem of the file */
+/** Parses a story. @throws Problems with all mistakes, or the problem of the file */
 export function readStoryFile(file: string): StoryFile {
   let content: string;
   try {
@@ -117,7 +120,10 @@ export function readStoryFile(file: string): StoryFile {
   return parseStory(content, file);
 }
 
-/** The same of its text. `file` names it in problems, and files that it names lie beside it. */
+/**
+ * Parses the text of a story. `file` is its name in problems, and the files that it names are
+ * relative to it.
+ */
 export function parseStory(content: string, file: string): StoryFile {
   const { documents, problems } = parseYaml(content, file);
   if (problems.length > 0) throw new Problems(problems);
@@ -194,7 +200,7 @@ function storyOf(
   };
 }
 
-/** Titles, and that results are mentioned which steps have. */
+/** Checks that titles are unique, and that mentioned results exist. */
 function checkActs(acts: readonly ActValues[], reading: StoryReading): void {
   const known = new Map<string, Set<string>>();
   const learn = (list: readonly StoryStep[]): void => {
@@ -246,7 +252,7 @@ function checkMentions(
   }
 }
 
-/** That pods, nodes and services are there by the names that steps give them. */
+/** Checks that the pods, nodes and services that steps name exist. */
 function checkReferences({ manifests, pods }: ReadCluster, reading: StoryReading): void {
   const podNames = pods.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]);
   const nodeNames = [

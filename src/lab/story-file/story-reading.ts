@@ -1,4 +1,7 @@
-/** What the shapes of a story file find besides values: names that must be known, Corefiles, programs that steps need. */
+/**
+ * What is collected while a story file is parsed, besides its values: names to look up, Corefiles,
+ * programs that steps need.
+ */
 import type { Problem } from '../../base/problem.ts';
 import {
   YamlReading,
@@ -8,7 +11,10 @@ import {
 } from '../../kube/manifests/yaml-shape.ts';
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 
-/** A name in a story that must be known: a pod, a node, a service. It is looked up when the cluster has been read. */
+/**
+ * The name of a pod, a node or a service in a story. It is looked up when the cluster has been
+ * parsed.
+ */
 export interface Reference {
   readonly path: DocumentPath;
   readonly kind: 'pod' | 'node' | 'machine' | 'service' | 'server';
@@ -19,22 +25,22 @@ export interface Reference {
 export interface FoundCorefile {
   readonly path: DocumentPath;
   readonly text: string;
-  /** Where it lies; null: in the story itself. */
+  /** The path of its file; null: it is in the story itself. */
   readonly file: string | null;
 }
 
-/** What is found while a story is read. */
+/** The state of parsing a story. */
 export class StoryReading extends YamlReading {
   readonly references: Reference[] = [];
-  /** What is wrong with other files that it names. */
+  /** Mistakes in the other files that it names. */
   readonly elsewhere: Problem[] = [];
-  /** Programs that steps need. */
+  /** The programs that steps need. */
   readonly programs: Set<string> = new Set<string>();
-  /** The kinds of steps, by the keys under which they stand. */
+  /** The kinds of steps by their keys. */
   readonly kinds: Readonly<Record<string, StepKind>>;
-  /** Corefiles in it, for who can read them. */
+  /** Its Corefiles, for a caller that can check them. */
   readonly corefiles: FoundCorefile[] = [];
-  /** The story, as its path was given. */
+  /** The path of the story, as it was given. */
   readonly file: string;
 
   constructor(file: string, kinds: Readonly<Record<string, StepKind>>) {
@@ -44,22 +50,25 @@ export class StoryReading extends YamlReading {
   }
 }
 
-/** A kind of step, as far as it is read; `step.ts` says what it does. */
+/** A kind of step, as far as parsing is concerned; `step.ts` has the rest. */
 export interface StepKind {
-  /** One line. */
+  /** One line of help. */
   readonly help: string;
   readonly fields: YamlFields;
-  /** What stands there in the place of a mapping; null: it is always a mapping. */
+  /** The shape of a value that is not a mapping; null: it is always a mapping. */
   readonly bare: YamlShape<unknown> | null;
-  /** What it finds: names and meanings. */
+  /** Its results: names and meanings. */
   readonly results: Readonly<Record<string, string>>;
-  /** Programs of this machine that it needs. */
+  /** Programs that it needs on this machine. */
   readonly programs: readonly string[];
-  /** Its values, the story that is played (`StoryRun`), and the name of the step; gives `Results`, or nothing. */
+  /**
+   * Runs it with its values, the story (`StoryRun`) and the name of the step. Returns `Results` or
+   * nothing.
+   */
   act(values: never, run: never, name: string): unknown;
 }
 
-/** The name of something of the cluster. */
+/** The name of a part of the cluster. */
 export function named(kind: Reference['kind'], placeholder: string): YamlShape<string> {
   return {
     placeholder,

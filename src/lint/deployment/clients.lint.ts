@@ -1,10 +1,10 @@
-/** Rules about pods that ask: dnsPolicy, dnsConfig, names of StatefulSets. */
+/** Rules about client pods: dnsPolicy, dnsConfig, names of StatefulSets. */
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { child, children, text, texts } from '../../base/json-object.ts';
 import { objectRule, type LintRule } from '../rule.ts';
 import { containersOf, podSpecOf, workloadKinds } from '../workload.ts';
 
-/** YAML makes numbers of values that Kubernetes wants as text. */
+/** The value as text: YAML parses as numbers what Kubernetes wants as text. */
 function printed(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
@@ -39,7 +39,7 @@ const policies: ReadonlySet<string> = new Set([
   'None',
 ]);
 
-/** What the API server takes, and what resolvers read. */
+/** The limits of the API server and of resolvers. */
 const SERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
 const SEARCH_CHARACTERS_MAX = 2048;
@@ -153,5 +153,5 @@ const lowNdots: LintRule = objectRule({
   },
 });
 
-/** Rules about clients. */
+/** All rules about clients. */
 export const clientRules: readonly LintRule[] = [podNames, bounds, hostNetwork, lowNdots];

@@ -1,4 +1,4 @@
-/** Rules about settings of kubelet, and about the resolv.conf that it hands out. */
+/** Rules about the settings of kubelet and the resolv.conf that it gives to pods. */
 import { child, text, texts } from '../../base/json-object.ts';
 import { readNameservers } from '../../server/contract/nameservers.ts';
 import { corefileRule, objectRule, type LintRule } from '../rule.ts';
@@ -6,7 +6,7 @@ import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
 import { ownCorefiles } from './own-corefiles.ts';
 
-/** Zones of the cluster that the Corefiles serve, without reverse ones. */
+/** The zones of the cluster that the Corefiles serve, except reverse zones. */
 function clusterZones({ corefiles }: Subject): readonly string[] {
   return corefiles.flatMap(({ blocks, role }) =>
     role === 'node-cache'
@@ -23,7 +23,7 @@ function clusterZones({ corefiles }: Subject): readonly string[] {
   );
 }
 
-/** Addresses at which cluster DNS answers, in what was given. */
+/** The addresses of the cluster's DNS service, according to the input. */
 function dnsAddresses({ objects, corefiles }: Subject): readonly string[] {
   const services = objects.filter(
     ({ kind, name, value }) =>
@@ -129,5 +129,5 @@ function leadsBack(object: LintObject, tell: Parameters<LintRule['find']>[1]): v
   });
 }
 
-/** Rules about kubelet and resolv.conf. */
+/** All rules about kubelet and resolv.conf. */
 export const kubeletRules: readonly LintRule[] = [kubelet, shortList, ownPolicy];

@@ -1,4 +1,4 @@
-/** Rules about node-cache beside the cluster's own DNS. */
+/** Rules about a node cache beside the cluster's DNS. */
 import type { LintRule } from '../rule.ts';
 import type { LintedBlock, Subject } from '../subject.ts';
 
@@ -35,7 +35,10 @@ const bypassed: LintRule = {
   },
 };
 
-/** Where node-cache sends names outside of the cluster, if that is not the cluster's DNS. */
+/**
+ * The upstream to which the node cache forwards names outside the cluster; null if that is the
+ * cluster's DNS.
+ */
 function goesAround({ corefiles }: Subject): string | null {
   for (const { blocks, role } of corefiles) {
     if (role !== 'node-cache') continue;
@@ -46,7 +49,9 @@ function goesAround({ corefiles }: Subject): string | null {
   return null;
 }
 
-/** Zones that a block answers for in a way of its own; the root zone only where hosts has names. */
+/**
+ * The zones for which a block has special answers; the root zone only if `hosts` has names in it.
+ */
 function ownZones(block: LintedBlock): readonly {
   readonly zone: string;
   readonly at: Parameters<Parameters<LintRule['find']>[1]>[0]['at'];
@@ -62,5 +67,5 @@ function ownZones(block: LintedBlock): readonly {
   return [...zones, ...stubs];
 }
 
-/** Rules about node-cache. */
+/** All rules about node caches. */
 export const nodeCacheRules: readonly LintRule[] = [bypassed];

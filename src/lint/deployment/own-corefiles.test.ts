@@ -13,7 +13,10 @@ spec:
 const forwards = '.:53 {\n errors\n forward . /etc/resolv.conf\n}\n';
 const knows = '.:53 {\n errors\n forward . 192.0.2.53\n}\n';
 
-/** Whether the deployment's dnsPolicy is said to lead back to it: only where it runs a Corefile that forwards to resolv.conf. */
+/**
+ * Whether the deployment's dnsPolicy is said to lead back to it: only where it runs a Corefile that
+ * forwards to resolv.conf.
+ */
 async function leadsBack(files: Readonly<Record<string, string>>): Promise<boolean> {
   const { findings } = await lintTexts({ files });
   return findings.some(({ code }) => code === 'CF52');

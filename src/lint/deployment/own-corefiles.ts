@@ -1,10 +1,11 @@
-/** Which Corefiles an object runs, where several were read together. */
+/** Decides which Corefiles belong to an object when several are read together. */
 import { dirname, relative, sep } from 'node:path';
 import type { LintObject, LintedCorefile, Subject } from '../subject.ts';
 
 /**
- * The Corefiles of servers that an object may run: of several those that lie nearest to it, in the same file, the same folder, one above …:
- * a folder of examples or of clusters has a Corefile for each.
+ * The Corefiles of servers that an object may run. If there are several, those that are nearest to
+ * it: in the same file, else the same folder, else the one above and so on, because a folder of
+ * examples or clusters has a Corefile for each.
  */
 export function ownCorefiles(
   { file }: Pick<LintObject, 'file'>,
@@ -15,7 +16,7 @@ export function ownCorefiles(
   return servers.filter((each) => steps(file, each.file) === least);
 }
 
-/** Folders on the way from one file to the other; -1: they are the same. */
+/** The number of folders between the two files; -1: they are the same file. */
 function steps(from: string, to: string): number {
   if (from === to) return -1;
   const way = relative(dirname(from), dirname(to));

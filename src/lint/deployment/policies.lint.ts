@@ -1,4 +1,4 @@
-/** Rules about NetworkPolicies and webhooks that stand between pods and DNS. */
+/** Rules about NetworkPolicies and admission webhooks that affect DNS. */
 import { child, children, list, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { allowsDns, namesDns } from '../network-policy.ts';
 import { objectRule, type LintRule } from '../rule.ts';
@@ -79,7 +79,10 @@ const deadlock: LintRule = objectRule({
   },
 });
 
-/** Whether a selector fits the namespace kube-system, as far as labels that every cluster has say so. */
+/**
+ * Whether a selector matches the namespace kube-system, judged by the labels that it has in every
+ * cluster.
+ */
 function matchesKubeSystem(selector: JsonObject): boolean {
   const name = 'kubernetes.io/metadata.name';
   for (const [key, value] of Object.entries(child(selector, 'matchLabels')))
@@ -91,7 +94,7 @@ function matchesKubeSystem(selector: JsonObject): boolean {
       case 'In':
         return isName && values.includes('kube-system');
       case 'NotIn':
-        // The meaning of other labels is unknown: they often exclude kube-system.
+        // Other labels are unknown; such selectors often exclude kube-system.
         return isName && !values.includes('kube-system');
       case 'Exists':
         return isName;
@@ -101,5 +104,5 @@ function matchesKubeSystem(selector: JsonObject): boolean {
   });
 }
 
-/** Rules about policies and webhooks. */
+/** All rules about policies and webhooks. */
 export const policyRules: readonly LintRule[] = [blocked, deadlock];

@@ -1,4 +1,4 @@
-/** Rules about probes, and about the end of a pod. */
+/** Rules about probes and about the termination of a pod. */
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { child, text, type JsonObject } from '../../base/json-object.ts';
@@ -125,7 +125,7 @@ function helmProbes(object: LintObject, { corefiles }: Subject, tell: Tell): voi
   }
 }
 
-/** So long it takes until every node knows that a pod is going. */
+/** The usual time until all nodes know that a pod is terminating, in milliseconds. */
 const PROPAGATION_MS = 5000;
 
 const lameduck: LintRule = corefileRule({
@@ -134,7 +134,7 @@ const lameduck: LintRule = corefileRule({
   summary:
     'lameduck that is missing, shorter than endpoints take to change, or longer than the pod has',
   find(corefile, tell, subject) {
-    // The server of one node has no endpoints that others would have to forget.
+    // A node cache serves only its own node: no other node has to remove it from its rules.
     if (corefile.role === 'node-cache') return;
     const grace = graceSeconds(corefile, subject);
     for (const directive of corefile.blocks.flatMap((block) => block.directives('health'))) {
@@ -167,7 +167,7 @@ const lameduck: LintRule = corefileRule({
   },
 });
 
-/** The settings of the pods that run it; null: unknown. */
+/** The terminationGracePeriodSeconds of the pods that run this Corefile; null: unknown. */
 function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null {
   for (const object of subject.objects) {
     const given =
@@ -181,5 +181,5 @@ function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null
   return null;
 }
 
-/** Rules about probes. */
+/** All rules about probes. */
 export const probeRules: readonly LintRule[] = [probes, lameduck];

@@ -1,10 +1,12 @@
-/** Rules about the number of servers, where they run, and with what; and about the owner of the Corefile. */
+/**
+ * Rules about the number of servers, their placement and resources, and the owner of the Corefile.
+ */
 import { asObject, child, children, text, textMap } from '../../base/json-object.ts';
 import { nearest } from '../../base/problem.ts';
 import { corefileRule, objectRule, type LintRule } from '../rule.ts';
 import { dnsServerIn, podSpecOf, selects } from '../workload.ts';
 
-/** What the CoreDNS chart (1.46) reads of its values. */
+/** The keys that the CoreDNS chart (1.46) reads from its values. */
 const chartKeys: ReadonlySet<string> = new Set(
   (
     'affinity automountServiceAccountToken autoscaler clusterRole customAnnotations customLabels deployment env extraConfig ' +
@@ -15,10 +17,10 @@ const chartKeys: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** What only the chart of ndots reads. */
+/** Keys that only the ndots chart reads. */
 const ndotsKeys = ['networkPolicy', 'webhook'] as const;
 
-/** Spellings that are further away than a mistake of typing. */
+/** Wrong keys that differ from the right one by more than a typing mistake. */
 const chartSynonyms: Readonly<Record<string, string>> = {
   pdb: 'podDisruptionBudget',
   replicas: 'replicaCount',
@@ -35,9 +37,10 @@ const evicted: LintRule = objectRule({
   kinds: ['HelmValues', 'Deployment'],
   find(object, tell, { objects, target }) {
     if (object.kind === 'HelmValues') {
-      // Values of a chart of charts have keys of all sorts.
+      // The values of a chart with subcharts can have any keys.
       if (!Array.isArray(object.value['servers'])) return;
-      // Charts of other servers take the same servers, and more besides. That of ndots refuses unknown keys itself.
+      // Charts of other servers take the same `servers` and further keys. The ndots chart refuses
+      // unknown keys itself.
       const image = text(child(object.value, 'image'), 'repository');
       if (image !== '' && !image.includes('coredns')) return;
       if (target?.kind === 'ndots' || ndotsKeys.some((key) => key in object.value)) return;
@@ -136,7 +139,10 @@ const throttled = {
   remedy: 'Keep the request, and take the limit away.',
 } as const;
 
-/** Labels, annotations and owners by which platforms mark objects that they write themselves. */
+/**
+ * The labels, annotations and owners by which platforms mark objects that they manage and
+ * overwrite.
+ */
 const reconcilers: readonly (readonly [
   key: RegExp,
   value: RegExp,
@@ -192,5 +198,5 @@ const reconciled: LintRule = corefileRule({
   },
 });
 
-/** Rules about replicas and owners. */
+/** All rules about replicas and owners. */
 export const replicaRules: readonly LintRule[] = [evicted, tooFew, reconciled];

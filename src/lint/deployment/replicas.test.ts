@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { lintTexts } from '../../../test/kit/lint-text.ts';
 
-/** What is asked of a DNS server is asked of DNS servers, and what is asked of a chart of that chart. */
+/**
+ * What is asked of a DNS server is asked of DNS servers, and what is asked of a chart of that
+ * chart.
+ */
 
 async function codesOf(text: string, target?: string): Promise<readonly string[]> {
   const { findings } = await lintTexts({ files: { 'a.yaml': text }, ...(target && { target }) });

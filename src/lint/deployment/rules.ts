@@ -1,4 +1,4 @@
-/** Rules about what runs a DNS server, and about its clients. */
+/** Rules about the workloads that run a DNS server, and about its clients. */
 import type { LintRule } from '../rule.ts';
 import { clientRules } from './clients.lint.ts';
 import { kubeletRules } from './kubelet.lint.ts';
@@ -7,7 +7,7 @@ import { policyRules } from './policies.lint.ts';
 import { probeRules } from './probes.lint.ts';
 import { replicaRules } from './replicas.lint.ts';
 
-/** All of them. */
+/** All rules about deployments. */
 export const deploymentRules: readonly LintRule[] = [
   ...probeRules,
   ...replicaRules,

@@ -46,17 +46,20 @@ const syntax = directive({
   },
 });
 
-/** The one path: what is to be done stands in the query. */
+/** The only path; the request's query names the command. */
 const PATH = '/v1/command';
 /**
- * Carries the token. Without a token any value will do: the header shows that the request does not come from a web page
- * in somebody's browser.
+ * Carries the token. Without a token any value will do: the header shows that the request does not
+ * come from a web page in somebody's browser.
  */
 const HEADER = 'ndots-admin';
 /** Shorter secrets can be guessed. */
 const TOKEN_MIN = 16;
 
-/** Takes commands that other plugins of any block offer (`cache/explain`, `lkg/release`). Whoever may not is told so, and nothing else. */
+/**
+ * Accepts the commands that plugins of any server block offer (`cache/explain`, `lkg/release`). A
+ * client without permission learns nothing else than that.
+ */
 export const admin: Plugin = definePlugin({
   syntax,
   link: false,
@@ -142,8 +145,8 @@ class CommandRunner {
       if (wanted === null) return { status: 503, text: 'the token of this server cannot be read' };
       if (!isSame(String(given), wanted)) return { status: 403, text: 'this is not the token' };
     }
-    // A web page whose host name was pointed at this address (DNS rebinding) sends its own header, and its own host
-    // name.
+    // A web page whose host name was pointed at this address (DNS rebinding) sends its own header,
+    // and its own host name.
     if (!this.#proven && !isLoopback(hostOf(headers.host ?? '')))
       return {
         status: 403,

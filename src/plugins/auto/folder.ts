@@ -12,8 +12,9 @@ const DEPTH_MAX = 16;
 const FILES_MAX = 100_000;
 
 /**
- * The zone files in a folder and those below it, in the order of their paths. Of two files for one zone the first counts. Links to
- * files are followed, and the folder itself may be one, as mounted ConfigMaps are.
+ * The zone files in a folder and those below it, in the order of their paths. Of two files for one
+ * zone the first counts. Links to files are followed, and the folder itself may be one, as mounted
+ * ConfigMaps are.
  */
 export function zoneFiles(path: string, naming: ZoneNaming, log: Log): readonly ZoneSource[] {
   const found = new Map<string, ZoneSource>();
@@ -43,7 +44,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): readonly 
   try {
     walk(realpathSync(path), 0);
   } catch {
-    // It is not there yet: that was said at the start.
+    // The folder does not exist yet, which was reported at the start.
   }
   return [...found.values()];
 }

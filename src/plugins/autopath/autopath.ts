@@ -15,13 +15,14 @@ import { ownResolvConf, searchListOf, wireNames } from './resolv-conf.ts';
 import { fixedPath, offeredPath, type SearchPath } from './search-path.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 
-/** It has the same search path for every client. */
+/** The plugin whose search path is the same for every client. */
 const LISTED = 'erratic';
 const UNWATCHED = 'pods are not watched';
 
 /**
- * Completes names along the client's search path on the server's side: `api.example.com.default.svc.cluster.local` is
- * answered with what `api.example.com` has, and the client is spared its further attempts.
+ * Completes names along the client's search path on the server's side:
+ * `api.example.com.default.svc.cluster.local` is answered with what `api.example.com` has, and the
+ * client is spared its further attempts.
  */
 export const autopath: Plugin = definePlugin({
   syntax,

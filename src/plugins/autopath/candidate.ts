@@ -6,13 +6,14 @@ import { Query } from '../../wire/query.ts';
 const OPT_SIZE = 11;
 
 /**
- * A query with another name, asked in place of a client's: with the same client, type, flags and EDNS. One object is
- * reused; a link that needs it after the chain has returned keeps it, as with any query.
+ * A query with another name, asked in place of a client's: with the same client, type, flags and
+ * EDNS. One object is reused; a link that needs it after the chain has returned keeps it, as with
+ * any query.
  */
 export class Candidate {
   readonly #query = new Query();
   #bytes = new Uint8Array(1024);
-  /** In use further up: an internal look-up came through here again. */
+  /** Set while it is in use, because an internal lookup may pass through this link again. */
   busy = false;
 
   /**

@@ -10,12 +10,15 @@ import { Candidate } from './candidate.ts';
 import { MISSING, type PairMemory } from './pair-memory.ts';
 import type { SearchPath, NameSuffix } from './search-path.ts';
 
-/** Where names are asked for, and what is told of the outcome. */
+/** How completion looks names up, and where it reports results. */
 export interface CompletionParts {
   readonly path: SearchPath;
   readonly pairs: PairMemory;
   readonly next: Next;
-  /** Asks the whole server: for names outside the block's zones that no plugin of this chain answers. */
+  /**
+   * Asks the whole server: for names outside the block's zones that no plugin of this chain
+   * answers.
+   */
   readonly elsewhere: Next;
   readonly isHere: (query: Query) => boolean;
   /** Told of every query that a candidate answered. */
@@ -37,11 +40,13 @@ interface AutopathWalk {
 const records = new Records();
 
 /**
- * Walks the search path for the client: the candidates are asked one after the other, and the first that exists is
- * answered as the client's own question. Stays synchronous as long as the candidates' answers are at hand.
+ * Walks the search path for the client: the candidates are asked one after the other, and the first
+ * that exists is answered as the client's own question. Stays synchronous as long as the
+ * candidates' answers are at hand.
  *
- * About existence it errs on no side: NXDOMAIN is only said when every candidate was; a candidate that fails makes the
- * whole SERVFAIL unless a later one exists. And A and AAAA of one look-up end alike (see PairMemory).
+ * About existence it errs on no side: NXDOMAIN is only said when every candidate was; a candidate
+ * that fails makes the whole SERVFAIL unless a later one exists. And A and AAAA of one lookup end
+ * alike (see PairMemory).
  */
 export class Completion {
   readonly #parts: CompletionParts;
@@ -123,13 +128,14 @@ export class Completion {
   #judge(walk: AutopathWalk, reply: Reply): Reply | null {
     if (reply === silence) return reply;
     if (reply.rcode === RCODE.NXDOMAIN) {
-      // Where the other type was found, the search ends for this one too: further on lies another host.
+      // Where the other type was found, the search ends for this one too: further on lies another
+      // host.
       return this.#parts.pairs.outcome(walk.query) === walk.index ? this.#missing(walk) : null;
     }
     if (reply.rcode === RCODE.NOERROR && !reply.bare) return this.#exists(walk, reply);
     if (isUnserved(reply)) return null;
-    // A lookup that failed for lack of an upstream would fail for the next name as well, after the same wait; and if
-    // there was no room for one to wait there is none for the others.
+    // A lookup that failed for lack of an upstream would fail for the next name as well, after the
+    // same wait; and if there was no room for one to wait there is none for the others.
     if (reply.bare && (reply.cause !== null || reply.errors !== null)) return reply;
     // This server does not serve such names at all: the client must continue by itself.
     if (reply.bare && reply.rcode === RCODE.REFUSED) return this.#missing(walk);
@@ -140,7 +146,8 @@ export class Completion {
   #exists({ query, index, first }: AutopathWalk, reply: Reply): Reply {
     const { pairs, succeeded } = this.#parts;
     if (pairs.outcome(query) === MISSING) {
-      // The other type was told that there is no such name: the client goes on by itself, with both.
+      // The query for the other type got NXDOMAIN, so the client continues its search path by
+      // itself for both types.
       pairs.note(query, MISSING);
       return first;
     }
@@ -160,8 +167,9 @@ export class Completion {
 }
 
 /**
- * Whether a plugin denied the name without passing it on, as `hosts` and `template` do without `fallthrough`. No error
- * is behind it (in CoreDNS: a returned result code without message and error).
+ * Whether a plugin denied the name without passing it on, as `hosts` and `template` do without
+ * `fallthrough`. No error is behind it (in CoreDNS: a returned result code without message and
+ * error).
  */
 function isUnserved({ bare, rcode, cause, plugin }: Reply): boolean {
   return bare && rcode === RCODE.SERVFAIL && cause === null && plugin !== '';

@@ -1,25 +1,35 @@
-/** Why A and AAAA of one lookup end alike: how the first of them ended is remembered for a moment. */
+/**
+ * Why A and AAAA of one lookup end alike: how the first of them ended is remembered for a moment.
+ */
 import type { Clock } from '../../base/clock.ts';
 import { mixedHash, nextHash } from '../../base/hash.ts';
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 
-/** A resolver sends the queries of one lookup at the same moment and repeats them for five seconds at most. */
+/**
+ * A resolver sends the queries of one lookup at the same moment and repeats them for five seconds
+ * at most.
+ */
 const PAIR_MS = 5000;
 const SLOTS = 4096;
 
-/** How the first query of a pair ended: nothing remembered, NXDOMAIN, or the number of the candidate that answered. */
+/**
+ * How the first query of a pair ended: nothing remembered, NXDOMAIN, or the number of the candidate
+ * that answered.
+ */
 export const UNKNOWN = -2;
 /** The outcome of a query that was answered NXDOMAIN. */
 export const MISSING = -1;
 
 /**
- * Remembers for a few seconds how the first query of a pair (A and AAAA of one name, from one client) ended, so that the
- * second one ends the same way as to existence, whatever happens in between: a pod that becomes known, one half of the
- * answers leaving the cache, an upstream that fails for one type. A resolver that is told "no such name" for one type and
- * "exists" for the other ends its search with nothing.
+ * Remembers for a few seconds whether the first query of a pair (A and AAAA of one name, from one
+ * client) found the name, so that the second one has the same outcome even if something changed in
+ * between: a pod became known, one of the two answers left the cache, an upstream fails for one
+ * type. A resolver that gets NXDOMAIN for one type and not for the other ends its search without a
+ * result.
  *
- * A fixed table, 64 KB: what is pushed out by another pair is merely not remembered.
+ * The table has a fixed size of 64 KB. A pair whose slot another one takes is forgotten, which does
+ * no harm.
  */
 export class PairMemory {
   readonly #clock: Clock;
@@ -72,8 +82,8 @@ function typeBit(type: number): number {
 }
 
 /**
- * Client address, name and what is asked of DNSSEC in 30 bits; without the port, since some resolvers use a socket for each
- * type.
+ * Client address, name and what is asked of DNSSEC in 30 bits; without the port, since some
+ * resolvers use a socket for each type.
  */
 function keyOf(query: Query): number {
   let hash = query.hash ^ (query.flags & FLAG.CD) ^ (query.dnssecOk ? 1 : 0);

@@ -4,7 +4,10 @@ import { parseName, type WireName } from '../../wire/name.ts';
 /** The resolver configuration of the machine or pod that this server runs in. */
 export const ownResolvConf = '/etc/resolv.conf';
 
-/** The search domains in a text in the form of resolv.conf: those of the last `search` or `domain` line. What is no domain name is left out. */
+/**
+ * The search domains in a text in the form of resolv.conf: those of the last `search` or `domain`
+ * line. What is no domain name is left out.
+ */
 export function searchListOf(text: string): WireName[] {
   let domains: readonly string[] = [];
   for (const line of text.split('\n')) {

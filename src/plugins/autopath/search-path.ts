@@ -11,8 +11,9 @@ export interface NameSuffix {
 }
 
 /**
- * The search path that goes with a query. The first domain is part of the query's own name; the further ones are what
- * `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the name as the user wrote it.
+ * The search path that goes with a query. The first domain is part of the query's own name; the
+ * further ones are what `suffix` gives for 1, 2, … `length - 1`, of which the last is the root: the
+ * name as the user wrote it.
  */
 export interface SearchPath {
   /** Where the first domain begins in the name, or -1: this query is not to be completed. */
@@ -41,7 +42,7 @@ function clusterPath(begin: (query: Query) => number, more: readonly WireName[])
   };
 }
 
-/** One search path for everybody. */
+/** The same search path for every client. */
 export function fixedPath(domains: readonly WireName[]): SearchPath {
   const [first, ...more] = domains;
   const rest = [...more, ROOT];

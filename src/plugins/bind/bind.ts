@@ -24,7 +24,10 @@ const syntax = directive({
   },
 });
 
-/** Configures only. Interfaces are looked up when the configuration is taken: a new address needs a reload. */
+/**
+ * Configures only. Interfaces are looked up when the configuration is taken: a new address needs a
+ * reload.
+ */
 export const bind: Plugin = definePlugin({
   syntax,
   plan(options, plan) {

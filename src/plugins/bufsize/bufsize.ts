@@ -17,7 +17,10 @@ const syntax = directive({
   },
 });
 
-/** Lowers the size that clients say they can take, and never raises it. Clients without EDNS get 512 bytes anyway. */
+/**
+ * Lowers the size that clients say they can take, and never raises it. Clients without EDNS get 512
+ * bytes anyway.
+ */
 export const bufsize: Plugin = definePlugin({
   syntax,
   setup({ size }, _context, next) {

@@ -57,7 +57,8 @@ const longDenial: LintRule = blockRule({
           ),
       );
       if (covered === undefined) continue;
-      // The SOA of the cluster's zone has the TTL of kubernetes, and denials are kept no longer than it says.
+      // The SOA of the cluster's zone has the TTL of kubernetes, and denials are kept no longer
+      // than it says.
       const seconds = Math.max(options.denial.minSeconds, Math.min(options.denial.maxSeconds, ttl));
       if (seconds < 30) continue;
       const zone = covered.replace(/\.$/, '');

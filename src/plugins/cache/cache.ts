@@ -1,4 +1,7 @@
-/** `cache`: which query is answered from memory, which waits for another one, and which is asked for anew. */
+/**
+ * `cache`: which query is answered from memory, which waits for another one, and which is asked for
+ * anew.
+ */
 import { andThen, isLater, Later, type Maybe, orElse } from '../../base/maybe.ts';
 import {
   definePlugin,
@@ -24,15 +27,23 @@ import { Sources } from './sources.ts';
 import { ZoneChanges } from './zone-changes.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 
-/** How long an NXDOMAIN waits for the other type of the same name that was asked at the same time. */
+/**
+ * How long an NXDOMAIN waits for the other type of the same name that was asked at the same time.
+ */
 const PAIR_WAIT_MS = 100;
-/** Background refreshes at a time; further ones wait for a later query and are counted (`ndots_cache_refresh_rejects_total`). */
+/**
+ * Background refreshes at a time; further ones wait for a later query and are counted
+ * (`ndots_cache_refresh_rejects_total`).
+ */
 const REFRESHES_MAX = 1000;
 
 const staleAnswer: readonly ExtendedError[] = [{ code: EDE.STALE_ANSWER, text: '' }];
 const staleNxdomain: readonly ExtendedError[] = [{ code: EDE.STALE_NXDOMAIN, text: '' }];
 
-/** Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see cache.md). */
+/**
+ * Keeps replies and answers from memory as long as their TTL lasts (reference: section 5; see
+ * cache.md).
+ */
 export const cache: Plugin = definePlugin({
   syntax,
   control: controlCache,
@@ -92,7 +103,10 @@ class Cache {
     this.link = this.#makeLink();
   }
 
-  /** Serves orders: handing the entries to another process or taking them over, and showing what is here. */
+  /**
+   * Serves orders: handing the entries to another process or taking them over, and showing what is
+   * here.
+   */
   async #takeOrder(order: CacheOrder): Promise<void> {
     const { clock } = this.#context;
     const tell = (message: CacheMessage): void => this.#context.post(message);
@@ -126,7 +140,8 @@ class Cache {
       const counters = metrics.of(query.route);
       counters.requests.add(1);
       if (query.type === TYPE.AXFR || query.type === TYPE.IXFR) {
-        // Zone transfers are answered by the plugin that has the zone, whether or not a name is known not to exist.
+        // Zone transfers are answered by the plugin that has the zone, whether or not a name is
+        // known not to exist.
         counters.misses.add(1);
         return this.#next(query);
       }
@@ -183,7 +198,8 @@ class Cache {
   }
 
   #lead(query: Query, counters: CacheCounters): Maybe<Reply> {
-    // With AD set, an upstream says whether it has validated the reply, without sending signatures (RFC 6840 section 5.7).
+    // With AD set, an upstream says whether it has validated the reply, without sending signatures
+    // (RFC 6840 section 5.7).
     query.upstreamFlags |= FLAG.AD;
     const reply = this.#next(query);
     return isLater(reply)
@@ -218,8 +234,8 @@ class Cache {
   };
 
   /**
-   * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way, both are judged
-   * together: should the other one find the name, then this type only has no data.
+   * A and AAAA are asked in pairs. If one of them says NXDOMAIN while the other is still under way,
+   * both are judged together: should the other one find the name, then this type only has no data.
    */
   #landPair(found: Reply, flight: Flight, other: Flight): Later<Reply> {
     const later = new Later<Reply>();
@@ -338,8 +354,8 @@ class Cache {
   }
 
   /**
-   * Whether a refresh before its time changes the name's existence. That waits until the entry's time is over: it would come
-   * between the two queries of the pair that caused the refresh.
+   * Whether a refresh before its time changes the name's existence. That waits until the entry's
+   * time is over: it would come between the two queries of the pair that caused the refresh.
    */
   #flips(slot: number, before: Reply, found: Reply): boolean {
     const store = this.#store;
@@ -354,13 +370,17 @@ class Cache {
   }
 }
 
-/** A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back cut. */
+/**
+ * A copy that asks for the cache rather than for the client; over TCP, so that nothing comes back
+ * cut.
+ */
 function detached(query: Query): Query {
   const copy = query.copy();
   copy.proto = 'tcp';
   copy.upstreamFlags |= FLAG.AD;
   copy.notes = null;
-  // The refresh may wait, for no client does; its way through the chain is not the recorded one of the client's query.
+  // The refresh may wait, for no client does; its way through the chain is not the recorded one of
+  // the client's query.
   copy.recorder = null;
   copy.mayWait = true;
   return copy;

@@ -1,10 +1,11 @@
-/** The memory that stored messages lie in. */
+/** The memory of stored messages. */
 import { copyBytes } from '../../base/copy-bytes.ts';
 
 /**
- * Memory for replies that are kept long: chunks filled from front to back and never written again, so that a reply handed
- * out a moment ago stays whole even if its entry has gone since. What is forgotten leaves a hole; sparse chunks are
- * emptied by copying what is left of them, and a chunk without entries is let go.
+ * Memory for replies that are stored for a long time: chunks that are filled from front to back and
+ * never overwritten, so that a reply that was handed out stays valid even if its entry was removed
+ * meanwhile. A removed entry leaves a hole. Chunks with many holes are emptied by copying their
+ * remaining entries, and a chunk without entries is released.
  */
 export interface ReplyChunk {
   readonly id: number;
@@ -19,10 +20,16 @@ export interface ReplyChunk {
 }
 
 const CHUNK_SIZE = 65536;
-/** Messages above this get a chunk of their own: they would leave too large a gap at the end of a shared one. */
+/**
+ * Messages above this get a chunk of their own: they would leave too large a gap at the end of a
+ * shared one.
+ */
 const SHARED_MAX = 16384;
 
-/** The chunks of one cache, oldest first. It decides where a message goes and which chunk has to make room. */
+/**
+ * The chunks of one cache, oldest first. It decides where a message goes and which chunk has to
+ * make room.
+ */
 export class ChunkLog {
   /** Bytes of all chunks. */
   allocated = 0;
@@ -35,15 +42,18 @@ export class ChunkLog {
   #next = 0;
 
   /**
-   * @param limit bytes that chunks may take in all
-   * @param dropped told of the bytes of each large message that has gone
+   * @param limit the most bytes of all chunks
+   * @param dropped called with the size of each large message that was removed
    */
   constructor(limit: number, dropped: (bytes: number) => void) {
     this.#limit = limit;
     this.#dropped = dropped;
   }
 
-  /** A chunk with room for `size` bytes, or null when the limit is reached: empty the oldest one first. */
+  /**
+   * A chunk with room for `size` bytes, or null when the limit is reached: empty the oldest one
+   * first.
+   */
   room(size: number): ReplyChunk | null {
     const open = this.#open;
     if (open !== null && open.used + size <= open.bytes.length) return open;
@@ -81,7 +91,10 @@ export class ChunkLog {
     if (chunk.live === 0 && chunk !== this.#open) this.#release(chunk);
   }
 
-  /** The chunk that has to go when the limit is reached: the oldest one; the one being filled only if it is the last. */
+  /**
+   * The chunk that has to go when the limit is reached: the oldest one; the one being filled only
+   * if it is the last.
+   */
   victim(): ReplyChunk | null {
     for (const chunk of this.#chunks.values()) if (chunk !== this.#open) return chunk;
     const last = this.#open;

@@ -1,13 +1,16 @@
-/** The control part of `cache`: handover to another process, and administrators' commands. Main thread. */
+/**
+ * The control part of `cache`: handover to another process, and administrators' commands. Main
+ * thread.
+ */
 import { Problem } from '../../base/problem.ts';
 import type { AdminCommand, ControlContext } from '../../server/contract/control-context.ts';
 import { foldName, NameError, parseName } from '../../wire/name.ts';
 import { shareCache } from './handover.ts';
 import type { CacheMessage, CacheOrder, Inspected } from './orders.ts';
 
-/** Workers that do not answer within this time are told of as such, milliseconds. */
+/** Workers that do not answer within this time, in milliseconds, are reported as such. */
 const WAIT_MS = 2000;
-/** Entries that each worker tells of, at most and unless less are asked for. */
+/** The default number of entries that each worker lists, and the most. */
 const ENTRIES_MAX = 500;
 
 /** One order under way. */
@@ -19,11 +22,11 @@ interface RunningOrder {
 
 /** What one cache says to a command. */
 export interface CacheReport {
-  /** Of the server block. */
+  /** The addresses of the server block. */
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
-  /** How many workers there are; those that have not answered in time are not among `told`. */
+  /** How many workers there are. `told` lacks those that have not answered in time. */
   readonly workers: number;
   readonly told: readonly (Omit<Inspected, 'kind' | 'id'> & { readonly worker: number })[];
 }

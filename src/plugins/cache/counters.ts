@@ -21,7 +21,10 @@ export interface CacheCounters {
   readonly evictions: readonly [Counter, Counter];
   readonly entries: readonly [Gauge, Gauge];
   readonly bytes: Gauge;
-  /** What the gauges show of this cache: they are shared with the same labels' caches of other configurations. */
+  /**
+   * What the gauges show of this cache: they are shared with the same labels' caches of other
+   * configurations.
+   */
   readonly shown: [number, number, number];
 }
 
@@ -110,7 +113,10 @@ export class CacheMetrics {
     return counters;
   });
 
-  /** Shows how full the store is, after a reply for this address was stored. A cache that is gone holds nothing. */
+  /**
+   * Shows how full the store is, after a reply for this address was stored. A cache that is gone
+   * holds nothing.
+   */
   show(counters: CacheCounters, store: Store): void {
     if (this.#closed) return;
     const { shown } = counters;

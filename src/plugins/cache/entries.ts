@@ -1,4 +1,4 @@
-/** What is known about the entries of a cache, each under the number of its slot. */
+/** The entries of a cache: parallel arrays, indexed by slot. */
 import type { Clock } from '../../base/clock.ts';
 import type { Random } from '../../base/random.ts';
 import { HEADER } from '../../wire/iana.ts';
@@ -18,7 +18,7 @@ export const EVERY_TYPE = 0;
 /** Queries of classes up to this number have entries: class, type and variant share 32 bits. */
 export const CLASS_MAX = 0x1fff;
 
-/** What is kept about one entry, as it lies in the arrays. */
+/** The fields of one entry as the arrays hold them. */
 export interface StoredEntry {
   /** The message, in the chunk that holds it. */
   readonly message: Uint8Array;
@@ -45,8 +45,9 @@ export interface CacheStoreParts {
 }
 
 /**
- * Entries by slot. Everything known about an entry stands in arrays under its slot: an entry that is never hit makes no object, and one that
- * is makes one `Reply` in each second in which it is. Which slot a query's entry has, `Store` knows.
+ * Entries by slot. Everything known about an entry stands in arrays under its slot: an entry that
+ * is never hit makes no object, and one that is makes one `Reply` in each second in which it is.
+ * Which slot a query's entry has, `Store` knows.
  */
 export abstract class Entries {
   /** Hits per slot, for prefetch. */
@@ -61,7 +62,10 @@ export abstract class Entries {
   protected readonly extendedErrors: (readonly ExtendedError[] | null)[] = [];
   /** As it was handed out last. */
   protected readonly replies: (Reply | null)[] = [];
-  /** Slots that have ever been used, and the first of those that are free again; the others follow by `nexts`. */
+  /**
+   * Slots that have ever been used, and the first of those that are free again; the others follow
+   * by `nexts`.
+   */
   protected used = 0;
   protected free = -1;
   protected hashes: Int32Array = new Int32Array(0);
@@ -96,7 +100,7 @@ export abstract class Entries {
     return rcode !== 0 && rcode !== 3;
   }
 
-  /** Whole seconds that were left when the query arrived; 0 or less: expired. */
+  /** Whole seconds that were left when the query arrived; 0 or less if the entry has expired. */
   remaining(slot: number, query: Query): number {
     const now = query.arrived > 0 ? query.arrived : this.parts.clock.now();
     const age = now - this.births[slot]!;
@@ -108,7 +112,10 @@ export abstract class Entries {
     return this.replies[slot] ?? this.hit(slot, this.ttls[slot]!);
   }
 
-  /** The stored reply with `seconds` as its TTL: made once for each second in which the entry is hit. */
+  /**
+   * The stored reply with `seconds` as its TTL: made once for each second in which the entry is
+   * hit.
+   */
   hit(slot: number, seconds: number): Reply {
     const known = this.replies[slot]!;
     if (known !== null && known.ttl === seconds) return known;
@@ -119,10 +126,7 @@ export abstract class Entries {
       start + this.sizes[slot]!,
       this.rcodes[slot]!,
       'cache',
-      this.ttlPlaces[slot]!,
-      seconds,
-      null,
-      this.extendedErrors[slot]!,
+      { ttlAt: this.ttlPlaces[slot]!, ttl: seconds, errors: this.extendedErrors[slot]! },
     ));
   }
 
@@ -130,7 +134,10 @@ export abstract class Entries {
     return this.rcodes[slot]!;
   }
 
-  /** Whether the slot still holds this reply: entries are removed and slots reused while a query waits. */
+  /**
+   * Whether the slot still holds this reply: entries are removed and slots reused while a query
+   * waits.
+   */
   holds(slot: number, reply: Reply): boolean {
     return this.messages[slot] === reply.bytes && this.starts[slot] === reply.start;
   }
@@ -139,7 +146,10 @@ export abstract class Entries {
     return this.halves[slot] as Half;
   }
 
-  /** Calls `take` for each entry that has an answer: its message, the kind of client, and whether it is for the whole name. */
+  /**
+   * Calls `take` for each entry that has an answer: its message, the kind of client, and whether it
+   * is for the whole name.
+   */
   each(take: (slot: number, message: Uint8Array, variant: number, whole: boolean) => void): void {
     for (let slot = 0; slot < this.used; slot++) {
       const bytes = this.messages[slot] ?? null;
@@ -156,7 +166,7 @@ export abstract class Entries {
     return this.used;
   }
 
-  /** What lies in a slot; null: nothing. */
+  /** The entry in a slot; null if the slot is free. */
   at(slot: number): StoredEntry | null {
     const bytes = this.messages[slot] ?? null;
     if (bytes === null) return null;
@@ -176,7 +186,7 @@ export abstract class Entries {
     return (this.messages[slot] ?? null) === null ? -1 : this.starts[slot]! + HEADER.SIZE;
   }
 
-  /** The chunk that the slot's entry lies in. */
+  /** The chunk that contains the slot's message. */
   bytesAt(slot: number): Uint8Array {
     return this.messages[slot]!;
   }
@@ -206,7 +216,10 @@ export abstract class Entries {
     return this.ttls[slot]!;
   }
 
-  /** Marks a refresh of this entry as under way (Infinity), or not to be tried again before that time. */
+  /**
+   * Marks a refresh of this entry as under way (Infinity), or not to be tried again before that
+   * time.
+   */
   retryAt(slot: number, at: number): void {
     this.retries[slot] = at;
   }

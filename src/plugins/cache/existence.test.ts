@@ -155,8 +155,9 @@ describe('a name exists for all its types or for none', () => {
     assert.equal((await world.ask('www.example.org. TXT')).rcode, RCODE.NOERROR);
   });
 
-  test('the story: A lives 8 s, AAAA (an alias without address) 20 s, and every other look-up is denied', async () => {
-    // Seen from one name: sometimes the search path is completed (both clients of the story), sometimes it is not.
+  test('the story: A lives 8 s, AAAA (an alias without address) 20 s, and every other lookup is denied', async () => {
+    // Seen from one name: sometimes the search path is completed (both clients of the story),
+    // sometimes it is not.
     let completes = true;
     const world = await cacheWorld('cache 30', (query) => {
       if (!completes) return nxdomain;

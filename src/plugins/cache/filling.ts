@@ -13,11 +13,13 @@ import type { ZoneChanges } from './zone-changes.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
 
 /**
- * Seconds for which CoreDNS caches replies without a useful TTL: referrals, other result codes, replies without
- * records.
+ * Seconds for which CoreDNS caches replies without a useful TTL: referrals, other result codes,
+ * replies without records.
  */
 const PLAIN_SECONDS = 5;
-/** How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`. */
+/**
+ * How long a name without data goes on existing after its first NXDOMAIN, at most: see `#settle`.
+ */
 const HOLD_MS = 5000;
 
 /** What deciding about a reply takes. */
@@ -40,7 +42,10 @@ export interface Filled {
   readonly mismatch: boolean;
 }
 
-/** Decides what is stored, how long, and with which TTLs a reply leaves that was not in the cache (reference 5.3, 5.4). */
+/**
+ * Decides what is stored, how long, and with which TTLs a reply leaves that was not in the cache
+ * (reference 5.3, 5.4).
+ */
 export class Filling {
   readonly #parts: FillingParts;
 
@@ -54,7 +59,8 @@ export class Filling {
     if (query.type === TYPE.AXFR || query.type === TYPE.IXFR)
       return { reply, slot: -1, mismatch: false };
     if (!answersQuery(reply, query)) {
-      // A message with another question cannot be sent: its compression pointers lead into the old question.
+      // A message with another question cannot be sent: its compression pointers lead into the old
+      // question.
       return { reply: failure(RCODE.SERVFAIL, 'cache', strange), slot: -1, mismatch: true };
     }
     const claimed = classify(reply, query.type);
@@ -79,7 +85,8 @@ export class Filling {
           entry.rcode = RCODE.NOERROR;
           entry.everyType = false;
           const left = Math.ceil((until - now) / 1000);
-          // Ends at the same moment as what it leans on, so that no two entries can hold each other up for ever.
+          // Ends at the same moment as what it leans on, so that no two entries can hold each other
+          // up for ever.
           if (left <= entry.seconds) {
             entry.seconds = left;
             entry.born = until - left * 1000;
@@ -93,7 +100,10 @@ export class Filling {
     return { reply: levelled(reply, entry), slot, mismatch: false };
   }
 
-  /** Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767 section 4). */
+  /**
+   * Whether a reply is good enough to take the place of an entry that is past its time (RFC 8767
+   * section 4).
+   */
   refreshes(query: Query, reply: Reply): boolean {
     if (reply.bare || reply.truncated || this.#isExpired(query, reply)) return false;
     return reply.rcode === RCODE.NOERROR || (reply.rcode === RCODE.NXDOMAIN && reply.answers === 0);
@@ -121,16 +131,18 @@ export class Filling {
   }
 
   /**
-   * A name exists or it does not, for all its types at once. What to do when NXDOMAIN comes while entries of other types
-   * still say that the name exists:
+   * A name exists or it does not, for all its types at once. What to do when NXDOMAIN comes while
+   * entries of other types still say that the name exists:
    *
-   * - There is data. Servers that answer NXDOMAIN for AAAA although there is an A are common (RFC 4074 section 4.2); it
-   *   reads as "no data of this type" for as long as the data is kept.
-   * - There is only "no data" for other types. The name has probably gone: it goes on existing without data for a few
-   *   seconds, in which all of these entries end together, and is asked for anew.
+   * - There is data. Servers that answer NXDOMAIN for AAAA although there is an A are common (RFC
+   *   4074 section 4.2); it reads as "no data of this type" for as long as the data is kept.
+   * - There is only "no data" for other types. The name has probably gone: it goes on existing
+   *   without data for a few seconds, in which all of these entries end together, and is asked for
+   *   anew.
    * - A signed denial cannot be changed: it is believed, and the entries go.
    *
-   * @returns until when the name still exists, clock's ms; 0: it does not, and no entry says otherwise any more
+   * @returns until when the name still exists, clock's ms; 0: it does not, and no entry says
+   * otherwise any more
    */
   #settle(query: Query, reply: Reply, kind: ReplyKind, now: number): number {
     const { store } = this.#parts;
@@ -200,7 +212,10 @@ function within(seconds: number, min: number, max: number): number {
 
 const records = new Records();
 
-/** The lowest TTL that a record leaves with; a reply without records counts as 5 s. `ttlAt`: where they are written. */
+/**
+ * The lowest TTL that a record leaves with; a reply without records counts as 5 s. `ttlAt`: where
+ * they are written.
+ */
 function lowest(reply: Reply, ttlAt: Uint16Array): number {
   let seconds = -1;
   if (reply.ttlAt === null || reply.ttl < 0) {

@@ -11,7 +11,10 @@ import { replyBytes, type Answer } from '../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { cache } from './cache.ts';
 
-/** What stands behind the cache in these tests: a function; an answer with `afterMs` comes later, others at once. */
+/**
+ * What stands behind the cache in these tests: a function; an answer with `afterMs` comes later,
+ * others at once.
+ */
 export type Behind = (query: Query) => Answer | null;
 
 /** A world whose cache has a function behind it. */
@@ -45,7 +48,9 @@ function replyOf(query: Query, answer: Answer): Reply {
   return reply;
 }
 
-/** @param others plugins that stand between the cache and what answers, each with a line of its own */
+/**
+ * @param others plugins that stand between the cache and what answers, each with a line of its own
+ */
 export async function cacheWorld(
   lines: string,
   behind: Behind,

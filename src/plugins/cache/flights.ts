@@ -11,7 +11,7 @@ export class Flight {
   readonly counters: CacheCounters;
   /** Other queries with the same question. */
   #joined: Later<Reply>[] = none;
-  /** What is to be done when it is over, however it ends. */
+  /** Called when the flight has ended, with or without a reply. */
   #afterwards: (() => void)[] = none;
   /** Whether the reply has come, though perhaps not been looked at. */
   landed = false;
@@ -105,7 +105,10 @@ export class Flights {
   }
 }
 
-/** Same name, class, DO, CD, and kind of transport: a client on a stream must not get what was cut for a datagram. */
+/**
+ * Same name, class, DO, CD, and kind of transport: a client on a stream must not get what was cut
+ * for a datagram.
+ */
 function alike(a: Query, b: Query): boolean {
   if (
     a.hash !== b.hash ||

@@ -1,11 +1,13 @@
-/** What all caches of this process hold, handed to another process, and taken from one. Main thread. */
+/**
+ * What all caches of this process hold, handed to another process, and taken from one. Main thread.
+ */
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import type { CacheMessage, CacheOrder } from './orders.ts';
 
 /** One cache: a server block's. */
 interface Shared {
   readonly key: string;
-  /** What its workers hold; of those that are too busy, nothing. */
+  /** The entries of all workers, except those that are too busy to answer. */
   pack(): Promise<readonly Uint8Array[]>;
 }
 
@@ -16,7 +18,7 @@ const caches = new Set<Shared>();
 /** What another process had, by the place of the cache in its Corefile. */
 let taken: ReadonlyMap<string, readonly Uint8Array[]> = new Map();
 
-/** Takes part for one cache. @returns what is to be told of each message from a worker */
+/** Shares one cache. @returns the handler of the workers' messages */
 export function shareCache(context: ControlContext): (message: CacheMessage) => void {
   const key = [context.servers.join(), context.zones.join(), context.view].join(' ');
   let id = 0;

@@ -18,7 +18,10 @@ export class HitCounts {
     this.#last = larger(this.#last, new Float64Array(slots));
   }
 
-  /** Counts a hit; after a gap longer than `gapMs` counting begins anew. @returns the hits so far */
+  /**
+   * Counts a hit; after a gap longer than `gapMs` counting begins anew.
+   * @returns the hits so far
+   */
   count(slot: number, query: Query, clock: Clock, gapMs: number): number {
     const now = query.arrived > 0 ? query.arrived : clock.now();
     const hits = now - this.#last[slot]! > gapMs ? 1 : this.#hits[slot]! + 1;

@@ -1,4 +1,4 @@
-/** What a worker's cache holds, told and forgotten on request. */
+/** Lists and removes the entries of a worker's cache on request. */
 import type { Clock } from '../../base/clock.ts';
 import { className, rcodeName, typeName } from '../../wire/iana.ts';
 import { printName } from '../../wire/name.ts';
@@ -7,10 +7,12 @@ import type { Sources } from './sources.ts';
 import { DENIAL } from './entries.ts';
 import type { Store } from './store.ts';
 
-/** Slots that are looked at before queries have their turn again: some ten microseconds. */
+/** How many slots are examined before queries are served again: some ten microseconds of work. */
 const SLICE = 512;
 
-/** Tells of the entries at a name, or below it, or forgets them. Queries are answered in between. */
+/**
+ * Tells of the entries at a name, or below it, or forgets them. Queries are answered in between.
+ */
 export class Inspection {
   readonly #store: Store;
   readonly #sources: Sources;
@@ -37,7 +39,10 @@ export class Inspection {
     return { kind: 'inspected', id, found, entries, size };
   }
 
-  /** Whether the slot holds an entry of the name, or with `below` of one that ends in it. Names are stored in lower case. */
+  /**
+   * Whether the slot holds an entry of the name, or with `below` of one that ends in it. Names are
+   * stored in lower case.
+   */
   #fits(slot: number, name: Uint8Array, below: boolean): boolean {
     let at = this.#store.nameAt(slot);
     if (at < 0) return false;

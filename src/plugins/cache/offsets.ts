@@ -7,13 +7,16 @@ import type { Reply } from '../../wire/reply.ts';
 const TABLE_MAX = 4096;
 
 /**
- * Where TTLs stand in replies. Most replies of a cluster look alike (one address after a name of 40 bytes), so entries
- * share their lists: a typed array of its own would cost each entry more than its message.
+ * Where TTLs stand in replies. Most replies of a cluster look alike (one address after a name of 40
+ * bytes), so entries share their lists: a typed array of its own would cost each entry more than
+ * its message.
  */
 export class OffsetTable {
   readonly #lists = new Map<number, Uint16Array[]>();
   readonly #records = new Records();
-  /** The offsets of the present reply: kept, since an array that is emptied gives its memory back. */
+  /**
+   * The offsets of the present reply: kept, since an array that is emptied gives its memory back.
+   */
   #found = new Uint16Array(64);
   #size = 0;
 

@@ -36,9 +36,15 @@ import { parseDuration } from '../../base/duration.ts';
 import { memoryLimit } from '../../base/memory-limit.ts';
 import { memoryShare, type MemoryTerms } from '../../base/memory-share.ts';
 
-/** Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from taking over. */
+/**
+ * Memory for stored messages: 20 000 ordinary ones take 4 MB; the limit keeps large ones from
+ * taking over.
+ */
 const bytesLimit = limit({ default: 2 ** 25, min: 2 ** 20, max: 2 ** 32 });
-/** A quarter of what the container may take above what the server needs for itself, as other large things have. */
+/**
+ * A quarter of what the container may take above what the server needs for itself, as other large
+ * things have.
+ */
 const MESSAGE_MEMORY: MemoryTerms = { times: 4, least: 2 ** 22, unlimited: bytesLimit.default };
 /** Queries that wait for the same question of somebody else: each holds about 1 KB. */
 const waitingLimit = limit({ default: 10_000, min: 0, max: 1_000_000 });
@@ -55,7 +61,9 @@ const isNumber = (text: string): boolean => /^[+-]?\d+$/.test(text);
 const positiveTtl = worded(integer('TTL', { min: 1 }), (text, reason) =>
   isNumber(text) ? `cache TTL can not be zero or negative: ${text}` : reason,
 );
-/** The longest TTL that resolvers believe, seconds: a set top bit counts as 0 (RFC 2181 section 8). */
+/**
+ * The longest TTL that resolvers believe, seconds: a set top bit counts as 0 (RFC 2181 section 8).
+ */
 const MIN_TTL_MAX = 0x7fff_ffff;
 const minTtl = worded(integer('MINTTL', { min: 0, max: MIN_TTL_MAX }), (text, reason) => {
   if (!isNumber(text)) return reason;
@@ -87,7 +95,7 @@ export interface StaleOptions {
   readonly mode: 'immediate' | 'verify';
   /** `verify`: how long to wait for the fresh reply; 0: as long as it takes. */
   readonly timeoutMs: number;
-  /** Seconds that a stale reply goes out with. */
+  /** The TTL of stale replies, in seconds. */
   readonly ttlSeconds: number;
   /** Pause after a refresh that failed. */
   readonly recheckMs: number;

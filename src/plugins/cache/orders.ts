@@ -6,15 +6,15 @@ export type CacheOrder =
   | { readonly kind: 'unpack'; readonly entries: Uint8Array }
   | InspectionOrder;
 
-/** Tell of entries, or forget them. */
+/** An order to list or to remove entries. */
 export interface InspectionOrder {
   readonly kind: 'explain' | 'flush';
   readonly id: number;
   /** Wire form, lower case. */
   readonly name: Uint8Array;
-  /** Also what is below the name. */
+  /** Whether names below it match as well. */
   readonly below: boolean;
-  /** Entries that are told of, at most. */
+  /** The most entries to list. */
   readonly limit: number;
 }
 
@@ -32,9 +32,9 @@ export interface Packed {
 export interface Inspected {
   readonly kind: 'inspected';
   readonly id: number;
-  /** Entries that fit: told of, or forgotten. */
+  /** How many entries match; a flush removes them all. */
   readonly found: number;
-  /** Of these, so many as the limit allows; of a flush, none. */
+  /** The matching entries, at most `limit`; none for a flush. */
   readonly entries: readonly EntryReport[];
   /** Entries of the whole cache, before a flush. */
   readonly size: number;
@@ -59,8 +59,8 @@ export interface EntryReport {
   /** How often it was answered from. */
   readonly hits: number;
   /**
-   * The source of the reply: a plugin, and the upstream's address if there was one; empty: unknown, as after a
-   * handover.
+   * The source of the reply: a plugin, and the upstream's address if there was one; empty: unknown,
+   * as after a handover.
    */
   readonly from: string;
   /** Bytes of the message. */

@@ -5,7 +5,10 @@ import { Reply } from '../../wire/reply.ts';
 import type { Half } from './entries.ts';
 import type { Store } from './store.ts';
 
-/** Before each message: its size, half, variant, whether it is for the whole name, result code, TTL, age. Bytes. */
+/**
+ * Before each message: its size, half, variant, whether it is for the whole name, result code, TTL,
+ * age. Bytes.
+ */
 const HEAD = { SIZE: 20, HALF: 4, VARIANT: 5, WHOLE: 6, RCODE: 7, TTL: 8, AGE: 12 };
 /** No more than this is handed over; what does not fit stays behind. */
 const BYTES_MAX = 16 * 1024 * 1024;
@@ -41,7 +44,8 @@ export function packEntries(store: Store, now: number): Uint8Array<ArrayBuffer> 
 
 /**
  * Stores packed entries.
- * @returns how many. What is not whole, or is no reply to a question, ends it: the rest is left out.
+ * @returns how many. What is not whole, or is no reply to a question, ends it: the rest is left
+ * out.
  */
 export function unpackEntries(bytes: Uint8Array, store: Store, now: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

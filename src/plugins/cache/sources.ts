@@ -4,12 +4,14 @@ import type { ExchangeTap } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** As many as a byte tells apart. There are few upstreams; what comes after so many is not told. */
+/**
+ * The numbers that fit into a byte. There are few upstreams; further ones have no name in listings.
+ */
 const SOURCES_MAX = 255;
 
 /**
- * Numbers for the sources of replies: the plugin, and the upstream if one was asked. Forwarding plugins report each
- * finished exchange (`tap`) right before its reply passes.
+ * Numbers for the sources of replies: the plugin, and the upstream if one was asked. Forwarding
+ * plugins report each finished exchange (`tap`) right before its reply passes.
  */
 export class Sources {
   readonly #texts: string[] = [''];

@@ -1,4 +1,7 @@
-/** The entries of a cache: finding, storing and forgetting them. What is known about one: `entries.ts`. */
+/**
+ * The entries of a cache: finding, storing and forgetting them. What is known about one:
+ * `entries.ts`.
+ */
 import { ReplacedMemory } from '../../base/replaced-memory.ts';
 import { HEADER } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
@@ -16,7 +19,10 @@ import {
 import { clean, hashOf, variantOf } from './entry.ts';
 import { OffsetTable } from './offsets.ts';
 
-/** Of large messages that have gone, and of whole caches, so many bytes are not waited for: the runtime does not see them, and would leave them for long. */
+/**
+ * After this many bytes of removed entries a collection is requested: the runtime does not count
+ * this memory, and would keep it for a long time.
+ */
 const DROPPED_MAX = 16 * 1024 * 1024;
 const SHARDS = 256;
 const SHARD_MIN = 4;
@@ -40,10 +46,14 @@ export interface StoredAs {
 /**
  * The entries of the cache, found by name, type, class and kind of client.
  *
- * All entries of a name lie in one chain, so that one walk sees what is known about the name, whatever the type.
+ * All entries of a name lie in one chain, so that one walk sees what is known about the name,
+ * whatever the type.
  */
 export class Store extends Entries {
-  /** What `look` found: slots, or -1. The denial is the one for the type, or the one for the whole name. */
+  /**
+   * What `look` found: slots, or -1. The denial is the one for the type, or the one for the whole
+   * name.
+   */
   denial = -1;
   success = -1;
   readonly evictions: [number, number] = [0, 0];
@@ -71,7 +81,10 @@ export class Store extends Entries {
     this.log = new ChunkLog(parts.bytes, (bytes) => this.#gone.add(bytes));
   }
 
-  /** Another one takes its place: what it holds is not waited for by the runtime, and reloads may follow one another. */
+  /**
+   * Another one takes its place: what it holds is not waited for by the runtime, and reloads may
+   * follow one another.
+   */
   close(): void {
     this.#gone.add(this.log.allocated);
   }
@@ -108,8 +121,8 @@ export class Store extends Entries {
   }
 
   /**
-   * The entry to answer the query from, or -1. Denials come first, except SERVFAIL, which yields to data; with
-   * `prefer_positive` data comes first.
+   * The entry to answer the query from, or -1. Denials come first, except SERVFAIL, which yields to
+   * data; with `prefer_positive` data comes first.
    */
   pick(query: Query): number {
     this.look(query);
@@ -123,9 +136,10 @@ export class Store extends Entries {
   }
 
   /**
-   * Until when (clock's ms) a fresh entry of the name (same class, DO and CD) says that it exists, the longest of them; 0: none
-   * does. `half`: entries with data, or without. The entry of the query's own type does not count, except data that is
-   * served stale in preference to denials: that counts as long as it may be served.
+   * Until when (clock's ms) a fresh entry of the name (same class, DO and CD) says that it exists,
+   * the longest of them; 0: none does. `half`: entries with data, or without. The entry of the
+   * query's own type does not count, except data that is served stale in preference to denials:
+   * that counts as long as it may be served.
    */
   vouchedUntil(query: Query, half: Half, now: number): number {
     const { preferPositive, staleSeconds } = this.parts;
@@ -161,7 +175,10 @@ export class Store extends Entries {
     }
   }
 
-  /** Forgets what says that the name exists. Data that is served stale in preference to denials stays. */
+  /**
+   * Forgets what says that the name exists. Data that is served stale in preference to denials
+   * stays.
+   */
   deny(query: Query): void {
     this.#family(query, (slot, type) => {
       if (type !== EVERY_TYPE && !this.shielded(slot, query)) this.#drop(slot);
@@ -281,7 +298,7 @@ export class Store extends Entries {
     }
   }
 
-  /** A random entry of this half and shard goes. */
+  /** Removes a random entry of this half and shard. */
   #evict(shard: number, half: Half): void {
     const perShard = this.#perShard;
     const first = this.parts.random.integer(perShard);

@@ -1,4 +1,7 @@
-/** Whether what a zone denied still holds: it does until the zone changes, which the serial of its SOA record tells. */
+/**
+ * Whether what a zone denied still holds: it does until the zone changes, which the serial of its
+ * SOA record tells.
+ */
 import type { Clock } from '../../base/clock.ts';
 import { isInZone } from '../../server/contract/zone-match.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -12,8 +15,8 @@ const SERIAL_FROM_END = 20;
 /** A denial of a server that is behind the others is kept so long, seconds. */
 const BEHIND_SECONDS = 1;
 /**
- * Serials are often the time in seconds, so within the current second there may be another change under the same
- * serial.
+ * Serials are often the time in seconds, so within the current second there may be another change
+ * under the same serial.
  */
 const SAME_SECOND = 2;
 
@@ -30,9 +33,10 @@ interface WatchedZone {
 }
 
 /**
- * Follows the serials of the zones that a cache stands before. Every negative reply contains its zone's SOA, so no
- * extra query is needed: when one has a newer serial, all older negative replies of the zone are dropped. While
- * negative replies come only from the cache, one of them is refreshed from time to time.
+ * Follows the serials of the zones that a cache stands before. Every negative reply contains its
+ * zone's SOA, so no extra query is needed: when one has a newer serial, all older negative replies
+ * of the zone are dropped. While negative replies come only from the cache, one of them is
+ * refreshed from time to time.
  */
 export class ZoneChanges {
   /** Longest names first. */
@@ -78,7 +82,9 @@ export class ZoneChanges {
     return Math.abs(age) < SAME_SECOND ? SAME_SECOND : Infinity;
   }
 
-  /** A name that was denied is there: whatever the serial says, something in its zone has changed. */
+  /**
+   * A name that was denied is there: whatever the serial says, something in its zone has changed.
+   */
   change(query: Query): void {
     const zone = this.#zoneOf(query);
     if (zone !== null) zone.since = this.#clock.now();
@@ -104,7 +110,10 @@ export class ZoneChanges {
   }
 }
 
-/** Whether the name at `at`, perhaps compressed, is this one (in lower case). Names of a reply have been checked. */
+/**
+ * Whether the name at `at`, perhaps compressed, is this one (in lower case). Names of a reply have
+ * been checked.
+ */
 function isNamed(bytes: Uint8Array, start: number, at: number, name: WireName): boolean {
   for (const letter of name) {
     while (bytes[at]! >= 0xc0) at = start + (((bytes[at]! & 0x3f) << 8) | bytes[at + 1]!);

@@ -25,7 +25,10 @@ const syntax = directive({
 /** What one character string holds. */
 const TEXT_MAX = 255;
 
-/** `version.bind`, `version.server`, `authors.bind`, `hostname.bind`, `id.server`; everything else is for the next plugin. */
+/**
+ * `version.bind`, `version.server`, `authors.bind`, `hostname.bind`, `id.server`; everything else
+ * is for the next plugin.
+ */
 export const chaos: Plugin = definePlugin({
   syntax,
   plan(_options, plan) {

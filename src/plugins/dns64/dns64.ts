@@ -124,7 +124,8 @@ class Dns64 {
     if (type !== TYPE.AAAA && type !== TYPE.PTR) return this.#next(query);
     if ((query.family === 4 && !this.#allowIpv4) || !query.isStandard) return this.#next(query);
     if (type === TYPE.PTR) return this.#answerPointer(query);
-    // A client that validates by itself would find the synthesised addresses unsigned (RFC 6147 section 5.5).
+    // A client that validates by itself would find the synthesised addresses unsigned (RFC 6147
+    // section 5.5).
     if (query.dnssecOk && query.checkingDisabled) return this.#next(query);
     const reply = this.#next(query);
     if (!isLater(reply)) return this.judge(reply, query);
@@ -143,24 +144,23 @@ class Dns64 {
     return andThen(found, translate, { link: this, query: query.keep(), own });
   }
 
-  /**
-   * What is made of `found`, the reply about A.
-   * @param own the reply about AAAA
-   */
+  /** The AAAA reply that is made of the A reply `found`. @param own the upstream's AAAA reply */
   translate(found: Reply, query: Query, own: Reply): Reply {
     if (found === silence) return found;
     if (countAddresses(found, TYPE.A, this.#untranslated).counted > 0) {
       this.#count(query.route).add(1);
       return synthesise(found, query, this.#prefix, mostTtl(own), this.#untranslated);
     }
-    // That there is no address at all is only certain when both questions have been answered.
+    // Only the replies to both queries together prove that the name has no address.
     const failed = found.rcode !== RCODE.NOERROR && found.rcode !== RCODE.NXDOMAIN;
     const answered = own.rcode === RCODE.NOERROR;
     const stays = failed ? !answered || own.answers > 0 : answered;
     return stays ? own : withQuestion(found, query);
   }
 
-  /** An address of the prefix has the names of the IPv4 address within it (RFC 6147 section 5.3.1). */
+  /**
+   * An address of the prefix has the names of the IPv4 address within it (RFC 6147 section 5.3.1).
+   */
   #answerPointer(query: Query): Maybe<Reply> {
     const name = this.#prefix.reverse(query.folded, query.nameLength);
     if (name === null) return this.#next(query);

@@ -10,7 +10,10 @@ const v4Zone = parseName('in-addr.arpa.');
 /** 32 nibbles, each a label of one byte. */
 const V6_NAME_LENGTH = 64 + zone.length;
 
-/** IPv4 addresses within an IPv6 prefix (RFC 6052 section 2.2): written into it, and read out of names again. */
+/**
+ * IPv4 addresses within an IPv6 prefix (RFC 6052 section 2.2): written into it, and read out of
+ * names again.
+ */
 export class Prefix {
   readonly #net: Net;
   /** Where the four bytes of the IPv4 address stand among the sixteen. */

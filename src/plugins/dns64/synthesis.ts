@@ -9,7 +9,10 @@ import { replySlab } from '../../wire/slab.ts';
 import { SECTION } from '../../wire/writer.ts';
 import type { Prefix } from './prefix.ts';
 
-/** The most that a synthesised record is kept for where the denial has no SOA, seconds (RFC 6147 section 5.1.7). */
+/**
+ * The most that a synthesised record is kept for where the denial has no SOA, seconds (RFC 6147
+ * section 5.1.7).
+ */
 const TTL_WITHOUT_SOA = 600;
 
 const records = new Records();
@@ -39,7 +42,10 @@ function isExcluded(nets: readonly Net[], size: number): boolean {
   return false;
 }
 
-/** The most that a synthesised record is kept for: the TTL of the SOA that comes with the denial of AAAA, seconds. */
+/**
+ * The most that a synthesised record is kept for: the TTL of the SOA that comes with the denial of
+ * AAAA, seconds.
+ */
 export function mostTtl(denial: Reply): number {
   let ttl = TTL_WITHOUT_SOA;
   for (records.of(denial); records.next();) {
@@ -58,9 +64,9 @@ export function withoutExcluded(reply: Reply, query: Query, excluded: readonly N
 }
 
 /**
- * The reply to `query` (AAAA) made of `found`, the reply to the same name's A: each address embedded in the prefix,
- * everything else unchanged (RFC 6147 section 5.3). The synthesised addresses are unsigned, so signatures over the A
- * records are left out, and AD is cleared.
+ * The reply to `query` (AAAA) made of `found`, the reply to the same name's A: each address
+ * embedded in the prefix, everything else unchanged (RFC 6147 section 5.3). The synthesised
+ * addresses are unsigned, so signatures over the A records are left out, and AD is cleared.
  * @param most the maximum TTL of an address in seconds
  */
 export function synthesise(
@@ -94,7 +100,10 @@ function signs(type: number): boolean {
   return ((bytes[dataAt]! << 8) | bytes[dataAt + 1]!) === type;
 }
 
-/** A copy of `reply` under the question of `query` (of the same name). `each` says what becomes of the present record. */
+/**
+ * A copy of `reply` under the question of `query` (of the same name). `each` says what becomes of
+ * the present record.
+ */
 function rewritten(
   reply: Reply,
   query: Query,

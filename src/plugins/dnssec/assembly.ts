@@ -12,7 +12,8 @@ const records = new Records();
 const sections: readonly Section[] = [SECTION.answer, SECTION.authority, SECTION.additional];
 
 /**
- * `reply` as planned: in each section its records, then the proof, then the signatures, by the order of `plan.sets`. What does not fit into a message is left out, with TC.
+ * `reply` as planned: in each section its records, then the proof, then the signatures, by the
+ * order of `plan.sets`. What does not fit into a message is left out, with TC.
  * @returns a reply with bytes of its own
  */
 export function assemble(reply: Reply, plan: Plan, signatures: readonly Signed[]): Reply {

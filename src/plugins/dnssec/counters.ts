@@ -1,4 +1,4 @@
-/** What is counted of signing. */
+/** Metrics of online signing. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 import { perRoute } from '../../server/contract/per-route.ts';
 import type { Route } from '../../wire/query.ts';

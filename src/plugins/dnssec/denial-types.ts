@@ -1,11 +1,16 @@
-/** Which types the denials claim for a name: all it could have, since what it has is not known here. */
+/**
+ * Which types the denials claim for a name: all it could have, since what it has is not known here.
+ */
 import { typeBitmaps } from '../../dnssec/nsec-data.ts';
 import { TYPE } from '../../wire/iana.ts';
 
-/** How a name stands in the zone. */
+/** The position of a name in the zone. */
 export type NameStanding = 'apex' | 'cut' | 'name';
 
-/** CNAME, DNAME, NS and SOA are claimed nowhere but where they are: they would say that the name is something else. */
+/**
+ * CNAME, DNAME, NS and SOA are claimed nowhere but where they are: they would say that the name is
+ * something else.
+ */
 const possible: readonly number[] = [
   ...[TYPE.A, TYPE.PTR, TYPE.HINFO, TYPE.MX, TYPE.TXT, TYPE.RP, TYPE.AFSDB, TYPE.AAAA, TYPE.LOC],
   ...[TYPE.SRV, TYPE.NAPTR, TYPE.CERT, TYPE.APL, TYPE.SSHFP, TYPE.RRSIG, TYPE.NSEC, TYPE.TLSA],
@@ -29,7 +34,10 @@ const made: Readonly<Record<NameStanding, Map<number, Uint8Array>>> = {
   name: new Map(),
 };
 
-/** The types that a denial of `denied` claims, as an NSEC record has them; NSEC itself cannot be denied by one. */
+/**
+ * The types that a denial of `denied` claims, as an NSEC record has them; NSEC itself cannot be
+ * denied by one.
+ */
 export function claimedTypes(standing: NameStanding, denied: number): Uint8Array {
   const types = claimed[standing];
   const isLeftOut = standing !== 'cut' && denied !== TYPE.NSEC && types.includes(denied);

@@ -1,4 +1,7 @@
-/** `dnssec`: signs replies as they are given (RFC 4033 to 4035), with proofs of denial made for each question. */
+/**
+ * `dnssec`: signs replies as they are given (RFC 4033 to 4035), with proofs of denial made for each
+ * question.
+ */
 import { availableParallelism } from 'node:os';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
@@ -77,10 +80,15 @@ const syntax = directive({
   },
 });
 
-/** RRsets that are signed before others have their turn again: well under a millisecond. */
+/**
+ * How many RRsets are signed before queries are served again; this takes well under a millisecond.
+ */
 const IN_A_TURN = 8;
 
-/** Signs on the way back. The main thread reads the keys; each worker signs what is quickly signed, and has the rest signed by threads of the runtime. */
+/**
+ * Signs on the way back. The main thread reads the keys; each worker signs what is quickly signed,
+ * and has the rest signed by threads of the runtime.
+ */
 export const dnssec: Plugin = definePlugin({
   syntax,
   control({ keys, zones: names }, context) {

@@ -6,13 +6,16 @@ import { Records } from '../../wire/records.ts';
 import type { Reply } from '../../wire/reply.ts';
 import type { Section } from '../../wire/writer.ts';
 
-/** What every signature names as the TTL of its RRset, seconds: what a reply shows may have counted down already. */
+/**
+ * What every signature names as the TTL of its RRset, seconds: what a reply shows may have counted
+ * down already.
+ */
 const ORIGINAL_TTL = 3600;
 
 /** One RRset of a reply. */
 export interface FoundSet extends SignedSet {
   readonly section: Section;
-  /** Where its owner stands in the reply's bytes. */
+  /** The offset of its owner name in the reply. */
   readonly ownerAt: number;
   /** Where the data of its first record stands. */
   readonly dataAt: number;
@@ -23,7 +26,9 @@ export interface FoundSet extends SignedSet {
 
 const records = new Records();
 
-/** All RRsets of a reply that can be signed, in their order, and which of them are signed already. */
+/**
+ * All RRsets of a reply that can be signed, in their order, and which of them are signed already.
+ */
 export class FoundSets {
   readonly #sets = new Map<string, FoundSet>();
   readonly #signed = new Set<string>();

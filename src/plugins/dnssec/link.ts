@@ -35,7 +35,10 @@ interface SigningWork {
   readonly plan: Plan;
   /** By the plan's sets; null: not there yet. */
   readonly signed: (Signed | null)[];
-  /** Whether it is to be kept: the same reply will be planned in the same way, and its signatures were there. */
+  /**
+   * Whether it is to be kept: the same reply will be planned in the same way, and its signatures
+   * were there.
+   */
   readonly lasting: boolean;
 }
 
@@ -105,7 +108,8 @@ export class DnssecLink {
       this.#parts.onRefused();
       return crowded;
     }
-    // A flood of names that are not there must not fill the store: what is asked for again is kept then.
+    // A flood of names that are not there must not fill the store: what is asked for again is kept
+    // then.
     const work = { reply, query: query.keep(), plan, signed, lasting: false };
     const later = new Later<Reply>();
     let left = missing.length;
@@ -135,7 +139,7 @@ export class DnssecLink {
     return made;
   }
 
-  /** The zone's DNSKEY records: they stand in no zone file. */
+  /** Answers for the zone's DNSKEY records, which no zone file has. */
   #keys(query: Query): Reply {
     const { writer, pairs } = this.#parts;
     writer.reply(query, FLAG.AA);
@@ -163,7 +167,10 @@ function signLater(
   return link.sign(reply, query);
 }
 
-/** Whether a reply says anything that can be signed; it has its question, as all but the strangest have. */
+/**
+ * Whether a reply says anything that can be signed; it has its question, as all but the strangest
+ * have.
+ */
 function isSignable({ rcode, bytes, start }: Reply): boolean {
   if (bytes[start + HEADER.QDCOUNT] !== 0 || bytes[start + HEADER.QDCOUNT + 1] !== 1) return false;
   return rcode === RCODE.NOERROR || rcode === RCODE.NXDOMAIN || rcode === RCODE.YXDOMAIN;

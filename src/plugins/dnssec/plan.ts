@@ -1,4 +1,4 @@
-/** What is to be signed of a reply, and what it has to prove. */
+/** Decides what to sign in a reply, and what it has to prove. */
 import { nameBehind, nameBeside } from '../../dnssec/canonical.ts';
 import { nsecData } from '../../dnssec/nsec-data.ts';
 import { HEADER, RCODE, TYPE } from '../../wire/iana.ts';
@@ -25,7 +25,7 @@ export interface Plan {
 /** A denial that needs a proof: of which name. */
 export interface Denied {
   readonly name: WireName;
-  /** Where it stands in the reply's bytes. */
+  /** Its offset in the reply. */
   readonly nameAt: number;
   /** Seconds. */
   readonly ttl: number;
@@ -40,12 +40,12 @@ const CHAIN_MAX = 64;
 /** The reading of a reply: which RRsets it has, and what it denies. */
 export class Judgement {
   readonly sets: FoundSets;
-  /** What it denies; null: nothing that is to be proven here. */
+  /** The name or type whose absence the reply has to prove; null: none. */
   readonly denied: Denied | null;
   readonly #reply: Reply;
   readonly #query: Query;
   readonly #zones: SignedZones;
-  /** Whether it tells of name servers of a zone below. */
+  /** Whether the reply refers to the name servers of a child zone. */
   readonly #isReferral: boolean;
 
   constructor(reply: Reply, query: Query, zones: SignedZones) {
@@ -60,8 +60,8 @@ export class Judgement {
   }
 
   /**
-   * Whether it denies DS records of a name that may be a zone of its own: then that has to be known, since the proof differs.
-   * Otherwise everything of the reply is known from its bytes.
+   * Whether it denies DS records of a name that may be a zone of its own: then that has to be
+   * known, since the proof differs. Otherwise everything of the reply is known from its bytes.
    */
   get asksForCut(): boolean {
     return this.denied?.standing === 'name' && this.#query.type === TYPE.DS;

@@ -4,7 +4,10 @@ import type { Log } from '../../base/log.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Says so at once, and then once a minute how many they were: a flood of names would fill the log with a line for each query. */
+/**
+ * Says so at once, and then once a minute how many they were: a flood of names would fill the log
+ * with a line for each query.
+ */
 export class RefusalLines {
   readonly #clock: Clock;
   readonly #log: Pick<Log, 'warning'>;

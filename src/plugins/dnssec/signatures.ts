@@ -9,10 +9,15 @@ import type { WireName } from '../../wire/name.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/** Seconds that signatures begin before they are made, and end behind it: clocks of clients may be wrong. */
+/**
+ * Seconds that signatures begin before they are made, and end behind it: clocks of clients may be
+ * wrong.
+ */
 const BEFORE = 3 * HOUR;
 const AFTER = 8 * DAY;
-/** Signatures are made anew so long before they end, and are not given away any more so long before. */
+/**
+ * Signatures are made anew so long before they end, and are not given away any more so long before.
+ */
 const RENEW = 2 * DAY;
 const LAST = HOUR;
 /** Places for marks; a power of two. */
@@ -27,7 +32,7 @@ export interface Signed {
   readonly expiration: number;
 }
 
-/** When signatures are to be made anew, seconds since 1970. */
+/** When a signature has to be renewed, in seconds since 1970. */
 export function renewalOf({ expiration }: Signed): number {
   return expiration - RENEW;
 }
@@ -37,7 +42,7 @@ export interface WantedSignature {
   readonly set: SignedSet;
   readonly records: Uint8Array;
   readonly zone: WireName;
-  /** Stands for everything that a signature depends on. */
+  /** Identifies everything that the signature depends on. */
   readonly key: string;
 }
 
@@ -57,10 +62,13 @@ export interface SignaturesParts {
   readonly capacity: number;
   /** RRsets whose signatures are being made or wait to be. */
   readonly most: number;
-  /** Of those, how many are being made at one time: threads that sign take processors from those that answer. */
+  /**
+   * How many of them are made at the same time, because threads that sign compete for processors
+   * with those that answer.
+   */
   readonly atOnce: number;
   readonly clock: Clock;
-  /** Called when the number of what is being signed has changed. */
+  /** Called when the number of signatures in the making has changed. */
   readonly onBusy: (change: number) => void;
 }
 
@@ -71,7 +79,10 @@ export function wanted(set: SignedSet, zone: WireName): WantedSignature {
   return { set, records, zone, key };
 }
 
-/** The store of one worker. When it is full, what has not been used since goes first; denials are kept when they are made again. */
+/**
+ * The store of one worker. When it is full, what has not been used since goes first; denials are
+ * kept when they are made again.
+ */
 export class Signatures {
   readonly #parts: SignaturesParts;
   readonly #entries = new Map<string, SignatureEntry>();
@@ -107,7 +118,10 @@ export class Signatures {
     return signed;
   }
 
-  /** Whether all of these can be made: there is room, or they are being made already. What is alone always can. */
+  /**
+   * Whether all of these can be made: there is room, or they are being made already. What is alone
+   * always can.
+   */
   takes(all: readonly WantedSignature[]): boolean {
     const { size } = this.#making;
     if (size === 0) return true;
@@ -116,7 +130,7 @@ export class Signatures {
     return size + more <= this.#parts.most;
   }
 
-  /** Makes signatures; `waiter` is told in a later turn. */
+  /** Makes signatures; `waiter` is called in a later turn of the event loop. */
   make(what: WantedSignature, waiter: Waiter): void {
     const { key } = what;
     const waiters = this.#making.get(key);
@@ -173,7 +187,10 @@ export class Signatures {
     entries.set(key, { signed, used: false });
   }
 
-  /** Removes the oldest that were not used, several at once: each look for the first of a Map passes what was deleted before it. */
+  /**
+   * Removes the oldest that were not used, several at once: each look for the first of a Map passes
+   * what was deleted before it.
+   */
   #makeRoom(): void {
     const most = Math.ceil(0.99 * this.#parts.capacity) - 1;
     for (const [key, entry] of this.#entries) {
@@ -187,8 +204,9 @@ export class Signatures {
   }
 
   /**
-   * Whether this was made before, as far as is remembered. There is no end of names that are not there, and most are asked for once: what is
-   * kept of them would go unused, after it was moved to where the collector looks seldom.
+   * Whether this was made before, as far as is remembered. There is no end of names that are not
+   * there, and most are asked for once: what is kept of them would go unused, after it was moved to
+   * where the collector looks seldom.
    */
   #wasMade(key: string): boolean {
     const place = (key.charCodeAt(0) | (key.charCodeAt(1) << 8)) & (MADE - 1);
@@ -204,5 +222,5 @@ export class Signatures {
 }
 
 function ignore(): void {
-  // Made ahead of time: a query that needs the signature is told of the failure.
+  // This signature was made ahead of time; a query that needs it gets the error itself.
 }

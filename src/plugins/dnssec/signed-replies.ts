@@ -20,15 +20,19 @@ export interface SignedReply {
   readonly until: number;
 }
 
-/** Before its reply's bytes, in the same memory, stands what was signed: question, header without id, records. */
+/**
+ * Before its reply's bytes, in the same memory, stands what was signed: question, header without
+ * id, records.
+ */
 interface SignedReplyEntry extends SignedReply {
   readonly size: number;
   used: boolean;
 }
 
 /**
- * Finds the signed form of a reply that is the same as one before, byte for byte, but for the spelling of its question. So a
- * signed answer costs a look over the unsigned one's bytes and no more; nothing is allocated.
+ * Finds the signed form of a reply whose unsigned bytes, apart from the spelling of the question,
+ * are the same as those of an earlier one. So a signed answer costs only one pass over the unsigned
+ * bytes, and no allocation.
  */
 export class SignedReplies {
   readonly #entries = new Map<number, SignedReplyEntry>();
@@ -90,13 +94,14 @@ function remembers({ nameLength }: Query, reply: Reply): boolean {
 function hashOf(query: Query, { bytes, start, end }: Reply): number {
   let hash = nextHash(nextHash(hashSeed(), query.hash), query.type);
   hash = nextHash(hash, (bytes[start + 2]! << 8) | bytes[start + 3]!);
-  // Two bytes at a time; an odd one at the end makes no difference that the comparison would not see.
+  // Two bytes at a time; an odd one at the end makes no difference that the comparison would not
+  // see.
   for (let at = start + query.questionEnd + 1; at < end; at += 2)
     hash = nextHash(hash, (bytes[at - 1]! << 8) | bytes[at]!);
   return mixedHash(hash) & 0x3fff_ffff;
 }
 
-/** How many bytes stand for a reply that is looked for. */
+/** The number of bytes by which a reply is found. */
 function unsignedSize({ nameLength, questionEnd }: Query, { start, end }: Reply): number {
   return nameLength + HEADER.SIZE + (end - start - questionEnd);
 }

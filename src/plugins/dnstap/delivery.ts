@@ -4,8 +4,8 @@ import { Frames } from './frames.ts';
 import type { DnstapEndpoint } from './options.ts';
 
 /**
- * Delivers the frames of all workers to collectors, whichever side connects: it begins once, ends once, and counts what
- * was delivered and what was lost.
+ * Delivers the frames of all workers to collectors, whichever side connects: it begins once, ends
+ * once, and counts what was delivered and what was lost.
  */
 export abstract class Delivery {
   readonly frames: Frames;
@@ -15,7 +15,7 @@ export abstract class Delivery {
   protected readonly clock: Clock;
   protected readonly log: Log;
   protected state: 'new' | 'running' | 'closed' = 'new';
-  /** What is wrong has been told. */
+  /** Whether the current failure was reported already. */
   protected failing = false;
   /** Given to a connection that ended before they had arrived. */
   protected cut = 0;

@@ -83,7 +83,10 @@ const syntax = directive({
       : [],
 });
 
-/** Tells of every query and reply, and of every exchange with an upstream. Workers write frames into memory; the control part sends them. */
+/**
+ * Tells of every query and reply, and of every exchange with an upstream. Workers write frames into
+ * memory; the control part sends them.
+ */
 export const dnstap: Plugin = definePlugin({
   syntax,
   operational: true,

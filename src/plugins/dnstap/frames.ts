@@ -5,14 +5,15 @@ import { LineReader, makeLineRing, type LineRingMemory } from '../../base/line-r
 
 /** Frames are gathered for so long before they are written, milliseconds. */
 const GATHER_MS = 10;
-/** What is written at once, bytes; a frame more at most. */
+/** How many bytes are collected for one write; the last frame may exceed it. */
 const CHUNK = 262_144;
 /** More than the longest frame. */
 const FRAME_MAX = 73_728;
 
 /**
- * Whole frames on their way to all connected collectors. When the last one has received them, their memory is freed at
- * once: tens of megabytes a second would keep the garbage collector busy.
+ * Complete frames on their way to all connected collectors. When the last one has received them
+ * their memory is freed at once, because tens of megabytes per second would keep the garbage
+ * collector busy.
  */
 export class FrameChunk {
   readonly bytes: Buffer;
@@ -32,7 +33,9 @@ export class FrameChunk {
     this.#holders++;
   }
 
-  /** Called once by each holder when it needs the frames no more, the taker of the chunk included. */
+  /**
+   * Called once by each holder when it needs the frames no more, the taker of the chunk included.
+   */
   release(): void {
     if (--this.#holders === 0) this.#memory.transfer(0);
   }

@@ -13,7 +13,7 @@ import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
 /** Sinks at a time, and handshakes. */
 const SINKS_MAX = 64;
-/** That some had to go is told once in this time, milliseconds. */
+/** The least time between two reports about closed connections, in milliseconds. */
 const TELL_MS = 10_000;
 /** An address that is taken is tried again after this. */
 const AGAIN_MS = 1000;
@@ -76,7 +76,8 @@ export class Incoming extends Delivery {
           `Failed to start dnstap listener: listen ${this.endpoint.text}: ${whyFailed(error)}`,
         );
       this.failing = true;
-      // After a reload, the listener of before may still have the address; of a process that died, the file is left.
+      // After a reload, the listener of before may still have the address; of a process that died,
+      // the file is left.
       if (kind === 'unix' && error.code === 'EADDRINUSE') removeStale(path);
       this.#again = this.clock.after(AGAIN_MS, () => this.#listen());
     });
@@ -127,8 +128,8 @@ export class Incoming extends Delivery {
   }
 
   /**
-   * At the limit closes a collector: the one that has been waiting longest without greeting, so that silent connections
-   * push out no others; if all have greeted, the one that greeted first.
+   * At the limit closes a collector: the one that has been waiting longest without greeting, so
+   * that silent connections push out no others; if all have greeted, the one that greeted first.
    */
   #evict(): void {
     const sinks = [...this.#sinks];

@@ -11,12 +11,18 @@ import { Delivery } from './delivery.ts';
 import type { DnstapEndpoint } from './options.ts';
 import { FrameStream, HANDSHAKE_MS } from './stream.ts';
 
-/** The first wait before connecting again, and the longest: all nodes of a cluster may have one collector. */
+/**
+ * The first wait before connecting again, and the longest: all nodes of a cluster may have one
+ * collector.
+ */
 const BACKOFF = { firstMs: 100, mostMs: 10_000 };
-/** How often lost frames are told of. */
+/** The least time between two reports about lost frames, in milliseconds. */
 const TELL_MS = 10_000;
 
-/** A connection to a collector, re-established whenever it ends. What is written meanwhile waits in the rings. */
+/**
+ * A connection to a collector, re-established whenever it ends. What is written meanwhile waits in
+ * the rings.
+ */
 export class Outgoing extends Delivery {
   readonly #skipVerify: boolean;
   readonly #backoff: Backoff;

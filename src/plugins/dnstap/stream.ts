@@ -16,13 +16,15 @@ const FRAME_MAX = 4096;
 export interface FrameStreamHost {
   /** The handshake is done: `write` may be called. */
   ready(): void;
-  /** There is room again after a `write` that said there was none. */
+  /** Called when there is room again after a `write` that returned false. */
   drained(): void;
-  /** It is over. @param error null: as was wished */
+  /** Called when the connection has ended. @param error null if it was closed on purpose */
   ended(error: Error | null): void;
 }
 
-/** The writing end of Frame Streams on a socket that is open, with the handshake in both directions. */
+/**
+ * The writing end of Frame Streams on a socket that is open, with the handshake in both directions.
+ */
 export class FrameStream {
   readonly #socket: Socket;
   readonly #host: FrameStreamHost;

@@ -19,7 +19,7 @@ export class Tap implements ExchangeTap {
   readonly #extra: ReturnType<typeof compileFormat> | null;
   readonly #clock: Clock;
   #ring: LineWriter | null = null;
-  /** Of the clock's zero, milliseconds since 1970. */
+  /** The wall time at the zero of the monotonic clock, in milliseconds since 1970. */
   #epoch = 0;
   #lookAt = -Infinity;
   readonly #upstreams = new Map<string, TapPeer>();

@@ -68,7 +68,8 @@ const syntax = directive({
 });
 
 /**
- * Logs replies with a cause on their way to the client. A failure without one (a plugin chose SERVFAIL) is not logged.
+ * Logs replies with a cause on their way to the client. A failure without one (a plugin chose
+ * SERVFAIL) is not logged.
  */
 export const errors: Plugin = definePlugin({
   syntax,
@@ -100,7 +101,10 @@ export const errors: Plugin = definePlugin({
   },
 });
 
-/** Errors of one pattern: counted from the first one on, told at the end of the period. */
+/**
+ * Consolidates the errors of one pattern: counts them from the first one on, and logs the count at
+ * the end of the period.
+ */
 class Consolidation {
   readonly #context: WorkerContext;
   readonly #pattern: Pattern;
@@ -137,7 +141,7 @@ class Consolidation {
     this.#timer = this.#context.clock.after(this.#periodMs, () => this.#tell());
   }
 
-  /** What is pending is told at once; errors that still come are logged one by one. */
+  /** Logs pending counts at once. Errors that come later are logged one by one. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();

@@ -17,14 +17,20 @@ import { Work, type ForeignReplies, type Worked } from './work.ts';
 
 /** The plugin's name, as replies carry it. */
 const PLUGIN = 'etcd';
-/** How often the work on one answer is begun anew because something had to be asked for: a chain of names has a bound. */
+/**
+ * How often the work on one answer is begun anew because something had to be asked for: a chain of
+ * names has a bound.
+ */
 const TRIES_MAX = 24;
 
 /** Where an answer's records come from, for one query at a time. */
 export interface AnswerSource {
   /** Records as they are now, or as they come for this one query. */
   open(): RecordsOfQuery;
-  /** What answers are made of, if they hold as long as it has the same version; null: each is good once. */
+  /**
+   * What answers are made of, if they hold as long as it has the same version; null: each is good
+   * once.
+   */
   readonly lasting: Dependency | null;
   /** Everything has been listed once: a name that is not found does not exist. */
   readonly listed: boolean;
@@ -34,7 +40,7 @@ export interface AnswerSource {
 
 /** The records that one query needs, as far as they are known. */
 export interface RecordsOfQuery extends RecordSource {
-  /** What is being asked for; null: nothing is. Rejects when etcd does not answer. */
+  /** The read from etcd that is still under way; null: none. Rejects if etcd does not answer. */
   wait(): Promise<void> | null;
 }
 

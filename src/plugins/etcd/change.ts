@@ -1,6 +1,9 @@
-/** What the workers' copies are told, one thing at a time. */
+/** The changes by which the workers' copies are kept up to date. */
 export type EtcdChange =
-  /** A key (below `path`) says something else; null: it is gone; empty: what it holds is of no use, but it is there. */
+  /**
+   * A key (below `path`) says something else; null: it is gone; empty: what it holds is of no use,
+   * but it is there.
+   */
   | { readonly about: 'key'; readonly key: string; readonly packed: string | null }
   /** When a lease ends, milliseconds since 1970; null: nobody needs to know any more. */
   | { readonly about: 'lease'; readonly id: string; readonly until: number | null }

@@ -20,7 +20,10 @@ import { roomFor } from './key-memory.ts';
 import { syntax, type EtcdOptions } from './options.ts';
 import { planEtcd, planKey, rangesOf } from './plan.ts';
 
-/** A world whose etcd is in memory. The first server block has the plugin with these lines in its braces. */
+/**
+ * A world whose etcd is in memory. The first server block has the plugin with these lines in its
+ * braces.
+ */
 async function world(
   t: TestContext,
   entries: Readonly<Record<string, object | string>> = {},
@@ -419,7 +422,8 @@ describe('etcd', () => {
       for (const name of ['out', 'fan']) {
         const begun = performance.now();
         const { rcode } = await it.ask(`${name}.shop.test ${type}`);
-        // A worker that does not turn for 2 s is replaced: a busy machine takes a few times as long as a quiet one.
+        // A worker that does not turn for 2 s is replaced: a busy machine takes a few times as long
+        // as a quiet one.
         assert.ok(performance.now() - begun < 1500, `${name}: ${performance.now() - begun} ms`);
         assert.equal(rcode, RCODE.NOERROR);
       }

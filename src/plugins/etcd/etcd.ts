@@ -15,16 +15,18 @@ import { EtcdReplica } from './replica.ts';
 import { etcdTransfers } from './transfer-zone.ts';
 
 /**
- * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd (`follower.ts`, over
- * `src/etcd/`) and carries what it holds to all workers (`store.ts`), which answer from memory (`answer.ts`). With `per_query`
- * the control part reads from etcd for every query instead (`per-query.ts`).
+ * SkyDNS: answers from records of services that are kept in etcd. The control part follows etcd
+ * (`follower.ts`, over `src/etcd/`) and carries what it holds to all workers (`store.ts`), which
+ * answer from memory (`answer.ts`). With `per_query` the control part reads from etcd for every
+ * query instead (`per-query.ts`).
  */
 export const etcd: Plugin = definePlugin({
   syntax,
 
   control(options, context) {
     const plan = planEtcd(options, (file) => context.path(file));
-    // Read anew for every connection; but what is not there now is a mistake, not an etcd that is away.
+    // The files are read anew for every connection. They are read now as well, because a missing
+    // file is a mistake, which must not look like an etcd that is down.
     readUpstreamTls('etcd', options, context);
     const { clock, log, metrics, random } = context;
     if (options.perQuery) {

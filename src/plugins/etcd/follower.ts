@@ -23,14 +23,17 @@ export interface FollowerParts {
   readonly metrics: Registry;
   /** Memory for the keys. */
   readonly room: KeyRoom;
-  /** Who speaks with etcd; tests have their own. */
+  /** The client of etcd; tests use their own. */
   readonly client?: Pick<EtcdClient, 'range' | 'watch' | 'moveOn' | 'lease' | 'close'>;
 }
 
 /** A copy here and one in each worker, and what is on the way between them. */
 export const KEY_MEMORY: MemoryTerms = { times: 4, least: 8 * 1024 * 1024, unlimited: 2 ** 30 };
 
-/** Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the plan. */
+/**
+ * Follows etcd on the control thread and tells the workers. Outlives reloads that do not change the
+ * plan.
+ */
 export class EtcdFollower implements KeptAcrossReloads {
   readonly #parts: FollowerParts;
   readonly #client: NonNullable<FollowerParts['client']>;
@@ -80,7 +83,10 @@ export class EtcdFollower implements KeptAcrossReloads {
     this.#mirror.start();
   }
 
-  /** Waits until the workers know what was listed at first, at most `timeoutMs`, and says in the log what it waits for. */
+  /**
+   * Waits until the workers know what was listed at first, at most `timeoutMs`, and says in the log
+   * what it waits for.
+   */
   whenSynced(timeoutMs: number): Promise<void> {
     const { clock, log } = this.#parts;
     return waitBeforeServing({

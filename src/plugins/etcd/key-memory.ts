@@ -5,20 +5,21 @@ import type { ControlContext, KeptAcrossReloads } from '../../server/contract/co
 export interface KeyRoom {
   /** Bytes, for people: of this directive's keys, or of all. */
   readonly most: number;
-  /** Whether others have part in it. */
+  /** Whether other directives share it. */
   readonly shared: boolean;
   /** Whether there is room for `bytes` in all, of this directive. */
   fits(bytes: number): boolean;
-  /** So many bytes are held now. */
+  /** Reports how many bytes are held now. */
   hold(bytes: number): void;
-  /** Calls `run` whenever others have let go of keys for good. */
+  /** Calls `run` whenever others have released keys for good. */
   whenFreed(run: () => void): void;
-  /** Nothing is held any more, and nobody is to be told. */
+  /** Reports that this user holds nothing any more and needs no more calls. */
   leave(): void;
 }
 
 /**
- * Room for a directive's data set: its own if it says how much (`maxBytes`), else what all that do not say so share.
+ * Room for a directive's data set: its own if it says how much (`maxBytes`), else what all that do
+ * not say so share.
  * @param share how much these have together, bytes
  */
 export function roomFor(
@@ -43,16 +44,17 @@ export function roomFor(
 }
 
 /**
- * One bound for the keys of all directives that name none of their own. While a configuration takes another's place the copies of
- * both are there, and those that will go do not count: what comes in their place would lack keys otherwise, for good.
+ * One bound for the keys of all directives that name none of their own. While a configuration takes
+ * another's place the copies of both are there, and those that will go do not count: what comes in
+ * their place would lack keys otherwise, for good.
  */
 class KeyMemory implements KeptAcrossReloads {
   readonly #most: number;
   readonly #held = new Map<string, number>();
   readonly #told = new Map<string, () => void>();
-  /** Data sets of the configuration that serves, or begins to. */
+  /** Data sets of the current configuration, or of the one that is about to replace it. */
   #present: ReadonlySet<string> = new Set();
-  /** Those of the one that is being made. */
+  /** Data sets of the configuration that is being built. */
   #coming = new Set<string>();
 
   /** @param most bytes */
@@ -93,7 +95,7 @@ class KeyMemory implements KeptAcrossReloads {
   }
 
   close(): void {
-    // Whoever holds keys lets go of them.
+    // The memory is released by the users that hold the keys.
   }
 
   #others(key: string): number {

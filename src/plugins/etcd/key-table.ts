@@ -13,12 +13,15 @@ interface KeyPlace {
   readonly at: number;
 }
 
-/** Keys of a chunk. To put one in between moves so many, and no more, however large the table is. */
+/**
+ * Keys of a chunk. To put one in between moves so many, and no more, however large the table is.
+ */
 const CHUNK_MAX = 1024;
 
 /**
- * Keys in the order of their bytes, each with a value, in chunks of bounded size: no map finds what begins with a prefix, and
- * one array of a million keys takes milliseconds for each new one. Keys are strings of bytes (latin1).
+ * Keys in the order of their bytes, each with a value, in chunks of bounded size: no map finds what
+ * begins with a prefix, and one array of a million keys takes milliseconds for each new one. Keys
+ * are strings of bytes (latin1).
  */
 export class KeyTable {
   readonly #chunkMax: number;
@@ -128,7 +131,7 @@ export class KeyTable {
     let last: string | null = null;
     let chunk = 0;
     for (let at = 0; ; at++) {
-      // What has come or gone in between has moved it.
+      // Keys that were added or removed in between have moved the position.
       if (last !== null && this.#chunks[chunk]?.keys[at - 1] !== last)
         ({ chunk, at } = this.#behind(last));
       if (at === this.#chunks[chunk]?.keys.length) {
@@ -148,7 +151,10 @@ export class KeyTable {
     return { chunk, at: this.#chunks[chunk]?.keys[at] === key ? at + 1 : at };
   }
 
-  /** Where the key stands, or is to be put: in the last chunk that begins with a key not greater than it. */
+  /**
+   * Where the key stands, or is to be put: in the last chunk that begins with a key not greater
+   * than it.
+   */
   #place(key: string): KeyPlace {
     const chunks = this.#chunks;
     let low = 0;
@@ -162,7 +168,10 @@ export class KeyTable {
     return { chunk, at: lowerBound(chunks[chunk]?.keys ?? [], key) };
   }
 
-  /** What comes in order fills chunk after chunk; elsewhere a full chunk becomes two of half its size. */
+  /**
+   * What comes in order fills chunk after chunk; elsewhere a full chunk becomes two of half its
+   * size.
+   */
   #insertIntoFull(index: number, at: number, key: string, value: string): void {
     const chunk = this.#chunks[index]!;
     const { keys, values } = chunk;

@@ -3,7 +3,7 @@ import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { EtcdFailure } from '../../etcd/etcd-failure.ts';
 import type { EtcdLease } from '../../etcd/messages.ts';
 
-/** Whom a lease clock asks and tells. */
+/** The surroundings of a lease clock. */
 export interface EtcdLeaseParts {
   readonly clock: Clock;
   /** How long a lease still lasts. */
@@ -18,11 +18,14 @@ interface Known {
   until: number;
   /** How far the clock of the wall was ahead of the other one when that was found out. */
   epoch: number;
-  /** When it is to be asked for again, by the monotonic clock. */
+  /** When to ask for it again, by the monotonic clock. */
   askAt: number;
 }
 
-/** Leases that are asked for at a time, and how often one is looked for: 40 questions a second at most. */
+/**
+ * Leases that are asked for at a time, and how often one is looked for: 40 questions a second at
+ * most.
+ */
 const AT_ONCE = 4;
 const ROUND_MS = 100;
 /** A lease is asked for again when half of its time is over, but not sooner than this. */
@@ -31,8 +34,9 @@ const AGAIN_MIN_MS = 1000;
 const JUMP_MS = 1000;
 
 /**
- * When the leases of known keys end. etcd says nothing when a lease is kept alive, so each is asked for when half of what it had
- * left is over. A lease whose end has passed although its keys are there has been kept alive in between.
+ * When the leases of known keys end. etcd says nothing when a lease is kept alive, so each is asked
+ * for when half of what it had left is over. A lease whose end has passed although its keys are
+ * there has been kept alive in between.
  */
 export class LeaseClock {
   readonly #parts: EtcdLeaseParts;
@@ -100,7 +104,9 @@ export class LeaseClock {
     }
   }
 
-  /** The machine's clock has been set: the lease ends when it did, which is called otherwise now. */
+  /**
+   * The machine's clock has been set: the lease ends when it did, which is called otherwise now.
+   */
   #shift(id: string, known: Known, epoch: number): void {
     known.until += epoch - known.epoch;
     known.epoch = epoch;

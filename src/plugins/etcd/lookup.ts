@@ -1,4 +1,4 @@
-/** Finds the records that a name stands for. */
+/** Finds the records of a name. */
 import { TYPE } from '../../wire/iana.ts';
 import { pathOf, matches } from './path.ts';
 import { HOST, unpackService, type SkydnsService } from './service.ts';
@@ -13,7 +13,9 @@ export interface KeyStretch {
 
 /** Where records are looked for. */
 export interface RecordSource {
-  /** All keys below a path. null: it is being asked for, and the answer is to be worked out again. */
+  /**
+   * All keys below a path. null: it is being asked for, and the answer is to be worked out again.
+   */
   below(path: string): KeyStretch | null;
   /** The key itself, as a stretch of one or none. */
   at(path: string): KeyStretch | null;
@@ -52,7 +54,7 @@ const DEFAULT_TTL = 300;
 export class SkydnsLookup {
   readonly #parts: SkydnsLookupParts;
   #looked = 0;
-  /** A TTL was found that falls as time goes by. */
+  /** Whether a TTL was found that decreases with time. */
   leased = false;
 
   constructor(parts: SkydnsLookupParts) {
@@ -60,8 +62,9 @@ export class SkydnsLookup {
   }
 
   /**
-   * The records of a name (wire form, lower case), those of its group if it has one; null: there is no such name. What lies
-   * below a name's path is its own, at whatever depth; the key of the path itself counts if there is nothing below.
+   * The records of a name (wire form, lower case), those of its group if it has one; null: there is
+   * no such name. What lies below a name's path is its own, at whatever depth; the key of the path
+   * itself counts if there is nothing below.
    * @param exact only the key itself
    * @throws TooMany
    */
@@ -78,7 +81,7 @@ export class SkydnsLookup {
       stretch = exact && !wild ? this.#below(base) : this.#at(base);
     else if (exact && wild) return [];
     if (isEmpty(stretch)) return null;
-    // There is something below, but nothing at the name itself.
+    // There are keys below the path, but the path itself is no key.
     if (exact && stretch.keys[stretch.from] !== path) return [];
     this.#looked += stretch.to - stretch.from;
     if (this.#looked > this.#parts.maxSearch) throw new TooMany();
@@ -125,7 +128,7 @@ export class SkydnsLookup {
   }
 }
 
-/** It is being asked for: what is found without it is of no use. */
+/** The read is still under way, and a result without it would be useless. */
 const pending: KeyStretch = { keys: [], values: [], from: 0, to: 0 };
 
 function isEmpty({ from, to }: KeyStretch): boolean {
@@ -133,8 +136,8 @@ function isEmpty({ from, to }: KeyStretch): boolean {
 }
 
 /**
- * The records of one group: the key with the fewest segments names it. Records without a group always belong. If keys of that
- * depth disagree there is no group, and all records count.
+ * The records of one group: the key with the fewest segments names it. Records without a group
+ * always belong. If keys of that depth disagree there is no group, and all records count.
  */
 function ofGroup(found: readonly FoundService[]): readonly FoundService[] {
   const [first] = found;

@@ -9,7 +9,10 @@ export class MemorySource implements AnswerSource, RecordsOfQuery {
   readonly #replica: EtcdReplica;
   readonly #maxSearch: number;
 
-  /** @param maxSearch a query that needs more keys is not answered, so that no more than these are collected */
+  /**
+   * @param maxSearch a query that needs more keys is not answered, so that no more than these are
+   * collected
+   */
   constructor(replica: EtcdReplica, maxSearch: number) {
     this.#replica = replica;
     this.#maxSearch = maxSearch;

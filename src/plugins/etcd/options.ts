@@ -39,7 +39,10 @@ const endpoint = value<EtcdEndpoint>(
     ),
 );
 
-/** Seconds, as a number or a duration of Go. Fractions are cut off; 0 stands for the default, as in CoreDNS. */
+/**
+ * Seconds, as a number or a duration of Go. Fractions are cut off; 0 stands for the default, as in
+ * CoreDNS.
+ */
 const leaseTtl = (name: string, byDefault: number) =>
   value<number>(
     'DURATION',

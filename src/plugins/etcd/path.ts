@@ -2,20 +2,25 @@
 import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**
- * Where a name's records lie: labels from the right to the left, `/local/skydns/www`. Paths here are strings of bytes (latin1)
- * and do not hold what `path` of the directive says.
+ * Where a name's records lie: labels from the right to the left, `/local/skydns/www`. Paths here
+ * are strings of bytes (latin1) and do not hold what `path` of the directive says.
  */
 export interface NamePath {
   /** Everything below it, or the key itself, is what the name stands for. */
   readonly path: string;
-  /** The part in front of the first wildcard (`*` or `any`); the same as `path` if there is none. */
+  /**
+   * The part in front of the first wildcard (`*` or `any`); the same as `path` if there is none.
+   */
   readonly base: string;
 }
 
 const scratch = Buffer.alloc(1024);
 const SLASH = 0x2f;
 
-/** The path of a name in wire form, lower case. Bytes that are special in names stand escaped in it, as CoreDNS has them. */
+/**
+ * The path of a name in wire form, lower case. Bytes that are special in names stand escaped in it,
+ * as CoreDNS has them.
+ */
 export function pathOf(name: Uint8Array, length: number = name.length): NamePath {
   const starts: number[] = [];
   for (let at = 0; at < length && name[at] !== 0; at += name[at]! + 1) starts.push(at);
@@ -46,7 +51,7 @@ function writeByte(byte: number, at: number): number {
   return at + scratch.write(escaped, at, 'latin1');
 }
 
-/** Bytes that do not stand for themselves. */
+/** The escape sequences of bytes that have one. */
 const escapes: readonly (string | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
   if (byte < 0x20 || byte > 0x7e) return `\\${String(byte).padStart(3, '0')}`;
   const char = String.fromCharCode(byte);
@@ -69,7 +74,10 @@ export function matches(key: string, segments: readonly string[]): boolean {
   return true;
 }
 
-/** The name of a key's path, for targets of records whose host is an address; null if it is no domain name. */
+/**
+ * The name of a key's path, for targets of records whose host is an address; null if it is no
+ * domain name.
+ */
 export function nameOf(path: string): WireName | null {
   const segments = Buffer.from(path, 'latin1').toString('utf8').split('/');
   if (segments.at(-1) === '') segments.pop();
@@ -88,7 +96,10 @@ export function stripped(name: WireName, labels: number): WireName {
   return name[at] === 0 ? name : name.subarray(at);
 }
 
-/** The directive's `path` in the form in which keys begin with it: `skydns` is `/skydns`, `/` is empty. */
+/**
+ * The directive's `path` in the form in which keys begin with it: `skydns` is `/skydns`, `/` is
+ * empty.
+ */
 export function normalPrefix(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   return parts.map((part) => `/${part}`).join('');

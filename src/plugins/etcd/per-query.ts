@@ -13,9 +13,9 @@ import { leaseOf, packService } from './service.ts';
 
 /** A worker asks for the keys below a path, or for the key itself. */
 interface KeyRequest {
-  /** Of the worker's own counting. */
+  /** The number of the read, counted by the worker. */
   readonly id: number;
-  /** Tells workers apart. */
+  /** Distinguishes workers. */
   readonly from: number;
   readonly path: string;
   readonly below: boolean;
@@ -37,7 +37,10 @@ interface ReaderParts {
   readonly clock: Clock;
 }
 
-/** The control thread's end of reading for every query: asks etcd, and sends what comes to the worker. */
+/**
+ * The control thread's part of reading for every query: reads from etcd, and sends the results to
+ * the worker.
+ */
 export class EtcdReader implements KeptAcrossReloads {
   readonly #parts: ReaderParts;
   readonly #client: EtcdClient;
@@ -141,12 +144,17 @@ export class QuerySource implements AnswerSource {
     });
   }
 
-  /** The present time, as CoreDNS has it: there is nothing that would say when something changed. */
+  /**
+   * The present time, as CoreDNS has it: there is nothing that would say when something changed.
+   */
   get serial(): number {
     return Math.floor(this.#clock.wall() / 1000);
   }
 
-  /** Nothing comes any more: the configuration was replaced. Queries that still wait are answered that etcd did not. */
+  /**
+   * Nothing comes any more: the configuration was replaced. Queries that still wait are answered
+   * that etcd did not.
+   */
   stop(): void {
     this.#stopped = true;
     this.#failures.add(this.#waiting.size);
@@ -172,7 +180,7 @@ export class QuerySource implements AnswerSource {
   }
 }
 
-/** What has been read for one query. */
+/** The keys that were read for one query. */
 class ReadRecords implements RecordsOfQuery {
   readonly #read: (path: string, below: boolean) => Promise<KeyReply>;
   readonly #known = new Map<string, KeyStretch | null>();

@@ -5,13 +5,16 @@ import { foldName, parseName } from '../../wire/name.ts';
 import type { EtcdOptions } from './options.ts';
 import { normalPrefix, pathOf } from './path.ts';
 
-/** What makes two instances of the plugin see the same keys: they share one connection and one data set. */
+/**
+ * What makes two instances of the plugin see the same keys: they share one connection and one data
+ * set.
+ */
 export interface EtcdPlan {
   readonly prefix: string;
   readonly endpoints: readonly EtcdEndpoint[];
   readonly tls: EtcdTlsFiles | null;
   readonly credentials: { readonly user: string; readonly password: string } | null;
-  /** Paths below `prefix` that the zones' keys lie at and below. */
+  /** The paths of the zones' keys: everything at and below them. */
   readonly paths: readonly string[];
   readonly maxKeys: number;
   readonly maxValueBytes: number;
@@ -48,14 +51,15 @@ export function planKey(plan: EtcdPlan): string {
   return `etcd/${JSON.stringify(plan)}`;
 }
 
-/** Without those that lie below another one. */
+/** The paths without those below another one. */
 function outermost(paths: readonly string[]): string[] {
   const all = [...new Set(paths)].toSorted();
   return all.filter((path) => !all.some((other) => other !== path && path.startsWith(`${other}/`)));
 }
 
 /**
- * The keys of a plan: for each zone its own key, and all below it. No wider, since etcd may let the user read no more than that.
+ * The keys of a plan: for each zone its own key, and all below it. No wider, since etcd may let the
+ * user read no more than that.
  */
 export function rangesOf({ prefix, paths }: EtcdPlan): KeyRange[] {
   return paths.flatMap((path) => {

@@ -11,7 +11,7 @@ export interface AnswerRecord {
   readonly type: number;
   /** Seconds. */
   readonly ttl: number;
-  /** Of a CNAME. */
+  /** The target of a CNAME. */
   readonly target: WireName | null;
   /** Bytes that it takes at most, its owner aside. */
   readonly size: number;
@@ -73,7 +73,7 @@ export function textRecord(owner: WireName | null, text: Uint8Array, ttl: number
   });
 }
 
-/** A record of another reply. @param size of its data as it stands there */
+/** A record from another reply. @param size the length of its data in that reply */
 export function foreignRecord(from: DnsRecord, ttl: number, size: number): AnswerRecord {
   const owner = parseName(from.name);
   const { type, data } = from;
@@ -94,7 +94,11 @@ function record(
 const MESSAGE_MAX = 65_535;
 const FIXED = 12;
 
-/** Writes the records that fit; those of one name and type have one TTL, the least of them (RFC 2181 section 5.2). @returns whether all did */
+/**
+ * Writes the records that fit; those of one name and type have one TTL, the least of them (RFC 2181
+ * section 5.2).
+ * @returns whether all did
+ */
 export function writeRecords(
   writer: MessageWriter,
   section: Section,

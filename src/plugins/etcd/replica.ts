@@ -4,7 +4,7 @@ import type { EtcdChange } from './change.ts';
 import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { KeyTable } from './key-table.ts';
 
-/** What is known of etcd: keys, leases, and since when. */
+/** The copy of etcd's data: keys, leases, and when they were read. */
 export interface Contents {
   readonly table: KeyTable;
   /** When leases end, milliseconds since 1970. */
@@ -27,7 +27,7 @@ export class EtcdReplica implements Replica<EtcdChange>, Dependency {
   /** Built from a snapshot that is still coming in; null: none is. */
   #next: Contents | null = null;
 
-  /** What is answered from; good until the next change. */
+  /** The data to answer from, valid until the next change. */
   get contents(): Contents {
     return this.#contents;
   }

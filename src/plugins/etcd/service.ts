@@ -60,8 +60,8 @@ interface Fields {
 }
 
 /**
- * Reads a value and packs it into a string of bytes, which is what tables and threads carry: a third of the JSON's size, and two
- * of them are the same if and only if they say the same.
+ * Reads a value and packs it into a string of bytes, which is what tables and threads carry: a
+ * third of the JSON's size, and two of them are the same if and only if they say the same.
  */
 export function packService(value: Buffer, lease: bigint): string | Skipped {
   const fields = readFields(value.toString('utf8'));

@@ -29,7 +29,10 @@ export interface EtcdStoreParts {
   readonly metrics: Registry;
 }
 
-/** In the place of a packed service: the key is passed over, and why. No packed service begins like this. */
+/**
+ * In the place of a packed service: the key is passed over, and why. No packed service begins like
+ * this.
+ */
 const SKIPPED = '\u0004';
 /** What an entry takes besides the bytes of its key and value. */
 const ENTRY = 64;
@@ -41,8 +44,9 @@ const KEY_SHOWN = 300;
 const NAMED_PER_MINUTE = 10;
 
 /**
- * The control thread's copy of what etcd holds, and what the workers are told of it. Values are packed when they come; a list
- * that comes again is compared key by key, and only differences go to the workers.
+ * The control thread's copy of etcd's data, which is replicated to the workers. Values are packed
+ * when they arrive. If the keys are listed anew, the list is compared key by key, and only
+ * differences are sent to the workers.
  */
 export class EtcdStore implements MirrorTarget {
   readonly #parts: EtcdStoreParts;
@@ -109,7 +113,8 @@ export class EtcdStore implements MirrorTarget {
     for (const { key: bytes, value, lease } of entries) {
       const key = this.#keyOf(bytes);
       if (key === null) continue;
-      // What is left out need not be remembered as listed: a list may be longer than what there is room for.
+      // Keys that are left out need not be remembered as listed; the list may have more keys than
+      // fit into memory.
       if (this.#take(key, value, lease, changes)) this.#list?.push(this.#table.own(key));
     }
     this.#publish(changes);
@@ -141,7 +146,9 @@ export class EtcdStore implements MirrorTarget {
     this.#publish(changes);
   }
 
-  /** The key below `path`; null: it is none of ours, or longer than anything that stands for a name. */
+  /**
+   * The key below `path`; null: it is none of ours, or longer than anything that stands for a name.
+   */
   #keyOf(bytes: Buffer): string | null {
     const { prefix } = this.#parts;
     if (bytes.length > prefix.length + KEY_MAX) {
@@ -233,9 +240,10 @@ export class EtcdStore implements MirrorTarget {
   }
 
   /**
-   * Raises the serial to the present second, or once that is over: whoever has fetched the zone amid the changes of a
-   * second has to see that there was more. It never goes back, whatever the machine's clock does.
-   * @returns whether it has been raised now
+   * Raises the serial to the present second. If it has that value already it is raised when the
+   * second is over, because a secondary that transferred the zone during that second must notice
+   * later changes. It never decreases, even if the machine's clock is set back.
+   * @returns whether it was raised now
    */
   #raiseSerial(): boolean {
     const { clock } = this.#parts;
@@ -268,7 +276,10 @@ export class EtcdStore implements MirrorTarget {
   }
 }
 
-/** Bytes that a key takes more when it holds `after` than when it held `before` (null: it was not there). */
+/**
+ * Bytes that a key takes more when it holds `after` than when it held `before` (null: it was not
+ * there).
+ */
 function growth(key: string, before: string | null, after: string): number {
   return before === null ? ENTRY + key.length + after.length : after.length - before.length;
 }

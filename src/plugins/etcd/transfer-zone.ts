@@ -24,18 +24,21 @@ export interface EtcdTransferParts {
   /** Seconds that TTLs by leases are kept within. */
   readonly minLeaseTtl: number;
   readonly maxLeaseTtl: number;
-  /** Names that were left out: they stand for too many keys. */
+  /** Names that were left out because they have too many keys. */
   readonly omitted: Counter;
 }
 
 /**
- * A name that stands for more keys is left out of transfers: its records would fill a message, and take more than a few
- * milliseconds at a time.
+ * A name that stands for more keys is left out of transfers: its records would fill a message, and
+ * take more than a few milliseconds at a time.
  */
 const KEYS_OF_NAME_MAX = 1000;
-/** How long records are made before others have their turn, milliseconds. */
+/** How long records are generated before queries are served again, in milliseconds. */
 const SLICE_MS = 1;
-/** Others are told of changes no more often than this, milliseconds: what is told of is fetched as a whole. */
+/**
+ * The least time between two NOTIFYs, in milliseconds, because secondaries then transfer the whole
+ * zone.
+ */
 const TELL_EVERY_MS = 5000;
 
 /** The zones of the directive, once everything has been listed. */
@@ -102,9 +105,10 @@ function streamOf(zone: WireName, serial: number, parts: EtcdTransferParts): Rec
 const SOA_MAX = 800;
 
 /**
- * Each name has the records that queries for it give: what is noted down in etcd stands for its own name and for those above it.
- * An alias is one where it is all that there is of a name; beside others its addresses stand in its place, since nothing may stand
- * beside an alias (RFC 2181 section 10.1). Keys are taken as they are when the first record is asked for.
+ * The records of each name are those that queries for it get: a key belongs to its own name and to
+ * those above. If an alias is the only record of a name, it is given as one; beside others its
+ * addresses are given instead, because no other record may exist beside an alias (RFC 2181 section
+ * 10.1). The keys are those at the time of the first record.
  */
 function* recordsOf(zone: WireName, parts: EtcdTransferParts): Made {
   const { clock } = parts;
@@ -159,7 +163,10 @@ class ZoneNames {
     }
   }
 
-  /** Every name that a query finds: those of keys, and those above them up to the zone's. null: a path that is none. */
+  /**
+   * Every name that a query finds: those of keys, and those above them up to the zone's. null: a
+   * path that is none.
+   */
   *all(): Generator<WireName | null> {
     const seen = new Set<string>();
     if (this.#keys.keys.length > 0) yield this.#zone;
@@ -236,7 +243,10 @@ class ZoneNames {
   }
 }
 
-/** null: no query comes to such a name, with capital letters, or with labels that stand for any. */
+/**
+ * The name of a path; null: no query can have it, because it has capital letters or wildcard
+ * labels.
+ */
 function nameAt(path: string): WireName | null {
   const name = nameOf(path);
   if (name === null) return null;

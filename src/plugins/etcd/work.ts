@@ -22,7 +22,9 @@ import {
 } from './record.ts';
 import { HOST, type SkydnsService } from './service.ts';
 
-/** Names that were asked of the rest of the server, and what came: a promise while it has not come. */
+/**
+ * Names that were asked of the rest of the server, and what came: a promise while it has not come.
+ */
 export type ForeignReplies = Map<string, Reply | null | Promise<void>>;
 
 /** What the work on one query is made of. */
@@ -53,13 +55,13 @@ const apexDns = parseName('apex.dns.');
 const nsDns = parseName('ns.dns.');
 
 /**
- * Works out the answer to one query by SkyDNS's rules. It never waits: what has to be asked for elsewhere is noted in `pending`,
- * and when that has come, the same work is done anew.
+ * Works out the answer to one query by SkyDNS's rules. It never waits: what has to be asked for
+ * elsewhere is noted in `pending`, and when that has come, the same work is done anew.
  */
 export class Work {
   readonly #parts: WorkParts;
   readonly #name: Uint8Array;
-  /** What has yet to come from elsewhere. */
+  /** Results from elsewhere that are still missing. */
   readonly pending: Promise<void>[] = [];
   /** Records of replies from elsewhere: many keys may lead to one name. */
   readonly #foreign = new Map<Reply, readonly AnswerRecord[]>();
@@ -168,8 +170,8 @@ export class Work {
   }
 
   /**
-   * A CNAME and what it leads to; nothing if that has nothing in this zone. A target at or below the name itself is a circle,
-   * since the name stands for everything below it.
+   * A CNAME and what it leads to; nothing if that has nothing in this zone. A target at or below
+   * the name itself is a circle, since the name stands for everything below it.
    */
   #follow(
     name: Uint8Array,
@@ -191,7 +193,10 @@ export class Work {
     return [alias, ...this.#elsewhere(target, type)];
   }
 
-  /** The answer that the whole server gives for a name outside of the zone; nothing as long as it has not come. */
+  /**
+   * The answer that the whole server gives for a name outside of the zone; nothing as long as it
+   * has not come.
+   */
   #elsewhere(target: WireName, type: number): readonly AnswerRecord[] {
     const { asked: known, ask, query } = this.#parts;
     const key = `${type} ${Buffer.from(target).toString('latin1')}`;
@@ -289,7 +294,10 @@ export class Work {
     return { exists: true, answer, additional };
   }
 
-  /** Addresses of a target: A of one within the zone; A and AAAA of others, with the CNAMEs that lead there once. */
+  /**
+   * Addresses of a target: A of one within the zone; A and AAAA of others, with the CNAMEs that
+   * lead there once.
+   */
   #addressesOf(target: WireName): readonly AnswerRecord[] {
     const folded = foldName(target);
     if (suffixAt(folded, this.#parts.zone) >= 0)
@@ -299,7 +307,7 @@ export class Work {
     return [...v4, ...v6.filter(({ type }) => type !== TYPE.CNAME)];
   }
 
-  /** What lies at `ns.dns` of the zone: names by their keys where the host is an address. */
+  /** The name servers: the names of keys below `ns.dns` of the zone whose host is an address. */
   #nameServers(): Worked {
     const found = this.#find(this.#belowZone(nsDns), TYPE.NS);
     const targets = new Targets();
@@ -329,7 +337,10 @@ function isText({ kind, text }: SkydnsService): boolean {
   return kind === HOST.none || (kind === HOST.name && text.length > 0);
 }
 
-/** The host, or the key's own name where the host is an address, without its first labels if it says so. */
+/**
+ * The host, or the key's own name where the host is an address, without its first labels if it says
+ * so.
+ */
 function targetOf({ kind, host, key, targetStrip }: SkydnsService): WireName | null {
   const name = kind === HOST.name ? host : nameOf(key);
   return name === null ? null : stripped(name, targetStrip);

@@ -20,7 +20,9 @@ import type { Query } from '../../wire/query.ts';
 import { failure, overloaded, type Reply } from '../../wire/reply.ts';
 import { Shares, type Share } from './shares.ts';
 
-/** Half of what `forward` lets wait: there is room for those who get in while one client has all. */
+/**
+ * Half of what `forward` lets wait: there is room for those who get in while one client has all.
+ */
 const concurrentLimit = limit({ default: 8192, min: 8, max: 1_000_000 });
 
 const syntax = directive({
@@ -60,7 +62,9 @@ const refused: Reply = failure(RCODE.REFUSED, 'fairqueue', null, [
   },
 ]);
 
-/** Lets a client with many waiting queries have only such further ones as can be answered at once. */
+/**
+ * Lets a client with many waiting queries have only such further ones as can be answered at once.
+ */
 export const fairqueue: Plugin = definePlugin({
   syntax,
 
@@ -132,7 +136,7 @@ class FairQueue {
   }
 
   readonly link: Next = (query) => {
-    // What is asked on the way to a reply waits as a part of it.
+    // An internal lookup waits as part of the client's query.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
     const offender = this.#shares.matters && query.mayWait ? this.#offenderOf(query) : '';
     if (offender !== '') {
@@ -156,7 +160,7 @@ class FairQueue {
     const reply = this.#next(query);
     query.mayWait = true;
     if (isLater(reply)) {
-      // A link that waits all the same: nobody waits for it.
+      // The link waits nevertheless, and its reply is not used.
       whenSettled(reply, ignore, ignore, null);
     } else if (reply.errors !== overloaded.errors) return reply;
     this.#count(query, offender);
@@ -186,7 +190,10 @@ class FairQueue {
     this.#offenders.add(key, 0, key.length);
   }
 
-  /** Who has too much waiting for this query to wait, too; empty: nobody. */
+  /**
+   * The client or network that has too many waiting queries for this one to wait as well; empty:
+   * none.
+   */
   #offenderOf(query: Query): string {
     const namespace = this.#namespaceOf(query);
     if (namespace !== '') return this.#shares.judge(namespace, '') === 'admitted' ? '' : namespace;

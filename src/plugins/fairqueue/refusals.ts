@@ -1,14 +1,17 @@
-/** Who was refused of late, and how often. */
+/** Remembers which networks were refused recently, and how often. */
 import type { Clock } from '../../base/clock.ts';
 
 /** Refusals are remembered for so long, and up to twice as long, milliseconds. */
 const PERIOD_MS = 5000;
-/** So many networks are told apart. */
+/** The most networks that are remembered. */
 const NETWORKS_MAX = 4096;
-/** More refusals of one network weigh no more: one that asks a thousand times as often as others must not make these look modest. */
+/**
+ * More refusals of one network weigh no more: one that asks a thousand times as often as others
+ * must not make these look modest.
+ */
 const COUNT_MAX = 1000;
 
-/** Who was refused once where others were so many times, on average, is modest. */
+/** A network is modest if others were refused this many times as often on average. */
 const MODEST = 4;
 
 interface Period {

@@ -107,7 +107,10 @@ test('one client that has all places leaves some to its neighbours', () => {
   }
 });
 
-/** A flood: so many networks of so many clients each, that send so many queries at a time, whose replies take so long. */
+/**
+ * A flood: so many networks of so many clients each, that send so many queries at a time, whose
+ * replies take so long.
+ */
 interface Flood {
   readonly room: number;
   readonly networks: number;
@@ -128,7 +131,10 @@ const flood: fc.Arbitrary<Flood> = fc.record({
   inStep: fc.boolean(),
 });
 
-/** @returns which part of the queries of somebody who has one waiting at a time was refused, once the flood is four seconds old, and what came first has left */
+/**
+ * @returns which part of the queries of somebody who has one waiting at a time was refused, once
+ * the flood is four seconds old, and what came first has left
+ */
 function refusedBeside(
   { room, networks, clients, burst, waitMs, inStep }: Flood,
   seed: number,

@@ -17,23 +17,28 @@ export interface Share {
 }
 
 /**
- * A room for waiting queries that is shared by dynamic thresholds (Choudhury and Hahne 1998): a client may take another place as long as it has
- * less than eight times as many as are free, spare ones included. There is one spare place for every eight, so
+ * Shares the places for waiting queries by dynamic thresholds (Choudhury and Hahne 1998). A client
+ * may take another place while it has fewer than eight times the number of free places, which
+ * includes spare ones, one for every eight. So
  *
- * - whoever is alone may take the whole room: nothing is left idle;
- * - with k clients that want everything, each gets the same, (1 + 8) / (1 + 8 k) of the room, however much more one of them asks;
- * - places stay free for whoever comes next, since everybody's bound sinks as the room fills up.
+ * - a single client may take all places, and none stays unused;
+ * - each of k clients that want everything gets the same part, (1 + 8) / (1 + 8 k) of the places,
+ *   however much more one of them asks;
+ * - there are free places for further clients, because all thresholds sink as places are taken.
  *
- * One of many addresses would get the better of that: with a query of each waiting there is nobody who has much, and no place left. So a network
- * has a bound, too: twice that of a client, so that one client alone leaves places to its neighbours, and a network of them, or of invented ones,
- * leaves places to others; and one more place is for networks that have nothing waiting.
+ * A client with many addresses could evade that: with one waiting query for each address nobody has
+ * many, and no place is left. So networks have a threshold as well, twice that of a client. Then a
+ * single client leaves places to its neighbours, and a network with many clients, or with invented
+ * ones, leaves places to others. One more place is reserved for networks without waiting queries.
  *
- * That goes by what waits in this moment, and many networks that all want everything leave no place: whoever asks most often has it. So refusals are
- * remembered for a while. Networks that were refused have the room among them in equal parts, nobody else has more than such a part either, and
- * each part is shared by the same thresholds. The spare places (but for half of them, which are for clients of these networks that want little) are
- * for everybody else, however many networks flood.
+ * These thresholds depend only on the queries that wait now, and if many networks want everything,
+ * all places go to those that ask most. So refusals are remembered for a while. The networks that
+ * were refused share the places in equal parts, no other network gets more than such a part, and
+ * within each part the same thresholds apply. Half of the spare places are for everybody else,
+ * however many networks flood; the other half is for clients of these networks that want little.
  *
- * As long as fewer queries wait than the room has places, and nobody was refused of late, everybody is let in, and nobody needs to be looked up.
+ * While fewer queries wait than there are places, and no network was refused recently, every query
+ * is admitted without looking up its client.
  */
 export class Shares {
   readonly room: number;
@@ -41,11 +46,14 @@ export class Shares {
   readonly #shares = new Map<string, Share>();
   /** Queries that wait, by network. */
   readonly #networks = new Map<string, number>();
-  /** Of networks; who is in none is its own. */
+  /** Refusals by network; an address without a network counts as one of its own. */
   readonly #refusals: Refusals;
   #waiting = 0;
 
-  /** @param room queries that one client may have waiting when there is no other: rounded up to a multiple of eight */
+  /**
+   * @param room queries that one client may have waiting when there is no other: rounded up to a
+   * multiple of eight
+   */
   constructor(room: number, clock: Clock) {
     const spare = Math.ceil(room / SPARE);
     this.#refusals = new Refusals(clock);
@@ -63,7 +71,7 @@ export class Shares {
     return this.#shares.size;
   }
 
-  /** Whether it matters who asks: so many wait, or somebody wanted too much. */
+  /** Whether the asking client matters: many queries wait, or a network was refused recently. */
   get matters(): boolean {
     return this.#isFull || this.#refusals.networks > 0;
   }
@@ -72,7 +80,10 @@ export class Shares {
     return this.#waiting >= this.room;
   }
 
-  /** Whether the client may have one more query waiting; if not, whose bound it has come to. @param network empty: it needs no bound */
+  /**
+   * Whether the client may have one more query waiting; if not, whose bound it has come to.
+   * @param network empty: it needs no bound
+   */
   judge(client: string, network: string): ShareVerdict {
     const own = this.#shares.get(client)?.waiting ?? 0;
     const near = network === '' ? own : (this.#networks.get(network) ?? 0);
@@ -81,16 +92,20 @@ export class Shares {
     return verdict;
   }
 
-  /** Of networks while some are refused. null: it has less than its part. */
+  /**
+   * The verdict for a network while some networks are refused; null if it has less than its part.
+   */
   #ofParts(network: string, own: number, near: number): ShareVerdict | null {
     const refusals = this.#refusals;
     const { networks } = refusals;
     if (networks === 0) return null;
-    // Who has not been refused has no more than its part either, or those that come first in each moment would have what they like.
+    // Networks that were not refused have no more than such a part either. Otherwise the first ones
+    // to come could take any number of places at each moment.
     const isKnown = refusals.has(network);
     const parts = isKnown ? networks : networks + 1;
     const part = this.room / parts;
-    // Where there are fewer places than networks nobody has one for certain: who asks seldom comes before who asks all the time.
+    // If there are fewer places than networks, no network is sure of one; those that ask seldom
+    // come before those that ask all the time.
     if (part < 1 && (!isKnown || refusals.isModest(network))) return null;
     const most = (this.room + (this.#most - this.room) / 2) / parts;
     if (near >= Math.max(1, Math.floor(most))) return 'network';
@@ -106,7 +121,10 @@ export class Shares {
     return network !== '' && near === 0 && free === 0 ? 'admitted' : 'client';
   }
 
-  /** A query of the client waits from now on. @returns what is handed to `leave` when it does no longer */
+  /**
+   * A query of the client waits from now on.
+   * @returns what is handed to `leave` when it does no longer
+   */
   enter(client: string, network: string): Share {
     let share = this.#shares.get(client);
     if (share === undefined) this.#shares.set(client, (share = { client, network, waiting: 0 }));

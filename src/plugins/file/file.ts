@@ -54,14 +54,17 @@ function sourcesOf(
   }[],
   path: (file: string) => string,
 ): readonly ZoneSource[] {
-  // Of two files for one zone the later one counts, as in CoreDNS.
+  // If a zone has two files, the later one counts, as in CoreDNS.
   const byZone = new Map<string, ZoneSource>();
   for (const { file, zones: names, byTime } of options)
     for (const zone of names) byZone.set(zone, { zone, path: path(file), byTime });
   return [...byZone.values()];
 }
 
-/** Answers from zone files: the main thread reads and packs them, workers answer from the same memory. */
+/**
+ * Answers from zone files: the main thread reads and packs them, workers answer from the same
+ * memory.
+ */
 export const file: Plugin = definePlugin({
   syntax,
   async control(options, context) {
@@ -122,7 +125,10 @@ export const file: Plugin = definePlugin({
   },
 });
 
-/** A file that is not there yet, or may not be read yet, is waited for; a folder or a device stays what it is. */
+/**
+ * A file that is not there yet, or may not be read yet, is waited for; a folder or a device stays
+ * what it is.
+ */
 function mayCome(error: NodeJS.ErrnoException): boolean {
   return !['EISDIR', 'ENOTREG', 'EFBIG'].includes(error.code ?? '');
 }

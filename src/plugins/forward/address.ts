@@ -2,17 +2,26 @@ import { isIP, printHostPort } from '../../base/ip.ts';
 import { upstreamSchemes, type UpstreamScheme } from '../../net/network.ts';
 import { transports } from '../../wire/transports.ts';
 
-/** One upstream whose address is known. Plain data: it travels from the control plane to the workers. */
+/**
+ * One upstream whose address is known. Plain data: it travels from the control plane to the
+ * workers.
+ */
 export interface ForwardUpstreamSpec {
   readonly scheme: UpstreamScheme;
   /** IP address; an IPv6 one may have a zone (`fe80::1%eth0`). */
   readonly host: string;
   readonly port: number;
-  /** Name that the certificate must have (`tls://IP%NAME`, a host name); empty: what `tls_servername` says. */
+  /**
+   * Name that the certificate must have (`tls://IP%NAME`, a host name); empty: what
+   * `tls_servername` says.
+   */
   readonly serverName: string;
 }
 
-/** What a word after FROM means: an address, or something to be looked at when the configuration is loaded. */
+/**
+ * What a word after FROM means: an address, or something to be looked at when the configuration is
+ * loaded.
+ */
 export type ForwardDestination =
   | { readonly kind: 'address'; readonly upstream: ForwardUpstreamSpec }
   | {
@@ -27,8 +36,9 @@ export type ForwardDestination =
   | { readonly kind: 'wrong'; readonly text: string; readonly hint: string | null };
 
 /**
- * Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file, a host name; over TLS also with the server's name,
- * `tls://IP%NAME`, with the port behind either of the two: `IP%NAME:PORT`, `[v6%NAME]:PORT`, `IP:PORT%NAME`.
+ * Understands one TO: `IP`, `IP:PORT`, `[v6]:PORT`, `https://HOST`, a file, a host name; over TLS
+ * also with the server's name, `tls://IP%NAME`, with the port behind either of the two:
+ * `IP%NAME:PORT`, `[v6%NAME]:PORT`, `IP:PORT%NAME`.
  */
 export function readTo(text: string): ForwardDestination {
   const parts = /^([a-z0-9]+):\/\/(.*)$/.exec(text);
@@ -58,7 +68,7 @@ export function readTo(text: string): ForwardDestination {
       return { kind: 'wrong', text: `invalid server name in '${text}'`, hint: null };
     const [, name = '', bracket = '', port = ''] = named;
     rest = rest.slice(0, percent) + bracket;
-    // `2001:db8::1%NAME:PORT`: the name told the port from the address.
+    // `2001:db8::1%NAME:PORT`: here the name has separated the port from the address.
     if (port !== '' && isIP(rest) === 6) rest = `[${rest}]`;
     rest += port;
     serverName = name;

@@ -1,11 +1,12 @@
 import type { Gauge } from '../../metrics/registry.ts';
 
 /**
- * How many packets per second may go to one upstream: some resolvers (the one of a cloud's network, say) drop whatever
- * exceeds a limit, and every drop costs a client seconds.
+ * How many packets per second may go to one upstream: some resolvers (the one of a cloud's network,
+ * say) drop whatever exceeds a limit, and every drop costs a client seconds.
  *
- * Packets are spaced, with a small burst: within any second at most `limit` packets leave (burst + rate = limit). Taken in
- * advance, a packet tells how long to wait, so a queue is nothing but the wait of each of its members.
+ * Packets are spaced, with a small burst: within any second at most `limit` packets leave (burst +
+ * rate = limit). Taken in advance, a packet tells how long to wait, so a queue is nothing but the
+ * wait of each of its members.
  */
 export class Budget {
   #limit = 0;

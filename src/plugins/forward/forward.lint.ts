@@ -154,7 +154,9 @@ const unbounded: LintRule = corefileRule({
   },
 });
 
-/** Resolvers of clouds, which answer each client a limited number of packets, TCP sooner than UDP. */
+/**
+ * Resolvers of clouds, which answer each client a limited number of packets, TCP sooner than UDP.
+ */
 const cloudResolvers: ReadonlySet<string> = new Set([
   '169.254.169.253',
   '169.254.169.254',

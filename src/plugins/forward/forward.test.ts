@@ -307,24 +307,26 @@ describe('health', () => {
   });
 
   test('after a failure `. NS` is asked every half second until it is answered, whatever the answer', async () => {
-    let dead = true;
-    const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () =>
-      dead ? { fail: 'refused' } : { rcode: 'REFUSED' },
-    );
-    await here.ask('www.example.org. A');
-    await here.clock.advance(1400);
-    const probes = here.network.asked.filter(({ type }) => type === TYPE.NS);
-    assert.equal(probes.length, 3);
-    assert.deepEqual([probes[0]!.name, probes[0]!.flags & FLAG.RD], ['.', FLAG.RD]);
-    dead = false;
-    await here.clock.advance(1000);
-    const before = here.network.asked.length;
-    await here.clock.advance(10_000);
-    assert.equal(here.network.asked.length, before);
-    assert.match(
-      here.metrics(),
-      /coredns_proxy_healthcheck_failures_total\{proxy_name="forward",to="10.0.0.1:53"\} 3/,
-    );
+    for (const rcode of ['NOERROR', 'NXDOMAIN', 'SERVFAIL', 'REFUSED'] as const) {
+      let dead = true;
+      const here = await world('. { forward . 10.0.0.1 { max_connect_attempts 1 } }', () =>
+        dead ? { fail: 'refused' } : { rcode },
+      );
+      await here.ask('www.example.org. A');
+      await here.clock.advance(1400);
+      const probes = here.network.asked.filter(({ type }) => type === TYPE.NS);
+      assert.equal(probes.length, 3);
+      assert.deepEqual([probes[0]!.name, probes[0]!.flags & FLAG.RD], ['.', FLAG.RD]);
+      dead = false;
+      await here.clock.advance(1000);
+      const before = here.network.asked.length;
+      await here.clock.advance(10_000);
+      assert.equal(here.network.asked.length, before);
+      assert.match(
+        here.metrics(),
+        /coredns_proxy_healthcheck_failures_total\{proxy_name="forward",to="10.0.0.1:53"\} 3/,
+      );
+    }
   });
 
   test('health_check sets interval, domain and no_rec', async () => {

@@ -1,4 +1,4 @@
-/** The plugin `forward`: its lines, and the upstreams that its workers are told of. */
+/** The plugin `forward`: its lines, and the upstreams that are sent to the workers. */
 import { every, type Timer } from '../../base/clock.ts';
 import { Mistakes, problemsIn } from '../../base/problem.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
@@ -23,7 +23,10 @@ const POLL_MS = 1000;
 /** Replaced upstreams are closed when no query can wait for them any more. */
 const RETIRE_MS = 6000;
 
-/** From the control part to workers: the upstreams of every forward line, and how many workers share them. */
+/**
+ * From the control part to workers: the upstreams of every forward line, and how many workers share
+ * them.
+ */
 interface PublishedUpstreams {
   readonly lists: readonly (readonly ForwardUpstreamSpec[])[];
   readonly workers: number;
@@ -70,7 +73,8 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
       try {
         found[index] = await find(line);
       } catch (error) {
-        // A file that is being written, or whose servers are gone: what is known is better than nothing.
+        // A file that is being written, or whose servers are gone: what is known is better than
+        // nothing.
         const [problem] = problemsIn(error) ?? [];
         if (problem !== undefined)
           warnOnce(
@@ -227,7 +231,10 @@ function targetMaker(
     });
 }
 
-/** Takes a new list: upstreams that were there before keep their connections and what is known of their health. */
+/**
+ * Takes a new list: upstreams that were there before keep their connections and what is known of
+ * their health.
+ */
 function replaceTargets(
   forwarder: Forwarder,
   list: readonly ForwardUpstreamSpec[],

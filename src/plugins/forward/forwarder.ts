@@ -14,7 +14,10 @@ import type { ForwardTarget } from './target.ts';
 /** Forwardings that are kept for later queries. */
 const IDLE_MAX = 1024;
 
-/** One forward line at work: which queries it takes, how many at a time, and which upstream is asked first. */
+/**
+ * One forward line at work: which queries it takes, how many at a time, and which upstream is asked
+ * first.
+ */
 export class Forwarder implements ForwardingHost {
   targets: readonly ForwardTarget[] = [];
   readonly parts: ForwarderParts;

@@ -16,7 +16,10 @@ import type { ForwardTarget } from './target.ts';
 const DEADLINE_MS = 5000;
 /** A query waits at most so long for the packet budget of an upstream. */
 const BUDGET_WAIT_MS = 1000;
-/** A pause after a whole round of upstreams that all failed at once, so that unlimited tries do not spin. */
+/**
+ * A pause after a whole round of upstreams that all failed at once, so that unlimited tries do not
+ * spin.
+ */
 const ROUND_PAUSE_MS = 50;
 
 /** What a forwarding belongs to, and goes back to when it is over. */
@@ -26,8 +29,8 @@ export interface ForwardingHost {
 }
 
 /**
- * One query on its way from upstream to upstream until there is a reply (reference: 6.2). It is used again for another query
- * when it is over: forwarding leaves hardly any garbage but the reply.
+ * One query on its way from upstream to upstream until there is a reply (reference: 6.2). It is
+ * used again for another query when it is over: forwarding leaves hardly any garbage but the reply.
  */
 export class Forwarding extends UpstreamExchange {
   readonly #host: ForwardingHost;
@@ -110,7 +113,7 @@ export class Forwarding extends UpstreamExchange {
     for (const tap of this.#host.parts.taps) tap.exchanged(exchange);
   }
 
-  /** @returns the end; null: the exchange goes on */
+  /** @returns the outcome; null: the exchange continues */
   #judge(reply: Reply | ReadError, truncated: boolean, now: number): Maybe<Reply> | null {
     const cut = this.#cut;
     if (cut !== undefined && reply instanceof ReadError) return this.#whatThereIs(cut, now);
@@ -177,7 +180,10 @@ export class Forwarding extends UpstreamExchange {
     return gaveUp(this.#failed, order);
   }
 
-  /** Asks this upstream, now or when its packet budget allows. @returns the end, if that would be too late */
+  /**
+   * Asks this upstream, now or when its packet budget allows.
+   * @returns the end, if that would be too late
+   */
   #ask(target: ForwardTarget, now: number): Reply | null {
     const { forceTcp, preferUdp, clock } = this.#host.parts;
     this.#target = target;
@@ -229,7 +235,10 @@ export class Forwarding extends UpstreamExchange {
     return null;
   }
 
-  /** The reply was cut, or did not fit its datagram: asks for the whole over TCP here, rather than have each client do it. */
+  /**
+   * The reply was cut, or did not fit its datagram: asks for the whole over TCP here, rather than
+   * have each client do it.
+   */
   #fetchWhole(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
     const { readTimeoutMs } = this.#host.parts;
     const left = this.#deadline - now;
@@ -241,7 +250,10 @@ export class Forwarding extends UpstreamExchange {
     return null;
   }
 
-  /** The upstream does not do TCP: the client gets what there is, or an empty reply with TC, and may try on its own. */
+  /**
+   * The upstream does not do TCP: the client gets what there is, or an empty reply with TC, and may
+   * try on its own.
+   */
   #whatThereIs(cut: Reply | ReadError, now: number): Maybe<Reply> | null {
     if (!(cut instanceof ReadError) && cut.truncated) return this.#took(cut, now);
     const { writer } = this.#host.parts;
@@ -279,7 +291,7 @@ export class Forwarding extends UpstreamExchange {
   }
 }
 
-/** Of most queries no try fails. Never written to. */
+/** The failed attempts of a query that has none, which is the usual case. Never written to. */
 const none: FailedAttempt[] = [];
 
 function isStream({ proto }: Query): boolean {

@@ -1,13 +1,12 @@
-/** What a line of `forward` may say. */
-import { isIP } from '../../base/ip.ts';
-import { tlsFiles, type TlsFiles } from '../../corefile/tls-files.ts';
+/**
+ * The syntax of `forward`: its arguments and properties, their defaults and limits, and how they go
+ * together.
+ */
 import { limit, type Limit } from '../../base/limits.ts';
-import { parseDuration } from '../../base/duration.ts';
 import type { Place, Problem } from '../../base/problem.ts';
 import { oneZone, rest, type Position } from '../../corefile/positions.ts';
 import {
   chained,
-  custom,
   flag,
   list,
   setting,
@@ -16,145 +15,41 @@ import {
 } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive, type Occurrence, type Syntax } from '../../corefile/syntax.ts';
+import type { TlsFiles } from '../../corefile/tls-files.ts';
+import { choice, integer, ip, word } from '../../corefile/values.ts';
+import { printTo, type ForwardDestination } from './address.ts';
 import {
-  choice,
-  domainName,
-  duration,
-  integer,
-  ip,
-  value,
-  word,
-  worded,
-  wrong,
-  wrongForm,
-} from '../../corefile/values.ts';
-import { absoluteName } from '../../corefile/zones.ts';
-import { rcodeNumber } from '../../wire/iana.ts';
-import { printTo, readTo, type ForwardDestination } from './address.ts';
+  count,
+  healthCheck,
+  patience,
+  protocol,
+  rcode,
+  resolver,
+  time,
+  tls,
+  to,
+  type HealthOptions,
+} from './option-values.ts';
 
-/** CoreDNS's number; more would only mean that a query is tried longer than any client waits. */
+/**
+ * The most upstreams; CoreDNS's limit. With more, a query would be tried for longer than any client
+ * waits.
+ */
 export const upstreamsLimit: Limit = limit({ default: 15, min: 1, max: 15 });
 
-/** Queries under way at a time per worker where `max_concurrent` says nothing: each holds 3 to 4 KB, measured, with `log`, `errors` and `cache`. */
+/**
+ * The most queries under way per worker, unless `max_concurrent` says otherwise. Measured with
+ * `log`, `errors` and `cache`, each takes 3 to 4 KB.
+ */
 export const waitingLimit: Limit = limit({ default: 16_384, min: 1, max: 1_000_000 });
-/** UDP sockets per upstream and worker; a busy upstream has all of them. */
+/** The most UDP sockets per upstream and worker; a busy upstream uses all of them. */
 const sourcePortsLimit = limit({ default: 256, min: 1, max: 4096 });
 const connectionsLimit = limit({ default: 256, min: 1, max: 10_000 });
-/** A socket's buffer holds 160 to 270 queries where the system's default stands; up to twice as many may lie there. */
+/**
+ * The most queries sent before a reply. A socket's receive buffer of the system's default size
+ * holds 160 to 270, and up to twice this limit may be in it.
+ */
 const burstLimit = limit({ default: 100, min: 1, max: 65_536 });
-
-const to = value<ForwardDestination>(
-  'TO',
-  ({ text }) => {
-    const found = readTo(text);
-    return found.kind === 'wrong' ? wrongForm(found.text, found.hint) : found;
-  },
-  () => '',
-);
-
-const count = (name: string, show = 'N') =>
-  worded(integer(show, { min: 0 }), (text, reason) =>
-    /^-\d+$/.test(text) ? `${name} can't be negative: ${text}` : reason,
-  );
-
-const time = (name: string) =>
-  worded(duration('DURATION', { minMs: 0 }), (text, reason) =>
-    (parseDuration(text) ?? 0) < 0 ? `${name} can't be negative: ${text}` : reason,
-  );
-
-const patience = worded(duration('DURATION', { minMs: 1 }), (text, reason) =>
-  (parseDuration(text) ?? 1) <= 0 ? `read_timeout must be positive: ${text}` : reason,
-);
-
-/** `10.0.0.1`, `10.0.0.1:5353`, `[2001:db8::1]:53`: as `Resolver.setServers` takes them. */
-const resolver = value<string>('IP[:PORT]', ({ text }) => {
-  const read = isIP(text) === 0 ? readTo(text) : null;
-  const address = read?.kind === 'address' && !text.includes('://');
-  return isIP(text) !== 0 || address
-    ? text
-    : wrong(
-        `resolver must be an IP address or IP:port: ${JSON.stringify(text)}`,
-        'A resolver is written like 10.0.0.10, 10.0.0.10:5353 or [2001:db8::10]:53.',
-      );
-});
-
-const rcode = value<number>(
-  'RCODE',
-  ({ text }) =>
-    (/^\d/.test(text) ? null : rcodeNumber(text)) ??
-    wrongForm(
-      `${text} is not a valid rcode`,
-      'Result codes are written like NXDOMAIN or SERVFAIL.',
-    ),
-  String,
-);
-
-/** What `health_check` says: how often a failed upstream is probed, with RD or without, and for which name (absolute). */
-export interface HealthOptions {
-  readonly intervalMs: number;
-  readonly recursion: boolean;
-  readonly domain: string;
-  /** What stood there, if it was a path of the old `proxy` directive. */
-  readonly old: string | null;
-}
-
-const healthCheck = custom<HealthOptions>(
-  'health_check',
-  'DURATION [no_rec] [domain FQDN]',
-  (words, refuse) => {
-    const [first, ...more] = words;
-    if (first === undefined)
-      return refuse("Wrong argument count or unexpected line ending after 'health_check'");
-    const ms = parseDuration(first.text);
-    if (ms === null) {
-      if (!first.text.includes('/') && !/^:?\d+$/.test(first.text)) {
-        return refuse(`time: invalid duration ${JSON.stringify(first.text)}`, first.place);
-      }
-      const every = more[0] === undefined ? null : parseDuration(more[0].text);
-      return { intervalMs: every ?? 500, recursion: true, domain: '.', old: first.text };
-    }
-    if (ms < 0) return refuse(`health_check can't be negative: ${first.text}`, first.place);
-    let recursion = true;
-    let domain = '.';
-    for (let at = 0; at < more.length; at++) {
-      const { text, place } = more[at]!;
-      if (text === 'no_rec') recursion = false;
-      else if (text === 'domain') {
-        const name = more[++at];
-        if (name === undefined) return refuse('health_check: domain must have a name', place);
-        const read = domainName('FQDN').read(name);
-        if (typeof read !== 'string')
-          return refuse(`health_check: invalid domain name ${name.text}`, name.place);
-        domain = absoluteName(read);
-      } else return refuse(`health_check: unknown option ${text}`, place);
-    }
-    return { intervalMs: ms, recursion, domain, old: null };
-  },
-  {
-    default: { intervalMs: 500, recursion: true, domain: '.', old: null },
-    defaultText: '0.5s',
-    help: 'how often an upstream is probed after it failed, until it answers; `no_rec`: without RD, `domain`: instead of the root',
-  },
-);
-
-const tls = tlsFiles(
-  "client certificate and authorities for tls:// and https:// upstreams; none: the system's authorities",
-  (words) => `Wrong argument count or unexpected line ending after '${words.at(-1)!}'`,
-);
-
-const protocol = custom<readonly string[]>(
-  'protocol',
-  'dns|force_tcp|https_google|grpc',
-  (words, refuse) => {
-    const [first = '', ...more] = words.map(({ text }) => text);
-    if (!['dns', 'force_tcp', 'https_google', 'grpc'].includes(first))
-      return refuse(`unknown protocol '${first}'`);
-    return [first, ...more];
-  },
-  {
-    help: 'of the old `proxy`: `dns force_tcp` is force_tcp today; https_google and grpc are gone',
-  },
-);
 
 const policies = ['random', 'round_robin', 'sequential', 'latency', 'least_conn', 'first'] as const;
 
@@ -297,10 +192,10 @@ const properties: {
   protocol,
 };
 
-/** One forward line. */
+/** The options of one forward line. */
 export type ForwardSaid = Occurrence<typeof args, typeof properties>;
 
-/** What a forward line may say, with CoreDNS's words, limits and defaults. */
+/** The syntax of a forward line, with CoreDNS's words, limits and defaults. */
 export const syntax: Syntax<typeof args, typeof properties, 'gather'> = directive({
   name: 'forward',
   summary: 'sends queries to other DNS servers',

@@ -14,7 +14,9 @@ export function refused(text: string): Reply {
   return failure(RCODE.REFUSED, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);
 }
 
-/** SERVFAIL: the upstream may not be sent another packet for so long that the client would be gone. */
+/**
+ * SERVFAIL: the upstream may not be sent another packet for so long that the client would be gone.
+ */
 export function overspent({ to, budget }: ForwardTarget): Reply {
   const text = `packet budget of ${to} used up (max_pps ${budget!.limit})`;
   return failure(RCODE.SERVFAIL, 'forward', new Error(text), [{ code: EDE.OTHER, text }]);

@@ -23,7 +23,10 @@ export interface FoundUpstreams {
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** Looks up everything among `places` that is no address. @throws Problems of all that lead nowhere */
+/**
+ * Looks up everything among `places` that is no address.
+ * @throws Problems of all that lead nowhere
+ */
 export async function findUpstreams(
   places: readonly ForwardDestination[],
   resolvers: readonly string[],

@@ -16,7 +16,7 @@ import { parseName } from '../../wire/name.ts';
 import { makeQuery } from '../../wire/query.ts';
 import { printUpstream, type ForwardUpstreamSpec } from './address.ts';
 import { Budget } from './budget.ts';
-import type { HealthOptions } from './options.ts';
+import type { HealthOptions } from './option-values.ts';
 import type { ForwardMetrics } from './counters.ts';
 
 const PROBE_TIMEOUT_MS = 1000;
@@ -25,7 +25,10 @@ const TCP_PACKETS = 4;
 /** Weight of a new measurement in the running average of response times. */
 const LATENCY_WEIGHT = 0.2;
 
-/** What an upstream is made of: where it is, how it is spoken with, and the limits of the line (times in milliseconds). */
+/**
+ * What an upstream is made of: where it is, how it is spoken with, and the limits of the line
+ * (times in milliseconds).
+ */
 export interface TargetParts {
   readonly upstream: ForwardUpstreamSpec;
   readonly network: Network;
@@ -101,7 +104,10 @@ export class ForwardTarget {
     return maxFails > 0 && this.fails > maxFails;
   }
 
-  /** Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken out of the budget. */
+  /**
+   * Asks over a stream (TCP, or what the upstream speaks) or a datagram; the packet has been taken
+   * out of the budget.
+   */
   start(exchange: UpstreamExchange, stream: boolean, timeoutMs: number, now: number): void {
     const proto = this.#proto(stream);
     exchange.startedAt = now;

@@ -3,7 +3,9 @@ import { Reader } from 'mmdb-lib';
 import decoder from 'mmdb-lib/lib/decoder.js';
 import { FILE_MAX, readFileBytes } from '../../base/read-file.ts';
 
-/** What an address has in a database of places. Of a smaller database (countries) much is missing. */
+/**
+ * What an address has in a database of places. Of a smaller database (countries) much is missing.
+ */
 export interface City {
   readonly city?: NamedPlace;
   readonly country?: NamedPlace & {
@@ -43,7 +45,8 @@ export class DatabaseError extends Error {
 }
 
 /**
- * Reads a database into memory that threads can share: the largest ones would not fit more than once.
+ * Reads a database into memory that threads can share: the largest ones would not fit more than
+ * once.
  * @throws Error with the system's code
  */
 export function readDatabase(path: string): Uint8Array<SharedArrayBuffer> {
@@ -96,8 +99,8 @@ interface Decoding {
 }
 
 /**
- * The library makes a list as long as the file says before it reads it: one broken byte is 128 MiB for each query, or a walk through all of a
- * database that takes seconds.
+ * The library makes a list as long as the file says before it reads it: one broken byte is 128 MiB
+ * for each query, or a walk through all of a database that takes seconds.
  */
 const decoding = (decoder.default as unknown as { readonly prototype: Decoding }).prototype;
 const { decodeByType } = decoding;

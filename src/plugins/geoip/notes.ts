@@ -1,4 +1,4 @@
-/** What is noted of a place and of a network. */
+/** The metadata about a client's place and network. */
 import type { City, NetworkRecord } from './database.ts';
 
 /** Notes a place. What the database does not know is noted as Go's zero value, as CoreDNS does. */

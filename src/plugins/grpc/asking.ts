@@ -15,12 +15,12 @@ import type { GrpcMetrics } from './counters.ts';
 
 /** A query is tried for so long. */
 const DEADLINE_MS = 5000;
-/** One of several upstreams has so long: the others are to have their turn. */
+/** The time for one of several upstreams, in milliseconds, so that another one can be tried. */
 const TRY_MS = 2000;
 /** An upstream that was not reached is asked after all others for so long. */
 const SHUNNED_MS = 1000;
 
-/** One upstream, and what is known of it. */
+/** One upstream and its state. */
 export interface GrpcTarget {
   readonly to: string;
   readonly upstream: Upstream;
@@ -33,11 +33,17 @@ export interface AskingParts {
   readonly clock: Clock;
   readonly metrics: GrpcMetrics;
   readonly writer: MessageWriter;
-  /** What becomes of a reply with this name, or of there being none: null if it goes to the client as it is. */
+  /**
+   * What becomes of a reply with this name, or of there being none: null if it goes to the client
+   * as it is.
+   */
   through(query: Query): ((query: Query) => Maybe<Reply>) | null;
 }
 
-/** One query on its way from upstream to upstream: each is asked once, until one has a reply or the time is up. */
+/**
+ * One query on its way from upstream to upstream: each is asked once, until one has a reply or the
+ * time is up.
+ */
 export class GrpcExchange extends UpstreamExchange {
   readonly reply: Later<Reply> = new Later();
   readonly #parts: AskingParts;

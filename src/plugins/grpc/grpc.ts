@@ -19,7 +19,10 @@ import { GrpcMetrics } from './counters.ts';
 import { syntax, type GrpcOptions } from './options.ts';
 import { findUpstreams, type GrpcUpstreamSpec } from './places.ts';
 
-/** Connections of a configuration that has been replaced are closed when no query can wait for them any more. */
+/**
+ * Connections of a configuration that has been replaced are closed when no query can wait for them
+ * any more.
+ */
 const RETIRE_MS = 6000;
 
 /** Sends queries to other servers over gRPC (see grpc.md). */
@@ -29,7 +32,7 @@ export const grpc: Plugin = definePlugin({
     plan.anyClass = true;
   },
   control(options, context) {
-    // Mistakes are told before anything is opened.
+    // Mistakes are reported before anything is opened.
     upstreamsOf(options, context);
     tlsOf(options, context);
   },

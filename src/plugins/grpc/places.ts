@@ -37,7 +37,11 @@ function upstream(host: string, port: number): GrpcUpstreamSpec {
   return { to: printHostPort(host, port), host, port };
 }
 
-/** The upstreams of a line. @param read the text of a file @throws Problem (`upstream-unresolved`, `upstreams-empty`) */
+/**
+ * The upstreams of a line.
+ * @param read the text of a file
+ * @throws Problem (`upstream-unresolved`, `upstreams-empty`)
+ */
 export function findUpstreams(
   places: readonly GrpcDestination[],
   at: Place,

@@ -109,8 +109,8 @@ export const header: Plugin = definePlugin({
 });
 
 /**
- * A reply's RD is the query's: it is filled in with everything else that belongs to the client. The links below have
- * read their copy of the flags by now, and queries that wait are copies.
+ * A reply's RD is the query's: it is filled in with everything else that belongs to the client. The
+ * links below have read their copy of the flags by now, and queries that wait are copies.
  */
 function repeatRd(query: Query, { set, clear }: Mask): void {
   if (((set | clear) & FLAG.RD) !== 0)

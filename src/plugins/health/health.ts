@@ -45,7 +45,10 @@ const syntax = directive({
   },
 });
 
-/** Replies 200 while any worker answers, else 503. Asks itself each second, to measure how busy the process is. */
+/**
+ * Replies 200 while any worker answers, else 503. Asks itself each second, to measure how busy the
+ * process is.
+ */
 export const health: Plugin = definePlugin({
   syntax,
   operational: true,

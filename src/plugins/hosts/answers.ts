@@ -32,8 +32,8 @@ const REPLIES_MAX = 4096;
 const unknown = failure(RCODE.SERVFAIL, 'hosts');
 
 /**
- * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: a name that has an address
- * has no records of other types, but it exists.
+ * Answers A, AAAA and PTR from a table. Whether a name exists is one decision for all types: a name
+ * that has an address has no records of other types, but it exists.
  */
 export function answerer(
   writer: MessageWriter,
@@ -41,7 +41,10 @@ export function answerer(
   { here, through, next, unsupported }: AnswerParts,
 ): HostsAnswerer {
   let table = new HostsLookup(new HostsBuilder().build());
-  /** By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in length. */
+  /**
+   * By entry and type: 0 A, 1 AAAA, 2 PTR. Wildcards are not remembered: their questions differ in
+   * length.
+   */
   const known = new Map<number, Reply>();
 
   const write = (query: Query): Reply => {
@@ -91,7 +94,8 @@ export function answerer(
   const link = (query: Query): Maybe<Reply> => {
     const { type } = query;
     const inZone = here.holds(query);
-    // Reverse zones need not be named: an address of the file is known wherever the question comes from.
+    // Reverse zones need not be named: an address of the file is known wherever the question comes
+    // from.
     if (!inZone && type !== TYPE.PTR) return next(query);
     const exists = table.find(query);
     if (type === TYPE.PTR) {

@@ -4,9 +4,14 @@ import { hashSeed, mixedHash } from '../../base/hash.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './table.ts';
 
-/** Addresses of one name, or names of one address: what fits into one message, with room to spare. */
+/**
+ * Addresses of one name, or names of one address: what fits into one message, with room to spare.
+ */
 const PER_NAME_MAX = 1000;
-/** Names of one file, those of addresses among them: the largest lists of blocked names have a third. Each takes some 80 bytes while it is read. */
+/**
+ * Names of one file, those of addresses among them: the largest lists of blocked names have a
+ * third. Each takes some 80 bytes while it is read.
+ */
 export const NAMES_MAX = 400_000;
 
 /** How much larger an array becomes that is full. */
@@ -20,8 +25,9 @@ const KINDS = [V4, V6, POINTER] as const;
 type HostsKind = (typeof KINDS)[number];
 
 /**
- * Takes names and what they have, in any order, and lays them out as a table. All is numbers and bytes in few arrays, none of which the
- * JavaScript heap has: there may be hundreds of thousands of names.
+ * Takes names and what they have, in any order, and lays them out as a table. All is numbers and
+ * bytes in few arrays, none of which the JavaScript heap has: there may be hundreds of thousands of
+ * names.
  */
 export class HostsBuilder {
   /** As CoreDNS counts them: every address of every name, and every name of every address. */
@@ -33,10 +39,13 @@ export class HostsBuilder {
   /** The names, one after the other, and IPv6 addresses between them. */
   #bytes: Uint8Array<ArrayBuffer> = new Uint8Array(1024);
   #end = 0;
-  /** Of each name: where it begins, and the number of its first item + 1. */
+  /** For each name: its offset, and the number of its first item + 1. */
   #names: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #nameCount = 0;
-  /** Of each item: its value, and the number of the next one of this name + 1, above two bits of its kind. */
+  /**
+   * For each item: its value, and the number of the name's next item + 1, shifted above two bits
+   * for its kind.
+   */
   #items: Uint32Array<ArrayBuffer> = new Uint32Array(64);
   #itemCount = 0;
   readonly #crowded = new Set<number>();
@@ -121,7 +130,10 @@ export class HostsBuilder {
     return { data, entries, slots: this.#slots, seed: this.#seed };
   }
 
-  /** Frees at once what only building needed, because files may change faster than garbage is collected. */
+  /**
+   * Frees at once what only building needed, because files may change faster than garbage is
+   * collected.
+   */
   close(): void {
     this.#bytes = new Uint8Array(this.#bytes.buffer.transfer(0));
     this.#names = new Uint32Array(this.#names.buffer.transfer(0));

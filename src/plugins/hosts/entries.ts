@@ -10,8 +10,8 @@ export interface EntryTerms {
 }
 
 /**
- * Understands a line of a hosts file (`ADDRESS NAME…`, `#` begins a comment). One that makes no sense, and names that are not wanted, are
- * passed over.
+ * Understands a line of a hosts file (`ADDRESS NAME…`, `#` begins a comment). One that makes no
+ * sense, and names that are not wanted, are passed over.
  * @returns false: what is more would be left out
  */
 export function readEntry(line: string, terms: EntryTerms, builder: HostsBuilder): boolean {
@@ -64,7 +64,10 @@ export function isEntry(line: string): boolean {
   return name !== undefined && addressOf(first!) !== null;
 }
 
-/** An address without its zone (`fe80::1%eth0`); an IPv4-mapped one (`::ffff:10.0.0.1`) is the IPv4 address. */
+/**
+ * An address without its zone (`fe80::1%eth0`); an IPv4-mapped one (`::ffff:10.0.0.1`) is the IPv4
+ * address.
+ */
 function addressOf(text: string): Uint8Array | null {
   const address = parseAddress(text.replace(/%.*/s, ''));
   if (address === null || address.length === 4) return address;

@@ -11,7 +11,10 @@ import { inSlices, type Slices } from '../../base/slices.ts';
 /** A mask: after so many steps there may be a pause. */
 const STEP_SLICE = 0x3f;
 
-/** A hosts file that is read again when its time or size has changed. A file that is not there is an empty one. */
+/**
+ * A hosts file that is read again when its time or size has changed. A file that is not there is an
+ * empty one.
+ */
 export class HostsFile {
   readonly path: string;
   readonly #clock: Clock;
@@ -29,7 +32,10 @@ export class HostsFile {
     this.#log = log;
   }
 
-  /** Tells a person early what will not work. @throws Problem if the file is there but cannot be looked at */
+  /**
+   * Tells a person early what will not work.
+   * @throws Problem if the file is there but cannot be looked at
+   */
   check(): void {
     try {
       if (statSync(this.path).isDirectory())
@@ -49,10 +55,12 @@ export class HostsFile {
   }
 
   /**
-   * Reads it if it has changed, in slices, so that the thread is never held up for long. A file that cannot be read is tried again at the
-   * next look; one that is too large, or no file, not before it has changed.
+   * Reads it if it has changed, in slices, so that the thread is never held up for long. A file
+   * that cannot be read is tried again at the next look; one that is too large, or no file, not
+   * before it has changed.
    * @param take gets each line, and takes it in small steps; false: no more is wanted
-   * @returns whether it was read to its end, or as far as was wanted; what came otherwise does not count
+   * @returns whether it was read to its end, or as far as was wanted; what came otherwise does not
+   * count
    */
   async read(take: (line: string) => Generator<void, boolean>): Promise<boolean> {
     let stats: Stats | null = null;

@@ -1,4 +1,7 @@
-/** Rules about `hosts`, and about what else answers for a zone alone: `file`, `etcd`. `auto` is there for the zones whose files it finds, and hands on the rest. */
+/**
+ * Rules about `hosts`, and about what else answers for a zone alone: `file`, `etcd`. `auto` is
+ * there for the zones whose files it finds, and hands on the rest.
+ */
 import { expandZone } from '../../corefile/zones.ts';
 import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';

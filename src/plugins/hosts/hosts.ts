@@ -80,7 +80,10 @@ const syntax = directive({
   },
 });
 
-/** Answers from a hosts file and lines of the Corefile: the control part reads, workers look names up in one shared table. */
+/**
+ * Answers from a hosts file and lines of the Corefile: the control part reads, workers look names
+ * up in one shared table.
+ */
 export const hosts: Plugin = definePlugin({
   syntax,
   async control(options, context) {

@@ -3,13 +3,13 @@ import { mixedHash, nextHash } from '../../base/hash.ts';
 import type { Query } from '../../wire/query.ts';
 
 /**
- * All hosts as one block of shared memory: the main thread builds it, every worker looks into the same bytes, and taking a
- * new one costs a worker nothing.
+ * All hosts as one block of shared memory: the main thread builds it, every worker looks into the
+ * same bytes, and taking a new one costs a worker nothing.
  *
- * `data` holds, entry by entry: the name, its IPv4 addresses, its IPv6 addresses, the names that its address has.
- * `entries` holds FIELDS numbers for each: where the name begins, where the addresses begin, how many IPv4 and IPv6
- * addresses and pointers there are. `slots` is an open hash table of entry numbers + 1; its size is a power of two, and `seed`
- * what its hashes begin with.
+ * `data` holds, entry by entry: the name, its IPv4 addresses, its IPv6 addresses, the names that
+ * its address has. `entries` holds FIELDS numbers for each: where the name begins, where the
+ * addresses begin, how many IPv4 and IPv6 addresses and pointers there are. `slots` is an open hash
+ * table of entry numbers + 1; its size is a power of two, and `seed` what its hashes begin with.
  */
 export interface HostsTable {
   readonly data: Uint8Array;

@@ -33,7 +33,7 @@ export interface ExternalParts {
   readonly primary: ExternalZone;
   readonly headless: boolean;
   readonly services: OutsideServices;
-  /** Whether a name that does not exist goes to the next plugin. */
+  /** Whether a query for a name that does not exist is passed to the next plugin. */
   readonly passes: (query: Query) => boolean;
   readonly writer: MessageWriter;
   readonly ask: Next;

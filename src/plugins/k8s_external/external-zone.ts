@@ -1,10 +1,16 @@
-/** A zone of services as they are reached from outside: the names that it has by itself, and how its records are written. */
+/**
+ * A zone of services as they are reached from outside: the names that it has by itself, and how its
+ * records are written.
+ */
 import type { OutsideEntry } from '../../server/contract/ports.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { foldName, joinNames, parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import { SECTION, type MessageWriter, type Section } from '../../wire/writer.ts';
 
-/** One zone: its name, that of its name server, and the mailbox of its SOA record. Lower case, wire form. */
+/**
+ * One zone: its name, that of its name server, and the mailbox of its SOA record. Lower case, wire
+ * form.
+ */
 export interface ExternalZone {
   /** As text, absolute. */
   readonly text: string;
@@ -86,7 +92,10 @@ export function writeAddress(
   to.record(section, owner, address.length === 4 ? TYPE.A : TYPE.AAAA, ttl, address);
 }
 
-/** The host that all entries come down to; null if any has an address: a name with addresses is no alias (RFC 2181 section 10.1). */
+/**
+ * The host that all entries come down to; null if any has an address: a name with addresses is no
+ * alias (RFC 2181 section 10.1).
+ */
 export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
   return entries.every(({ named }) => named) ? (entries[0]?.address ?? null) : null;
 }
@@ -106,7 +115,10 @@ export interface ServiceTarget {
   readonly address: Uint8Array | null;
 }
 
-/** The SRV records of these entries, as CoreDNS weighs them: those without a port count, but have no record. */
+/**
+ * The SRV records of these entries, as CoreDNS weighs them: those without a port count, but have no
+ * record.
+ */
 export function targetsOf(
   entries: readonly OutsideEntry[],
   zone: ExternalZone,

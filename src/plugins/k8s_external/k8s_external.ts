@@ -67,7 +67,7 @@ export const k8sExternal: Plugin = definePlugin({
     const own = options.zones.map((text) => externalZone(text, apex, ttlSeconds));
     const through = options.fallthrough === null ? null : new ZoneMatch(options.fallthrough);
 
-    // `kubernetes` stands behind, so it has been set up before.
+    // `kubernetes` is later in the chain, so it was set up before.
     const services: OutsideServices | undefined = context.find(outsideServices)[0];
     if (services === undefined) return next;
     context.offer(transferSources, externalTransfers(own, services, headless));

@@ -63,7 +63,10 @@ function transferable(
   };
 }
 
-/** What there is when the first record after the SOA record is asked for: the transfer stays at that moment. */
+/**
+ * What there is when the first record after the SOA record is asked for: the transfer stays at that
+ * moment.
+ */
 function* recordsOf(
   zone: ExternalZone,
   serial: number,

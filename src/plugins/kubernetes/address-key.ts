@@ -1,6 +1,9 @@
 import { readUint32 } from '../../base/big-endian.ts';
 
-/** The 4 or 16 address bytes at `at` as one or four 32-bit words, written into `key`, which is returned. */
+/**
+ * The 4 or 16 address bytes at `at` as one or four 32-bit words, written into `key`, which is
+ * returned.
+ */
 export function addressKey(
   bytes: Uint8Array,
   at: number,

@@ -27,7 +27,10 @@ export class AddressTable {
     return this.#slot < 0 ? -1 : this.#found.value(this.#slot);
   }
 
-  /** The number behind the last one that `first` or `next` has found, as long as nothing changes; -1: there is none. */
+  /**
+   * The number behind the last one that `first` or `next` has found, as long as nothing changes;
+   * -1: there is none.
+   */
   next(): number {
     this.#slot = this.#found.findNext(this.#key, 0, this.#slot);
     return this.#slot < 0 ? -1 : this.#found.value(this.#slot);

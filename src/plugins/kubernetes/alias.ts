@@ -1,4 +1,6 @@
-/** Answers of names that are aliases: ExternalName services, and endpoints that are domain names. */
+/**
+ * Answers of names that are aliases: ExternalName services, and endpoints that are domain names.
+ */
 import { CLASS, EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { isLater, type Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
@@ -42,9 +44,9 @@ export function externalTarget(text: string): WireName | null {
 const reader = new EndpointReader();
 
 /**
- * The domain name that all endpoints the lookup found come down to; null if any of them has an IP address, since a name with
- * addresses can be no alias. Of several names it is the first by its bytes: one owner has one CNAME (RFC 2181 section 10.1),
- * the same one from every server.
+ * The domain name that all endpoints the lookup found come down to; null if any of them has an IP
+ * address, since a name with addresses can be no alias. Of several names it is the first by its
+ * bytes: one owner has one CNAME (RFC 2181 section 10.1), the same one from every server.
  */
 export function endpointAlias(lookup: ClusterLookup): WireName | null {
   let first: WireName | null = null;
@@ -61,12 +63,14 @@ export function endpointAlias(lookup: ClusterLookup): WireName | null {
 }
 
 /**
- * A or AAAA of a name that is an alias of `target`: an ExternalName service, or a headless one whose endpoints are domain names.
- * The answer is the CNAME and what its target has. A target inside the zone is looked up here, any other one by asking the whole
- * server; a chain of aliases within the zone is followed a few steps.
+ * A or AAAA of a name that is an alias of `target`: an ExternalName service, or a headless one
+ * whose endpoints are domain names. The answer is the CNAME and what its target has. A target
+ * inside the zone is looked up here, any other one by asking the whole server; a chain of aliases
+ * within the zone is followed a few steps.
  *
- * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone that has no such address
- * leaves nothing. So does a target below the alias's own name, and a circle.
+ * A target that does not exist (or whose lookup fails) leaves the CNAME alone. One inside the zone
+ * that has no such address leaves nothing. So does a target below the alias's own name, and a
+ * circle.
  */
 export function answerAlias(query: Query, target: WireName, parts: AliasParts): Maybe<Reply> {
   const { zone, lookup } = parts;

@@ -48,8 +48,9 @@ export const DNS_VERSION_TTL = 28_800;
 const reader = new EndpointReader();
 
 /**
- * Answers queries from what a worker knows of the cluster. The decision whether a name exists is the lookup's, once for all
- * types; here only records are written. Repeated questions are answered with the replies that were made before.
+ * Answers queries from what a worker knows of the cluster. The decision whether a name exists is
+ * the lookup's, once for all types; here only records are written. Repeated questions are answered
+ * with the replies that were made before.
  */
 export class KubernetesAnswerer {
   readonly #parts: KubernetesAnswererParts;
@@ -87,7 +88,10 @@ export class KubernetesAnswerer {
     return this.#replies.get(query) ?? this.#make(query, zone, next);
   }
 
-  /** Decides what the question's name stands for; the decision's parts are good until the next question. */
+  /**
+   * Decides what the question's name stands for; the decision's parts are good until the next
+   * question.
+   */
   decide(
     query: Query,
     zone: ClusterZone,
@@ -202,7 +206,7 @@ export class KubernetesAnswerer {
     if (target !== null) this.#builder.alias(TYPE.PTR, target);
   }
 
-  /** The name stands for another one: null if what is given as that is no domain name. */
+  /** Answers with an alias; null if the given target is not a domain name. */
   #alias(query: Query, zone: ClusterZone, target: WireName | null): Maybe<Reply> {
     const { type } = query;
     const asked = type === TYPE.CNAME || type === TYPE.A || type === TYPE.AAAA;

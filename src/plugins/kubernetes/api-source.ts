@@ -46,7 +46,7 @@ export function apiSource(plan: SourcePlan, parts: SourceParts): Source {
   });
 }
 
-/** `kubeconfig` goes before `endpoint`, as in CoreDNS. */
+/** `kubeconfig` takes precedence over `endpoint`, as in CoreDNS. */
 function connect(
   { kubeconfig, endpoint, tls }: SourcePlan,
   { clock, env }: SourceParts,

@@ -4,11 +4,11 @@ import type { AddressFact } from './facts.ts';
 import { copyEncoded } from './endpoint-encoding.ts';
 import { Multimap } from './multimap.ts';
 
-/** What is known of an address beyond "one namespace", which is what nearly all are. */
+/** The entry of an address that has more than one namespace; nearly all have only one. */
 interface Special {
   /** One for each pod. */
   readonly namespaces: readonly number[];
-  /** 0: cannot be told. */
+  /** The number of the client's namespace; 0 if it is unknown. */
   readonly client: number;
   readonly host: boolean;
   readonly pod: string;
@@ -17,15 +17,15 @@ interface Special {
 
 /** Numbers of namespaces: a number stays with its namespace as long as it is in use. */
 export interface NamespaceNumbers {
-  /** Never 0. Whoever keeps it holds it. */
+  /** The number of a namespace, never 0. It stays valid for as long as it is held. */
   readonly of: (namespace: string) => number;
   readonly hold: (id: number) => void;
   readonly release: (id: number) => void;
 }
 
 /**
- * Which namespaces have a pod at an address: two numbers per address, and an object only where pods share one or where
- * names of pods are wanted.
+ * Which namespaces have a pod at an address: two numbers per address, and an object only where pods
+ * share one or where names of pods are wanted.
  */
 export class ClientTable {
   readonly #v4 = new Multimap(1);
@@ -64,7 +64,7 @@ export class ClientTable {
     return true;
   }
 
-  /** The number of the namespace whose pod sends from this address; 0 if that cannot be told. */
+  /** The number of the namespace whose pod sends from this address; 0 if it is unknown. */
   client(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
     if (value < 0) return 0;
@@ -72,8 +72,9 @@ export class ClientTable {
   }
 
   /**
-   * The same, only if the address belongs to a single pod. A node's address does not, even if all its pods on the host
-   * network are of one namespace: node caches, masqueraded pods and any process on the node send from there.
+   * The same, only if the address belongs to a single pod. A node's address does not, even if all
+   * its pods on the host network are of one namespace: node caches, masqueraded pods and any
+   * process on the node send from there.
    */
   ownClient(address: Uint8Array, at: number, length: number): number {
     const value = this.#find(address, at, length);
@@ -135,7 +136,7 @@ export class ClientTable {
     this.#free.push(value >> NUMBER);
   }
 
-  /** Calls `run` for each namespace that a value names, as often as it stands there. */
+  /** Calls `run` for each namespace of a value, once per occurrence. */
   #each(value: number, run: (id: number) => void): void {
     if ((value & SPECIAL) === 0) return run(value >> NUMBER);
     const { namespaces, client } = this.#specials[value >> NUMBER]!;
@@ -144,7 +145,10 @@ export class ClientTable {
   }
 }
 
-/** Lowest bits of a value: the rest is the number of a namespace, or the place among the special ones. */
+/**
+ * Lowest bits of a value: the rest is the number of a namespace, or the place among the special
+ * ones.
+ */
 const FIRST = 1;
 const SPECIAL = 2;
 const HOST = 4;

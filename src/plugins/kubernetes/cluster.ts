@@ -41,13 +41,17 @@ function precedes(one: ServiceRecord, other: ServiceRecord): boolean {
 }
 
 /**
- * What one worker knows of the cluster, built for answering: facts go in one by one, each touching only what it is about.
- * A service is found by the bytes of its labels, its slices hang on it, and addresses lead back to services.
+ * What one worker knows of the cluster, built for answering: facts go in one by one, each touching
+ * only what it is about. A service is found by the bytes of its labels, its slices hang on it, and
+ * addresses lead back to services.
  */
 export class Cluster implements Dependency {
   /** Rises with every change that shows in DNS. */
   version = 0;
-  /** Rises when answers of any kind may be other ones: a namespace came or went, the first listing is complete. */
+  /**
+   * Rises when answers of any kind may be other ones: a namespace came or went, the first listing
+   * is complete.
+   */
   epoch = 0;
   /** Unix time of the last change; 0 before the first. The zone's SOA serial. */
   serial = 0;
@@ -73,7 +77,7 @@ export class Cluster implements Dependency {
   readonly #reader = new EndpointReader();
   readonly #scratch = Buffer.allocUnsafeSlow(4096);
 
-  /** Counts of what is known, for tests and metrics. */
+  /** The numbers of objects, for tests and metrics. */
   get sizes(): { readonly namespaces: number; readonly services: number; readonly slices: number } {
     return {
       namespaces: this.#namespaces.size,
@@ -126,8 +130,9 @@ export class Cluster implements Dependency {
   }
 
   /**
-   * The service with this cluster address that `accepts` takes: the first by namespace and name should several claim it (an
-   * address that goes from one to another), so that all servers say the same. `address[at, at + length)` are 4 or 16 bytes.
+   * The service with this cluster address that `accepts` takes: the first by namespace and name
+   * should several claim it (an address that goes from one to another), so that all servers say the
+   * same. `address[at, at + length)` are 4 or 16 bytes.
    */
   serviceAt(
     address: Uint8Array,
@@ -145,7 +150,10 @@ export class Cluster implements Dependency {
     return found;
   }
 
-  /** Every service with a ready endpoint at this address, each once, whether or not the service itself exists. */
+  /**
+   * Every service with a ready endpoint at this address, each once, whether or not the service
+   * itself exists.
+   */
   servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
     const table = this.#endpointAddresses;
     const found: ServiceRecord[] = [];

@@ -1,4 +1,6 @@
-/** The control part of `kubernetes`: follows the cluster, and delays the start until it is known. */
+/**
+ * The control part of `kubernetes`: follows the cluster, and delays the start until it is known.
+ */
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import type { KubernetesOptions } from './options.ts';
 import { ClusterPublisher } from './publisher.ts';
@@ -6,7 +8,10 @@ import { planSource, sourceKey } from './source-plan.ts';
 import { loadSource } from './source.ts';
 import { waitForListing } from './startup.ts';
 
-/** The control part: opens the source, unless one that sees the same is open, and publishes what it tells to all workers. */
+/**
+ * The control part: opens the source, unless one that sees the same is open, and publishes what it
+ * tells to all workers.
+ */
 export async function control(options: KubernetesOptions, context: ControlContext): Promise<void> {
   const plan = planSource(options, context);
   const { clock, log, metrics } = context;

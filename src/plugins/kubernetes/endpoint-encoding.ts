@@ -4,11 +4,12 @@ import type { Endpoint, ServicePort } from '../../kube/store/objects.ts';
 import { NameError, parseName, type WireName } from '../../wire/name.ts';
 
 /**
- * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs 16 bytes more than
- * what it holds, a typed array of that size 200 and more; and equality of two states of a slice is string equality.
+ * Endpoints and addresses as strings whose characters are bytes. On V8's heap such a string costs
+ * 16 bytes more than what it holds, a typed array of that size 200 and more; and equality of two
+ * states of a slice is string equality.
  *
- * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length before; then if flagged a
- * host name and a zone, each with its length before.
+ * One endpoint address: flags; 4 or 16 address bytes, or a domain name in wire form with its length
+ * before; then if flagged a host name and a zone, each with its length before.
  */
 const V6 = 1;
 const HOST = 2;
@@ -17,7 +18,10 @@ const NAME = 8;
 /** A zone has one length byte. */
 const TEXT_MAX = 255;
 
-/** The ready addresses of a slice's endpoints, in their order; what is neither IP address nor domain name is left out. */
+/**
+ * The ready addresses of a slice's endpoints, in their order; what is neither IP address nor domain
+ * name is left out.
+ */
 export function encodeEndpoints(endpoints: readonly Endpoint[], podNames: boolean): string {
   let encoded = '';
   for (const endpoint of endpoints) {
@@ -50,8 +54,9 @@ function hostOf({ hostname, pod }: Endpoint, podNames: boolean): string {
 }
 
 /**
- * The label that a name makes in a host name; empty if it makes none that clients accept. A dot within a label has to be
- * escaped, and resolvers refuse such names in PTR and SRV records (glibc's res_hnok, Go's dnsmessage).
+ * The label that a name makes in a host name; empty if it makes none that clients accept. A dot
+ * within a label has to be escaped, and resolvers refuse such names in PTR and SRV records (glibc's
+ * res_hnok, Go's dnsmessage).
  */
 function hostLabel(name: string): string {
   return HOST_LABEL.test(name) ? name : '';
@@ -70,7 +75,10 @@ function domainName(text: string): WireName | null {
   }
 }
 
-/** A text whose characters are bytes; empty if it has others or is too long: no label or zone of the API is like that. */
+/**
+ * A text whose characters are bytes; empty if it has others or is too long: no label or zone of the
+ * API is like that.
+ */
 function latin(text: string): string {
   if (text.length > TEXT_MAX) return '';
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0xff) return '';
@@ -97,7 +105,10 @@ function flat(encoded: string): string {
   return Buffer.from(encoded, 'latin1').toString('latin1');
 }
 
-/** Copies the bytes of an encoded string; faster than asking for characters one by one where all are needed. */
+/**
+ * Copies the bytes of an encoded string; faster than asking for characters one by one where all are
+ * needed.
+ */
 export function copyEncoded(encoded: string, into: Buffer): number {
   return into.write(encoded, 0, 'latin1');
 }
@@ -117,7 +128,7 @@ export class EndpointReader {
   /** 4 or 16; of a domain name up to 255. */
   addressLength = 0;
   hostAt = 0;
-  /** 0: it goes by its address. */
+  /** 0: the endpoint has no host name, and its name is made of its address. */
   hostLength = 0;
   zoneAt = 0;
   zoneLength = 0;
@@ -154,7 +165,10 @@ export class EndpointReader {
     return true;
   }
 
-  /** The label that stands for this endpoint in DNS; empty if it has none (a domain name too long for a label). */
+  /**
+   * The label that stands for this endpoint in DNS; empty if it has none (a domain name too long
+   * for a label).
+   */
   get host(): string {
     const { addressAt, hostAt } = this;
     if (this.hostLength > 0)
@@ -164,7 +178,10 @@ export class EndpointReader {
   }
 }
 
-/** An address as a label: dots and colons become dashes; a label must not end in one, so a `0` follows. */
+/**
+ * An address as a label: dots and colons become dashes; a label must not end in one, so a `0`
+ * follows.
+ */
 export function addressLabel(address: string): string {
   const label = address.replaceAll(/[.:]/g, '-');
   return label.endsWith('-') ? `${label}0` : label;
@@ -197,7 +214,7 @@ export interface EndpointPort {
   readonly port: number;
 }
 
-/** What stands for the ports of a service or slice that declares none. */
+/** The ports of a service or slice that declares none. */
 const noPorts: readonly EndpointPort[] = [{ name: '', protocol: '', port: -1 }];
 /** Texts remembered; services that differ in their ports only by chance are few. */
 const KNOWN_MAX = 4096;

@@ -1,8 +1,8 @@
 /**
- * What the control part tells the workers about the cluster: one fact per object that came, changed or went, cut down
- * to what an answer needs. Addresses, host names and zones of endpoints are encoded as strings of bytes (endpoint-encoding.ts):
- * such a string survives a structured clone as one copy, so that a worker takes in thousands of endpoints in the time of
- * one query.
+ * What the control part tells the workers about the cluster: one fact per object that came, changed
+ * or went, cut down to what an answer needs. Addresses, host names and zones of endpoints are
+ * encoded as strings of bytes (endpoint-encoding.ts): such a string survives a structured clone as
+ * one copy, so that a worker takes in thousands of endpoints in the time of one query.
  */
 export type ClusterFact =
   | NamespaceFact
@@ -37,8 +37,8 @@ export interface ServiceFact {
   /** Target of an ExternalName, as the API has it. */
   readonly external: string;
   /**
-   * Addresses and host names by which it is reachable from outside, separated by spaces; only if a plugin asks for
-   * them.
+   * Addresses and host names by which it is reachable from outside, separated by spaces; only if a
+   * plugin asks for them.
    */
   readonly outside?: string;
 }
@@ -71,7 +71,9 @@ export interface ImportFact {
   readonly ports: string;
 }
 
-/** All that is known of the pods at one address; pods themselves stay on the main thread (pods.ts). */
+/**
+ * All that is known of the pods at one address; pods themselves stay on the main thread (pods.ts).
+ */
 export interface AddressFact {
   readonly about: 'address';
   /** 4 or 16 bytes. */
@@ -80,14 +82,20 @@ export interface AddressFact {
   readonly namespaces: readonly string[];
   /** The namespace of the pod that sends from this address; empty if it is ambiguous. */
   readonly client: string;
-  /** It is a node's address: pods on the host network have it, and whatever else sends from that node. */
+  /**
+   * Whether it is the address of a node, from which pods on the host network and the node's own
+   * programs send.
+   */
   readonly host?: true;
   /** Name and labels of the one pod that sends from here; only where metadata or top wants them. */
   readonly pod?: string;
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** When the facts that follow were made: the zone's serial once one of them changes anything. Unix time, seconds. */
+/**
+ * When the facts that follow were made: the zone's serial once one of them changes anything. Unix
+ * time, seconds.
+ */
 export interface TimeFact {
   readonly about: 'time';
   readonly at: number;
@@ -100,14 +108,14 @@ export interface SerialsFact {
   readonly imported: number;
 }
 
-/** Everything that was listed at first has been told. */
+/** The first listing is complete. */
 export interface ListedFact {
   readonly about: 'listed';
 }
 
 /**
- * What a worker says of a batch: when the changes that it brought in happened, by kind of service, milliseconds since 1970; for
- * the programming latency. Undefined: there is nothing to be measured.
+ * What a worker says of a batch: when the changes that it brought in happened, by kind of service,
+ * milliseconds since 1970; for the programming latency. Undefined: there is nothing to be measured.
  */
 export type TriggerTimes =
   | { readonly cluster: readonly number[]; readonly headless: readonly number[] }

@@ -23,7 +23,10 @@ function memoryBytes(value: unknown): number | null {
   return Number(number) * (units[unit] ?? 1);
 }
 
-/** What a pod costs in CoreDNS's watch, and what the rest of the process takes: published figures of its scaling guide. */
+/**
+ * What a pod costs in CoreDNS's watch, and what the rest of the process takes: published figures of
+ * its scaling guide.
+ */
 const BYTES_FOR_PODS = 250 * 2 ** 20;
 
 const podMemory: LintRule = blockRule({

@@ -1,4 +1,4 @@
-/** What a name stands for. */
+/** Finds the objects that a name refers to. */
 import type { Dependency } from '../../server/contract/reply-cache.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type { WireName } from '../../wire/name.ts';
@@ -47,8 +47,8 @@ export type Meaning =
   | 'pointer';
 
 /**
- * Decides what a name stands for: the one place that says whether it exists, for all types alike. Reusable; the fields
- * hold the last decision's parts.
+ * Decides what a name stands for: the one place that says whether it exists, for all types alike.
+ * Reusable; the fields hold the last decision's parts.
  */
 export class ClusterLookup {
   readonly name: ParsedName = new ParsedName();
@@ -104,7 +104,10 @@ export class ClusterLookup {
     }
   }
 
-  /** Whether PTR answers may tell of things in this namespace (CoreDNS: only `namespaces` counts, not its labels). */
+  /**
+   * Whether PTR answers may tell of things in this namespace (CoreDNS: only `namespaces` counts,
+   * not its labels).
+   */
   reveals(namespace: NamespaceRecord): boolean {
     const { namespaces } = this.#parts;
     return namespaces === null || (namespaces.has(namespace.name) && namespace.there);
@@ -133,7 +136,9 @@ export class ClusterLookup {
     );
   }
 
-  /** The slices of the service that hold what the name asks for: cluster and at least one port fit. */
+  /**
+   * The slices of the service that hold what the name asks for: cluster and at least one port fit.
+   */
   *slices(): Generator<SliceRecord> {
     const { cluster, endpoint } = this.name;
     for (const slice of this.service!.slices) {

@@ -1,4 +1,4 @@
-/** What `metadata` is told about a query. */
+/** The metadata about a query that this plugin provides. */
 import type { MetadataProvider } from '../../server/contract/ports.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Cluster } from './cluster.ts';

@@ -4,9 +4,10 @@ const GROW_AT = 0.7;
 const SIZE_MIN = 16;
 
 /**
- * A compact multimap from keys of a fixed number of 32-bit words (1: IPv4 address, 2: 64-bit hash, 4: IPv6 address) to
- * non-negative integers, in typed arrays only: 8 to 20 bytes a slot, no objects. Open addressing, linear probing; removal
- * moves later entries back, so there are no tombstones. The same pair may be stored several times.
+ * A compact multimap from keys of a fixed number of 32-bit words (1: IPv4 address, 2: 64-bit hash,
+ * 4: IPv6 address) to non-negative integers, in typed arrays only: 8 to 20 bytes a slot, no
+ * objects. Open addressing, linear probing; removal moves later entries back, so there are no
+ * tombstones. The same pair may be stored several times.
  */
 export class Multimap {
   readonly width: number;
@@ -98,7 +99,8 @@ export class Multimap {
   #home(key: Int32Array, at: number): number {
     let hash = key[at]!;
     for (let i = 1; i < this.width; i++) hash = (Math.imul(hash, 31) + key[at + i]!) | 0;
-    // Addresses of one net differ in few bits: these are spread over the whole word (Murmur3's finalizer).
+    // Addresses of one net differ in few bits: these are spread over the whole word (Murmur3's
+    // finalizer).
     hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
     hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
     return (hash ^ (hash >>> 16)) & this.#mask;
@@ -113,7 +115,8 @@ export class Multimap {
     let hole = slot;
     for (let at = (hole + 1) & mask; values[at] !== 0; at = (at + 1) & mask) {
       const home = this.#home(keys, at * width);
-      // May it stand in the hole? Only if its home does not lie between the hole and where it is now.
+      // An entry may move into the hole only if its home slot is not between the hole and its
+      // present slot.
       if (((at - home) & mask) < ((at - hole) & mask)) continue;
       for (let i = 0; i < width; i++) keys[hole * width + i] = keys[at * width + i]!;
       values[hole] = values[at]!;

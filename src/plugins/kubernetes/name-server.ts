@@ -17,8 +17,9 @@ const reader = new EndpointReader();
 const fallback = ['ns', 'dns'];
 
 /**
- * The name servers of a zone: services with an endpoint at one of this server's own addresses, by their names and
- * addresses (headless ones endpoint by endpoint). Without any, `ns.dns.ZONE` with the own addresses.
+ * The name servers of a zone: services with an endpoint at one of this server's own addresses, by
+ * their names and addresses (headless ones endpoint by endpoint). Without any, `ns.dns.ZONE` with
+ * the own addresses.
  */
 export function nameServers(cluster: Cluster, own: readonly Uint8Array[]): readonly NameServer[] {
   const found = new Map<string, NameServer>();

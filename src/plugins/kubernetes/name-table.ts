@@ -12,9 +12,9 @@ export interface Named {
 const SIZE_MIN = 16;
 
 /**
- * Finds things by the bytes of a DNS label as they stand in a query, without making a string: an open-addressed table of
- * hashes beside an array of the things. Names compare without regard to ASCII case; `parent` tells equal labels apart
- * (the number of the namespace for services).
+ * Finds things by the bytes of a DNS label as they stand in a query, without making a string: an
+ * open-addressed table of hashes beside an array of the things. Names compare without regard to
+ * ASCII case; `parent` tells equal labels apart (the number of the namespace for services).
  */
 export class NameTable<T extends Named> {
   #hashes = new Int32Array(SIZE_MIN);

@@ -29,8 +29,8 @@ const LABELS_MAX = 128;
 const NONE = -1;
 
 /**
- * The parts of a query's name below a zone, as offsets of labels (their length byte) in the folded name: no strings are
- * made. Reusable. Offsets are -1 for parts that are not there.
+ * The parts of a query's name below a zone, as offsets of labels (their length byte) in the folded
+ * name: no strings are made. Reusable. Offsets are -1 for parts that are not there.
  *
  *     apex | svc | pod | NS.svc | NS.pod | dns-version | ns.dns
  *     SVC.NS.svc    EP.SVC.NS.svc    _PORT._PROTO.SVC.NS.svc      (underscores may be left out)

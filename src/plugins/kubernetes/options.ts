@@ -306,7 +306,7 @@ export function primaryZone(zones: readonly string[]): string | null {
   return zones.find((zone) => !isReverseZone(zone)) ?? null;
 }
 
-/** Whether a zone lies in the reverse trees. */
+/** Whether it is a reverse zone. */
 export function isReverseZone(zone: string): boolean {
   return /(^|\.)(in-addr|ip6)\.arpa\.$/.test(zone);
 }

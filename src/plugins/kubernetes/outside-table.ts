@@ -12,12 +12,18 @@ export interface Outside {
 
 const none: readonly Outside[] = [];
 
-/** What services have of addresses outside, and which services an address leads to. Services that have none cost nothing. */
+/**
+ * What services have of addresses outside, and which services an address leads to. Services that
+ * have none cost nothing.
+ */
 export class OutsideTable<Service> {
   readonly #of = new Map<Service, { readonly text: string; readonly all: readonly Outside[] }>();
   readonly #at = new Map<string, Set<Service>>();
 
-  /** @param text addresses and host names, with spaces between @returns whether they are other ones than before */
+  /**
+   * @param text addresses and host names, with spaces between
+   * @returns whether they are other ones than before
+   */
   set(service: Service, text: string): boolean {
     const before = this.#of.get(service);
     if ((before?.text ?? '') === text) return false;
@@ -52,7 +58,7 @@ export class OutsideTable<Service> {
   }
 }
 
-/** What is neither address nor domain name is left out. */
+/** Ignores what is neither an address nor a domain name. */
 function parse(text: string): readonly Outside[] {
   const address = parseAddress(text);
   if (address !== null) return [{ bytes: address, named: false }];

@@ -3,8 +3,8 @@ import { networkInterfaces } from 'node:os';
 import { parseAddress } from '../../base/ip.ts';
 
 /**
- * The addresses this server answers on, loopback aside: those it is bound to, or all of the machine's. They are what
- * `ns.dns` has if no service leads to this server.
+ * The addresses this server answers on, loopback aside: those it is bound to, or all of the
+ * machine's. They are what `ns.dns` has if no service leads to this server.
  * @param servers listen addresses, e.g. `dns://10.0.0.10:53`, `dns://:53`
  */
 export function ownAddresses(
@@ -16,7 +16,10 @@ export function ownAddresses(
   return all.filter((address) => !isLoopback(address));
 }
 
-/** The addresses that listen addresses name, loopback ones too; none: it listens at all of the machine's. */
+/**
+ * The addresses that listen addresses name, loopback ones too; none: it listens at all of the
+ * machine's.
+ */
 export function boundAddresses(servers: readonly string[]): Uint8Array[] {
   return servers
     .map((server) => server.replace(/^[a-z0-9]+:\/\//, '').replace(/:\d+$/, ''))

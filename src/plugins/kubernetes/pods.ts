@@ -18,16 +18,18 @@ interface PodName {
 }
 
 /**
- * The main thread's table of pods by address. Workers are sent only what follows from it: the namespaces that an
- * address stands for, and the pod that sends from it. One entry per pod and address, in typed arrays (about 80 bytes):
- * a pod is identified by a 64-bit hash of its namespace and name.
+ * The main thread's table of pods by address. Workers are sent only what follows from it: the
+ * namespaces that an address stands for, and the pod that sends from it. One entry per pod and
+ * address, in typed arrays (about 80 bytes): a pod is identified by a 64-bit hash of its namespace
+ * and name.
  *
  * Which pod sends from an address:
  *
- * - pods that have finished (Succeeded, Failed) or are lost (Unknown) never count: another pod may have their address
- * by now;
+ * - pods that have finished (Succeeded, Failed) or are lost (Unknown) never count: another pod may
+ *   have their address by now;
  * - terminating pods count only while no other pod has the address;
- * - if pods of several namespaces remain (host network, or an address that was just reassigned), it is unknown.
+ * - if pods of several namespaces remain (host network, or an address that was just reassigned), it
+ *   is unknown.
  */
 export class PodTable {
   readonly #named: boolean;
@@ -88,13 +90,13 @@ export class PodTable {
     return [...this.#take(namespace, name).values()].map((address) => this.#fact(address));
   }
 
-  /** What is known of every address. */
+  /** The facts about all addresses. */
   *facts(): Generator<AddressFact> {
     for (let entry = 0; entry < this.#used; entry++) {
       if (this.#namespaces[entry]! < 0) continue;
       const address = this.#address(entry);
       const fact = this.#fact(address);
-      // An address that several pods share is told once, with the first of them.
+      // A fact about an address that several pods share is sent once, with the first of them.
       if (this.#entriesAt(address)[0] === entry) yield fact;
     }
   }

@@ -10,7 +10,10 @@ import { namespace, service, slice } from '../../../test/kit/kube-objects.ts';
 import type { ClusterFact, TriggerTimes } from './facts.ts';
 import { ClusterPublisher } from './publisher.ts';
 
-/** A publisher whose data set is the test: what is published is kept, and nothing is applied before the test says so. */
+/**
+ * A publisher whose data set is the test: what is published is kept, and nothing is applied before
+ * the test says so.
+ */
 function rig(objects: readonly KubeObject[] = []) {
   const clock = new VirtualClock();
   const collection = new Collection();

@@ -16,7 +16,7 @@ import type { ClusterFact, ServiceForm, TriggerTimes } from './facts.ts';
 import { encodeAddresses, encodeEndpoints, printPorts } from './endpoint-encoding.ts';
 import { PodTable } from './pods.ts';
 
-/** Where objects come from, and what of them workers are told. */
+/** The source of the objects, and what is sent to the workers. */
 export interface PublisherParts {
   readonly source: Source;
   readonly open: OpenDataSet;
@@ -24,9 +24,9 @@ export interface PublisherParts {
   readonly metrics: Registry;
   /** Endpoints without a host name go by the name of their pod. */
   readonly podNames: boolean;
-  /** Workers are told names and labels of client pods (metadata). */
+  /** Whether the workers get names and labels of client pods (for `metadata`). */
   readonly clientNames: boolean;
-  /** Workers are told by which addresses services are reached from outside (k8s_external). */
+  /** Whether the workers get the external addresses of services (for `k8s_external`). */
   readonly outside: boolean;
 }
 
@@ -34,8 +34,8 @@ export interface PublisherParts {
 const FACT_BYTES = 64;
 
 /**
- * The control thread's end of what workers know of a cluster: turns a source's objects into facts, cut down to what DNS shows,
- * and publishes them. Outlives reloads that do not change the source.
+ * The control thread's end of what workers know of a cluster: turns a source's objects into facts,
+ * cut down to what DNS shows, and publishes them. Outlives reloads that do not change the source.
  */
 export class ClusterPublisher implements KeptAcrossReloads {
   readonly #parts: PublisherParts;
@@ -70,7 +70,7 @@ export class ClusterPublisher implements KeptAcrossReloads {
     });
   }
 
-  /** Everything listed at first has been told to the workers there are. */
+  /** Whether the first listing was sent to all current workers. */
   get synced(): boolean {
     return this.#synced;
   }
@@ -86,7 +86,10 @@ export class ClusterPublisher implements KeptAcrossReloads {
     this.#check();
   }
 
-  /** Calls `run` when the workers know everything that was listed at first, at once if they do; also when this is closed. */
+  /**
+   * Calls `run` when the workers know everything that was listed at first, at once if they do; also
+   * when this is closed.
+   */
   whenSynced(run: () => void): void {
     if (this.#synced) run();
     else this.#waiting.push(run);
@@ -158,7 +161,10 @@ export class ClusterPublisher implements KeptAcrossReloads {
     for (const time of times.headless) this.#headless.observe(Math.max(0, now - time) / 1000);
   }
 
-  /** Is the first listing complete? Then workers are told, and when they know it everybody else is. */
+  /**
+   * When the first listing is complete, informs the workers, and everybody else when the workers
+   * have acknowledged it.
+   */
   #check(): void {
     if (this.#listed || !this.#parts.source.synced) return;
     this.#listed = true;

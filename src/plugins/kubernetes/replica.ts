@@ -5,7 +5,7 @@ import type { ClusterFact, TriggerTimes } from './facts.ts';
 
 /** A worker's copy of what the control part knows of the cluster. */
 export class ClusterReplica implements Replica<ClusterFact, TriggerTimes> {
-  /** What is answered from; always the same object. */
+  /** The data to answer from; always the same object. */
   readonly cluster: Cluster = new Cluster();
   /** Built from a snapshot that is still coming in; null: none is. */
   #next: Cluster | null = null;

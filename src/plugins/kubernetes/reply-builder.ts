@@ -12,8 +12,9 @@ export const PLUGIN = 'kubernetes';
 const RECORD_MAX = 3 * NAME_MAX + 64;
 
 /**
- * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's spelling, which shows
- * in SOA and in SRV targets (as CoreDNS). Names below the zone compress to pointers into the question.
+ * Writes this plugin's replies: knows the question at hand and the zone it lies in, in the client's
+ * spelling, which shows in SOA and in SRV targets (as CoreDNS). Names below the zone compress to
+ * pointers into the question.
  */
 export class ReplyBuilder {
   /** Seconds, of all records. */
@@ -60,7 +61,10 @@ export class ReplyBuilder {
     this.begin(this.#query!, this.#zone.length, FLAG.TC);
   }
 
-  /** A name below the zone, in the client's spelling of it; null if it would be too long or a label is none. An own copy. */
+  /**
+   * A name below the zone, in the client's spelling of it; null if it would be too long or a label
+   * is none. An own copy.
+   */
   nameBelow(labels: readonly string[], zone: WireName = this.#zone): WireName | null {
     return nameBelow(labels, zone);
   }
@@ -158,7 +162,10 @@ export function nameBelow(labels: readonly string[], zone: WireName): WireName |
   return whole;
 }
 
-/** Writes a zone's SOA record: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as CoreDNS has it. */
+/**
+ * Writes a zone's SOA record: `ns.dns.ZONE hostmaster.ZONE SERIAL 7200 1800 86400 TTL`, as CoreDNS
+ * has it.
+ */
 export function writeSoa(
   writer: MessageWriter,
   section: Section,
@@ -180,7 +187,10 @@ export function writeSoa(
 }
 
 const scratch = new Uint8Array(NAME_MAX + 1);
-/** What may stand as a label: a dot or a backslash in it would change the name for programs that read it as text. */
+/**
+ * What may stand as a label: a dot or a backslash in it would change the name for programs that
+ * read it as text.
+ */
 const LABEL = /^[^.\\]{1,63}$/;
 const SOA_TTL_MAX = 300;
 /** Labels without an end: the zone's name follows. */

@@ -10,7 +10,10 @@ export type ReverseNameKind =
   /** In a tree, but no whole address. */
   | 'other';
 
-/** Reads addresses from names such as `4.3.2.1.in-addr.arpa.` (RFC 1035 section 3.5, RFC 3596 section 2.5). Reusable. */
+/**
+ * Reads addresses from names such as `4.3.2.1.in-addr.arpa.` (RFC 1035 section 3.5, RFC 3596
+ * section 2.5). Reusable.
+ */
 export class ReverseReader {
   readonly address: Uint8Array<ArrayBuffer> = new Uint8Array(16);
   /** 4 or 16. */

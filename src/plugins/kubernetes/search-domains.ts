@@ -14,7 +14,10 @@ export interface SearchParts {
   readonly clients: boolean;
 }
 
-/** Tells `autopath` where the first search domain begins in a name: `api.example.com` + `default.svc.cluster.local`. */
+/**
+ * Tells `autopath` where the first search domain begins in a name: `api.example.com` +
+ * `default.svc.cluster.local`.
+ */
 export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): ClientSearchPaths {
   const name = new ParsedName();
   const plain = { multicluster: false, zonal: false };
@@ -43,7 +46,8 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
       const { folded } = query;
       const namespace = cluster.namespace(folded, at);
       if (namespace === null) return -1;
-      // A service, an endpoint or a port of a service that exists is answered as it stands, found or not.
+      // A service, an endpoint or a port of a service that exists is answered as it stands, found
+      // or not.
       const service = cluster.service(folded, name.labels[name.count - 3]!, namespace, false);
       if (service === null) return at;
       return name.count <= 5 || isZonal(folded, name) ? -1 : at;
@@ -51,7 +55,9 @@ export function searchDomainsOf({ cluster, zoneOf, clients }: SearchParts): Clie
   };
 }
 
-/** `….pin._zone.SVC.NS.svc`: whether or not such names are enabled, they are never a search path. */
+/**
+ * `….pin._zone.SVC.NS.svc`: whether or not such names are enabled, they are never a search path.
+ */
 function isZonal(folded: Uint8Array, { labels, count }: ParsedName): boolean {
   const label = labels[count - 4]!;
   return folded[label + 1] === UNDERSCORE && labelBytes(folded, label) === '_zone';

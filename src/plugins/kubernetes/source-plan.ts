@@ -8,12 +8,18 @@ export interface Surroundings {
   has(plugin: string): boolean;
 }
 
-/** Everything that makes two instances of the plugin see the same objects in the same form: they share one data set. */
+/**
+ * Everything that makes two instances of the plugin see the same objects in the same form: they
+ * share one data set.
+ */
 export interface SourcePlan {
   readonly manifests: string | null;
   /** Bytes that the objects of the folder may take. */
   readonly manifestMemory: number;
-  /** Bytes that the objects of the API server may take; null: what the process's own limit leaves room for. */
+  /**
+   * Bytes that the objects of the API server may take; null: what the process's own limit leaves
+   * room for.
+   */
   readonly apiserverMemory: number | null;
   readonly endpoint: string | null;
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
@@ -27,9 +33,9 @@ export interface SourcePlan {
   readonly wanted: WantedObjects;
   /** Endpoints go by the names of their pods. */
   readonly podNames: boolean;
-  /** Names of client pods are told to metadata, with their labels, and to top. */
+  /** Whether names and labels of client pods are needed (by `metadata` and `top`). */
   readonly clientNames: boolean;
-  /** Addresses of services outside the cluster are told to k8s_external. */
+  /** Whether external addresses of services are needed (by `k8s_external`). */
   readonly outside: boolean;
 }
 

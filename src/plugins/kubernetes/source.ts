@@ -4,7 +4,8 @@ import type { SourceParts } from './api-source.ts';
 import type { SourcePlan } from './source-plan.ts';
 
 /**
- * Loads what it takes to open the source that the plan names: of manifests and API server only the one.
+ * Loads what it takes to open the source that the plan names: of manifests and API server only the
+ * one.
  * @returns opens it, and throws a Problem (folder, files, environment)
  */
 export async function loadSource(plan: SourcePlan): Promise<(parts: SourceParts) => Source> {

@@ -4,7 +4,10 @@ import type { Log } from '../../base/log.ts';
 import { waitBeforeServing } from '../../server/contract/startup.ts';
 import type { ClusterPublisher } from './publisher.ts';
 
-/** Waits until everything has been listed once, at most `timeoutMs`, and says in the log what it waits for (as CoreDNS). */
+/**
+ * Waits until everything has been listed once, at most `timeoutMs`, and says in the log what it
+ * waits for (as CoreDNS).
+ */
 export function waitForListing(
   publisher: ClusterPublisher,
   parts: { readonly clock: Clock; readonly log: Log; readonly timeoutMs: number },

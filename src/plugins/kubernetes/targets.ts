@@ -38,7 +38,10 @@ export function eachAddress(
   for (let at = 0; at < end; at += 1 + scratch[at]!) take(scratch, at + 1, scratch[at]!);
 }
 
-/** The A or AAAA records of what the lookup found: cluster addresses or ready endpoints, each once, in their order. `owner` null: the question's name. */
+/**
+ * The A or AAAA records of what the lookup found: cluster addresses or ready endpoints, each once,
+ * in their order. `owner` null: the question's name.
+ */
 export function writeAddresses(
   builder: ReplyBuilder,
   lookup: ClusterLookup,
@@ -103,7 +106,10 @@ export function writePodService(
     writeEntries(builder, Array<TargetAddress>(pods).fill({ target, port: 0, address }));
 }
 
-/** The weight of SRV records. CoreDNS's way of counting: it is fixed before duplicates are left out, and entries without port count. */
+/**
+ * The weight of SRV records. CoreDNS's way of counting: it is fixed before duplicates are left out,
+ * and entries without port count.
+ */
 export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
 }

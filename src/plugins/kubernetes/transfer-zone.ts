@@ -27,8 +27,8 @@ export interface ClusterTransferParts {
 }
 
 /**
- * The forward zones, once everything has been listed. No NOTIFY is sent: the zone of a busy cluster changes all the
- * time, and secondaries follow the timers of its SOA record.
+ * The forward zones, once everything has been listed. No NOTIFY is sent: the zone of a busy cluster
+ * changes all the time, and secondaries follow the timers of its SOA record.
  */
 export function clusterTransfers(parts: ClusterTransferParts): TransferSource {
   return {
@@ -76,14 +76,17 @@ const nothing: WriteRecord = () => undefined;
 /** null: enough for one turn. */
 type TransferRecords = Generator<WriteRecord | null, void, undefined>;
 
-/** After so many endpoints of one service others have their turn: some 5 ms. */
+/**
+ * How many endpoints of one service are written before queries are served again: some 5 ms of work.
+ */
 const ENDPOINTS_A_TURN = 1000;
 
 /**
- * Each name of the transfer has all records that a query for it gives, names of ports SRV records only: servers take addresses at names
- * with underscores for mistakes. Services are noted down when the first record after the SOA
- * is asked for; what they are made of is replaced when it changes, not changed, so the transfer stays at that moment. The records
- * of a service are made when it is its turn.
+ * Each name of the transfer has all records that a query for it gives, names of ports SRV records
+ * only: servers take addresses at names with underscores for mistakes. Services are noted down when
+ * the first record after the SOA is asked for; what they are made of is replaced when it changes,
+ * not changed, so the transfer stays at that moment. The records of a service are made when it is
+ * its turn.
  */
 function* recordsOf(
   zone: ClusterZone,
@@ -123,7 +126,7 @@ interface Snapshot extends Pick<
   ServiceRecord,
   'form' | 'addresses' | 'ports' | 'external' | 'slices'
 > {
-  /** The one that goes on changing; its names do not. */
+  /** The service as it changes; its names do not. */
   readonly live: ServiceRecord;
 }
 
@@ -206,7 +209,9 @@ function* headlessRecords(
   for (const group of hosts.values()) yield* endpointRecords(group[0]!.own!, ttl, group);
 }
 
-/** A name with addresses has no alias, and one with an alias nothing else (RFC 2181 section 10.1). */
+/**
+ * A name with addresses has no alias, and one with an alias nothing else (RFC 2181 section 10.1).
+ */
 function* endpointRecords(
   owner: WireName,
   ttl: number,

@@ -61,7 +61,10 @@ const syntax = directive({
   },
 });
 
-/** Types that validating resolvers, and resolvers that look for name servers, ask of top-level domains. */
+/**
+ * Types that validating resolvers, and resolvers that look for name servers, ask of top-level
+ * domains.
+ */
 const infrastructure: ReadonlySet<number> = new Set([TYPE.NS, TYPE.SOA, TYPE.DS, TYPE.DNSKEY]);
 /** As the empty zones of RFC 6303 section 3 have it. */
 const mailbox = parseName('nobody.invalid.');
@@ -92,7 +95,7 @@ class LeakGuard {
     this.#next = next;
     const clusters = options.zones.length === 0 ? ['cluster.local.'] : options.zones;
     const allowed = new Set(options.allow.map((word) => reasons[word]));
-    // Of two for one name the first counts.
+    // If two zones have the same name, the first one counts.
     for (const zone of localZones(clusters, options.search ?? [], allowed).toReversed())
       this.#zones.put(zone);
     this.#except = new ZoneMatch(options.except ?? []);
@@ -152,7 +155,10 @@ class LeakGuard {
     return (zone ?? this.#insideOf(name, name.length))?.reason ?? null;
   }
 
-  /** What stays here although something stands behind it, or as it is spelled in another way: where its zone begins in the name, and why. */
+  /**
+   * What stays here although something stands behind it, or as it is spelled in another way: where
+   * its zone begins in the name, and why.
+   */
   #insideOf(
     name: Uint8Array,
     length: number,
@@ -177,8 +183,8 @@ class LeakGuard {
   }
 
   /**
-   * Where the cluster's zone begins in a name that has something behind it: a client's search path made it of a name of the cluster
-   * (`backend.shop.svc.cluster.local.corp.example.`). -1: nowhere.
+   * Where the cluster's zone begins in a name that has something behind it: a client's search path
+   * made it of a name of the cluster (`backend.shop.svc.cluster.local.corp.example.`). -1: nowhere.
    */
   #clusterNameIn(name: Uint8Array, length: number): number {
     for (let at = 0; at < length - 1; at += name[at]! + 1)
@@ -232,7 +238,10 @@ function because(text: string): readonly ExtendedError[] {
   return [{ code: EDE.BLOCKED, text }];
 }
 
-/** Whether the last label is one that a top-level domain can have: letters first, then digits and hyphens (RFC 3696 section 2). */
+/**
+ * Whether the last label is one that a top-level domain can have: letters first, then digits and
+ * hyphens (RFC 3696 section 2).
+ */
 function isPossible(name: Uint8Array, length: number): boolean {
   if (length === 1) return true;
   let last = 0;

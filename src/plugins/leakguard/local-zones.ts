@@ -14,8 +14,8 @@ export type Reason =
 export interface LocalZone extends OfZone {
   readonly reason: Reason;
   /**
-   * The public parent zone proves that nothing is signed here, so validating resolvers must be able to ask it (RFC 6303
-   * section 4).
+   * The public parent zone proves that nothing is signed here, so validating resolvers must be able
+   * to ask it (RFC 6303 section 4).
    */
   readonly registered: boolean;
 }
@@ -30,8 +30,8 @@ const usedNetworks: readonly string[] = [
 ];
 
 /**
- * Behind an IPv4 address that is written as an IPv6 one: translated (RFC 6052, what `dns64` makes; RFC 2765), 6to4, of a Teredo server (RFC 4380),
- * compatible.
+ * Behind an IPv4 address that is written as an IPv6 one: translated (RFC 6052, what `dns64` makes;
+ * RFC 2765), 6to4, of a Teredo server (RFC 4380), compatible.
  */
 const ipv4Written: readonly string[] = [
   `${'0.'.repeat(16)}b.9.f.f.4.6.0.0.ip6.arpa.`,
@@ -42,9 +42,11 @@ const ipv4Written: readonly string[] = [
 ];
 
 /**
- * Of addresses that mean nothing outside: RFC 6303 section 4, RFC 7793 (shared address space), RFC 9637 (documentation), and what else the
- * registries of special-purpose addresses (RFC 6890) call not globally reachable and clusters use: 198.18/15, 240/4, all of fc00::/7 and
- * fec0::/10, the prefix of local translation (RFC 8215), IPv4 written as IPv6.
+ * The reverse zones of addresses without meaning outside: RFC 6303 section 4, RFC 7793 (shared
+ * address space), RFC 9637 (documentation), and further addresses that clusters use and the
+ * registries of special-purpose addresses (RFC 6890) list as not globally reachable: 198.18/15,
+ * 240/4, all of fc00::/7 and fec0::/10, the prefix of local translation (RFC 8215), IPv4-mapped
+ * addresses.
  */
 const privateReverse: readonly string[] = [
   ...usedNetworks,
@@ -68,16 +70,19 @@ const privateReverse: readonly string[] = [
   '0.f.f.f.3.ip6.arpa.',
 ];
 
-/** What stands before the cluster's zone in each name of it. */
+/** The labels before the cluster's zone in all of its names. */
 const kinds: readonly string[] = ['svc.', 'pod.'];
 
 /**
- * Top-level domains that do not exist: the ends of cluster names that were cut short (`backend.shop.svc`,
- * `backend.shop.svc.cluster`) and that no search path completed.
+ * Top-level domains that do not exist: the ends of cluster names that were cut short
+ * (`backend.shop.svc`, `backend.shop.svc.cluster`) and that no search path completed.
  */
 const cutShort: readonly string[] = [...kinds, ...kinds.map((kind) => `${kind}cluster.`)];
 
-/** RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462 (resolver.arpa), 9476 (alt). */
+/**
+ * RFC 6761 (test, localhost, invalid), 6762 (local), 7686 (onion), 8375 (home.arpa), 9462
+ * (resolver.arpa), 9476 (alt).
+ */
 const specialNames: readonly string[] = [
   'test.',
   'localhost.',
@@ -132,7 +137,7 @@ export function localZones(
   ];
 }
 
-/** A name of the cluster that something may stand behind. */
+/** A name of the cluster that may exist. */
 export interface InsideName {
   /** Wire form, lower case, without the root. */
   readonly bytes: Uint8Array;
@@ -144,8 +149,9 @@ export interface InsideName {
 const NOBODYS = /\.(?:local|localhost|internal|test|invalid|alt|home\.arpa)\.$/;
 
 /**
- * What tells in the middle of a name that it is one of the cluster's: `svc` or `pod` before the zone, and the zone alone where it can be
- * no beginning of a public name, as `cluster.local` but not `k8s.example.com`, behind which `.br` may stand.
+ * What tells in the middle of a name that it is one of the cluster's: `svc` or `pod` before the
+ * zone, and the zone alone where it can be no beginning of a public name, as `cluster.local` but
+ * not `k8s.example.com`, behind which `.br` may stand.
  * @param clusters absolute names
  */
 export function namesInside(clusters: readonly string[]): readonly InsideName[] {

@@ -5,8 +5,8 @@ const DOT = 0x2e;
 const ZERO = 0x30;
 
 /**
- * The name that was meant where labels contain dots (`backend.shop.svc.cluster\.local`): each dot ends a label. null:
- * no label has one.
+ * The name that was meant where labels contain dots (`backend.shop.svc.cluster\.local`): each dot
+ * ends a label. null: no label has one.
  * @param name wire form, lower case
  */
 export function splitAtDots(name: Uint8Array, length: number): WireName | null {
@@ -37,11 +37,17 @@ const reverse: readonly Uint8Array[] = ['in-addr.arpa.', 'ip6.arpa.'].map((text)
 export interface EmbeddedReverseName {
   /** Without what stands behind it, and as it is written usually. */
   readonly name: WireName;
-  /** Where the labels begin before which `arpa` stands; the last one is where `in-addr` or `ip6` begins. */
+  /**
+   * Where the labels begin before which `arpa` stands; the last one is where `in-addr` or `ip6`
+   * begins.
+   */
   readonly labels: readonly number[];
 }
 
-/** The reverse name that this one begins with, whatever search domain follows it; null: there is none. */
+/**
+ * The reverse name that this one begins with, whatever search domain follows it; null: there is
+ * none.
+ */
 export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverseName | null {
   const labels: number[] = [];
   for (let at = 0; at < length - 1; at += name[at]! + 1) {
@@ -57,14 +63,14 @@ export function reverseNameIn(name: Uint8Array, length: number): EmbeddedReverse
   return null;
 }
 
-/** Of Teredo addresses, `2001::/32` (RFC 4380). */
+/** The reverse zone of Teredo addresses, `2001::/32` (RFC 4380). */
 const teredo = parseName('0.0.0.0.1.0.0.2.ip6.arpa.');
 /** Nibbles of an address. */
 const NIBBLES = 32;
 
 /**
- * The reverse name of the client whose IPv4 address is in a Teredo address, with all bits inverted; null: it is not a
- * Teredo address.
+ * The reverse name of the client whose IPv4 address is in a Teredo address, with all bits inverted;
+ * null: it is not a Teredo address.
  */
 export function teredoClient(name: WireName): WireName | null {
   if (name.length !== 2 * NIBBLES + teredo.length - 2 * 8 || suffixAt(name, teredo) < 0)

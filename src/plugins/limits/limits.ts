@@ -39,7 +39,9 @@ const syntax = directive({
       : [pluginProblem('limits', at, 'limits block with no limits specified')],
 });
 
-/** Configures only. For each listener of each worker; the first block of a shared address decides. */
+/**
+ * Configures only. For each listener of each worker; the first block of a shared address decides.
+ */
 export const limits: Plugin = definePlugin({
   syntax,
   plan(options, plan) {

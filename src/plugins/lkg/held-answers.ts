@@ -1,4 +1,4 @@
-/** What is held in all workers, for the operator: told, and let go. */
+/** Commands that list and release the held answers of all workers. */
 import { Problem } from '../../base/problem.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import { NameError, parseName, printName } from '../../wire/name.ts';
@@ -19,7 +19,7 @@ export interface Release {
 
 /** What one block says to `lkg/list`. */
 export interface HeldReport {
-  /** Of the server block. */
+  /** The addresses of the server block. */
   readonly servers: readonly string[];
   readonly zones: readonly string[];
   readonly view: string;
@@ -37,7 +37,9 @@ export interface HeldReport {
 /** Answers in the list. */
 const LISTED_MAX = 10_000;
 
-/** One answer, and how many hold it: workers, and in each the answers with signatures and without. */
+/**
+ * One answer, and how many hold it: workers, and in each the answers with signatures and without.
+ */
 interface ListedAnswer {
   readonly held: HeldAnswer;
   /** When that was heard, by the monotonic clock, milliseconds. */
@@ -72,7 +74,7 @@ export class HeldAnswers {
     }
   }
 
-  /** Workers that ended did not say so. */
+  /** Removes answers whose time is over: a worker that has ended reports no releases. */
   #expire(): void {
     const before = this.#context.clock.now() - this.#holdMs;
     for (const [key, { at }] of this.#held) if (at < before) this.#held.delete(key);

@@ -15,10 +15,13 @@ const LOOKED_MAX = 64;
 
 /** One good answer. */
 export interface GoodAnswer {
-  /** Of the name: as `nameKey` gives it. */
+  /** The key of the name, from `nameKey`. */
   readonly name: string;
   readonly type: number;
-  /** DO and CD of the query: what is signed, and what was not validated, is for those who asked so. */
+  /**
+   * DO and CD of the query, because signed answers, and answers that were not validated, are only
+   * for clients that asked for them.
+   */
   readonly variant: number;
   readonly reply: Reply;
   /** Since when the upstream has said otherwise, milliseconds of the clock; -1: it has not. */
@@ -36,8 +39,8 @@ export interface KnownGoodParts {
 }
 
 /**
- * Counts in a sketch of fixed size how often each name gets a good answer from upstreams, and keeps the answers of
- * popular names: a flood of invented names pushes out only the least popular ones.
+ * Counts in a sketch of fixed size how often each name gets a good answer from upstreams, and keeps
+ * the answers of popular names: a flood of invented names pushes out only the least popular ones.
  */
 export class KnownGood {
   /** Bytes of all answers. */
@@ -47,7 +50,10 @@ export class KnownGood {
   readonly #parts: KnownGoodParts;
   readonly #names: SpaceSaving;
   readonly #answers: (readonly GoodAnswer[] | undefined)[] = [];
-  /** Held answers of names that others have pushed out of the sketch, by name; no more names than the sketch has. */
+  /**
+   * Held answers of names that others have pushed out of the sketch, by name; no more names than
+   * the sketch has.
+   */
   readonly #homeless = new Map<string, readonly GoodAnswer[]>();
   readonly #records = new Records();
   /** The name that was looked at last for room. */
@@ -79,8 +85,8 @@ export class KnownGood {
     if (others.length >= ANSWERS_MAX || !this.#makeRoom(slot, reply.size)) return;
     this.bytes += reply.size;
     const kept = reply.own().with({ ttlAt: this.#ttlsOf(reply) });
-    // An old answer is not vouched for while the upstream denies it, so AD is cleared; clients may check the
-    // signatures.
+    // An old answer is not vouched for while the upstream denies it, so AD is cleared; clients may
+    // check the signatures.
     kept.bytes[3]! &= ~FLAG.AD;
     const name = nameKey(query);
     this.#answers[slot] = [...others, { name, type: query.type, variant, reply: kept, since: -1 }];
@@ -99,7 +105,10 @@ export class KnownGood {
     return answers.find((each) => each.type === query.type && each.variant === variant) ?? null;
   }
 
-  /** The answer that suits the query: one that was validated also suits a query that asks for no validation (CD). */
+  /**
+   * The answer that suits the query: one that was validated also suits a query that asks for no
+   * validation (CD).
+   */
   static fitting(answers: readonly GoodAnswer[], query: Query): GoodAnswer | null {
     const exact = KnownGood.among(answers, query);
     if (exact !== null) return exact;
@@ -113,7 +122,10 @@ export class KnownGood {
     this.held++;
   }
 
-  /** Lets go of the answers of a name that `when` says so of; without a name, of all names. @returns how many */
+  /**
+   * Lets go of the answers of a name that `when` says so of; without a name, of all names.
+   * @returns how many
+   */
   release(name: Uint8Array | null, when: (answer: GoodAnswer) => boolean = () => true): number {
     const slots =
       name === null
@@ -137,7 +149,7 @@ export class KnownGood {
     return released;
   }
 
-  /** What was long ago weighs half. */
+  /** Halves all counts, so that older queries weigh less. */
   age(): void {
     this.#names.halve();
   }
@@ -166,8 +178,9 @@ export class KnownGood {
   }
 
   /**
-   * Lets go of answers that are worth less than one of `size` bytes of the name in `slot`, until that fits: how often a name was answered, for each
-   * byte. Whoever asks for large answers to fill the memory gets out what he put in. What is held stays.
+   * Removes answers that are worth less than one of `size` bytes for the name in `slot`, until that
+   * one fits. The worth is the number of queries for a name per byte, so large answers that fill
+   * the memory displace each other and not those in frequent use.
    */
   #makeRoom(slot: number, size: number): boolean {
     const { bytes } = this.#parts;

@@ -375,7 +375,8 @@ describe('lkg', () => {
       clock.setWall(byMs);
       assert.equal(await told('www.example.org. A'), 'answer EDE 3');
       assert.deepEqual(await listed(world), ['www.example.org. A']);
-      // Workers that have ended do not say so: the list forgets what they kept when its time is over.
+      // Workers that have ended do not say so: the list forgets what they kept when its time is
+      // over.
       await clock.advance(3_600_000);
       assert.deepEqual(await listed(world), []);
       await world.close();

@@ -1,4 +1,7 @@
-/** `lkg`: the last known good answer of a popular name outlives the upstream's sudden "there is nothing". */
+/**
+ * `lkg`: the last known good answer of a popular name outlives the upstream's sudden "there is
+ * nothing".
+ */
 import { every } from '../../base/clock.ts';
 import { limit } from '../../base/limits.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
@@ -76,7 +79,9 @@ const kept: readonly ExtendedError[] = [
   },
 ];
 
-/** Watches what upstreams answer, and keeps popular names for a while when they are suddenly gone. */
+/**
+ * Watches what upstreams answer, and keeps popular names for a while when they are suddenly gone.
+ */
 export const lkg: Plugin = definePlugin({
   syntax,
   control: ({ holdMs }, context) => void new HeldAnswers(context, holdMs),
@@ -201,13 +206,15 @@ class Guard {
     const denied = reply.rcode === RCODE.NXDOMAIN ? answers : answer === null ? [] : [answer];
     const held = denied.filter((each) => this.#holds(each, query, reply, now));
     if (held.length === 0) return reply;
-    // There may be nothing of this type; but as long as another one is kept the name exists.
+    // There may be no data of this type, but as long as another type is held the name exists.
     return answer === null || !held.includes(answer)
       ? this.#count(noData(reply), query)
       : this.#count(answer.reply.with({ ttl: TTL_SECONDS, errors: kept }), query);
   }
 
-  /** Whether the answer is still kept; the first time it begins, and when its time is over it goes. */
+  /**
+   * Whether the answer is still kept; the first time it begins, and when its time is over it goes.
+   */
   #holds(answer: GoodAnswer, query: Query, reply: Reply, now: number): boolean {
     const good = this.#good;
     if (answer.since < 0) {

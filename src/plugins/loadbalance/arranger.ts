@@ -9,7 +9,9 @@ import { replySlab } from '../../wire/slab.ts';
 import { sameInMessage } from '../../wire/compressed.ts';
 import type { Weights } from './weights.ts';
 
-/** Groups in the order in which they leave: aliases, everything else, addresses, mail exchangers. */
+/**
+ * Groups in the order in which they leave: aliases, everything else, addresses, mail exchangers.
+ */
 const ALIAS = 0;
 const OTHER = 1;
 const ADDRESS = 2;
@@ -19,7 +21,7 @@ const RECORDS_MAX = 4096;
 /** Replies up to this size may be written over a scratch that the next query uses again. */
 const SCRATCH_SIZE = 1232;
 
-/** How records are to be ordered. */
+/** How to order records. */
 export interface ArrangerParts {
   readonly random: Random;
   readonly prefer: readonly Net[];
@@ -28,10 +30,12 @@ export interface ArrangerParts {
 }
 
 /**
- * Reorders the records of replies in wire form, section by section. The reply given is never changed: it may be the cache's.
+ * Reorders the records of replies in wire form, section by section. The reply given is never
+ * changed: it may be the cache's.
  *
- * Most replies that have anything to reorder are a few address records of one name, all of one size: these trade places in
- * a copy. The rest (several owners, mixed sizes, MX) is moved record by record with its compression pointers.
+ * Most replies that have anything to reorder are a few address records of one name, all of one
+ * size: these trade places in a copy. The rest (several owners, mixed sizes, MX) is moved record by
+ * record with its compression pointers.
  */
 export class Arranger {
   readonly #parts: ArrangerParts;
@@ -76,7 +80,10 @@ export class Arranger {
     return this.#swappable(reply.bytes) ? this.#swap(reply, passing) : this.#rebuild(reply);
   }
 
-  /** Shuffles the records of a message that holds nothing but addresses of one owner, each of `size` bytes. */
+  /**
+   * Shuffles the records of a message that holds nothing but addresses of one owner, each of `size`
+   * bytes.
+   */
   #shuffleAlike(reply: Reply, size: number, passing: boolean): Reply {
     const { random } = this.#parts;
     const { answers } = reply;
@@ -199,8 +206,9 @@ export class Arranger {
   }
 
   /**
-   * Whether all records that move have the same size and the same owner, a pointer: then they can trade places, since no
-   * name lies within them, and whatever points at one of their owners finds the same name there afterwards.
+   * Whether all records that move have the same size and the same owner, a pointer: then they can
+   * trade places, since no name lies within them, and whatever points at one of their owners finds
+   * the same name there afterwards.
    */
   #swappable(bytes: Uint8Array): boolean {
     let size = 0;
@@ -289,8 +297,8 @@ export class Arranger {
 }
 
 /**
- * The size of each record if the message holds only answers of this address type, all with the same pointer as owner; 0
- * otherwise.
+ * The size of each record if the message holds only answers of this address type, all with the same
+ * pointer as owner; 0 otherwise.
  */
 function alikeSize(bytes: Uint8Array, start: number, end: number, type: number): number {
   if ((bytes[start + 8]! | bytes[start + 9]! | bytes[start + 10]! | bytes[start + 11]!) !== 0)

@@ -100,7 +100,8 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
   const arrangeLater = (reply: Reply, type: number): Reply => arranger.arrange(reply, type, false);
   return (query) => {
     const { type } = query;
-    // A query that still belongs to its listener is answered before the next one is read; any other one's reply may be kept.
+    // A query that still belongs to the listener is answered before the next one is read. The reply
+    // to any other query may be kept.
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, type);
     return arranger.arrange(reply, type, !query.owned);

@@ -14,7 +14,8 @@ export interface NameWeights {
 }
 
 /**
- * Reads a weight file: a line with a name, then lines `ADDRESS WEIGHT` for it; weights are 1 to 255, `#` begins a comment.
+ * Reads a weight file: a line with a name, then lines `ADDRESS WEIGHT` for it; weights are 1 to
+ * 255, `#` begins a comment.
  * @throws Problem with file and line
  */
 export function readWeights(text: string, file: string): readonly NameWeights[] {

@@ -6,7 +6,10 @@ import { FLAG, RCODE } from '../../wire/iana.ts';
 const makeLocal = (properties = ''): Promise<World> =>
   makeWorld(`.:53 {\n local ${properties}\n whoami\n}`);
 
-/** Records as `owner TYPE data`, authority in parentheses, the result code in front if it is not NOERROR. */
+/**
+ * Records as `owner TYPE data`, authority in parentheses, the result code in front if it is not
+ * NOERROR.
+ */
 async function brief(world: World, question: string): Promise<string> {
   const reply = await world.ask(question);
   if (reply.additional.length > 0) return 'next';

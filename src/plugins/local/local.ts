@@ -37,7 +37,10 @@ const loopbackPointer = parseName('1.0.0.127.in-addr.arpa.');
 const v4 = Uint8Array.of(127, 0, 0, 1);
 const v6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
-/** Answers localhost, everything below it and its reverse zones itself (RFC 6761 section 6.3), so that they never reach an upstream. */
+/**
+ * Answers localhost, everything below it and its reverse zones itself (RFC 6761 section 6.3), so
+ * that they never reach an upstream.
+ */
 export const local: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

@@ -1,4 +1,4 @@
-/** Rules about what a server tells of itself: `log`, `errors`, `prometheus`. */
+/** Rules about the observability of a server: `log`, `errors`, `prometheus`. */
 import { blockRule, type LintRule } from '../../lint/rule.ts';
 import { lineOf } from '../../lint/subject.ts';
 
@@ -37,5 +37,5 @@ const tellsTooMuch: LintRule = blockRule({
   },
 });
 
-/** Rules about what a server tells. */
+/** All rules about the observability of a server. */
 export const logRules: readonly LintRule[] = [tellsTooMuch];

@@ -56,7 +56,10 @@ interface LogRule {
   readonly classes: ReadonlySet<string>;
 }
 
-/** Writes a line for each reply that leaves; the first rule whose name covers the question's decides. */
+/**
+ * Writes a line for each reply that leaves; the first rule whose name covers the question's
+ * decides.
+ */
 export const log: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

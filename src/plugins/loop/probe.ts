@@ -53,8 +53,8 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   });
 
 /**
- * The address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at; null for other transports, and for
- * port 0: which one the system chose is known only to the listener.
+ * The address to reach a plain DNS listen address (`dns://:53`, `dns://[::1]:5353`) at; null for
+ * other transports, and for port 0: which one the system chose is known only to the listener.
  */
 export function reach(server: string): Address | null {
   if (!server.startsWith(PLAIN)) return null;

@@ -14,20 +14,20 @@ export interface LoopSighting {
   readonly to: string;
 }
 
-/** What looking for a loop needs, and who is told of one. */
+/** The surroundings of the detection of loops. */
 export interface LoopWatchParts {
   readonly clock: Clock;
   /** Sends the probe; true: it was answered. */
   readonly probe: () => Promise<boolean>;
-  /** There is a loop. */
+  /** Called when a loop was found. */
   readonly found: (sighting: LoopSighting) => void;
   /** Called when the search is over. */
   readonly over: () => void;
 }
 
 /**
- * Asks for a random name that no client can know, and counts how often it is asked for: if the server forwards to
- * itself, directly or through others, the query comes back again and again.
+ * Asks for a random name that no client can know, and counts how often it is asked for: if the
+ * server forwards to itself, directly or through others, the query comes back again and again.
  */
 export class LoopWatch {
   readonly #parts: LoopWatchParts;
@@ -47,7 +47,8 @@ export class LoopWatch {
         await sleep(clock, LINGER_MS);
         break;
       }
-      // The server was not there yet, or the reply got lost: what was seen may be this probe's own retries.
+      // The server was not there yet, or the reply got lost: what was seen may be this probe's own
+      // retries.
       this.#seen = 0;
       await sleep(clock, RETRY_MS);
     }

@@ -18,7 +18,10 @@ const syntax = directive({
   args: { zones: zones({ help: 'only queries for names in these zones are looked at' }) },
 });
 
-/** Gives every query a map of notes, and lets the plugins of the block write into it before any of them answers. */
+/**
+ * Gives every query a map of notes, and lets the plugins of the block write into it before any of
+ * them answers.
+ */
 export const metadata: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {

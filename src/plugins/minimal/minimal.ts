@@ -14,7 +14,10 @@ const syntax = directive({
   repeat: 'first',
 });
 
-/** Clears authority and additional section of positive answers; denials, delegations and errors stay whole. */
+/**
+ * Clears authority and additional section of positive answers; denials, delegations and errors stay
+ * whole.
+ */
 export const minimal: Plugin = definePlugin({
   syntax,
   setup(_options, _context, next) {
@@ -27,7 +30,10 @@ export const minimal: Plugin = definePlugin({
 
 const records = new Records();
 
-/** A copy that ends with the answer section. Names point only backwards, so nothing points at what is cut off. */
+/**
+ * A copy that ends with the answer section. Names point only backwards, so nothing points at what
+ * is cut off.
+ */
 function minimize(reply: Reply, type: number): Reply {
   if (reply.bare || reply.authority + reply.additional === 0) return reply;
   const kind = classify(reply, type);

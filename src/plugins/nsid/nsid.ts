@@ -43,7 +43,10 @@ export const nsid: Plugin = definePlugin({
   },
 });
 
-/** The options that would have been echoed without NSID: copied now, because the query's bytes may be overwritten. */
+/**
+ * The options that would have been echoed without NSID: copied now, because the query's bytes may
+ * be overwritten.
+ */
 function echoed({ bytes, optionsStart, optionsEnd }: Query): readonly EdnsOption[] {
   return optionsIn(bytes, optionsStart, optionsEnd).filter(({ code, data }) =>
     isEchoed(code, data.length),

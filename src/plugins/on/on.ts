@@ -24,7 +24,7 @@ const PATIENCE_MS = 10_000;
 interface CommandLine {
   readonly program: string;
   readonly words: readonly string[];
-  /** It is not waited for. */
+  /** Whether the command runs in the background. */
   readonly background: boolean;
 }
 

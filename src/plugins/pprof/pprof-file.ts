@@ -48,7 +48,10 @@ class File {
     return { key: this.#strings.dedup(key), str: this.#strings.dedup(text) };
   }
 
-  /** Time between two samples belongs to the first one's stack. */
+  /**
+   * Adds the times of a profile. The time between two samples is attributed to the stack of the
+   * first one.
+   */
   addTimes({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile, label: LabelInput): void {
     const parents = new Map<number, number>();
     const byId = new Map(nodes.map((node) => [node.id, node]));

@@ -174,7 +174,7 @@ class Profiles {
     const missing = (): number[] =>
       [...this.#workers].filter((worker) => !this.#brought.has(nameOf(worker)));
     while (missing().length > 0 && clock.now() < until) await sleep(clock, 20);
-    // Those that did not bring anything have been replaced.
+    // Workers that did not answer have been replaced.
     for (const worker of missing()) this.#workers.delete(worker);
     return this.#brought;
   }

@@ -5,8 +5,8 @@ import type { Family, Gauge, Registry } from '../../metrics/registry.ts';
 type Labels = readonly ['server', 'zone', 'view', 'name'];
 
 /**
- * `coredns_plugin_enabled` over reloads: the new configuration adds its label sets before the old one removes its own,
- * so a label set is removed only when no configuration uses it.
+ * `coredns_plugin_enabled` over reloads: the new configuration adds its label sets before the old
+ * one removes its own, so a label set is removed only when no configuration uses it.
  */
 export class Enabled implements KeptAcrossReloads {
   readonly #family: Family<Labels, Gauge>;

@@ -1,4 +1,4 @@
-/** What is counted of each query. */
+/** The metrics of queries. */
 import { sizeBuckets, timeBuckets } from '../../metrics/buckets.ts';
 import type { Counter, Family, Histogram, Registry } from '../../metrics/registry.ts';
 import { rcodeName, TYPE, typeName } from '../../wire/iana.ts';
@@ -102,8 +102,8 @@ interface PluginCounter {
 }
 
 /**
- * What one route counts: a handle per label set, made when first needed. Counting looks at no label and allocates
- * nothing.
+ * What one route counts: a handle per label set, made when first needed. Counting looks at no label
+ * and allocates nothing.
  */
 export class RouteMeters {
   readonly #meters: Meters;

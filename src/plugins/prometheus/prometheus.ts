@@ -44,7 +44,10 @@ const syntax = directive({
   },
 });
 
-/** Counts every query of its block in the worker, and serves the metrics of all threads on the control thread. */
+/**
+ * Counts every query of its block in the worker, and serves the metrics of all threads on the
+ * control thread.
+ */
 export const prometheus: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -89,9 +92,10 @@ export const prometheus: Plugin = definePlugin({
     };
     return (query) => {
       const counts = meters.of(query.route);
-      // Internal look-ups did not arrive: their time begins here.
+      // Internal lookups did not arrive: their time begins here.
       const begun = query.depth > 0 || query.proto === 'internal' ? clock.now() : query.arrived;
-      // What is behind may be asked for other names, or change the flags, before there is a reply.
+      // These are read now, because links behind this one may rename the query or change its flags
+      // before there is a reply.
       const { questionEnd, dnssecOk } = query;
       const slot = slotOf(query);
       const size = query.end - query.start;
@@ -104,10 +108,10 @@ export const prometheus: Plugin = definePlugin({
   },
 });
 
-/** Of queries that are counted, so many places are kept for later ones. */
+/** The most objects of counted queries that are kept to be used again. */
 const SPARE_MAX = 1024;
 
-/** What is counted of a query besides its reply. */
+/** The values of a query that are counted together with its reply. */
 class CountedQuery {
   counts!: RouteMeters;
   slot = 0;

@@ -1,4 +1,7 @@
-/** The file that `prometheus { tls }` names: that of Prometheus' exporters (exporter-toolkit, "web configuration"). */
+/**
+ * The file that `prometheus { tls }` names: that of Prometheus' exporters (exporter-toolkit, "web
+ * configuration").
+ */
 import { dirname, resolve } from 'node:path';
 import type { SecureContextOptions, SecureVersion, TLSSocket } from 'node:tls';
 import { whyFailed } from '../../base/why-failed.ts';

@@ -34,7 +34,9 @@ const syntax = directive({
   },
 });
 
-/** 200 when every plugin that has something to wait for is ready, 503 with the names of the others. */
+/**
+ * 200 when every plugin that has something to wait for is ready, 503 with the names of the others.
+ */
 export const ready: Plugin = definePlugin({
   syntax,
   operational: true,

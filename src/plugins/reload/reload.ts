@@ -52,7 +52,8 @@ export const reload: Plugin = definePlugin({
   operational: true,
   control({ intervalMs, jitterMs }, context) {
     const { random, clock, configuration, log, metrics } = context;
-    // The server counts; here the family begins, so that it is there with 0 from the first scrape on.
+    // The server counts; here the family begins, so that it is there with 0 from the first scrape
+    // on.
     metrics.counter(
       'coredns_reload_failed_total',
       'Counter of the number of failed reload attempts.',

@@ -15,14 +15,15 @@ export interface ReloadWatch {
 }
 
 /**
- * Looks at the Corefile again and again, and has it loaded when it says something else. There is one for the whole server,
- * whichever block asks for it; it outlives reloads, and so remembers a file that could not be taken.
+ * Looks at the Corefile again and again, and has it loaded when it says something else. There is
+ * one for the whole server, whichever block asks for it; it outlives reloads, and so remembers a
+ * file that could not be taken.
  */
 export class Watcher implements KeptAcrossReloads {
   readonly #clock: Clock;
   readonly #watches: ReloadWatch[] = [];
   #timer: Timer | null = null;
-  /** What was loaded last, or tried in vain. */
+  /** The content that was loaded last, or that could not be loaded. */
   #seen = '';
   #complaint = '';
   #busy = false;
@@ -70,7 +71,8 @@ export class Watcher implements KeptAcrossReloads {
       const { problem } = found;
       if (problem.message === this.#complaint) return;
       this.#complaint = problem.message;
-      // A file that can be read, but not taken: the try says so and counts, as for any other mistake in a directive.
+      // A file that can be read, but not taken: the try says so and counts, as for any other
+      // mistake in a directive.
       if (problem instanceof Problem && problem.code === 'directive-unknown') this.#take(watch);
       else {
         const text = problem instanceof Problem ? problem.print() : problem.message;

@@ -44,7 +44,7 @@ export class ChangedQuery implements RewriteTurn {
   rename(name: string): void {
     try {
       this.#query = this.#query.asking(parseName(name));
-      // Who looks at the whole reply would not see this name in it.
+      // A plugin that inspects the whole reply would not see this name in it.
       if (this.#query.screen !== null) this.#query.screen = renamed;
     } catch (error) {
       if (!(error instanceof NameError)) throw error;
@@ -78,7 +78,10 @@ export function optionsOf({ bytes, optionsStart, optionsEnd }: Query): EdnsOptio
   return optionsIn(bytes, optionsStart, optionsEnd);
 }
 
-/** The same question of the same client with other EDNS options; a query without EDNS gets an OPT record. */
+/**
+ * The same question of the same client with other EDNS options; a query without EDNS gets an OPT
+ * record.
+ */
 function withOptions(from: Query, options: readonly EdnsOption[]): Query {
   if (!from.edns && options.length === 0) return from;
   const data = optionBytes(options);

@@ -23,8 +23,8 @@ export interface EditParts {
 }
 
 /**
- * The reply under the client's question, with the rules carried out on it, the last rule first. Replies are shared: this
- * makes a new one wherever anything changes.
+ * The reply under the client's question, with the rules carried out on it, the last rule first.
+ * Replies are shared: this makes a new one wherever anything changes.
  */
 export function editReply(
   reply: Reply,
@@ -99,7 +99,10 @@ function rewritten(reply: Reply, rules: readonly ReplyRule[], parts: EditParts):
   return andThen(found, goOn);
 }
 
-/** Carries one rule out on one record. @returns the target to look up, if the record is a CNAME that gets a new one */
+/**
+ * Carries one rule out on one record.
+ * @returns the target to look up, if the record is a CNAME that gets a new one
+ */
 function changeRecord(record: LooseRecord, rule: ReplyRule, mayCut: boolean): string | null {
   switch (rule.kind) {
     case 'owner':

@@ -124,7 +124,10 @@ function unsetRule(continues: boolean, type: string, words: readonly string[]): 
   };
 }
 
-/** `set` writes over the first option of this code or adds one, `replace` does only the first, `append` only the second. */
+/**
+ * `set` writes over the first option of this code or adds one, `replace` does only the first,
+ * `append` only the second.
+ */
 function write(
   turn: RewriteTurn,
   code: number,
@@ -136,7 +139,7 @@ function write(
   const { options } = turn;
   const at = options.findIndex((option) => option.code === code);
   if (at < 0 && action === 'replace') return false;
-  // What is there stays; the rule has had its turn all the same, as in CoreDNS.
+  // The existing option stays, and the rule counts as applied, as in CoreDNS.
   if (at >= 0 && action === 'append') return true;
   const option: EdnsOption = { code, data };
   turn.setOptions(at < 0 ? [...options, option] : options.with(at, option));

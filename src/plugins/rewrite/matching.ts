@@ -25,7 +25,10 @@ export function isMatchKind(word: string): word is MatchKind {
   return kinds.includes(word);
 }
 
-/** Whether a rule is about a query. Called for every query: allocates nothing (but for `regex`, which needs the text). */
+/**
+ * Whether a rule is about a query. Called for every query: allocates nothing (but for `regex`,
+ * which needs the text).
+ */
 export type NameMatch = (query: Query, text: NameText) => boolean;
 
 /** @param from normalised (`absoluteText`), or for `regex` the expression as compiled */
@@ -57,7 +60,10 @@ function exactly(from: string): NameMatch {
 /** What a name becomes; only called for names that match. All in lower case and absolute. */
 export type Renaming = (name: string) => string;
 
-/** What a rule of this kind makes of the names that it fits. `from` and `to` are normalised (`absoluteText`). */
+/**
+ * What a rule of this kind makes of the names that it fits. `from` and `to` are normalised
+ * (`absoluteText`).
+ */
 export function renaming(kind: Exclude<MatchKind, 'regex'>, from: string, to: string): Renaming {
   switch (kind) {
     case 'exact':
@@ -102,7 +108,8 @@ export function remapping(from: string, to: string): Renaming {
 }
 
 /**
- * A pattern, and that its replacement names no more groups than it has (CoreDNS counts the kinds of `{n}`, `{0}` too).
+ * A pattern, and that its replacement names no more groups than it has (CoreDNS counts the kinds of
+ * `{n}`, `{0}` too).
  * @throws RuleError
  */
 export function readRenaming(from: string, to: string): Pattern {
@@ -138,7 +145,9 @@ export function readPattern(source: string, field: 'name' | 'ttl' | 'rcode' | 'c
   }
 }
 
-/** Lower case, with a dot at the end: how CoreDNS reads every name here, parts of names included. */
+/**
+ * Lower case, with a dot at the end: how CoreDNS reads every name here, parts of names included.
+ */
 export function absoluteText(text: string): string {
   const lower = text.toLowerCase();
   const backslashes = /(?<!\\)(\\*)\.$/.exec(lower)?.[1];

@@ -15,11 +15,15 @@ import {
 } from './matching.ts';
 import { RuleError, type ReplyRule, type RewriteRule } from './rule.ts';
 
-/** What is no mistake as an expression either, so that none has to be read: most names. */
+/**
+ * Names that are valid expressions as well, which is most of them, so that they need not be
+ * compiled.
+ */
 const plainName = /^[\w.-]*$/;
 
 /**
- * `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do as `answer` says.
+ * `name [KIND] FROM TO [answer …]`. `exact` always maps the reply back; other kinds do as `answer`
+ * says.
  * @throws RuleError
  */
 export function nameRule(continues: boolean, words: readonly string[]): RewriteRule {
@@ -83,7 +87,10 @@ function swappedBack(from: string, to: string): ReplyRule[] {
   );
 }
 
-/** `answer auto`, `answer name FROM TO`, `answer value FROM TO`; the word `answer` is only needed before the first. */
+/**
+ * `answer auto`, `answer name FROM TO`, `answer value FROM TO`; the word `answer` is only needed
+ * before the first.
+ */
 function answerRules(
   kind: string,
   words: readonly string[],

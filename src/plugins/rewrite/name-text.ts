@@ -2,15 +2,16 @@
 import { printLabel } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 
-/** Bytes that stand for more than themselves in a name's text. */
+/** The bytes that have to be escaped in the text of a name. */
 const ESCAPED: Uint8Array = Uint8Array.from({ length: 256 }, (_, byte) =>
   printLabel(Uint8Array.of(byte), 0, 1).length > 1 ? 1 : 0,
 );
 const DOT = 0x2e;
 
 /**
- * The text of a question's name as bytes, absolute and in lower case: what prefix, suffix and substring are looked for in.
- * One for each link; it is filled at the first look for a query and allocates nothing for usual names.
+ * The text of a question's name as bytes, absolute and in lower case: what prefix, suffix and
+ * substring are looked for in. One for each link; it is filled at the first look for a query and
+ * allocates nothing for usual names.
  */
 export class NameText {
   readonly #plain = new Uint8Array(256);

@@ -1,4 +1,6 @@
-/** Rules that leave the query as it is and change its reply: TTLs, result codes, targets of CNAMEs. */
+/**
+ * Rules that leave the query as it is and change its reply: TTLs, result codes, targets of CNAMEs.
+ */
 import { rcodeNumber } from '../../wire/iana.ts';
 import {
   absoluteText,

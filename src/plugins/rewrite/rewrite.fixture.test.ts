@@ -9,17 +9,25 @@ import { SECTION } from '../../wire/writer.ts';
 import { parseRecord } from '../../wire/zone-text.ts';
 import { optionsOf } from './changed-query.ts';
 
-/** What the end of the chain answers: records by `NAME TYPE`; a line beginning with `+` is additional, `!` a failure. */
+/**
+ * What the end of the chain answers: records by `NAME TYPE`; a line beginning with `+` is
+ * additional, `!` a failure.
+ */
 export type Answers = Readonly<Record<string, readonly string[]>>;
 
 /** The end of a chain, and what it saw. */
 export interface Stub {
   readonly plugin: Plugin;
-  /** Questions that came to it: `NAME CLASS TYPE` in their spelling, then `CODE=HEX` for each EDNS option. */
+  /**
+   * Questions that came to it: `NAME CLASS TYPE` in their spelling, then `CODE=HEX` for each EDNS
+   * option.
+   */
   readonly seen: string[];
 }
 
-/** A plugin at the end of the chain that knows its answers; `later` makes it answer by a promise. */
+/**
+ * A plugin at the end of the chain that knows its answers; `later` makes it answer by a promise.
+ */
 export function stub(answers: Answers, later = false): Stub {
   const seen: string[] = [];
   const plugin = definePlugin({

@@ -2,7 +2,10 @@
 import type { Directive, Token } from '../../corefile/tree.ts';
 import { blockRule, type LintRule } from '../../lint/rule.ts';
 
-/** The words of one rule: those on the directive's line, or those of the first line in its braces; and those about answers. */
+/**
+ * The words of one rule: those on the directive's line, or those of the first line in its braces;
+ * and those about answers.
+ */
 function wordsOf({ args, block }: Directive): {
   readonly words: readonly Token[];
   readonly answers: boolean;

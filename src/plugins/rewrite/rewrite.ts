@@ -73,7 +73,7 @@ function wordsOf({ words, block }: RewriteUse): string[] {
   return all.map(({ text }) => text);
 }
 
-/** What is most likely not meant, although CoreDNS takes it. */
+/** Warns of rules that CoreDNS accepts and that are probably not meant. */
 function suspicion(
   words: readonly string[],
 ): { readonly what: string; readonly why: string } | null {
@@ -132,7 +132,8 @@ export const rewrite: Plugin = definePlugin({
       const reply = next(asked);
       if (!isLater(reply)) return finish(reply, query, asked, changes);
       const kept = query.keep();
-      // A query that only its reply is changed of is the client's own, and the listener's to use again.
+      // A query that only its reply is changed of is the client's own, and the listener's to use
+      // again.
       const keptAsked = asked === query ? kept : asked;
       return andThen(reply, (later) => finish(later, kept, keptAsked, changes));
     };

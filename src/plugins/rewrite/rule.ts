@@ -7,17 +7,25 @@ import type { NameText } from './name-text.ts';
 export interface RewriteRule {
   /** Whether the rules below it are looked at after this one has been carried out. */
   readonly continues: boolean;
-  /** Whether the rule is about this query. Asked for every query, so it must cost next to nothing. */
+  /**
+   * Whether the rule is about this query. Asked for every query, so it must cost next to nothing.
+   */
   fits(query: Query, text: NameText): boolean;
-  /** Changes the query, or says what becomes of its reply. False: there was nothing to do after all. */
+  /**
+   * Changes the query, or says what becomes of its reply. False: there was nothing to do after all.
+   */
   apply(turn: RewriteTurn): boolean;
   /** Codes of EDNS options that may go back to the client (CoreDNS's "supported options"). */
   readonly optionCode?: number;
 }
 
-/** What is done to a reply; rules are carried out in the reverse order of their queries' rules. */
+/**
+ * A change of a reply. Reply rules are applied in the reverse order of the rules of their queries.
+ */
 export type ReplyRule =
-  /** Names of records, or names in the data of those types that are named after what they point at. */
+  /**
+   * Names of records, or names in the data of those types that are named after what they point at.
+   */
   | { readonly kind: 'owner' | 'value'; readonly map: (name: string) => string }
   | { readonly kind: 'ttl'; readonly least: number; readonly most: number }
   | { readonly kind: 'rcode'; readonly from: number; readonly to: number }

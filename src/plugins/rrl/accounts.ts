@@ -4,11 +4,13 @@
 const WAYS = 8;
 
 /**
- * A table of token buckets under a 64-bit key, of which nobody outside knows the hashes. Its size is fixed: an account that is new in a
- * full set takes the place of the one that was used longest ago, so a flood of invented accounts costs its own time and no memory.
+ * A fixed-size table of token buckets with 64-bit keys, whose hashes are unpredictable for clients.
+ * A new account in a full set replaces the one that was used longest ago, so a flood of invented
+ * accounts takes time and no memory.
  *
- * Each account earns its rate per second, has at most one second's worth (and one reply at least), and owes at most a window's: who stops asking is free after
- * the window at the latest.
+ * Each account is credited its rate per second, holds at most one second's worth (and at least one
+ * reply), and owes at most a window's worth: a client that stops asking is free after one window at
+ * the latest.
  */
 export class Accounts {
   readonly #sets: number;
@@ -39,7 +41,10 @@ export class Accounts {
     this.#windowSeconds = windowSeconds;
   }
 
-  /** Takes one out of the account. @returns whether it was there; false: the account is overdrawn */
+  /**
+   * Takes one out of the account.
+   * @returns whether it was there; false: the account is overdrawn
+   */
   spend(high: number, low: number, perSecond: number, now: number): boolean {
     const most = Math.max(1, perSecond);
     const slot = this.#find(high, low);
@@ -61,7 +66,9 @@ export class Accounts {
     return balance >= 0;
   }
 
-  /** Whether the account that was overdrawn last has come to its `ratio`th limited reply; 0: never. */
+  /**
+   * Whether the account that was overdrawn last has come to its `ratio`th limited reply; 0: never.
+   */
   slips(ratio: number): boolean {
     if (ratio === 0) return false;
     const limited = this.#slips[this.#slot]! + 1;

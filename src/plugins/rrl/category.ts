@@ -26,10 +26,12 @@ const SECOND = 0x2545f491;
 const STAR = 0x2a;
 
 /**
- * Which account a reply belongs to, as two hashes: by name and type, by name, by zone, or by nothing but the category. Of NXDOMAIN and
- * referrals it is the zone, and of what a wildcard or a DNAME answers the name of that, so that invented names below it are one account (as in BIND).
- * It is the zone, too, of denials that are signed for one name: to say that there is no such name they say that it has no records. An alias alone is
- * the same whatever type was asked for.
+ * The account of a reply, as two hashes. It depends on name and type, on the name, on the zone, or
+ * only on the category. NXDOMAIN and referrals count for the zone, and answers from a wildcard or a
+ * DNAME for the name of that record, so that invented names below it share one account, as in BIND.
+ * The zone also counts for denials that are signed online, which say that a name has no records in
+ * order to say that it does not exist. An alias by itself counts for its name, whatever type was
+ * asked for.
  */
 export class AccountKey {
   high = 0;
@@ -122,8 +124,9 @@ function zoneOf(reply: Reply, type: number): number {
 }
 
 /**
- * Whether an NSEC record denies what is asked for its owner alone, since the next name is the first one below it: it was made for this question
- * (`dnssec`, and others that sign while they answer), and there is one for any name.
+ * Whether an NSEC record denies what is asked for its owner alone, since the next name is the first
+ * one below it: it was made for this question (`dnssec`, and others that sign while they answer),
+ * and there is one for any name.
  */
 function isDeniedAlone(reply: Reply): boolean {
   if (reply.authority === 0) return false;

@@ -1,4 +1,7 @@
-/** What `rrl` may say: the words of the plugin of that name that people compile into CoreDNS, and of BIND. */
+/**
+ * What `rrl` may say: the words of the plugin of that name that people compile into CoreDNS, and of
+ * BIND.
+ */
 import type { Net } from '../../base/ip.ts';
 import { limit } from '../../base/limits.ts';
 import { zones, type Position } from '../../corefile/positions.ts';

@@ -1,4 +1,7 @@
-/** `rrl`: response rate limiting, so that the server cannot be used to flood a third party with replies. */
+/**
+ * `rrl`: response rate limiting, so that the server cannot be used to flood a third party with
+ * replies.
+ */
 import { every } from '../../base/clock.ts';
 import { andThen, isLater } from '../../base/maybe.ts';
 import { Nets } from '../../base/nets.ts';
@@ -22,17 +25,20 @@ import { Accounts } from './accounts.ts';
 import { AccountKey, categories, categoryOf, type Category } from './category.ts';
 import { syntax, type RrlOptions } from './options.ts';
 
-/** What stands for all replies, and for all queries, of a client. */
+/** The accounts after those of the categories: all replies, and all queries, of a client. */
 const ALL = categories.length;
 const REQUESTS = ALL + 1;
 const LOG_MS = 60_000;
-/** What was forgotten is shown so often, milliseconds. */
+/** The interval at which the number of dropped accounts is exported, in milliseconds. */
 const SHOW_MS = 1000;
 
 /** Short: a reply to a forged address must not be much larger than what was forged. */
 const slipped: readonly ExtendedError[] = [{ code: EDE.OTHER, text: 'rate limited' }];
 
-/** Counts what is sent over UDP to each network, and drops or cuts what exceeds the allowances. Streams are never limited. */
+/**
+ * Counts what is sent over UDP to each network, and drops or cuts what exceeds the allowances.
+ * Streams are never limited.
+ */
 export const rrl: Plugin = definePlugin({
   syntax,
   setup: (options, context, next) => new Rrl(options, context, next).link,
@@ -113,8 +119,8 @@ class Rrl {
     context.onStart(() => {
       this.#wildcards = context.find(wildcardNames);
     });
-    // Refusals of names that are not served, and errors for messages that are not queries, can be reflected as well as
-    // others.
+    // Refusals of names that are not served, and errors for messages that are not queries, can be
+    // reflected as well as others.
     if (all) context.judgeDropped(this.#judgeDropped);
     context.onStop(() => {
       told.cancel();

@@ -19,7 +19,7 @@ export interface CatalogMember {
   readonly zone: string;
   /** Its label in the catalog: another one means that it begins anew. */
   readonly id: string;
-  /** The catalog that the zone goes to (`coo`); null: it stays. */
+  /** The catalog to which the zone moves (`coo`); null: it stays. */
   readonly goesTo: string | null;
 }
 
@@ -55,7 +55,7 @@ export function readCatalog(packed: PackedZone, most: number): readonly CatalogM
     const end = suffixAt(owner, zonesAt);
     const labels = end > 0 ? labelsOf(owner, end) : [];
     const target = printName(foldName(new Uint8Array(bytes)));
-    // Of a million records no more is remembered than a catalog may name.
+    // Even of a million records only as many are remembered as a catalog may have members.
     if (labels.length === 1) {
       const [id] = labels as [string];
       if (zones.has(id))

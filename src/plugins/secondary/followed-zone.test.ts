@@ -44,7 +44,9 @@ interface Followed {
   primary: number | null;
   /** Differences are of no use. */
   brokenIxfr: boolean;
-  /** The serial of what it transfers, where that is another one than it says; null: it is the same. */
+  /**
+   * The serial of what it transfers, where that is another one than it says; null: it is the same.
+   */
   transferred: number | null;
   /** Of the SOA record, seconds. */
   times: Times;

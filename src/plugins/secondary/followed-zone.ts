@@ -20,14 +20,16 @@ import { NoRoom, type ArrivingZone, type ZoneMemory } from './zone-memory.ts';
 
 /** The longest pause between tries to get a zone for the first time. */
 const FIRST_RETRY_MAX_MS = 10_000;
-/** Chance that is added to refresh and retry, so that not all secondaries of a primary come at once. */
+/**
+ * Chance that is added to refresh and retry, so that not all secondaries of a primary come at once.
+ */
 const REFRESH_JITTER_MS = 5000;
 const RETRY_JITTER_MS = 2000;
 const IDLE_MS = 10_000;
 const TOTAL_MS = 10 * 60_000;
 /**
- * How long after the start a primary that cannot be reached is no error yet, milliseconds: servers that are started together, or
- * one that is its own primary, need as long.
+ * How long after the start a primary that cannot be reached is no error yet, milliseconds: servers
+ * that are started together, or one that is its own primary, need as long.
  */
 const STARTING_MS = 10_000;
 
@@ -39,7 +41,7 @@ export interface Fetching {
 
 const network: Fetching = { serial: primarySerial, transfer: transferIn };
 
-/** What is counted of a followed zone: as of any, and differences that could not be taken. */
+/** The metrics of a followed zone: those of any zone, and failed incremental transfers. */
 export interface FollowedMetrics extends ZoneMetrics {
   readonly fallbacks: { with(zone: string): Counter };
 }
@@ -61,7 +63,7 @@ export interface FollowedZoneParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Where transfers that fail are told of. */
+  /** Where failed transfers are logged. */
   readonly failures: FailureLog;
   readonly metrics: FollowedMetrics;
   /**
@@ -74,9 +76,10 @@ export interface FollowedZoneParts {
 }
 
 /**
- * Keeps a zone as its primaries have it (RFC 1034 section 4.3.5): fetches it, asks for its serial every refresh interval and when a
- * primary says that it has changed, fetches what is new, tries again every retry interval, and gives it up when nobody could be
- * reached for the expire interval. All three are those of its SOA record.
+ * Keeps a copy of a zone (RFC 1034 section 4.3.5): transfers it, asks for the serial of its
+ * primaries every refresh interval and after a NOTIFY, transfers changes, tries again every retry
+ * interval, and stops serving it if no primary could be reached for the expire interval. The three
+ * intervals are those of its SOA record.
  */
 export class FollowedZone {
   readonly #parts: FollowedZoneParts;
@@ -84,7 +87,7 @@ export class FollowedZone {
   readonly #abort = new AbortController();
   #timer: Timer | null = null;
   #expiry: Timer | null = null;
-  /** Of tries as long as there is nothing to serve. */
+  /** The waits between tries while there is no zone to serve. */
   readonly #backoff: Backoff;
   #startedAt = -Infinity;
   #busy = false;
@@ -92,7 +95,7 @@ export class FollowedZone {
   #again = false;
   /** Memory of the version that is served. */
   #held = 0;
-  /** The serial of a primary that was told of as older; null: none. */
+  /** The older serial of a primary that was reported last; null: none. */
   #olderTold: number | null = null;
 
   constructor(parts: FollowedZoneParts) {
@@ -106,7 +109,7 @@ export class FollowedZone {
     // A zone of the configuration before expires when it would have done without a reload.
     const confirmedAt = this.#parts.publisher.confirmedAt(this.#parts.zone);
     if (confirmedAt !== null) this.#expireAfter(confirmedAt);
-    // What was accepted then is so now.
+    // The present version was accepted earlier.
     const packed = this.#packed;
     if (packed !== null) this.#parts.accept?.(packed)();
     this.#hold(packed);
@@ -144,7 +147,10 @@ export class FollowedZone {
     return this.#parts.publisher.packed(this.#parts.zone);
   }
 
-  /** Looks at the primaries, one after the other until one answers, and sets the time for the next look. */
+  /**
+   * Looks at the primaries, one after the other until one answers, and sets the time for the next
+   * look.
+   */
   async #look(): Promise<void> {
     if (this.#abort.signal.aborted) return;
     this.#timer?.cancel();
@@ -223,7 +229,7 @@ export class FollowedZone {
     accepted?.();
   }
 
-  /** The primary has an older version. What is served stays, and somebody should know: it is told of once. */
+  /** Reports once that the primary has an older version. The present one is still served. */
   #wentBack(serial: number, old: PackedZone, where: string): void {
     const { log, zone, metrics } = this.#parts;
     metrics.failures.with(zone).add(1);
@@ -234,7 +240,7 @@ export class FollowedZone {
     );
   }
 
-  /** What has changed, or all of it where that is not to be had. */
+  /** Transfers the differences, or the whole zone if there are none to be had. */
   async #fetch(
     arrival: ArrivingZone,
     server: RemoteServer,
@@ -306,7 +312,10 @@ export class FollowedZone {
       : 1000 * retry + random.integer(RETRY_JITTER_MS);
   }
 
-  /** Of the SOA record, seconds; a timer of 0 would never rest. */
+  /**
+   * The timers of the SOA record in seconds, at least 1, because a timer of 0 would cause an
+   * endless loop.
+   */
   #times(): { readonly refresh: number; readonly retry: number; readonly expire: number } {
     const packed = this.#packed;
     if (packed === null) return { refresh: 1, retry: 1, expire: 1 };

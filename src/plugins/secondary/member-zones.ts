@@ -44,7 +44,10 @@ export class MemberZones {
     this.#parts = parts;
   }
 
-  /** The zone as a catalog, if it is one that this directive reads as such. @throws Error if it cannot be read */
+  /**
+   * The zone as a catalog, if it is one that this directive reads as such.
+   * @throws Error if it cannot be read
+   */
   read(zone: string, packed: PackedZone): readonly CatalogMember[] | null {
     return this.#parts.allowed.has(zone) ? readCatalog(packed, this.#parts.most) : null;
   }

@@ -1,7 +1,10 @@
 /** Notifications of primaries, as far as they are handed on. */
 import type { Clock, Timer } from '../../base/clock.ts';
 
-/** So long those wait that follow a notification, milliseconds: twice as long each time, up to the most; without any the time starts anew. */
+/**
+ * How long a notification after another one is delayed, in milliseconds. The delay doubles each
+ * time up to the limit, and starts over when no notifications come.
+ */
 const WAIT_MS = { first: 100, most: 1000 };
 /** Lines about notifications that were dropped, for each zone in a minute. */
 const DROPPED_LINES = 10;
@@ -27,8 +30,9 @@ interface Zone {
 }
 
 /**
- * Lets a notification through at once, and those that follow soon as one; of many that go on, one a second. Addresses of datagrams are easily forged: a hundred
- * thousand notifications a second are to be one look, and one line. Zones are those that are served: the map does not grow.
+ * Lets a notification through at once, and those that follow soon as one; of many that go on, one a
+ * second. Addresses of datagrams are easily forged: a hundred thousand notifications a second are
+ * to be one look, and one line. Zones are those that are served: the map does not grow.
  */
 export class NotifyGate {
   readonly #parts: NotifyGateParts;

@@ -8,8 +8,8 @@ import type { RemoteServer } from '../../net/one-exchange.ts';
 /** A primary that takes as long as this to fail is left alone for a while, milliseconds. */
 const SLOW_AFTER_MS = 5000;
 /**
- * How long a primary that did not answer is skipped, in milliseconds: zones whose turn comes ask their next primary at
- * once.
+ * How long a primary that did not answer is skipped, in milliseconds: zones whose turn comes ask
+ * their next primary at once.
  */
 const ALONE_FOR_MS = 5000;
 
@@ -22,9 +22,9 @@ interface Primary {
 }
 
 /**
- * Lets zones ask their primaries in turn, in the order in which they come. Thousands of zones that are due at once,
- * after a start or an outage, then do not cause a flood of connections, and a zone whose primary is silent or endless
- * does not delay others for long.
+ * Lets zones ask their primaries in turn, in the order in which they come. Thousands of zones that
+ * are due at once, after a start or an outage, then do not cause a flood of connections, and a zone
+ * whose primary is silent or endless does not delay others for long.
  */
 export class PrimaryTurns {
   readonly #clock: Clock;
@@ -32,14 +32,17 @@ export class PrimaryTurns {
   readonly #queued: Gauge;
   readonly #primaries = new Map<string, Primary>();
 
-  /** @param queued is told how many zones wait for their turn */
+  /** @param queued gauge of the zones that wait for their turn */
   constructor(clock: Clock, most: number, queued: Gauge) {
     this.#clock = clock;
     this.#most = most;
     this.#queued = queued;
   }
 
-  /** Runs the task when the primary has a turn. @throws Error if it has failed slowly a moment ago, and what the task throws */
+  /**
+   * Runs the task when the primary has a turn.
+   * @throws Error if it has failed slowly a moment ago, and what the task throws
+   */
   async run<T>({ host, port }: RemoteServer, task: () => Promise<T>): Promise<T> {
     const where = printHostPort(host, port);
     let primary = this.#primaries.get(where);
@@ -64,7 +67,7 @@ export class PrimaryTurns {
       }
       throw error;
     } finally {
-      // The place goes to the transfer that has waited longest.
+      // The transfer that has waited longest takes the place.
       const next = primary.waiting.shift();
       if (next === undefined) primary.running--;
       else next();

@@ -7,12 +7,13 @@ const STEP = 64 * 1024;
 /** What comes is there as it came, as it grows, and as it will be served. */
 const TIMES = 3;
 
-/** There is no room for a zone beside the others. */
+/** The zone does not fit into memory beside the others. */
 export class NoRoom extends Error {}
 
 /**
- * The memory of all zones that are fetched: those that are served, and those that are coming in. Where there is not enough, the largest
- * of those that are coming in has to go: one that has no end keeps out none that has.
+ * The memory of all zones that are fetched: those that are served, and those that are coming in.
+ * Where there is not enough, the largest of those that are coming in has to go: one that has no end
+ * keeps out none that has.
  */
 export class ZoneMemory implements KeptAcrossReloads {
   #most = 0;
@@ -24,13 +25,16 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.#gauge = gauge;
   }
 
-  /** All of them may have so many bytes, or more if somebody else has said so. */
+  /** Raises the limit of all zones together to `most` bytes, if it is lower. */
   allow(most: number): this {
     this.#most = Math.max(this.#most, most);
     return this;
   }
 
-  /** Zones that are served take so many bytes more, or fewer. They are there, whether there is room or not. */
+  /**
+   * Zones that are served take so many bytes more, or fewer. They are there, whether there is room
+   * or not.
+   */
   serve(bytes: number): void {
     this.#used += bytes;
     this.#gauge.set(this.#used);
@@ -50,7 +54,7 @@ export class ZoneMemory implements KeptAcrossReloads {
   }
 
   close(): void {
-    // Whoever took memory gives it back.
+    // The memory is released by the transfer that reserved it.
   }
 
   #claim(by: ArrivingZone, bytes: number): void {
@@ -92,7 +96,7 @@ export class ArrivingZone {
     return this.#ending.signal;
   }
 
-  /** So many bytes of it have come. @throws NoRoom */
+  /** Reserves memory for more bytes of the zone. @throws NoRoom */
   take(bytes: number): void {
     this.check();
     this.#left -= bytes;

@@ -1,4 +1,7 @@
-/** `shed`: counts what is lost at a UDP socket that cannot keep up. That nothing piles up there needs no directive here. */
+/**
+ * `shed`: counts what is lost at a UDP socket that cannot keep up. That nothing piles up there
+ * needs no directive here.
+ */
 import { directive } from '../../corefile/syntax.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
@@ -10,7 +13,10 @@ const syntax = directive({
   unread: ['braces'],
 });
 
-/** Counts under CoreDNS's name what the listeners of UDP count anyway. It changes no answer, but is among the plugins that are enabled. */
+/**
+ * Counts under CoreDNS's name what the listeners of UDP count anyway. It changes no answer, but is
+ * among the plugins that are enabled.
+ */
 export const shed: Plugin = definePlugin({
   syntax,
   setup(_options, { servers, metrics, counters, onStop }, next) {

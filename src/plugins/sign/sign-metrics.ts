@@ -1,4 +1,4 @@
-/** What is counted of signing zone files. */
+/** Metrics of the signing of zone files. */
 import type { Counter, Gauge, Registry } from '../../metrics/registry.ts';
 
 /** Each by the name of its zone. */

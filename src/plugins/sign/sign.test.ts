@@ -50,7 +50,10 @@ interface Stage {
   open(more?: string): Promise<World>;
   signed(): readonly ZoneRecord[];
   serial(): number;
-  /** As if the zone had been signed at another time: both ends of its signatures, from now on, in days. */
+  /**
+   * As if the zone had been signed at another time: both ends of its signatures, from now on, in
+   * days.
+   */
   rewrite(inception: number, expiration: number): void;
   /** Lets time pass until something is so. */
   until(condition: () => boolean): Promise<void>;

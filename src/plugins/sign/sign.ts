@@ -73,7 +73,8 @@ const syntax = directive({
 });
 
 /**
- * Signs zone files on the main thread, which answers no queries; the signatures themselves are made in other threads.
+ * Signs zone files on the main thread, which answers no queries; the signatures themselves are made
+ * in other threads.
  */
 export const sign: Plugin = definePlugin({
   syntax,
@@ -108,7 +109,10 @@ export const sign: Plugin = definePlugin({
   },
 });
 
-/** Bytes of a Corefile that are no UTF-8 have become something else: there is no such file, even without a key that would have it read. */
+/**
+ * Bytes of a Corefile that are no UTF-8 have become something else: there is no such file, even
+ * without a key that would have it read.
+ */
 function unreadableName(file: string): Problem {
   return new Problem({
     code: 'directive-value',

@@ -1,4 +1,6 @@
-/** The file of a signed zone: what can be told from its beginning, and how it is written. */
+/**
+ * The file of a signed zone: its header, which says whether it is current, and how it is written.
+ */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { CLASS, TYPE } from '../../wire/iana.ts';
@@ -12,7 +14,10 @@ import { soa } from '../../wire/record/soa.ts';
 import { parseZone } from '../../wire/zone-text.ts';
 import type { SignedRrset } from './signed-records.ts';
 
-/** The SOA record and its signatures stand first; another program may write some records before them. */
+/**
+ * The SOA record and its signatures stand first; another program may write some records before
+ * them.
+ */
 const HEAD_BYTES = 65_536;
 const HEAD_RECORDS = 100;
 
@@ -56,7 +61,8 @@ function readHead(path: string): string {
 }
 
 /**
- * Writes a zone, a record a line, beside `path` first: whoever reads `path` finds the old file or the whole new one.
+ * Writes a zone, a record a line, beside `path` first: whoever reads `path` finds the old file or
+ * the whole new one.
  * @returns how many records
  */
 export async function writeZoneFile(
@@ -75,7 +81,8 @@ export async function writeZoneFile(
           for (const one of signatures) text += line(owner, TYPE.RRSIG, ttl, one);
           records += data.length + signatures.length;
         }
-        // A single write may leave off amid the text where the disk is full, and say so to nobody who does not count.
+        // `writeFile` repeats partial writes. A single write may end early on a full disk without
+        // an error.
         await file.writeFile(text);
       }
       await file.sync();

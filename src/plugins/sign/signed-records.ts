@@ -16,7 +16,7 @@ export interface SignedRrset {
   /** Seconds. */
   readonly ttl: number;
   readonly data: readonly Uint8Array[];
-  /** RRSIG data; none for what is not the zone's to sign. */
+  /** RRSIG data; none for records that the zone must not sign. */
   readonly signatures: readonly Uint8Array[];
 }
 
@@ -24,7 +24,7 @@ export interface SignedRrset {
 export interface Signing {
   readonly signers: readonly Signer[];
   readonly validity: Validity;
-  /** Of the SOA record, in place of its own. */
+  /** The serial of the SOA record, instead of that in the file. */
   readonly serial: number;
 }
 
@@ -42,8 +42,8 @@ interface Rrset {
 }
 
 /**
- * All RRsets of the signed zone in canonical order, the SOA record first; some names at a time, since other threads make the
- * signatures.
+ * All RRsets of the signed zone in canonical order, the SOA record first; some names at a time,
+ * since other threads make the signatures.
  */
 export async function* signedZone(
   packed: PackedZone,

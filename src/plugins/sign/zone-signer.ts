@@ -52,7 +52,9 @@ export class ZoneSigner {
   readonly #jitter: { readonly before: number; readonly after: number };
   /** What the source looked like when it was signed last, or when that failed. */
   #stamp: string | null = null;
-  /** When a failed attempt is repeated, by the monotonic clock; -Infinity: the last one succeeded. */
+  /**
+   * When a failed attempt is repeated, by the monotonic clock; -Infinity: the last one succeeded.
+   */
   #retryAt = -Infinity;
   #busy: Promise<void> | null = null;
 
@@ -89,7 +91,7 @@ export class ZoneSigner {
       log.info(`Skipping signing zone "${zone}" in "${target}": signatures are valid`);
   }
 
-  /** Why the zone has to be signed; null: it has not. */
+  /** The reason why the zone has to be signed now; null: none. */
   due(): string | null {
     const { source, target, pairs, clock } = this.#parts;
     const now = this.#now();

@@ -5,22 +5,29 @@ import { rcodeName } from '../../wire/iana.ts';
 import type { LinkRecorder } from '../../wire/query.ts';
 import { printSeconds } from '../../wire/placeholders.ts';
 
-/** Links that are noted: a query that goes round and round is not told of without end. A power of two. */
+/** The most links that are recorded, because a query can loop. A power of two. */
 const LINKS_MAX = 64;
-/** Exchanges with upstreams that are told of. */
+/** The most exchanges with upstreams that are recorded. */
 const EXCHANGES_MAX = 8;
-/** Uses of one recorder that are told apart: with the link's number it makes a small integer. */
+/**
+ * How many uses of one recorder are distinguished; with the number of the link this makes a small
+ * integer.
+ */
 const USES = 1 << 20;
 /** What took less is not worth a word, milliseconds. */
 const WORTH_MS = 0.5;
 
-/** What the cache had to do with a reply. `joined`: it came of another query's exchange. `-`: no cache was asked. */
+/**
+ * What the cache had to do with a reply. `joined`: it came of another query's exchange. `-`: no
+ * cache was asked.
+ */
 export type CacheState = 'hit' | 'joined' | 'miss' | '-';
 
 /**
- * Records which links a query enters and when they have their reply. What happens within the turn in which the query
- * came takes too little time to matter, so the clock is not read; from `wait` on it is. A recorder whose query was
- * answered at once is reused (`begin`): late events of the previous query are ignored.
+ * Records which links a query enters and when they have their reply. What happens within the turn
+ * in which the query came takes too little time to matter, so the clock is not read; from `wait` on
+ * it is. A recorder whose query was answered at once is reused (`begin`): late events of the
+ * previous query are ignored.
  */
 export class SlowRecorder implements LinkRecorder {
   readonly #clock: Clock;
@@ -43,7 +50,10 @@ export class SlowRecorder implements LinkRecorder {
     this.#clock = clock;
   }
 
-  /** Begins with a query that came at that time of the clock. @param other another recorder of the query */
+  /**
+   * Begins with a query that came at that time of the clock.
+   * @param other another recorder of the query
+   */
   begin(at: number, other: LinkRecorder | null): void {
     this.#use = (this.#use + 1) & (USES - 1);
     this.#size = 0;
@@ -104,13 +114,18 @@ export class SlowRecorder implements LinkRecorder {
     return '-';
   }
 
-  /** Exchanges with upstreams in their order: `udp://10.0.0.53:53/no-reply/2s`; `-`: none was over. */
+  /**
+   * Exchanges with upstreams in their order: `udp://10.0.0.53:53/no-reply/2s`; `-`: none was over.
+   */
   get upstreams(): string {
     if (this.#exchanges.length === 0) return '-';
     return this.#exchanges.join(',') + (this.#more > 0 ? `,+${this.#more}` : '');
   }
 
-  /** How long each link took itself, the longest first: `forward:2.003s,cache:0.1s`; `-`: none. @param end clock's ms */
+  /**
+   * How long each link took itself, the longest first: `forward:2.003s,cache:0.1s`; `-`: none.
+   * @param end clock's ms
+   */
   spent(end: number): string {
     const own = new Map<string, number>();
     const add = (index: number, ms: number): void => {

@@ -41,7 +41,10 @@ const syntax = directive({
   },
 });
 
-/** Follows every query of its block from link to link, which needs no reading of the clock unless a query waits. */
+/**
+ * Follows every query of its block from link to link, which needs no reading of the clock unless a
+ * query waits.
+ */
 export const slowlog: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -60,7 +63,10 @@ class SlowLog {
   readonly #print = compileFormat(commonFormat);
   /** For the next query; one that waits takes it along. */
   #recorder: SlowRecorder;
-  /** Lines that may be written now, when they were counted last, and how many have not been written since the last one. */
+  /**
+   * Lines that may be written now, when they were counted last, and how many have not been written
+   * since the last one.
+   */
   #tokens: number;
   #countedAt: number;
   #left = 0;
@@ -97,7 +103,7 @@ class SlowLog {
   }
 
   readonly link: Next = (query) => {
-    // What is asked on the way to a reply is a part of it.
+    // An internal lookup is part of the client's query.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
     const recorder = this.#recorder;
     const other = query.recorder;

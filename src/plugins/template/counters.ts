@@ -8,7 +8,10 @@ import { perRoute } from '../../server/contract/per-route.ts';
 const queryLabels = ['server', 'zone', 'view', 'class', 'type'] as const;
 const failureLabels = [...queryLabels, 'section', 'template'] as const;
 
-/** The metrics of one template. Classes and types without a name share the empty label, so that clients cannot make many. */
+/**
+ * The metrics of one template. Classes and types without a name share the empty label, so that
+ * clients cannot make many.
+ */
 export class TemplateCounters {
   readonly #matches;
   readonly #templateFailures;

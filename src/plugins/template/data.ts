@@ -31,7 +31,10 @@ export const dataFields: readonly string[] = [
   'Meta',
 ];
 
-/** The query as Go's templates see it. Fields are only looked at while the template runs: the query needs no keeping. */
+/**
+ * The query as Go's templates see it. Fields are only looked at while the template runs: the query
+ * needs no keeping.
+ */
 export function templateData(
   query: Query,
   { zone, class: qclass, type, pattern, match }: Matched,
@@ -70,7 +73,10 @@ function questionOf(query: Query): Struct {
   });
 }
 
-/** The header and the question; the sections of a query are empty but for what belongs to the transport. */
+/**
+ * The header and the question; the sections of a query are empty but for what belongs to the
+ * transport.
+ */
 function messageOf(query: Query): Struct {
   const flag = (bit: number) => () => (query.flags & bit) !== 0;
   return new Struct('*dns.Msg', {

@@ -191,7 +191,7 @@ class TemplateRun {
     return this.#guard(at, name, () => run(values), `error calling ${name}: `);
   }
 
-  /** What stands behind the value that decides is not looked at. */
+  /** Values after the one that decides are not evaluated. */
   #logical(
     by: boolean,
     rest: readonly Operand[],

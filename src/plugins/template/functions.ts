@@ -29,7 +29,10 @@ function atLeast(count: number, run: TemplateFunction['run']): TemplateFunction 
   return { least: count, most: Infinity, run };
 }
 
-/** The functions of Go's text/template, and CoreDNS's `parseInt`. `and` and `or` end at the value that decides. */
+/**
+ * The functions of Go's text/template, and CoreDNS's `parseInt`. `and` and `or` end at the value
+ * that decides.
+ */
 export const functions: ReadonlyMap<string, TemplateFunction> = new Map<string, TemplateFunction>([
   ['and', atLeast(1, (values) => decided(values, false))],
   ['or', atLeast(1, (values) => decided(values, true))],

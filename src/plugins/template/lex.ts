@@ -11,7 +11,7 @@ export class TemplateError extends Error {
 
 /** What a piece of a template is. */
 export type LexemeKind =
-  /** What stands between actions. */
+  /** The text between actions. */
   | 'text'
   /** `{{` and `}}`. */
   | 'open'
@@ -43,7 +43,11 @@ export interface Lexeme {
 /** Words of one template; more is a mistake. */
 const LEXEMES_MAX = 10_000;
 
-/** Cuts a template into texts and the words of its actions; comments and trimmed white space are gone. @throws TemplateError */
+/**
+ * Cuts a template into texts and the words of its actions; comments and trimmed white space are
+ * gone.
+ * @throws TemplateError
+ */
 export function lex(source: string): readonly Lexeme[] {
   const found: Lexeme[] = [];
   let at = 0;

@@ -150,8 +150,9 @@ export class TemplateLink {
   }
 
   /**
-   * Looks up where CNAMEs lead to, for questions about addresses; what is found stands behind each.
-   * @param endless what is said where the CNAME of an answer led on too often
+   * Looks up the targets of CNAMEs for queries about addresses, and adds the records found after
+   * each CNAME.
+   * @param endless the error for an answer whose CNAMEs lead on too often
    */
   #follow(
     query: Query,
@@ -164,7 +165,8 @@ export class TemplateLink {
     const targets = made.answers.map((record) => dataOf(record, cname)?.target ?? null);
     if (targets.every((target) => target === null)) return this.#write(query, template, made);
     const all: DnsRecord[] = [];
-    // The query that follows aliases without end reports it once; those that asked for it pass that on.
+    // The query that follows aliases without end reports it once; those that asked for it pass that
+    // on.
     const fails = (found: Reply, at: number): Reply | null => {
       if (found === endlessAliases) return endless(at, found);
       return isEndless(found) ? failure(RCODE.SERVFAIL, 'template', null, found.errors) : null;

@@ -12,7 +12,10 @@ export function parseTemplate(source: string): readonly TemplateNode[] {
 /** How deep actions and parentheses may lie within each other: more is a mistake, or an attack. */
 const DEPTH_MAX = 100;
 
-/** Words of the language that make no sense, or are not known, where each record is a template of its own. */
+/**
+ * Words of the language that make no sense, or are not known, where each record is a template of
+ * its own.
+ */
 const unknown: ReadonlySet<string> = new Set(['define', 'template', 'block']);
 
 class TemplateParser {
@@ -122,7 +125,7 @@ class TemplateParser {
     return { kind, pipe, body, otherwise };
   }
 
-  /** What stands behind `else`; `else if` and `else with` share their `end`. */
+  /** The nodes after `else`; `else if` and `else with` share their `end`. */
   #otherwise(kind: BranchNode['kind']): TemplateNode[] {
     const word = this.#next;
     if (word.kind === 'word' && word.text === kind && kind !== 'range') {

@@ -11,7 +11,7 @@ import { parseTemplate } from './parse.ts';
 import { printNodes, type TemplateNode, type Operand, type Pipe } from './tree.ts';
 import type { Struct } from './values.ts';
 
-/** The section that a record goes to, as the Corefile has it. */
+/** The section of a record, as the Corefile names it. */
 export type SectionName = 'answer' | 'additional' | 'authority';
 
 /** The template of one record. */
@@ -34,7 +34,10 @@ export class RecordFailure extends Error {
   }
 }
 
-/** Reads the template of one record; what is wrong with it is refused with its place in the Corefile. */
+/**
+ * Reads the template of one record; what is wrong with it is refused with its place in the
+ * Corefile.
+ */
 export function readTemplate(
   section: SectionName,
   words: readonly Token[],
@@ -51,7 +54,7 @@ export function readTemplate(
   }
 }
 
-/** Where a character of a token's text stands in its file. */
+/** The place in the file of a character of a token. */
 function placeIn({ text, place, quoted }: Token, at: number): Place {
   const before = text.slice(0, at);
   const line = lineOf(text, at) - 1;

@@ -13,7 +13,10 @@ import { parseRecord } from '../../wire/zone-text.ts';
 import { errors } from '../errors/errors.ts';
 import { template } from './template.ts';
 
-/** Answers `known.test` at the end of the chain, at once or later; all else is REFUSED, so that it shows who answered. */
+/**
+ * Answers `known.test` at the end of the chain, at once or later; all else is REFUSED, so that it
+ * shows who answered.
+ */
 function end(later: boolean): Plugin {
   return definePlugin({
     syntax: directive({ name: 'end', summary: 'ends the chain of a test', repeat: 'once' }),
@@ -290,7 +293,8 @@ describe('template with a CNAME', () => {
       );
       const begun = performance.now();
       await world.ask('loop.test. A');
-      // It took minutes with two of them: each leads on to twice as many. A worker that does not turn for 2 s is replaced.
+      // It took minutes with two of them: each leads on to twice as many. A worker that does not
+      // turn for 2 s is replaced.
       assert.ok(performance.now() - begun < 1000, `${performance.now() - begun} ms`);
     });
 });

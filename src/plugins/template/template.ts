@@ -3,7 +3,9 @@ import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';
 
-/** Answers queries that a template fits; the first one whose zones, class, type and expressions do. */
+/**
+ * Answers queries that a template fits; the first one whose zones, class, type and expressions do.
+ */
 export const template: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {

@@ -1,7 +1,10 @@
 /** The tree of a template, and its text as Go writes it. */
 import type { GoValue } from './values.ts';
 
-/** A template, read: texts to copy and actions to carry out. Positions count characters from the template's start. */
+/**
+ * A template, read: texts to copy and actions to carry out. Positions count characters from the
+ * template's start.
+ */
 export type TemplateNode = TextNode | ActionNode | BranchNode | JumpNode;
 
 /** Text that is copied as it stands. */
@@ -21,7 +24,7 @@ export interface BranchNode {
   readonly kind: 'if' | 'with' | 'range';
   readonly pipe: Pipe;
   readonly body: readonly TemplateNode[];
-  /** What stands behind `else`; `else if` is an `if` in here. */
+  /** The nodes after `else`; an `else if` is an `if` among them. */
   readonly otherwise: readonly TemplateNode[];
 }
 

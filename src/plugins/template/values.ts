@@ -1,6 +1,7 @@
 /**
- * What Go's templates compute with, as far as they meet it here. Whole numbers are bigint, so that all 64 bits are kept;
- * numbers with a fraction are number. `null` is nil, `undefined` the value of a map's missing key.
+ * What Go's templates compute with, as far as they meet it here. Whole numbers are bigint, so that
+ * all 64 bits are kept; numbers with a fraction are number. `null` is nil, `undefined` the value of
+ * a map's missing key.
  */
 export type GoValue =
   | string
@@ -117,7 +118,10 @@ export function printValue(value: GoValue): string {
   return typeof value === 'number' ? printFloat(value) : String(value);
 }
 
-/** The shortest text that reads back as the same number; exponents from 21 on and below -4, with two digits. */
+/**
+ * The shortest text that reads back as the same number; exponents from 21 on and below -4, with two
+ * digits.
+ */
 export function printFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';

@@ -1,4 +1,6 @@
-/** When the certificates end that are served: as a metric, and in the log once one has. Main thread. */
+/**
+ * When the certificates end that are served: as a metric, and in the log once one has. Main thread.
+ */
 import { every, type Clock, type Timer } from '../../base/clock.ts';
 import type { Log } from '../../base/log.ts';
 import type { KeptAcrossReloads } from '../../server/contract/control-context.ts';
@@ -34,7 +36,10 @@ export class CertificateWatch implements KeptAcrossReloads {
     );
   }
 
-  /** The file holds this certificate now. One that has ended already is told of by who reads it. */
+  /**
+   * Watches the certificate that the file has now. One that has expired already is reported by the
+   * code that read it.
+   */
   follow(pem: Buffer): void {
     this.#looking?.cancel();
     this.#looking = null;

@@ -55,7 +55,10 @@ const syntax = directive({
   },
 });
 
-/** Configures only. Files are read when the configuration is taken: a renewed certificate needs a reload. */
+/**
+ * Configures only. Files are read when the configuration is taken: a renewed certificate needs a
+ * reload.
+ */
 export const tls: Plugin = definePlugin({
   syntax,
   plan({ files: { certificate, key, authority }, clientAuth, keyLog }, plan) {
@@ -94,7 +97,11 @@ export const tls: Plugin = definePlugin({
 /** The right to read, of the group and of everybody. */
 const OTHERS_READ = 0o044;
 
-/** Looks whether a file can be written, and makes none: not everybody who reads a configuration serves it. @throws Problem */
+/**
+ * Looks whether a file can be written, and makes none: not everybody who reads a configuration
+ * serves it.
+ * @throws Problem
+ */
 function checkWritable(path: string): void {
   try {
     accessSync(existsSync(path) ? path : dirname(path), constants.W_OK);

@@ -32,7 +32,10 @@ writeFileSync(
   }),
 );
 
-/** A server whose upstream knows every name but those with `missing` in front, and fails for `broken`. */
+/**
+ * A server whose upstream knows every name but those with `missing` in front, and fails for
+ * `broken`.
+ */
 function serve(top = 'top', pods = 'pods verified'): Promise<World> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, ({ name }) => {

@@ -23,8 +23,8 @@ import { silence, type Reply } from '../../wire/reply.ts';
 /** Series of each family and worker; everything behind them is bounded by it. */
 const shownLimit = limit({ default: 10, min: 1, max: 100 });
 /**
- * Slots of each sketch: every key with a larger share than one in so many is found. 300 bytes for a name, 60 for a
- * client.
+ * Slots of each sketch: every key with a larger share than one in so many is found. 300 bytes for a
+ * name, 60 for a client.
  */
 const countedLimit = limit({ default: 512, min: 32, max: 4096 });
 
@@ -51,7 +51,10 @@ const syntax = directive({
   },
 });
 
-/** Counts every query of its block that came from outside; a client is a pod where `kubernetes` knows the address. */
+/**
+ * Counts every query of its block that came from outside; a client is a pod where `kubernetes`
+ * knows the address.
+ */
 export const top: Plugin = definePlugin({
   syntax,
   operational: true,
@@ -118,7 +121,7 @@ class Top {
   }
 
   readonly link: Next = (query) => {
-    // What is asked on the way to a reply is no client's query.
+    // An internal lookup is no client's query.
     if (query.depth > 0 || query.proto === 'internal') return this.#next(query);
     const { clients, names } = this.#families;
     const { bytes, length, hash } = this.#client.read(query);

@@ -7,13 +7,13 @@ import type { Log } from '../../base/log.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { Span } from './span.ts';
 
-/** A collector has so long for a batch. */
+/** How long a collector may take for a batch, in milliseconds. */
 const ANSWER_MS = 5000;
 /** And so long for all that is left when the server ends. */
 const CLOSE_MS = 1000;
 /** What a collector answers is not read further. */
 const ANSWER_MAX = 4096;
-/** How often failures are told of. */
+/** The least time between two reports about failures, in milliseconds. */
 const TELL_MS = 10_000;
 
 /** What an exporter is made of. */
@@ -31,7 +31,10 @@ export interface ExporterParts {
   readonly dropped: Counter;
 }
 
-/** Sends spans in batches, one request at a time. A batch that the collector does not take is dropped and counted. */
+/**
+ * Sends spans in batches, one request at a time. A batch that the collector does not take is
+ * dropped and counted.
+ */
 export class Exporter {
   readonly #parts: ExporterParts;
   #waiting: Span[] = [];

@@ -4,7 +4,7 @@ import type { Random } from '../../base/random.ts';
 import type { LinkRecorder } from '../../wire/query.ts';
 import type { Span } from './span.ts';
 
-/** Spans of one trace: a query that goes round and round is not told of without end. */
+/** The most spans of one trace, because a query can loop. */
 const SPANS_MAX = 128;
 /** What the first span is called, as CoreDNS calls it. */
 const ROOT = 'servedns';
@@ -58,7 +58,8 @@ export class TraceRecorder implements LinkRecorder {
   }
 
   /**
-   * Ends the trace. Spans whose links have not ended (because of a bug, or of a reply that nothing waited for) end now.
+   * Ends the trace. Spans whose links have not ended (because of a bug, or of a reply that nothing
+   * waited for) end now.
    * @param tags of the first span
    */
   finish(tags: Readonly<Record<string, string>>, error: string | null): readonly Span[] {

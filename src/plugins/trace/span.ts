@@ -1,4 +1,6 @@
-/** Spans: what a trace is made of. Plain data, which travels from the workers to the control plane. */
+/**
+ * Spans: what a trace is made of. Plain data, which travels from the workers to the control plane.
+ */
 
 /** One piece of a query's way: all of it, or one plugin's part. */
 export interface Span {

@@ -103,7 +103,7 @@ function control(options: TraceOptions, context: ControlContext): void {
   context.onStop(() => exporter.close());
 }
 
-/** 0 stands for the usual size, as in CoreDNS. */
+/** The sizes; 0 means the default, as in CoreDNS. */
 function sizes(options: TraceOptions): typeof usual {
   return {
     backlog: options.backlog || usual.backlog,

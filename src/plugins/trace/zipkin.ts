@@ -9,7 +9,10 @@ export interface Reporter {
   readonly port: number;
 }
 
-/** Spans in Zipkin's JSON, version 2 (`/api/v2/spans`). Trace ids have 16 digits, as those of CoreDNS. */
+/**
+ * Spans in Zipkin's JSON, version 2 (`/api/v2/spans`). Trace ids have 16 digits, as those of
+ * CoreDNS.
+ */
 export function zipkinBody(spans: readonly Span[], { service, address, port }: Reporter): Buffer {
   const family = isIP(address);
   const localEndpoint = {

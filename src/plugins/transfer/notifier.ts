@@ -1,4 +1,4 @@
-/** Tells other servers that zones have changed (RFC 1996). */
+/** Sends NOTIFY to other servers when zones have changed (RFC 1996). */
 import type { Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { Log } from '../../base/log.ts';
@@ -8,7 +8,10 @@ import { askDatagram, type RemoteServer } from '../../net/one-exchange.ts';
 import { CLASS, FLAG, OPCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import { readMessage, writeMessage } from '../../wire/message.ts';
 
-/** Several changes within this time are told of once, and every worker answers with the new zone by then. */
+/**
+ * The delay of a NOTIFY, in milliseconds. Several changes within this time cause only one, and at
+ * its end every worker serves the new zone.
+ */
 const DELAY_MS = 200;
 const TRIES = 3;
 const TIMEOUT_MS = 2000;
@@ -34,7 +37,7 @@ export interface Listeners {
 /** Tells other servers that a zone has changed (RFC 1996). */
 export class Notifier {
   readonly #parts: NotifierParts;
-  /** By zone: the serial that was told last. */
+  /** The last serial that was announced, by zone. */
   readonly #told = new Map<string, number>();
   #waiting = new Map<string, Listeners>();
   #stopped = false;
@@ -43,7 +46,10 @@ export class Notifier {
     this.#parts = parts;
   }
 
-  /** A worker answers with this version of a zone now. Of several that say the same, the first one counts. */
+  /**
+   * A worker answers with this version of a zone now. Of several that say the same, the first one
+   * counts.
+   */
   changed(zone: string, serial: number, listeners: Listeners): void {
     if (this.#told.get(zone) === serial) return;
     this.#told.set(zone, serial);

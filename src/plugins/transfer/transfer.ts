@@ -64,7 +64,7 @@ interface ZoneSeen {
 const notAllowed = failure(RCODE.REFUSED, 'transfer');
 const malformed = failure(RCODE.FORMERR, 'transfer');
 
-/** Gives zones to other servers, and tells them of changes. */
+/** Transfers zones to other servers, and notifies them of changes. */
 export const transfer: Plugin = definePlugin({
   syntax,
   async control(options, context) {
@@ -112,7 +112,8 @@ export const transfer: Plugin = definePlugin({
       if (serial === null) return malformed;
       const current = incremental && !isNewer(zone.serial, serial);
       const changes = incremental && !current ? changesSince(zone, serial) : null;
-      // A datagram has room for the SOA record: the client comes back over TCP (RFC 1995 section 2).
+      // A datagram has room for the SOA record: the client comes back over TCP (RFC 1995 section
+      // 2).
       const stream =
         current || query.proto === 'udp' ? onlySoa(zone) : (changes ?? wholeZone(zone));
       const kind = current ? 'current' : changes === null ? 'full' : 'incremental';
@@ -168,7 +169,10 @@ function allows({ to }: TransferOptions[number], query: Query): boolean {
   return to.some((one) => one === '*' || isServer(one, query.peer, query.peerAt, query.family));
 }
 
-/** The serial that the client has: that of the one SOA record in the authority section; null: there is none. */
+/**
+ * The serial that the client has: that of the one SOA record in the authority section; null: there
+ * is none.
+ */
 function askedSerial(query: Query): number | null {
   let found: number | null = null;
   let count = 0;

@@ -86,7 +86,7 @@ type TsigOptions = Options<typeof syntax>;
 export const tsig: Plugin = definePlugin({
   syntax,
   control(options, context) {
-    // Files that cannot be read are to be told of before anything is served.
+    // Files that cannot be read must be reported before the server starts.
     keysOf(options, context, (why) =>
       context.log.warning(`${why}; no such signature will be right`),
     );
@@ -137,7 +137,7 @@ export const tsig: Plugin = definePlugin({
         log.debug(`rejecting '${typeName(query.type)}' request without TSIG`);
         return unsigned;
       }
-      // It is asked in place of one that is proved already.
+      // Verified already, if it is a query made in place of another one.
       if (signature.seal !== null || !zone.holds(query)) return next(query);
       const proof = keys.prove(signature, now());
       const { seal } = proof;
@@ -184,7 +184,7 @@ function opcodeNumber(name: string): number | null {
   return new Map<string, number>(Object.entries(OPCODE)).get(name.toUpperCase()) ?? null;
 }
 
-/** It is told of elsewhere. */
+/** The failure is reported elsewhere. */
 const passed = (): void => undefined;
 
 /** All keys, of the Corefile and of files. @throws Problem */

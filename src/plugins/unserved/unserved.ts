@@ -6,7 +6,7 @@ import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 
 /** A directive of CoreDNS that is read as CoreDNS reads it, and then refused. */
 export interface Unserved {
-  /** The shape of the directive as CoreDNS has it: mistakes in it are told first, in CoreDNS's words. */
+  /** CoreDNS's syntax of the directive: mistakes are reported first, in CoreDNS's words. */
   readonly shape: Pick<Syntax, 'name' | 'summary' | 'args' | 'properties'>;
   /** One sentence that says why it is not served here; `{name}` at its start is the directive. */
   readonly why: string;
@@ -14,7 +14,10 @@ export interface Unserved {
   readonly instead: string;
 }
 
-/** The plugin that refuses the directive, at its place in the Corefile. It never becomes a part of a server. */
+/**
+ * The plugin that refuses the directive, at its place in the Corefile. It never becomes a part of a
+ * server.
+ */
 export function refusing({ shape, why, instead }: Unserved): Plugin {
   const refusal = (at: Place): Problem =>
     pluginProblem(shape.name, at, `${shape.name} is not served here: ${why}`, {

@@ -1,31 +1,39 @@
 /**
- * The part of the expression language of `view` (expr-lang) that conditions are made of: literals, arrays, maps, operators,
- * `?:`, calls, indexes, members, slices, pipes, predicates with `#`, names for values (`let`), which never change. There are no loops
- * and no side effects, so every expression ends, and the steps of one evaluation are counted, so that it ends soon. It is checked and compiled once, when the Corefile is read.
+ * Parses the expressions of `view`: the part of expr-lang that conditions need. These are literals,
+ * arrays, maps, operators, `?:`, calls, indexes, members, slices, pipes, predicates with `#`, and
+ * constants (`let`). There are no loops and no side effects, so every evaluation ends, and its
+ * steps are counted, so that it ends soon. An expression is checked and compiled once, when the
+ * Corefile is read.
  */
-import { netHolds } from '../../base/ip.ts';
 import { nearest } from '../../base/problem.ts';
-import { builtins, memberOf, notThere, ofQuery, overItems, readCidr } from './functions.ts';
+import {
+  applied,
+  arrayOf,
+  chosen,
+  elementOf,
+  fieldOf,
+  folded,
+  inNet,
+  literal,
+  mapOf,
+  not,
+  sliceOf,
+} from './compiled-parts.ts';
+import { builtins, notThere, ofQuery, overItems } from './functions.ts';
 import { NOT_RANK, operators, SIGN_RANK } from './operators.ts';
 import {
-  asArray,
-  asBool,
-  asMap,
   asNumber,
-  asString,
   beginSteps,
-  step,
   stepThrough,
-  typeOf,
   type CompiledPart,
   type Evaluate,
   type ExpressionValue,
 } from './values.ts';
 import { ExpressionError, readWords, type ExpressionWord } from './words.ts';
 
-/** @throws ExpressionError */
+/** Compiles an expression. @throws ExpressionError */
 export function compileExpression(text: string): CompiledPart {
-  // What is constant is worked out now.
+  // Constant parts are evaluated now.
   beginSteps();
   const part = new ExpressionParser(readWords(text)).whole();
   return {
@@ -37,18 +45,18 @@ export function compileExpression(text: string): CompiledPart {
   };
 }
 
-/** How deep parentheses may lie within each other: more is a mistake, or an attack. */
+/** The most nested parentheses. */
 const DEPTH_MAX = 100;
-/** Names that one expression may give to values. */
+/** The most constants (`let`) of an expression. */
 const NAMES_MAX = 20;
 
 class ExpressionParser {
   readonly #words: readonly ExpressionWord[];
   #at = 0;
   #depth = 0;
-  /** How many predicates the present place lies in. */
+  /** The number of predicates around the current place. */
   #predicates = 0;
-  /** What the names of `let` stand for at the present place. */
+  /** The constants (`let`) that are visible at the current place. */
   #names: ReadonlyMap<string, CompiledPart> = new Map();
 
   constructor(words: readonly ExpressionWord[]) {
@@ -116,7 +124,7 @@ class ExpressionParser {
     };
   }
 
-  /** @returns works out the value, which the name then stands for */
+  /** @returns a function that evaluates the constant for a query */
   #let(): (...given: Parameters<Evaluate>) => void {
     const { kind, text, at } = this.#next();
     if (kind !== 'name') {
@@ -171,13 +179,7 @@ class ExpressionParser {
     const yes = this.#expression(0);
     this.#expect(':');
     const no = this.#expression(0);
-    const type = yes.type === no.type ? yes.type : 'any';
-    return {
-      type,
-      at: condition.at,
-      run: (query, item) =>
-        asBool(condition.run(query, item)) ? yes.run(query, item) : no.run(query, item),
-    };
+    return chosen(condition, yes, no);
   }
 
   #prefix(): CompiledPart {
@@ -264,7 +266,7 @@ class ExpressionParser {
     return this.#call(text, at, [first]);
   }
 
-  /** The arguments that are left, and the closing parenthesis. */
+  /** Parses the remaining arguments and the closing parenthesis. */
   #call(name: string, at: number, given: readonly CompiledPart[]): CompiledPart {
     const items = known(overItems, name);
     if (items !== undefined) return this.#predicate(items, at, given);
@@ -309,15 +311,7 @@ class ExpressionParser {
     if (braces) this.#expect('}');
     this.#predicates--;
     this.#expect(')');
-    return {
-      type: over.type,
-      at,
-      run: (query, item) =>
-        over.run(asArray(items.run(query, item)), (one) => {
-          step();
-          return test.run(query, one);
-        }),
-    };
+    return applied(over, items, test, at);
   }
 
   #array(at: number): CompiledPart {
@@ -327,10 +321,7 @@ class ExpressionParser {
       if (parts.length > 0 && this.#take(']')) break;
       parts.push(this.#expression(0));
     }
-    return folded(
-      { type: 'array', at, run: (query, item) => parts.map((part) => part.run(query, item)) },
-      parts,
-    );
+    return arrayOf(parts, at);
   }
 
   /** `{a: 1, 'b': 2, (name()): 3}` */
@@ -349,17 +340,7 @@ class ExpressionParser {
       this.#expect(':');
       entries.push([key, this.#expression(0)]);
     }
-    return folded(
-      {
-        type: 'map',
-        at,
-        run: (query, item) =>
-          new Map(
-            entries.map(([key, value]) => [asString(key.run(query, item)), value.run(query, item)]),
-          ),
-      },
-      entries.flat(),
-    );
+    return mapOf(entries, at);
   }
 
   /** `.name`; with `?.` nil has nil. */
@@ -371,45 +352,19 @@ class ExpressionParser {
     }
     if (of.type !== 'map' && of.type !== 'any' && of.type !== 'nil')
       throw new ExpressionError(`type ${of.type} has no field ${text}`, at);
-    return folded(
-      {
-        type: 'any',
-        at: of.at,
-        run(query, item) {
-          const from = of.run(query, item);
-          return orNil && from === null ? null : (asMap(from).get(text) ?? null);
-        },
-      },
-      [of],
-    );
+    return fieldOf(of, text, orNil);
   }
 
   /** `[i]`, `[from:to]`; negative numbers count from the end. */
   #index(of: CompiledPart): CompiledPart {
-    const { at } = of;
     const from = this.#is(':') ? null : this.#expression(0);
     if (!this.#take(':')) {
       this.#expect(']');
-      return {
-        type: of.type === 'string' ? 'string' : 'any',
-        at,
-        run: (query, item) => memberOf(of.run(query, item), from!.run(query, item)),
-      };
+      return elementOf(of, from!);
     }
     const to = this.#is(']') ? null : this.#expression(0);
     this.#expect(']');
-    return {
-      type: of.type,
-      at,
-      run: (query, item) => {
-        const whole = of.run(query, item);
-        const first = from === null ? 0 : asNumber(from.run(query, item));
-        const end = to === null ? undefined : asNumber(to.run(query, item));
-        return typeof whole === 'string'
-          ? whole.slice(first, end)
-          : asArray(whole).slice(first, end);
-      },
-    };
+    return sliceOf(of, from, to);
   }
 }
 
@@ -424,48 +379,4 @@ function isFunction(name: string): boolean {
 /** Operators that are words can be negated: `not in`, `not contains`. */
 function isWord({ text }: ExpressionWord): boolean {
   return /^[a-z]/i.test(text) && text !== 'and' && text !== 'or';
-}
-
-function literal(value: ExpressionValue, at: number): CompiledPart {
-  return { type: typeOf(value), at, constant: value, run: () => value };
-}
-
-function not({ run, at }: Pick<CompiledPart, 'run' | 'at'>): CompiledPart {
-  return { type: 'bool', at, run: (query, item) => !asBool(run(query, item)) };
-}
-
-/** What is made of constants only is worked out once. A mistake in it shows when a query comes, as any other. */
-function folded(part: CompiledPart, from: readonly CompiledPart[]): CompiledPart {
-  if (from.some(({ constant }) => constant === undefined)) return part;
-  try {
-    const constant = part.run(nobody, null);
-    return { ...part, constant, run: () => constant };
-  } catch {
-    return part;
-  }
-}
-
-/** A placeholder for the query while constants are evaluated, which do not use it. */
-const nobody = null as never;
-
-/** By far the most used condition works on the client's bytes, without texts in between. */
-function inNet(address: CompiledPart, cidr: CompiledPart, at: number): CompiledPart {
-  const { constant } = cidr;
-  if (typeof constant === 'string') {
-    const net = readCidr(constant);
-    if (net === null) throw new ExpressionError(`invalid CIDR address: ${constant}`, cidr.at);
-    if (address.call === 'client_ip') {
-      return {
-        type: 'bool',
-        at,
-        run: (query) => netHolds(net, query.peer, query.peerAt, query.family === 4 ? 4 : 16),
-      };
-    }
-  }
-  const { run } = builtins['incidr']!;
-  return {
-    type: 'bool',
-    at,
-    run: (query, item) => run([address.run(query, item), cidr.run(query, item)], query),
-  };
 }

@@ -244,13 +244,19 @@ export const overItems: Readonly<
   },
 };
 
-/** Whether the value is among the items of an array, or a key of a map. @throws ExpressionValueError if these are neither */
+/**
+ * Whether the value is among the items of an array, or a key of a map.
+ * @throws ExpressionValueError if these are neither
+ */
 export function isIn(value: ExpressionValue, items: ExpressionValue): boolean {
   if (isMap(items)) return items.has(asString(value));
   return asArray(items).some((item) => isSame(item, value));
 }
 
-/** `of[key]`: negative numbers count from the end; nil where nothing is. @throws ExpressionValueError if it has no members */
+/**
+ * `of[key]`: negative numbers count from the end; nil where nothing is.
+ * @throws ExpressionValueError if it has no members
+ */
 export function memberOf(of: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (isMap(of)) return of.get(asString(key)) ?? null;
   if (typeof of === 'string') return of.at(asNumber(key)) ?? null;
@@ -281,7 +287,7 @@ function joined(items: readonly string[], separator: string): string {
   return items.join(separator);
 }
 
-/** What stands in many places is written in each of them. */
+/** The JSON of a value. A value that several places refer to is written in each of them. */
 function jsonOf(value: ExpressionValue): string {
   let characters = 0;
   return bounded(

@@ -91,7 +91,10 @@ export function bounded<T extends string | readonly ExpressionValue[]>(made: T):
   throw new ExpressionValueError(`${made.length} are made, and ${what} are the most`);
 }
 
-/** The most steps of one evaluation, which takes some milliseconds then: items that are looked at, one after the other, and eight characters. */
+/**
+ * The most steps of one evaluation, which takes some milliseconds then: items that are looked at,
+ * one after the other, and eight characters.
+ */
 const STEPS_MAX = 100_000;
 let steps = 0;
 
@@ -122,7 +125,10 @@ export function checkLength(characters: number): void {
     );
 }
 
-/** Whether two values are equal; arrays and maps are by their items. @throws ExpressionValueError after too many steps */
+/**
+ * Whether two values are equal; arrays and maps are by their items.
+ * @throws ExpressionValueError after too many steps
+ */
 export function isSame(a: ExpressionValue, b: ExpressionValue): boolean {
   step();
   if (a === b) return true;

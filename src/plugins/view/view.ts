@@ -63,7 +63,10 @@ const syntax = directive({
       ),
 });
 
-/** Chooses blocks: blocks of one zone are tried from top to bottom, and a query goes to the first whose view takes it. */
+/**
+ * Chooses blocks: blocks of one zone are tried from top to bottom, and a query goes to the first
+ * whose view takes it.
+ */
 export const view: Plugin = definePlugin({
   syntax,
   plan({ name }, plan) {

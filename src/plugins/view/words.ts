@@ -1,7 +1,7 @@
 /** What an expression is made of. */
 export interface ExpressionWord {
   readonly kind: 'number' | 'string' | 'name' | 'sign' | 'end';
-  /** The text; of strings, what it stands for. */
+  /** The text; for a string its value. */
   readonly text: string;
   /** Characters before it. */
   readonly at: number;

@@ -25,7 +25,10 @@ export class NamespaceNames {
     this.#zones = zones;
   }
 
-  /** Whether a name (lower case) is below `NAMESPACE.svc` or `NAMESPACE.pod` of a zone, or such a name itself, and may not be seen. */
+  /**
+   * Whether a name (lower case) is below `NAMESPACE.svc` or `NAMESPACE.pod` of a zone, or such a
+   * name itself, and may not be seen.
+   */
   hides(name: Uint8Array, length: number, sees: Sees): boolean {
     for (const zone of this.#zones) {
       const end = suffixAt(name, zone, length);
@@ -39,7 +42,10 @@ export class NamespaceNames {
     return this.#zones.some((zone) => suffixAt(name, zone, length) >= 0);
   }
 
-  /** Whether any name in the reply may not be seen, be it the owner of a record or in its data; that of the question aside. */
+  /**
+   * Whether any name in the reply may not be seen, be it the owner of a record or in its data; that
+   * of the question aside.
+   */
   hidesAny(reply: Reply, sees: Sees): boolean {
     const records = this.#records;
     const { bytes, start } = reply;
@@ -72,7 +78,10 @@ export class NamespaceNames {
     return false;
   }
 
-  /** The same of a name in a message, which may be compressed. Messages were checked before: pointers lead backwards. */
+  /**
+   * The same of a name in a message, which may be compressed. Messages were checked before:
+   * pointers lead backwards.
+   */
   #hidesAt(bytes: Uint8Array, start: number, at: number, sees: Sees): boolean {
     const name = this.#name;
     let length = 0;

@@ -1,4 +1,6 @@
-/** Which namespaces may see which: the lines of `visibility`, and what they come to for one client. */
+/**
+ * Which namespaces may see which: the lines of `visibility`, and what they come to for one client.
+ */
 import type { Refuse } from '../../corefile/properties.ts';
 import type { Token } from '../../corefile/tree.ts';
 
@@ -59,8 +61,8 @@ export class ClientRules {
   readonly #rules: readonly VisibilityRule[];
 
   /**
-   * @param client its namespace; empty: it is not a pod's; null: the client that sees least, for replies that may be
-   * given to anybody
+   * @param client its namespace; empty: it is not a pod's; null: the client that sees least, for
+   * replies that may be given to anybody
    */
   constructor(rules: readonly VisibilityRule[], client: string | null) {
     this.#own = Buffer.from(client ?? '');
@@ -76,7 +78,10 @@ export class ClientRules {
     this.all = this.#rules.every(({ allows }) => allows);
   }
 
-  /** Whether it sees the namespace `bytes[at, at + length)`: always its own, and what no line denies. */
+  /**
+   * Whether it sees the namespace `bytes[at, at + length)`: always its own, and what no line
+   * denies.
+   */
   sees(bytes: Uint8Array, at: number, length: number): boolean {
     if (this.#own.length > 0 && same(this.#own, bytes, at, length)) return true;
     for (const { allows, to } of this.#rules)

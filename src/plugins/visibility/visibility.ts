@@ -77,7 +77,10 @@ const prohibited: readonly ExtendedError[] = [
   { code: EDE.PROHIBITED, text: "this name's namespace is not visible from the client's" },
 ];
 
-/** Denies names of namespaces that the client's may not see, whatever plugin or memory would answer them. */
+/**
+ * Denies names of namespaces that the client's may not see, whatever plugin or memory would answer
+ * them.
+ */
 export const visibility: Plugin = definePlugin({
   syntax,
 
@@ -173,9 +176,10 @@ class Visibility {
   }
 
   /**
-   * Whether it is asked on the way to a reply of another server block, which may be remembered there for all: what is found must not
-   * depend on who asked. Links of this block that stand behind a memory stand behind this one, too: they are not looked at again, unless
-   * the name was rewritten since.
+   * Whether it is an internal lookup for the reply of another server block, which may cache it for
+   * all clients: the result must then not depend on the client. Links of this block after a cache
+   * are also after this link, so names are not checked a second time, unless they were rewritten
+   * since.
    */
   #isForAll({ depth, route, via, screen }: Query): boolean {
     this.#own[route.index] = true;
@@ -234,11 +238,13 @@ class Visibility {
   }
 
   /**
-   * To a name that may be seen itself, but leads to one that may not: what is said of it where there is no data, serial and TTL included.
-   * Who may make aliases would find out by any other reply where they lead.
+   * The reply for a name that is visible, but is an alias of one that is not: the same as without
+   * data, serial and TTL included. With any other reply a client that can create aliases could find
+   * out whether their targets exist.
    */
   #withoutData(query: Query): Maybe<Reply> {
-    // A type of its own for each type that is asked for, so that each has an age of its own in a memory.
+    // A type of its own for each type that is asked for, so that each has an age of its own in a
+    // memory.
     const asked = query.asking(query.wireName, PRIVATE_TYPES | (query.type & 0xff));
     asked.screen = this;
     const found = this.#next(asked);

@@ -14,7 +14,10 @@ const syntax = directive({
 const udp = parseName('_udp.');
 const tcp = parseName('_tcp.');
 
-/** Ends the chain: any name, any type. The answer section stays empty, all is in the additional section. */
+/**
+ * Ends the chain: any name, any type. The answer section stays empty, all is in the additional
+ * section.
+ */
 export const whoami: Plugin = definePlugin({
   syntax,
   setup(_options, context) {

@@ -96,7 +96,10 @@ const none: Field<string> = {
   },
 };
 
-/** A host in the form that a number in front of it says (RFC 4025 section 2.3, RFC 8777 section 4.2.3): none, IPv4, IPv6, name. */
+/**
+ * A host in the form that a number in front of it says (RFC 4025 section 2.3, RFC 8777 section
+ * 4.2.3): none, IPv4, IPv6, name.
+ */
 export const typedHosts: readonly Field<string>[] = [none, ipv4, ipv6, fullName];
 
 function addressBytes(text: string, length: number): Uint8Array {
@@ -235,7 +238,10 @@ export function dashedHex(count: number): Field<Uint8Array> {
   };
 }
 
-/** Eight bytes as four groups of four hex digits (RFC 6742): `0014:4fff:ff20:ee64`. Text may leave out zeros in front, which not every program reads. */
+/**
+ * Eight bytes as four groups of four hex digits (RFC 6742): `0014:4fff:ff20:ee64`. Text may leave
+ * out zeros in front, which not every program reads.
+ */
 export const hexGroups: Field<Uint8Array> = {
   read: (from) => from.bytes(8),
   write: (value, to) => to.bytes(value, 0, 8),

@@ -5,9 +5,10 @@ import type { MessageWriter } from '../writer.ts';
 /**
  * One record type: its data between wire form, an object, and zone file text.
  *
- * The objects are for tools, tests and plugins that look at single records; replies on the hot path never pass through
- * them. So they are made to be read: names are absolute text with escapes (`www.example.org.`), addresses are text,
- * character strings are text as it stands between the quotes of a zone file, other bytes are Uint8Arrays.
+ * The objects are for tools, tests and plugins that look at single records; replies on the hot path
+ * never pass through them. So they are made to be read: names are absolute text with escapes
+ * (`www.example.org.`), addresses are text, character strings are text as it stands between the
+ * quotes of a zone file, other bytes are Uint8Arrays.
  */
 export interface RecordKind<D extends object> {
   /** As in zone files: `MX`. */
@@ -61,8 +62,8 @@ export function recordKind<D extends object>(
 }
 
 /**
- * Record data as plain bytes: for types without a codec, and for data that is empty although its type's form is not
- * (RFC 2136).
+ * Record data as plain bytes: for types without a codec, and for data that is empty although its
+ * type's form is not (RFC 2136).
  */
 export class Opaque {
   readonly bytes: Uint8Array;

@@ -7,7 +7,10 @@ import type { Field, RecordKind } from './kind.ts';
 export interface GeoLocation {
   /** Always 0: other versions have another form. */
   readonly version: number;
-  /** Centimetres: diameter of the place, and how exact the coordinates are. One digit and a power of ten each. */
+  /**
+   * Centimetres: diameter of the place, and how exact the coordinates are. One digit and a power of
+   * ten each.
+   */
   readonly size: number;
   readonly horizontal: number;
   readonly vertical: number;

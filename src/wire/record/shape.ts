@@ -1,4 +1,7 @@
-/** Data that several types have in common, as an object and as its fields; each type stands in its own file. */
+/**
+ * Data that several types have in common, as an object and as its fields; each type stands in its
+ * own file.
+ */
 import { fullName, name, restBase64, restHex, strings, time, u16, u32, u8 } from './field.ts';
 import type { Shape } from './kind.ts';
 import { serviceParameters, type ServiceParameter } from './service-parameter.ts';

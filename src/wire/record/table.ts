@@ -72,8 +72,8 @@ import { x25 } from './x25.ts';
 import { zonemd } from './zonemd.ts';
 
 /**
- * Every record type whose data is decoded; the data of all others is plain bytes (RFC 3597). OPT is not among them: see
- * `edns.ts`.
+ * Every record type whose data is decoded; the data of all others is plain bytes (RFC 3597). OPT is
+ * not among them: see `edns.ts`.
  */
 export const recordKinds: readonly RecordKind<object>[] = [
   a,

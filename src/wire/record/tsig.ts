@@ -15,7 +15,9 @@ const signedAt: Field<number> = {
   parse: (from, what) => from.number(what, 0xffff_ffff_ffff),
 };
 
-/** 16-bit length and bytes; in text the length goes before the base64, which is missing for none. */
+/**
+ * 16-bit length and bytes; in text the length goes before the base64, which is missing for none.
+ */
 export const lengthAndBase64: Field<Uint8Array> = {
   read: (from) => from.bytes(from.u16()),
   write(value, to) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -105,13 +106,21 @@ func startProcess(corefile string) (*Instance, error) {
 	}
 	p.command = exec.Command(os.Getenv("NDOTS"), "serve", "-conf", p.corefile, "-dns.port", "1053")
 	p.command.Stdout, p.command.Stderr = p.output, p.output
-	if err := p.command.Start(); err != nil {
-		return nil, err
-	}
+	// Some tests never stop their server: it ends with this process, which the kernel takes the starting thread for.
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
 	go func() {
-		_ = p.command.Wait()
+		runtime.LockOSThread()
+		err := p.command.Start()
+		started <- err
+		if err == nil {
+			_ = p.command.Wait()
+		}
 		close(p.over)
 	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
 	deadline := time.After(20 * time.Second)
 	for !strings.Contains(p.output.String(), "\nndots-") {
 		select {

@@ -470,7 +470,8 @@ const rules: readonly Rule[] = [
     told: 'cache: an entry ends at a moment of its own in each server',
     is: ({ what, theirs, ours }, { has }) =>
       has('cache') &&
-      (what === 'aa' || theirs.replaceAll(ttls, ' ') === ours.replaceAll(ttls, ' ')),
+      (what === 'aa' ||
+        theirs.replaceAll(ttls, ' ').toLowerCase() === ours.replaceAll(ttls, ' ').toLowerCase()),
   },
   {
     told: 'cache: an entry ends at a moment of its own in each server, and one of whoami is of the client that it was made for',

@@ -1,5 +1,6 @@
 /** An upstream on loopback whose replies depend on nothing but the query: what two servers ask it is comparable by what they get. */
 import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { FLAG, TYPE, rcodeNumber, typeNumber } from '../../../src/wire/iana.ts';
 import {
@@ -30,7 +31,7 @@ async function startUpstream(address: string, port: number): Promise<() => void>
     const reply = replyTo(bytes, true);
     if (reply !== null) udp.send(reply, from.port, from.address);
   });
-  await new Promise<void>((resolve) => udp.bind(port, address, resolve));
+  await once(udp.bind(port, address), 'listening');
   const tcp = createServer((socket) => {
     let held = Buffer.alloc(0);
     socket.on('data', (chunk: Buffer) => {
@@ -47,7 +48,7 @@ async function startUpstream(address: string, port: number): Promise<() => void>
     });
     socket.on('error', () => undefined);
   });
-  await new Promise<void>((resolve) => tcp.listen(port, address, resolve));
+  await once(tcp.listen(port, address), 'listening');
   return () => {
     udp.close();
     tcp.close();
