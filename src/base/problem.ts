@@ -1,3 +1,4 @@
+import { shortened } from './shortened.ts';
 import { visible } from './visible.ts';
 
 /** A place in a file. Lines and columns count from 1; column 0 stands for the whole line. */
@@ -68,7 +69,7 @@ export class Problem extends Error {
     }
     if (this.hint !== null) lines.push(`  ${this.hint}`);
     if (this.remedy !== null) lines.push(`  ${this.remedy}`);
-    return visible(lines.join('\n'));
+    return visible(shortened(lines.join('\n')));
   }
 }
 

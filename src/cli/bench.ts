@@ -12,6 +12,7 @@ import { EXIT, type Command, type Io } from './command.ts';
 import { clientNamed } from './client-choice.ts';
 import { parseBenchOptions, type BenchOptions } from './bench-options.ts';
 import { givenText, readText } from './named-file.ts';
+import { wrap } from './page.ts';
 
 /** The verb `bench`. */
 export const bench: Command = {
@@ -29,7 +30,9 @@ export const bench: Command = {
       progress: (doneMs) =>
         io.progress(() => `${Math.round(doneMs / 1000)} of ${printSpan(options.lastsMs)}`),
     });
-    io.out(options.output === 'json' ? printJson(options, loads) : printText(options, loads, what));
+    io.out(
+      options.output === 'json' ? printJson(options, loads) : printText(options, loads, what, io),
+    );
     if (io.signal.aborted) return EXIT.interrupted;
     return loads.some(({ lost }) => lost > 0) ? EXIT.no : EXIT.ok;
   },
@@ -103,9 +106,17 @@ function printJson(options: BenchOptions, loads: readonly ServerLoad[]): string 
 
 /** Bounds of the rows of the picture, milliseconds. */
 const bounds = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000] as const;
-const BAR = 30;
+const BAR_MAX = 30;
+const BAR_MIN = 5;
+/** What stands beside a bar: bounds and share. */
+const BESIDE_BAR = 31;
 
-function printText(options: BenchOptions, loads: readonly ServerLoad[], what: string): string {
+function printText(
+  options: BenchOptions,
+  loads: readonly ServerLoad[],
+  what: string,
+  { columns }: Pick<Io, 'columns'>,
+): string {
   const rows: (readonly string[])[] = [['', ...loads.map((_, nth) => nameOf(options, nth))]];
   const row = (title: string, of: (load: ServerLoad) => string): void => {
     rows.push([title, ...loads.map(of)]);
@@ -136,17 +147,20 @@ function printText(options: BenchOptions, loads: readonly ServerLoad[], what: st
       .trimEnd(),
   );
   return `${[
-    `${options.rate} queries/s for ${printSpan(options.lastsMs)}: ${what}`,
+    ...wrap(`${options.rate} queries/s for ${printSpan(options.lastsMs)}: ${what}`, '', {
+      columns,
+    }),
     '',
     ...table,
     ...loads.flatMap((load, nth) =>
-      load.latencies.count === 0 ? [] : ['', nameOf(options, nth), ...picture(load)],
+      load.latencies.count === 0 ? [] : ['', nameOf(options, nth), ...picture(load, columns)],
     ),
   ].join('\n')}\n`;
 }
 
 /** One line for each row that has any, with its share as a bar. */
-function picture({ latencies }: ServerLoad): readonly string[] {
+function picture({ latencies }: ServerLoad, columns: number): readonly string[] {
+  const width = Math.min(BAR_MAX, Math.max(BAR_MIN, columns - BESIDE_BAR));
   const counts = latencies.between(bounds);
   const most = Math.max(1, ...counts);
   return counts.flatMap((count, nth) => {
@@ -154,9 +168,9 @@ function picture({ latencies }: ServerLoad): readonly string[] {
     const bound = bounds[nth];
     const label =
       bound === undefined ? `more than ${printMs(bounds.at(-1)!)}` : `up to ${printMs(bound)}`;
-    const bar = '#'.repeat(Math.max(1, Math.round((count / most) * BAR)));
+    const bar = '#'.repeat(Math.max(1, Math.round((count / most) * width)));
     return [
-      `  ${label.padStart(17)}  ${bar.padEnd(BAR)}  ${((100 * count) / latencies.count).toFixed(2)} %`,
+      `  ${label.padStart(17)}  ${bar.padEnd(width)}  ${((100 * count) / latencies.count).toFixed(2)} %`,
     ];
   });
 }

@@ -4,7 +4,7 @@ import { nearest } from '../base/problem.ts';
 import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, duration, file, integer, text, usage } from './option-values.ts';
+import { choice, duration, file, integer, namespaceName, text, usage } from './option-values.ts';
 
 /** What `ndots cache` does: its first word. */
 const actions = ['explain', 'flush'] as const;
@@ -77,7 +77,7 @@ const table = {
       '--cluster',
       'the pods of the cluster that kubectl would ask, through its API server',
     ),
-    namespace: one('-n, --namespace', text('NAME'), 'of the pods (kube-system)'),
+    namespace: one('-n, --namespace', namespaceName, 'of the pods (kube-system)'),
     selector: one('-l, --selector', text('LABELS'), 'of the pods (k8s-app=kube-dns)'),
     port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
     ...clusterOptions,

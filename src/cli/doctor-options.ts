@@ -17,7 +17,7 @@ import {
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, duration, file, text, usage } from './option-values.ts';
+import { choice, duration, file, namespaceName, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots doctor` says. */
 export interface DoctorOptions extends ClusterOptions, ColourOptions {
@@ -95,7 +95,7 @@ const table = {
     ),
   }),
   ...group('A living cluster (cluster)', {
-    namespace: one('-n, --namespace', text('NAME'), 'of the DNS pods (kube-system)'),
+    namespace: one('-n, --namespace', namespaceName, 'of the DNS pods (kube-system)'),
     domain: one(
       '--cluster-domain',
       text('NAME'),
@@ -148,6 +148,9 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const mistyped = words.find((word) => nearest(word, ['cluster']) !== null && !existsSync(word));
   if (mistyped !== undefined)
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
+  const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
+  if (idle !== null && words[0] !== undefined)
+    throw usage(`${idle} reads nothing, and not "${words[0]}"`);
   const netns = namespaceOf(values);
   const device = values.device ?? (netns === null ? null : 'any');
   if (device !== null && words.length > 0)

@@ -95,6 +95,22 @@ describe('ndots doctor', () => {
     }
   });
 
+  test('a cluster that is named and cannot be examined is told with the next step, and the exit code is 2 where nothing else is wrong', async () => {
+    const missing = await run(at('clean.pcap'), 'cluster', '--kubeconfig', at('missing'));
+    assert.equal(missing.code, 2);
+    const none = await runCommand(doctor, [at('clean.pcap'), 'cluster'], { HOME: folder });
+    assert.equal(none.code, 2);
+    assert.match(
+      none.out.replaceAll(/\s+/g, ' '),
+      /Not read the cluster: .*Name one: --kubeconfig FILE/,
+    );
+  });
+
+  test('of several files one that cannot be read makes the exit code 2, unless there is a finding', async () => {
+    assert.equal((await run(at('clean.pcap'), at('missing'))).code, 2);
+    assert.equal((await run(at('race.pcap'), at('missing'))).code, 1);
+  });
+
   test('at 60 columns no line is longer', async () => {
     const { out } = await runCommand(doctor, [at('race.pcap')], {}, { columns: 60 });
     assert.match(out, /ND3001/);

@@ -59,7 +59,10 @@ export const doctor: Command = {
     // Behind the report: where the file cannot be written that is all that is missing.
     if (options.evidence !== null) writeEvidence(options, found);
     const worst = Math.max(-1, ...found.findings.map(({ severity }) => grades[severity]));
-    return worst >= grades[options.failOn] ? EXIT.no : EXIT.ok;
+    if (worst >= grades[options.failOn]) return EXIT.no;
+    // What could not be read might have held a finding.
+    const unread = (packets !== null && packets.failed > 0) || (facts !== null && 'why' in facts);
+    return unread ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -79,12 +82,18 @@ async function clusterFacts(
   } catch (error) {
     const problems = problemsIn(error);
     if (!besides || problems === null || io.signal.aborted) throw error;
-    return { why: `the cluster: ${problems.map((each) => each.message).join('; ')}` };
+    return { why: `the cluster: ${problems.map(inOneLine).join('; ')}` };
   }
+}
+
+function inOneLine({ message, hint, remedy }: Problem): string {
+  return [message, hint, remedy].filter((part) => part !== null).join('. ');
 }
 
 /** Captures that were read. */
 interface Packets {
+  /** How many of the files could not be read. */
+  readonly failed: number;
   readonly reading: Reading;
   readonly observed: Observations;
   readonly owners: AddressOwners;
@@ -123,7 +132,7 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   }
   const { redactKey } = options;
   const hide = redactKey === null ? asItIs : hiddenText(observed, new Redaction(redactKey));
-  return { reading, observed, owners, hide };
+  return { failed, reading, observed, owners, hide };
 }
 
 async function diagnosePackets(

@@ -34,11 +34,14 @@ export const etcd: Command = {
       }
     } catch (error) {
       if (!(error instanceof EtcdFailure)) throw error;
-      const { message, advice } = error;
+      const { message, advice, kind } = error;
+      // The failure itself speaks of the Corefile's words for the files.
       const remedy =
-        advice === ''
-          ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
-          : advice;
+        kind === 'tls'
+          ? 'Check the files of --cacert, --cert and --key: each PEM, the key that of the certificate'
+          : advice === ''
+            ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
+            : advice;
       throw new Problem({ code: 'etcd', text: message, remedy, cause: error });
     } finally {
       client.close();
@@ -62,7 +65,7 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   const read = packService(value, 0n);
   const host = String(options.fields['host'] ?? '');
   if (typeof read !== 'string') throw usage(`the record would not be answered: ${read.detail}`);
-  // Names of all sorts are answered, but these are mistakes: no top-level domain is a number (RFC 3696 section 2).
+  // Names of all sorts are answered, but these are mistakes. No top-level domain is a number (RFC 3696 section 2).
   if (/\s|(^|\.)\d+\.?$/.test(host) && parseAddress(host) === null)
     throw usage(`the host ${JSON.stringify(host)} is neither an address nor the name of a host`);
   if (options.leaseSeconds === null) {

@@ -3,7 +3,7 @@ import { parseResourceName, resourceKinds, type ResourceName } from '../kube/pod
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { group, many, one, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { duration, text, usage } from './option-values.ts';
+import { duration, namespaceName, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots exec` says. */
 export interface ExecOptions extends ClusterOptions {
@@ -31,7 +31,7 @@ const table = {
     start: one('--start-timeout', duration(1000, 3_600_000), 'longest wait for its start (60s)'),
   }),
   ...group('Cluster', {
-    namespace: one('-n, --namespace', text('NAME'), 'of the pod (that of the context)'),
+    namespace: one('-n, --namespace', namespaceName, 'of the pod (that of the context)'),
     ...clusterOptions,
   }),
 };

@@ -164,6 +164,8 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   if (values.manifests !== null && namesCluster(values))
     throw usage('--manifests and --kubeconfig or --context exclude each other');
   if (action === 'list' && values.output === 'html') throw usage('list takes -o text or -o json');
+  if (values.output !== null && !['list', 'run', 'report'].includes(action))
+    throw usage(`${action} takes no -o`);
   checkWords(action, others, program, values.file);
   return {
     action,

@@ -157,6 +157,19 @@ Why: ndots lint --explain CF03
   });
 });
 
+test('an expression of view whose double quotes the Corefile took away is shown with those that it needs', async () => {
+  const text = '.:53 {\n view a {\n expr type() == "A" && name() == "b c."\n }\n whoami\n}\n';
+  const { out } = await run(join(files({ Corefile: text }), 'Corefile'));
+  assert.match(
+    out,
+    /The Corefile takes double quotes away, and the expression reads: type\(\) == A/,
+  );
+  assert.match(out, /Give its strings single quotes: type\(\) == 'A' && name\(\) == 'b c\.'/);
+  const whole = text.replace(/expr .*/, `expr "nome() == 'A'"`);
+  const other = await run(join(files({ Corefile: whole }), 'Corefile'));
+  assert.match(other.out, /The expression reads: nome\(\) == 'A'\n/);
+});
+
 describe('Corefiles within other files are found, with the places of those files', () => {
   test('in a ConfigMap', async () => {
     const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${looping.replace(/^(?=.)/gm, '    ')}`;

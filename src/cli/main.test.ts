@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { describe, test } from 'node:test';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
 import { verbNames } from './verb-names.ts';
 
 const program = [
@@ -118,10 +122,21 @@ describe('standard output', () => {
     if (process.platform !== 'linux') return t.skip('no /dev/full');
     const { code, err } = shell('N --help > /dev/full');
     assert.equal(code, 2);
-    assert.equal(
-      err,
-      'ndots: cannot write to standard output: ENOSPC: no space left on device, write\n',
-    );
+    assert.equal(err, 'ndots: cannot write to standard output: the disk is full\n');
+  });
+
+  test('that is closed is an error, as a full disk is', () => {
+    for (const words of ['version', '--help', 'lint --rules', 'trace a.example --plan']) {
+      const { code, err } = shell(`bin/ndots ${words} >&-`);
+      assert.equal(code, 2, words);
+      assert.equal(err, 'ndots: cannot write to standard output: it is closed\n');
+    }
+  });
+
+  test('that is closed does not matter where nothing is printed', () => {
+    const { code, err } = shell('bin/ndots trcae >&-');
+    assert.equal(code, 3);
+    assert.match(err, /no verb 'trcae'/);
   });
 
   test('a long text arrives whole through a slow pipe', () => {
@@ -156,6 +171,53 @@ describe('serve refuses', () => {
       assert.match(ran.err, text);
     });
   }
+});
+
+describe('what is no text, or has no end of line, is told of in a few words:', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-main-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const binary = join(folder, 'binary');
+  writeFileSync(binary, randomBytes(200_000));
+  const long = join(folder, 'long');
+  writeFileSync(long, 'x'.repeat(900_000));
+
+  for (const words of [
+    ['check', 'run', '-f'],
+    ['lab', 'run', '-f'],
+    ['lab', 'up', '-f'],
+    ['query', '@127.0.0.1', '-f'],
+    ['trace', 'a.example', '--answers'],
+    ['lint'],
+    ['plan'],
+    ['doctor'],
+    ['serve', '-conf'],
+  ])
+    test(words.join(' '), () => {
+      for (const file of [binary, long]) {
+        const { code, out, err } = ndots(...words, file);
+        assert.ok(out.length + err.length < 5000, `${file}: ${out.length} ${err.length}`);
+        assert.notEqual(code, null);
+        assert.doesNotMatch(err, /\n +at .*:\d+:\d+\)/);
+        if (file === binary && /^(?:check|lab)$/.test(words[0]!))
+          assert.match(err, /\/binary is no YAML: it is binary/);
+      }
+    });
+
+  for (const words of [
+    ['trace'],
+    ['query', '@127.0.0.1'],
+    ['query', '--type'],
+    ['lint', '--explain'],
+    ['check', 'run', '--vip'],
+    ['serve', '-conf'],
+    ['help'],
+    [],
+  ])
+    test(`a word of 100 000 characters behind ${['ndots', ...words].join(' ')}`, () => {
+      const { code, out, err } = ndots(...words, 'y'.repeat(100_000));
+      assert.ok(out.length + err.length < 5000, `${out.length} ${err.length}`);
+      assert.ok(code !== 0 && code !== null, String(code));
+    });
 });
 
 describe('a file or server that is not there is told of in words, by every verb that names one:', () => {

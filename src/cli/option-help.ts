@@ -1,7 +1,7 @@
 /** `--help` of a verb and its page of the manual, from its usage. */
 import type { Option, Usage } from './option.ts';
 
-/** Nobody likes to read wider lines, and in narrower ones words find no place. */
+/** Nobody likes to read lines that are wider, and words find no place in lines that are narrower. */
 const WIDEST = 100;
 const NARROWEST = 40;
 /** Where there is no room for options and what they do side by side, the one stands below the other. */
@@ -25,9 +25,11 @@ export function helpText(
   const examples = usage.examples.map(([words, what]) => [`${call} ${words}`.trimEnd(), what]);
   const room = Math.max(0, ...examples.map(([words = '']) => words.length));
   const sideBySide = columns >= SIDE_BY_SIDE;
+  const besideExamples =
+    sideBySide && examples.every(([, what = '']) => room + what.length + 5 <= columns);
   for (const [words = '', what = ''] of examples)
-    if (sideBySide) lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
-    else lines.push(`  ${words}`, ...(what === '' ? [] : filled(what, BELOW, columns)));
+    if (besideExamples) lines.push(`  ${words.padEnd(room)}   ${what}`.trimEnd());
+    else lines.push(...typed(words, columns), ...(what === '' ? [] : filled(what, BELOW, columns)));
   if (examples.length > 0) lines.push('');
   lines.push(...filled(`Usage: ${synopsis(call, usage)}`, '', columns));
   const brief = (title: string): boolean => usage.brief?.includes(title) === true;
@@ -112,6 +114,20 @@ function filled(text: string, indent: string, columns: number): string[] {
   return lines;
 }
 
+/** A command line, broken between its words as a shell takes it; what stands in quotes stays whole. */
+function typed(command: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of command.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []) {
+    // Two columns are for the sign that the line goes on.
+    if (line !== '' && `${line} ${word}`.length > columns - 2) {
+      lines.push(`${line} \\`);
+      line = `      ${word}`;
+    } else line = line === '' ? `  ${word}` : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
 /** A page of the manual, section 1, in the language of man(7). */
 export function manualPage(parts: {
   readonly verb: string;
@@ -156,7 +172,7 @@ function roffNames({ names, value, kind }: Option): string {
   return `${bold}${kind === 'maybe' ? `[${shown}]` : shown}`;
 }
 
-/** Text as roff takes it: backslashes and leading dots are no commands, and what is not ASCII has a name. */
+/** The text as roff takes it. Backslashes and leading dots are no commands there, and letters outside ASCII have names. */
 export function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

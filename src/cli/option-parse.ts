@@ -15,7 +15,10 @@ export interface GivenOption {
   readonly value: unknown;
 }
 
-/** All options of a command line together, and the words that are none. Throws a `Problem` with the code `usage`. */
+/**
+ * Reads all options of a command line together, and the words that are none.
+ * @throws Problem with the code `usage`
+ */
 export function parseOptions<T extends OptionTable>(
   table: T,
   words: readonly string[],
@@ -47,7 +50,10 @@ export function readOptions(
 
 type OptionNames = ReadonlyMap<string, string>;
 
-/** One or two dashes, `-x v` or `-x=v`; the first word that is no flag ends them. The words of errors are Go's. */
+/**
+ * Flags have one dash or two, and their values stand behind them (`-x v`) or after an equals sign (`-x=v`). The first word
+ * that is no flag ends them. Errors are told in Go's words.
+ */
 function* readGo(
   table: OptionTable,
   names: OptionNames,
@@ -63,7 +69,8 @@ function* readGo(
     const key = names.get(name);
     const option = key === undefined ? undefined : table[key];
     if (key === undefined || option === undefined) {
-      const meant = nearest(name, names.keys());
+      // Every other letter is near to a single one.
+      const meant = plain.length > 1 ? nearest(name, names.keys()) : null;
       const hint = meant === null ? '' : ` (did you mean ${meant}?)`;
       throw usage(`flag provided but not defined: ${name}${hint}`);
     }
@@ -77,7 +84,10 @@ function* readGo(
   }
 }
 
-/** `--name value`, `--name=value`, `-n value`, `-nvalue`, `-46`, dig's `+[no]name[=value]`; `--` ends them. */
+/**
+ * Options are spelled `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's are `+[no]name[=value]`.
+ * The word `--` ends them.
+ */
 function* readGnu(
   table: OptionTable,
   names: OptionNames,
@@ -157,7 +167,7 @@ function readDig(table: OptionTable, names: OptionNames, word: string): GivenOpt
 }
 
 function unknown(name: string, names: OptionNames): Error {
-  // Of one letter, every other one is near.
+  // Every other letter is near to a single one.
   const meant = name.length > 2 ? nearest(name, names.keys()) : null;
   return usage(`unknown option ${name}`, meant === null ? undefined : `Did you mean ${meant}?`);
 }

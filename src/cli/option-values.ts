@@ -18,6 +18,15 @@ export function file(placeholder = 'FILE'): OptionValue<string> {
   return text(placeholder, { files: true });
 }
 
+/** The name of a namespace: a label of DNS in small letters (RFC 1123), as the API server takes it. */
+export const namespaceName: OptionValue<string> = {
+  placeholder: 'NAME',
+  read(given, name) {
+    if (/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(given)) return given;
+    throw usage(`${name} takes the name of a namespace, not "${given}"`, 'As in: kube-system');
+  },
+};
+
 /** A whole number within bounds, both included. */
 export function integer(placeholder: string, least: number, most: number): OptionValue<number> {
   return { placeholder, read: (given, name) => readInteger(name, given, least, most) };
@@ -50,7 +59,10 @@ export function choice<const T extends string>(
   };
 }
 
-/** A server by its address: `10.96.0.10`, `10.96.0.10:1053`, `[fd00::a]:53`, with dig's `#` for the colon as well; port null: none is named. */
+/**
+ * Reads a server that is given by its address: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`. Instead of the colon
+ * it takes dig's `#` as well. The port is null where none is named.
+ */
 export function readServer(given: string): {
   readonly server: string;
   readonly port: number | null;

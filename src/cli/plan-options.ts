@@ -10,7 +10,7 @@ import {
 } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { addresses, choice, file, integer, text, usage } from './option-values.ts';
+import { addresses, choice, file, integer, namespaceName, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots plan` says. */
 export interface PlanOptions extends ClusterOptions {
@@ -48,7 +48,7 @@ const table = {
     cluster: flag('--cluster', 'ask the cluster that kubectl would ask'),
     ...clusterOptions,
     from: one('--from', text('TYPE/NAME'), 'the names of a list are those of this workload’s pods'),
-    namespace: one('-n, --namespace', text('NAME'), 'of --from, and of clients nobody knows'),
+    namespace: one('-n, --namespace', namespaceName, 'of --from, and of clients nobody knows'),
   }),
   ...group('How they are looked up', {
     clients: many(

@@ -1,5 +1,6 @@
 /** `-y` and `-k`: the key that a query is signed with (RFC 8945), as dig has it. */
 import { FILE_MAX, readFileBytes } from '../base/read-file.ts';
+import { Problem } from '../base/problem.ts';
 import { algorithmNamed, type TsigSigningKey } from '../net/tsig.ts';
 import type { NamedFiles } from '../server/contract/named-files.ts';
 import { algorithmOrWhy, makeKey, readKeyFile } from '../zone/tsig-key.ts';
@@ -34,9 +35,10 @@ const onDisk: NamedFiles = {
 export function keyOfFile(file: string): TsigSigningKey {
   const [key] = readKeyFile(file, '', onDisk);
   if (key === undefined)
-    throw usage(
-      `-k ${file}: there is no key in it`,
-      'tsig-keygen NAME makes one, and prints the file.',
-    );
+    throw new Problem({
+      code: 'bad-key-file',
+      text: `${file}: there is no key in it`,
+      remedy: 'tsig-keygen NAME makes one, and prints the file.',
+    });
   return { ...key, algorithm: key.algorithm ?? algorithmNamed(USUAL)! };
 }

@@ -38,7 +38,7 @@ export async function serverFor(options: QueryOptions): Promise<QueryServer> {
   } catch (error) {
     throw new Problem({
       code: 'no-server',
-      text: `the server's own name does not resolve: ${name} (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
+      text: `the server's own name does not resolve: ${name}: ${whyFailed(error)}`,
       remedy: 'Name it by address: ndots query @10.96.0.10 NAME',
       cause: error,
     });
@@ -56,8 +56,9 @@ function firstServer(file: string): string {
 }
 
 /**
- * The names to ask one after the other as long as they do not exist, as dig 9.18 has it: a name with at least ndots dots is
- * asked as it is and nothing else (programs on glibc would go on with the list), others with the list, and as they are last.
+ * The names to ask one after the other as long as they do not exist, as dig 9.18 has it. A name with at least ndots dots is
+ * asked as it is and nothing else, where programs on glibc would go on with the list. Other names are asked with the list,
+ * and as they are last.
  */
 export function searchNames(options: QueryOptions): readonly string[] {
   const { name } = options;
@@ -80,7 +81,10 @@ function ndotsOf(conf: readonly (readonly string[])[]): number {
   return given === undefined ? 1 : Number(given.slice('ndots:'.length));
 }
 
-/** The words of each line; none if the machine has no such file. @throws Problem for one that was named and cannot be read */
+/**
+ * The words of each line. There are none if the machine has no such file.
+ * @throws Problem for a file that was named and cannot be read
+ */
 function lines(file: string): readonly (readonly string[])[] {
   try {
     return linesOf(readFileText(file, FILE_MAX.small)).map(wordsOf);

@@ -1,6 +1,8 @@
 /** From the words of a command line to a verb, and to the exit code of the process. */
 import { nearest, problemsIn } from '../base/problem.ts';
+import { shortened } from '../base/shortened.ts';
 import { harmless } from '../base/visible.ts';
+import { whyFailed } from '../base/why-failed.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { ProgressLine } from './progress-line.ts';
 import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
@@ -63,7 +65,11 @@ async function main(words: readonly string[], io: Io): Promise<number> {
     return EXIT.ok;
   }
   if (first === 'help') {
-    const [about = 'help'] = rest;
+    const [about = 'help', more] = rest;
+    if (more !== undefined) {
+      io.err(`ndots: help is about one verb, and not "${more}" besides\n`);
+      return EXIT.usage;
+    }
     if (about !== 'help' && !isVerb(about)) return noVerb(about, io);
     io.out(about === 'help' ? await help(io) : await verbHelp(about, io));
     return EXIT.ok;
@@ -83,13 +89,13 @@ async function main(words: readonly string[], io: Io): Promise<number> {
   try {
     return await Promise.race([(await loadVerb(verb)).run(own, io), interrupted]);
   } catch (error) {
-    // What was cut short fails: that is no news.
+    // That a verb fails which was cut short is no news.
     if (wasInterrupted() && problemsIn(error) !== null) return EXIT.interrupted;
     return failure(verb, error, io);
   }
 }
 
-/** What a terminal that was never told its size says is 0, or nothing. */
+/** The columns of a terminal. One that was never told its size says 0, or nothing. */
 function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.columns || 100;
 }
@@ -103,7 +109,10 @@ const progress =
       })
     : null;
 
-/** Names and texts of other people's pass through all verbs: files get them as they are, and a terminal what it may obey. */
+/**
+ * Writes to a stream of the process. Names and texts of other people pass through all verbs: a file gets them as they are,
+ * and a terminal gets only what it may obey.
+ */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
   return (text) => {
     progress?.clear();
@@ -130,9 +139,11 @@ const readStdin: Io['stdin'] = async (what, mostBytes) =>
 // What `ps` shows, and what the message of a second start calls the process that holds the port.
 process.title = ['ndots', ...process.argv.slice(2)].join(' ');
 
+const tellError = writerTo(process.stderr);
+
 const io: Io = {
   out: writerTo(process.stdout),
-  err: writerTo(process.stderr),
+  err: (text) => tellError(shortened(text)),
   progress: (text) => progress?.tell(text),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
@@ -145,23 +156,28 @@ const io: Io = {
   program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };
 
-// A reader that has seen enough (`head`) gets no message, and the exit code that the shell gives a program ended by SIGPIPE.
+// A reader that has seen enough (`head`) needs no message. The exit code is the one that the shell gives a program that
+// SIGPIPE has ended.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(141);
-  // A full disk.
+  // The disk is full, or the stream was closed. A server goes on without its log.
   if (outlivesOutput()) return;
-  process.stderr.write(`ndots: cannot write to standard output: ${error.message}\n`);
+  const why = error.code === 'EBADF' ? 'it is closed' : whyFailed(error);
+  process.stderr.write(`ndots: cannot write to standard output: ${why}\n`);
   process.exit(EXIT.failed);
 });
 process.stderr.on('error', () => process.exit(EXIT.failed));
 
-// Timers of the clock and idle connections do not hold the process: a verb that waits for nothing else would end in its middle.
+// Timers of the clock and idle connections do not keep the process alive. Without this timer a verb that waits for nothing
+// else would end in its middle.
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 progress?.clear();
-// A slow reader gets all of it, and an error of the stream has its say; a socket or timer that a lookup which was cut
-// short left behind keeps nobody waiting.
+// A slow reader gets all that was printed, and an error of the stream is still heard. Nobody waits for a socket or a timer
+// that a lookup left behind when it was cut short.
 if (process.stdout.writableLength > 0)
   await new Promise((resolve) => process.stdout.write('', resolve));
+if (process.stderr.writableLength > 0)
+  await new Promise((resolve) => process.stderr.write('', resolve));
 await new Promise(setImmediate);
 process.exit(code);

@@ -6,6 +6,7 @@ import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { seedHashes } from '../base/hash.ts';
 import { bugText, makeLog, type Log } from '../base/log.ts';
+import { isBinary } from '../base/binary-text.ts';
 import { Problem, Problems, problemsIn } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { memoryLimit } from '../base/memory-limit.ts';
@@ -226,10 +227,10 @@ export function pluginList(): string {
 }
 
 /**
- * What the runtime does not take from NODE_OPTIONS, which is all that an image has: no machine code between the interpreter's and the optimized.
- * What is hot gets the latter, and the rest is not worth 3 MiB (docs/decisions/memory.md). Only while it serves: what the runtime has
- * compiled before, its own modules and those of the compile cache, it takes only with the flags that it was compiled with, and the cache is
- * written at the end.
+ * Sets what the runtime does not take from NODE_OPTIONS, which is all that an image has: there is no machine code between the
+ * interpreter's and the optimized one. Code that is hot gets the latter, and for the rest it is not worth 3 MiB
+ * (docs/decisions/memory.md). It is set only while the program serves. The runtime takes what was compiled before (its own
+ * modules and those of the compile cache) only with the flags of that time, and the cache is written at the end.
  * @param serving false: as it was
  */
 function tuneRuntime(serving: boolean): void {
@@ -313,8 +314,9 @@ function load(
 }
 
 function readCorefile(file: string): string {
+  let text: string;
   try {
-    return readFileText(file, FILE_MAX.corefile);
+    text = readFileText(file, FILE_MAX.corefile);
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     const [why, remedy] = unreadable[code] ?? [message, `Check the path: ls -l ${file}`];
@@ -326,6 +328,12 @@ function readCorefile(file: string): string {
       cause: error,
     });
   }
+  if (!isBinary(text)) return text;
+  throw new Problem({
+    code: 'corefile-unreadable',
+    text: `loading Caddyfile via flag: ${file} is no Corefile: it is binary, or text that is not UTF-8`,
+    remedy: `Is this the file that was meant? head -c 300 ${file}`,
+  });
 }
 
 /** By error of the system: its words, what to do. */

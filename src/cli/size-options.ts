@@ -3,7 +3,16 @@ import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/aut
 import { clusterGiven, clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, duration, file, integer, listenAddress, text, usage } from './option-values.ts';
+import {
+  choice,
+  duration,
+  file,
+  integer,
+  listenAddress,
+  namespaceName,
+  text,
+  usage,
+} from './option-values.ts';
 
 /** What a command line of `ndots size` says. */
 export type SizeOptions =
@@ -82,7 +91,7 @@ const table = {
   }),
   ...group('As an autoscaler', {
     follow: flag('--follow', 'stay, and keep the replicas in proportion to the cluster'),
-    namespace: one('--namespace', text('NAME'), 'of ConfigMap and targets (MY_POD_NAMESPACE)'),
+    namespace: one('--namespace', namespaceName, 'of ConfigMap and targets (MY_POD_NAMESPACE)'),
     configMap: one('--configmap', text('NAME'), 'has linear or ladder'),
     target: one('--target', text('KIND/NAME,…'), 'what is scaled: deployment/coredns'),
     defaults: one('--default-params', text('JSON'), 'for a ConfigMap that is not there yet'),
@@ -122,15 +131,17 @@ export function parseSizeOptions(
   const output = values.output ?? 'text';
   if (values.follow) {
     const namespace = values.namespace ?? env['MY_POD_NAMESPACE'] ?? '';
-    if (namespace === '') throw usage('--follow takes --namespace');
-    if (values.configMap === null) throw usage('--follow takes --configmap');
-    if (values.target === null)
-      throw usage('--follow takes --target', 'As in: --target deployment/coredns');
+    const { configMap, target } = values;
+    if (namespace === '' || configMap === null || target === null)
+      throw usage(
+        '--follow needs --namespace, --configmap and --target',
+        'As in: --follow --namespace kube-system --configmap dns --target deployment/coredns',
+      );
     return {
       mode: 'follow',
       namespace,
-      configMap: values.configMap,
-      targets: readTargets(values.target, usage),
+      configMap,
+      targets: readTargets(target, usage),
       defaults: values.defaults === null ? null : readDefaults(values.defaults, usage),
       nodeLabels: values.nodeLabels ?? '',
       everyMs: (values.every ?? 10) * 1000,
@@ -147,8 +158,8 @@ export function parseSizeOptions(
       peak: values.peak ?? 2,
       output,
     };
-  if (values.nodes !== null && values.cores === null) throw usage('--nodes takes --cores besides');
-  if (values.cores !== null && values.nodes === null) throw usage('--cores takes --nodes besides');
+  if (values.nodes !== null && values.cores === null) throw usage('--nodes needs --cores besides');
+  if (values.cores !== null && values.nodes === null) throw usage('--cores needs --nodes besides');
   if (values.nodes === null || values.cores === null)
     throw usage('size by what?', 'Give --nodes and --cores, or --metrics URL, or --follow.');
   return {

@@ -33,6 +33,6 @@ describe('the command line', () => {
     test(`${given} without ${missing} says which one is missing`, async () => {
       const { code, err } = await runCommand(size, [given, '120']);
       assert.equal(code, 3);
-      assert.match(err, new RegExp(`${given} takes ${missing}`));
+      assert.match(err, new RegExp(`${given} needs ${missing}`));
     });
 });

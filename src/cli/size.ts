@@ -88,7 +88,9 @@ async function byMetrics(
 ): Promise<number> {
   const { metrics, forMs, output } = options;
   if (output === 'text')
-    io.err(`measuring ${count(metrics.length, 'replica', 'replicas')} for ${printSpan(forMs)} …\n`);
+    io.err(
+      `ndots size: measuring ${count(metrics.length, 'replica', 'replicas')} for ${printSpan(forMs)} …\n`,
+    );
   const before = await Promise.all(metrics.map((url) => scrape(url, io.signal)));
   await sleep(systemClock, forMs, io.signal);
   if (io.signal.aborted) return EXIT.interrupted;

@@ -18,6 +18,7 @@ import {
   duration,
   file,
   integer,
+  namespaceName,
   pair,
   readServer,
   text,
@@ -110,7 +111,7 @@ const table = {
       text('POD', { words: offerPods }),
       'those of pod/NAME, deploy/NAME, svc/NAME …, as kubectl spells them; host = this machine',
     ),
-    namespace: one('-n, --namespace', text('NAME'), 'namespace of the pod'),
+    namespace: one('-n, --namespace', namespaceName, 'namespace of the pod'),
     ...clusterOptions,
     manifests: one(
       '--manifests',
@@ -190,15 +191,24 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const { values, words } = parseOptions(table, given);
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
-  const ofPods = ['namespace', 'context', 'kubeconfig', 'as', 'clusterDns'] as const;
+  // With manifests alone it is a pod of their cluster that asks.
+  const ofPods =
+    values.manifests === null || values.from === 'host' || values.resolvConf !== null
+      ? (['namespace', 'clusterDns'] as const)
+      : [];
   const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
-  const lonely = [...ofPods, ...ofClusters].find((key) => local && values[key] !== null);
+  const ofKubectl = ['context', 'kubeconfig', 'as'] as const;
+  const lonely = [...ofPods, ...ofKubectl, ...ofClusters].find(
+    (key) => local && values[key] !== null,
+  );
   if (lonely !== undefined)
     throw usage(
       `${table[lonely].names.at(-1) ?? ''} means nothing without a pod`,
       'As in: --from deploy/web --namespace shop',
     );
   const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
+  if (values.client.length > 0 && clients.length === 0)
+    throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');
   const env: Record<string, string> = Object.fromEntries(values.env);
   if (values.cgo) env['CGO_ENABLED'] = '1';
   const short = values.json ? 'json' : values.wide ? 'wide' : values.strace ? 'strace' : null;

@@ -46,19 +46,30 @@ export interface PodChoice extends PodSourceChoice {
   readonly namespace: string | null;
 }
 
-/** @param nodeResolvConf that of the node, as far as this machine can know it */
+/**
+ * The settings of the pod that is named. Where none is, they are those of a pod in the namespace that says nothing of DNS
+ * itself.
+ * @param nodeResolvConf that of the node, as far as this machine can know it
+ */
 export async function resolvConfOfPod(
   options: PodChoice & KubeletChoice,
   nodeResolvConf: string,
   io: Pick<Io, 'env' | 'signal'>,
 ): Promise<PodSettings> {
   const { from, namespace, clusterDns, clusterDomain } = options;
-  const wanted = parseResourceName(from ?? '');
+  const wanted = from === null ? null : parseResourceName(from);
   const warnings: string[] = [];
   const source = await podSource(options, io, (problem) => warnings.push(problem.print()));
+  const kubelet = { clusterDns, clusterDomain, nodeResolvConf };
   try {
-    const pod = { ...wanted, namespace: wanted.namespace ?? namespace };
-    const found = await settingsBehind(source, pod, { clusterDns, clusterDomain, nodeResolvConf });
+    const found =
+      wanted === null
+        ? await settingsWithin(source, namespace ?? 'default', kubelet)
+        : await settingsBehind(
+            source,
+            { ...wanted, namespace: wanted.namespace ?? namespace },
+            kubelet,
+          );
     return { ...found, warnings: [...warnings, ...found.warnings] };
   } catch (error) {
     // What is wrong with the manifests is why it is not there.
@@ -71,22 +82,44 @@ export async function resolvConfOfPod(
   }
 }
 
+type Kubelet = Omit<KubeletDns, 'clusterDns'> & KubeletChoice;
+
 /** The settings of the pod behind a name, and its own dnsConfig. */
 export async function settingsBehind(
   source: PodSource,
   wanted: ResourceName,
-  kubelet: Omit<KubeletDns, 'clusterDns'> & KubeletChoice,
+  kubelet: Kubelet,
 ): Promise<PodSettings & { readonly own: PodDns }> {
-  const warnings: string[] = [];
   const pod = await podBehind(source, wanted);
-  const clusterDns = kubelet.clusterDns ?? (await dnsOf(source, warnings));
   const own = podDnsOf(pod.spec, pod.namespace);
+  return { ...(await settingsOf(own, pod.name, source, kubelet)), own };
+}
+
+/** The settings of a pod in this namespace that has the usual policy. */
+async function settingsWithin(
+  source: PodSource,
+  namespace: string,
+  kubelet: Kubelet,
+): Promise<PodSettings> {
+  const name = `any pod in namespace ${namespace}`;
+  const found = await settingsOf(podDnsOf({}, namespace), name, source, kubelet);
+  const note = `no --from POD is given: the settings are those of ${name} (-n NAMESPACE; --from host for this machine's)`;
+  return { ...found, warnings: [note, ...found.warnings] };
+}
+
+async function settingsOf(
+  own: PodDns,
+  name: string,
+  source: PodSource,
+  kubelet: Kubelet,
+): Promise<PodSettings> {
+  const warnings: string[] = [];
+  const clusterDns = kubelet.clusterDns ?? (await dnsOf(source, warnings));
   const conf = podResolvConf(own, { ...kubelet, clusterDns });
   return {
     text: conf.text,
     warnings: [...warnings, ...conf.warnings],
-    from: `${pod.name}, ${source.name}`,
-    own,
+    from: `${name}, ${source.name}`,
   };
 }
 

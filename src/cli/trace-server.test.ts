@@ -76,6 +76,23 @@ describe('trace --manifests: the cluster of the manifests answers', () => {
     assert.equal(err.match(/Srevice/g)?.length, 1, err);
   });
 
+  test('without --from and --resolv-conf a pod of the namespace asks, and that is said', async () => {
+    const words = ['backend.critical-app', '--manifests', cluster];
+    const { result, conf, from: whose } = await traceJson(words);
+    assert.deepEqual(result.addresses, ['10.3.0.116']);
+    assert.equal(conf.search[0], 'default.svc.cluster.local');
+    assert.match(whose ?? '', /^any pod in namespace default, /);
+    const { err } = await runTrace(words);
+    assert.match(err, /no --from POD is given: .*any pod in namespace default/);
+    const shop = await traceJson(['web', '--manifests', cluster, '-n', 'shop']);
+    assert.deepEqual(shop.result.addresses.toSorted(), ['10.3.0.80', 'fd00:10:3::80']);
+  });
+
+  test('with --from host it is this machine that asks', async () => {
+    const { conf } = await traceJson(['web', '--manifests', cluster, '--from', 'host']);
+    assert.doesNotMatch(conf.search.join(), /default\.svc/);
+  });
+
   test('with --plan every name is NXDOMAIN', async () => {
     const { result } = await traceJson(['backend.critical-app', ...from, '--plan']);
     assert.equal(result.code, 'EAI_NONAME');
@@ -110,6 +127,31 @@ describe('trace --corefile: a server with this Corefile answers', () => {
     const { code, err } = await runTrace(['web', '--corefile', corefile, ...pod]);
     assert.equal(code, 2);
     assert.match(err, /bad\.corefile:2[^]*forwrad/);
+  });
+
+  test('with --manifests its objects are those, whatever cluster it would ask', async () => {
+    const corefile = written(
+      'plain.corefile',
+      '.:53 {\n kubernetes cluster.local\n forward . 192.0.2.53\n}\n',
+    );
+    const asked = written(
+      'asks.corefile',
+      '.:53 {\n kubernetes cluster.local {\n endpoint https://192.0.2.1\n }\n}\n',
+    );
+    for (const file of [corefile, asked]) {
+      const words = ['backend.critical-app', '--manifests', cluster, '--corefile', file];
+      for (const more of [[], pod, ['--from', 'deploy/web']]) {
+        const { result } = await traceJson([...words, ...more]);
+        assert.deepEqual(result.addresses, ['10.3.0.116'], `${file} ${more.join(' ')}`);
+      }
+    }
+  });
+
+  test('its warnings are told, with a pod of manifests, too', async () => {
+    const corefile = written('odd.corefile', '.:53 {\n cache {\n success 0\n }\n whoami\n}\n');
+    const words = ['web', '--corefile', corefile, '--manifests', cluster, '--from', 'deploy/web'];
+    const { err } = await runTrace(words);
+    assert.equal(err.match(/success 0 keeps/g)?.length, 1, err);
   });
 
   test('its warnings are told', async () => {

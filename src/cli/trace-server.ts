@@ -1,7 +1,7 @@
 /**
- * A whole server in this process that answers a planned lookup, without a socket and on the lookup's own (virtual) clock:
- * with the Corefile of `--corefile`, or with kubeadm's and the objects of `--manifests`. What it forwards is answered by the
- * answers file.
+ * A whole server in this process answers a planned lookup, without a socket and on the lookup's own (virtual) clock. It has
+ * the Corefile of `--corefile`, or kubeadm's without that option. Its objects are those of `--manifests`, and what it
+ * forwards is answered by the answers file.
  */
 import { dirname, resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
@@ -10,6 +10,8 @@ import { parseAddress } from '../base/ip.ts';
 import { Problems, problemsIn } from '../base/problem.ts';
 import { seededRandom } from '../base/random.ts';
 import type { VirtualClock } from '../base/virtual-clock.ts';
+import type { ParseOutput } from '../corefile/parse.ts';
+import { withObjects } from '../diff/prepare.ts';
 import { ExchangeError } from '../net/upstream-exchange.ts';
 import {
   promisedUpstream,
@@ -38,6 +40,11 @@ export interface NamedCorefile {
   /** Base of relative paths. */
   readonly folder: string;
   readonly text: string;
+  /**
+   * Where the objects of its `kubernetes` blocks come from, whatever cluster they name. Null means that they come from
+   * that cluster.
+   */
+  readonly manifests: string | null;
 }
 
 /** What the server works with. */
@@ -53,8 +60,9 @@ export interface TraceServerParts {
 }
 
 /** A Corefile that a person named. */
-export function corefileOf(file: string, text: string): NamedCorefile {
-  return { file, folder: dirname(resolve(file)), text };
+export function corefileOf(file: string, text: string, manifests: string | null): NamedCorefile {
+  const objects = manifests === null ? null : resolve(manifests);
+  return { file, folder: dirname(resolve(file)), text, manifests: objects };
 }
 
 /** The name of the Corefile that stands for `--manifests`. */
@@ -62,10 +70,8 @@ const MADE = '--manifests';
 
 /** kubeadm's Corefile, as far as answers depend on it, for the objects of a folder or file of manifests. */
 export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
-  const path = resolve(manifests).replace(/[\\"]/g, '\\$&');
   const text = `.:53 {
     kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
-        manifests "${path}"
         pods insecure
         fallthrough in-addr.arpa ip6.arpa
         ttl 30
@@ -74,7 +80,7 @@ export function corefileFor(manifests: string, clusterDomain: string): NamedCore
     cache 30
 }
 `;
-  return { file: MADE, folder: process.cwd(), text };
+  return { file: MADE, folder: process.cwd(), text, manifests: resolve(manifests) };
 }
 
 /** How long reading objects may take, milliseconds of real time. */
@@ -95,7 +101,8 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects are read in real time, while the lookup's clock stands still. Where that was in vain, it is not tried again.
+    // Objects are read in real time, while the lookup's clock stands still. After the first time in vain nobody waits
+    // again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;
@@ -113,7 +120,7 @@ function withoutMadePlaces(error: unknown): unknown {
 }
 
 function embed(
-  { corefile: { file, folder, text }, script, env }: TraceServerParts,
+  { corefile: { file, folder, text, manifests }, script, env }: TraceServerParts,
   clock: VirtualClock,
   tell: (text: string) => void,
 ): EmbeddedServer {
@@ -127,11 +134,24 @@ function embed(
     }),
     env,
     folder,
-    load: (syntaxes) => parseCorefileText({ file, text, dnsPort: 53, env, syntaxes }),
+    load(syntaxes) {
+      const output = parseCorefileText({ file, text, dnsPort: 53, env, syntaxes });
+      return manifests === null ? output : withObjectsOf(output, manifests);
+    },
     network: scriptedUpstreams(script, clock),
     operational: false,
     onFatal: () => {},
   });
+}
+
+function withObjectsOf(output: ParseOutput, manifests: string): ParseOutput {
+  const blocks = output.corefile.blocks.map((block) => ({
+    ...block,
+    directives: block.directives.map((directive) =>
+      directive.name === 'kubernetes' ? withObjects(directive, manifests) : directive,
+    ),
+  }));
+  return { ...output, corefile: { ...output.corefile, blocks } };
 }
 
 function serverOf(embedded: EmbeddedServer, client: string, clock: VirtualClock): StartedServer {

@@ -28,11 +28,15 @@ export interface GatheredSettings {
 export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
-  const own = options.from === 'host' || (options.from === null && options.resolvConf === null);
+  // Who names manifests means a pod of that cluster: this machine's own settings would answer for nobody.
+  const ofPod =
+    options.resolvConf === null &&
+    (options.from === null ? options.manifests !== null : options.from !== 'host');
+  const own = !ofPod && (options.from === 'host' || options.resolvConf === null);
   let resolvConf: string | null;
   if (options.resolvConf !== null)
     resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
-  else if (options.from !== null && options.from !== 'host') {
+  else if (ofPod) {
     // Without sending, the node's settings are those of no machine in particular.
     const node = sendsNothing(options) ? '' : (readIfThere('/etc/resolv.conf') ?? '');
     const pod = await resolvConfOfPod(options, node, io);
@@ -80,7 +84,8 @@ function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
   const addresses = options.hostAddresses ?? (own ? external : ['10.244.0.10', 'fe80::1']);
-  // A machine whose addresses a person lists without any of IPv6 has IPv6 switched off: else it had a link-local one.
+  // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would have a link-local
+  // address otherwise.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
   const loopback: AddressFamily[] = without6 ? [4] : [4, 6];

@@ -48,9 +48,15 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // What is odd about manifests has been told, if a pod was looked for in them.
+  // What is odd about the manifests has been told already if a pod was looked for in them. A Corefile of its own may
+  // have further oddities.
+  const told = notes.map((note) => note.split('\n')[0] ?? '');
   const tell = (text: string): void => {
-    if (options.manifests === null || from === null) io.err(`ndots trace: ${text}\n`);
+    const isOld =
+      options.corefile === null
+        ? options.manifests !== null && from !== null
+        : told.some((line) => text.includes(line));
+    if (!isOld) io.err(`ndots trace: ${text}\n`);
   };
   const start = await serverStarter(options, script, settings, io, tell);
   if (!planned && settings.resolvConf === null) {
@@ -75,7 +81,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
 }
 
 /**
- * `--corefile` and `--manifests`: a server in this process answers. Loaded only then, it is the whole of ndots serve.
+ * With `--corefile` or `--manifests` a server in this process answers. It is the whole of ndots serve, and so it is
+ * loaded only then.
  * @param tell hears what is odd about Corefile and objects
  */
 async function serverStarter(
@@ -88,11 +95,18 @@ async function serverStarter(
   const { corefile, manifests, clusterDomain, plan } = options;
   if (corefile === null && (manifests === null || plan)) return undefined;
   const { corefileFor, corefileOf, traceServer } = await import('./trace-server.ts');
+  const given = corefile === null ? null : readText(corefile, 'Corefile');
+  // The server would take the built-in one in its place, which answers nothing.
+  if (given?.trim() === '')
+    throw new Problem({
+      code: 'empty-corefile',
+      text: `${corefile ?? ''}: there is nothing in this Corefile`,
+    });
   return traceServer({
     corefile:
-      corefile === null
+      corefile === null || given === null
         ? corefileFor(manifests ?? '', clusterDomain)
-        : corefileOf(corefile, readText(corefile, 'Corefile')),
+        : corefileOf(corefile, given, manifests),
     script,
     client: settings.host.addresses[0] ?? '10.244.0.10',
     env: io.env,
@@ -173,7 +187,7 @@ async function readScript(options: TraceVerbOptions): Promise<Script> {
       const at = error.linePos?.[0];
       throw new Problem({
         code: 'bad-answers-file',
-        text: `${options.answers}: ${error.message.split('\n')[0] ?? 'no YAML'}`,
+        text: `${options.answers} is no YAML: ${withoutPlace(error.message)}`,
         place:
           at === undefined ? undefined : { file: options.answers, line: at.line, column: at.col },
         remedy: 'docs/answers-file.md describes the format.',
@@ -181,6 +195,11 @@ async function readScript(options: TraceVerbOptions): Promise<Script> {
     }
   }
   return parseAnswers(value, options.answers);
+}
+
+/** The library's message ends with the place, and lines of the file follow. */
+function withoutPlace(message: string): string {
+  return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
 }
 
 /** What traces that were saved by earlier versions do not have. */

@@ -72,7 +72,7 @@ describe('Ctrl-C', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     size.child.kill('SIGINT');
     assert.deepEqual(await size.ended, { code: 130, signal: null });
-    assert.match(size.output.err, /^measuring .* for 600 s …\n$/);
+    assert.match(size.output.err, /^ndots size: measuring .* for 600 s …\n$/);
   });
 
   test('ends a verb that does not hear it after a second', async (t) => {

@@ -4,7 +4,7 @@ import type { Mode } from '../webhook/admission.ts';
 import { clusterGiven, clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { group, many, one, type OptionValue, type Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';
-import { choice, file, integer, text, usage } from './option-values.ts';
+import { choice, file, integer, namespaceName, text, usage } from './option-values.ts';
 
 const actions = ['serve', 'policy'] as const;
 
@@ -63,7 +63,7 @@ const table = {
   ...group('Cluster', {
     namespace: one(
       '--namespace',
-      text('NAME'),
+      namespaceName,
       'of Service and Secret (MY_POD_NAMESPACE, or that of the pod)',
     ),
     service: one('--service', text('NAME'), 'by which the API server calls (ndots-webhook)'),
@@ -84,6 +84,21 @@ const table = {
     ),
   }),
 };
+
+/** What one of the two actions looks at, and the other does not. */
+const ofServe = [
+  'mode',
+  'advice',
+  'host',
+  'port',
+  'cert',
+  'key',
+  'namespace',
+  'service',
+  'secret',
+  'configuration',
+] as const;
+const ofPolicy = ['name', 'labels'] as const;
 
 /** The help of `ndots webhook`. */
 export const webhookUsage: Usage = {
@@ -117,6 +132,15 @@ export function parseWebhookOptions(
     );
   }
   if (more.length > 0) throw usage(`what is "${more[0]}"?`);
+  const others = action === 'serve' ? ofPolicy : ofServe;
+  const other = others.find((name) => {
+    const value = values[name];
+    return Array.isArray(value) ? value.length > 0 : value !== null;
+  });
+  if (other !== undefined)
+    throw usage(
+      `${table[other].names.at(-1) ?? ''} is for ${action === 'serve' ? 'policy' : 'serve'}`,
+    );
   const { cert, key } = values;
   if ((cert === null) !== (key === null)) throw usage('--cert and --key belong together');
   return {

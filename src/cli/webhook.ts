@@ -18,7 +18,6 @@ import { accessOf, clusterClient } from './cluster-options.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { listening } from './listening.ts';
 import { readText } from './named-file.ts';
-import { usage } from './option-values.ts';
 import { parseWebhookOptions, type WebhookOptions } from './webhook-options.ts';
 import { untilSignal } from './until-signal.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -130,9 +129,11 @@ function readAdvice(path: string | null): ReadonlyMap<string, number> {
     Object.entries(asObject(documents[0]?.value)).map(([workload, given]) => {
       const ndots = readNdots(String(given));
       if (ndots === null || !/^[^/]+\/[^/]+$/.test(workload))
-        throw usage(
-          `--advice ${path}: "${workload}: ${String(given)}" is not NAMESPACE/WORKLOAD: NDOTS`,
-        );
+        throw new Problem({
+          code: 'bad-advice',
+          text: `${path}: "${workload}: ${String(given)}" is not NAMESPACE/WORKLOAD: NDOTS`,
+          hint: 'As in: shop/cart: 2',
+        });
       return [workload, ndots];
     }),
   );

@@ -75,14 +75,11 @@ function rewritten(
   upstreams: Map<string, readonly string[]>,
 ): Directive {
   const { name, at, args } = directive;
-  const away = reaching[name];
-  const block = directive.block?.filter((line) => away?.has(line.name.text) !== true) ?? null;
-  const word = (text: string): Token => ({ text, place: at.place, quoted: false });
+  const block = withoutReaching(directive);
+  const word = wordAt(at);
   switch (name) {
-    case 'kubernetes': {
-      const line: Property = { name: word('manifests'), args: [word(manifests)], block: null };
-      return { ...directive, block: [line, ...(block ?? [])] };
-    }
+    case 'kubernetes':
+      return withObjects(directive, manifests);
     case 'forward':
     case 'proxy': {
       const [from, ...to] = args;
@@ -105,7 +102,26 @@ function rewritten(
   }
 }
 
-/** The address that stands for an upstream: its own, or one that its spelling gives; the port makes another server of it. */
+/** A `kubernetes` directive whose objects are those of a folder or file, whatever cluster it names. */
+export function withObjects(directive: Directive, manifests: string): Directive {
+  const word = wordAt(directive.at);
+  const line: Property = { name: word('manifests'), args: [word(manifests)], block: null };
+  return { ...directive, block: [line, ...(withoutReaching(directive) ?? [])] };
+}
+
+function withoutReaching({ name, block }: Directive): Directive['block'] {
+  const away = reaching[name];
+  return block?.filter((line) => away?.has(line.name.text) !== true) ?? null;
+}
+
+function wordAt({ place }: Token): (text: string) => Token {
+  return (text) => ({ text, place, quoted: false });
+}
+
+/**
+ * The address that stands for an upstream. It is the upstream's own, or one that its spelling gives, because another port is
+ * another server.
+ */
 function upstreamAddress(text: string): string {
   const { scheme, rest } = splitScheme(text);
   const [bare = ''] = rest.split('%');

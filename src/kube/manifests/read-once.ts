@@ -4,8 +4,8 @@ import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * All manifests that are good. What is wrong with the others is given to `problem`, and that there are none at all: a wrong folder looks
- * like a cluster without services otherwise.
+ * All manifests that are good. `problem` is told what is wrong with the others, and that there are none at all, because a
+ * wrong folder would look like a cluster without services.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(
@@ -14,8 +14,16 @@ export async function readManifestsOnce(
 ): Promise<readonly Manifest[]> {
   const folder = new ManifestFolder(path);
   const { problems } = await folder.look();
-  for (const each of problems) problem(each);
   const { manifests } = folder;
+  const [first] = problems;
+  // Where nothing could be read, as of a single file, it is the path that is wrong.
+  if (
+    manifests.length === 0 &&
+    first !== undefined &&
+    problems.every(({ code }) => code === first.code && code === 'unreadable-manifests')
+  )
+    throw first;
+  for (const each of problems) problem(each);
   if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
   return manifests;
 }

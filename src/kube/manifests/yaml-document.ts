@@ -1,5 +1,6 @@
 /** Parses YAML and JSON files to plain values, with the place of each. */
 import type { Document, Scalar } from 'yaml';
+import { isBinary } from '../../base/binary-text.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import {
   loadYaml,
@@ -55,6 +56,16 @@ export function* readYaml(
   const yaml = loadYaml();
   const lines = new Lines(content);
   const placeAt = (offset: number): Place => ({ file, ...lines.place(offset) });
+  if (isBinary(content)) {
+    const place = { file, line: 1, column: 0 };
+    const problem = new Problem({
+      code: 'yaml-syntax',
+      text: `${file} is no YAML: it is binary, or text that is not UTF-8`,
+      place,
+    });
+    yield { value: undefined, problem, item: null, length: 0, place: () => place };
+    return;
+  }
   let problems = 0;
   try {
     for (const { document, item, length } of yamlPieces(content, memory, entries)) {

@@ -24,10 +24,19 @@ function readCondition(first: Token, words: readonly Token[], refuse: Refuse): C
     return { text, part: compileExpression(text), token: first };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    return refuse(error.message, words[0]?.place ?? first.place, {
-      hint: `The expression reads: ${text}`,
-    });
+    return refuse(error.message, words[0]?.place ?? first.place, readAs(text, words));
   }
+}
+
+/** Double quotes belong to the Corefile. A string that has them loses them before the expression is read. */
+function readAs(text: string, words: readonly Token[]): { hint: string; remedy?: string } {
+  if (words.length < 2 || !words.some(({ quoted }) => quoted))
+    return { hint: `The expression reads: ${text}` };
+  const single = words.map(({ text: word, quoted }) => (quoted ? `'${word}'` : word)).join(' ');
+  return {
+    hint: `The Corefile takes double quotes away, and the expression reads: ${text}`,
+    remedy: `Give its strings single quotes: ${single}`,
+  };
 }
 
 const syntax = directive({

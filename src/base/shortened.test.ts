@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Problem } from './problem.ts';
+import { shortened } from './shortened.ts';
+
+test('a word of megabytes is shown by its beginning and its length', () => {
+  const text = shortened(`unknown option "${'x'.repeat(2_000_000)}" of it`);
+  assert.match(text, /^unknown option "x{119}… \(2000002 characters\) of it$/);
+});
+
+test('a line of many words is cut, and the others stay', () => {
+  const text = shortened(`first\n${'word '.repeat(100_000)}\nlast`);
+  assert.match(text, /^first\nword [^\n]{0,3100}… \(500000 characters\)\nlast$/);
+});
+
+test('no character is cut in two', () => {
+  assert.ok(shortened(`x${'😀'.repeat(2000)}`).isWellFormed());
+});
+
+test('what a message usually holds stays: a path of hundreds of characters, too', () => {
+  const text = `cannot read ${'/folder'.repeat(70)}: no such file or directory`;
+  assert.equal(shortened(text), text);
+});
+
+test('a problem is printed so', () => {
+  const long = 'y'.repeat(1_000_000);
+  const problem = new Problem({
+    code: 'usage',
+    text: `"${long}" is none`,
+    hint: long,
+    remedy: long,
+    place: { file: 'f', line: 1, column: 1 },
+  });
+  assert.ok(problem.print().length < 1000);
+});

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { serveAnswers } from '../../test/kit/local-answers.ts';
+import { runCommand } from '../../test/kit/trace-command.ts';
+import { loadVerb } from './verbs.ts';
+import type { VerbName } from './verb-names.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ndots-wrong-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+function written(name: string, text: string): string {
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+const empty = written('empty', '');
+const bad = written('bad.yaml', 'a: [\n');
+const noKey = written('key', '# no key\n');
+const mapping = written('mapping.yaml', 'a: 1\n');
+mkdirSync(join(folder, 'dir'));
+
+/** Words, exit code, what is told. */
+const cases: readonly (readonly [words: readonly string[], code: number, told: RegExp])[] = [
+  [['trace', 'a', '-c', ''], 3, /^ndots trace: -c needs the name of a client/],
+  [['trace', 'a', '-c', ','], 3, /-c needs the name of a client/],
+  [['trace', 'a', '--corefile', empty], 2, /empty: there is nothing in this Corefile/],
+  [['trace', 'a', '--answers', bad], 2, /bad\.yaml is no YAML: Flow sequence[^\n]*\]\n {2}at /],
+  [
+    ['trace', 'a', '-n', 'b ad', '--manifests', 'examples/cluster'],
+    3,
+    /-n takes the name of a namespace, not "b ad"/,
+  ],
+  [['doctor', 'cluster', '-n', 'Kube_System'], 3, /-n takes the name of a namespace/],
+  [['exec', 'web', '-n', '', '--', 'trace', 'a'], 3, /-n takes the name of a namespace, not ""/],
+  [['query', '@nohost.invalid', 'a.b'], 2, /does not resolve: nohost\.invalid: the name /],
+  [['query', 'a.b', '-k', noKey], 2, /key: there is no key in it/],
+  [['webhook', 'serve', '--advice', mapping], 2, /"a: 1" is not NAMESPACE\/WORKLOAD: NDOTS/],
+  [['doctor', '--rbac', 'extra.pcap'], 3, /--rbac reads nothing, and not "extra\.pcap"/],
+  [['doctor', '--explain', 'ND3001', 'x.pcap'], 3, /--explain reads nothing, and not "x\.pcap"/],
+  [['webhook', 'policy', '--advice', 'x'], 3, /--advice is for serve/],
+  [['webhook', 'policy', '--mode', 'enforce'], 3, /--mode is for serve/],
+  [['webhook', 'serve', '--name', 'x'], 3, /--name is for policy/],
+  [
+    ['etcd', 'get', 'a.b', '--cacert', '/nowhere', '--endpoints', 'https://127.0.0.1:1'],
+    2,
+    /cannot read \/nowhere: no such file or directory\n {2}Check the files of --cacert, --cert and --key/,
+  ],
+  [['size', '--follow'], 3, /--follow needs --namespace, --configmap and --target/],
+  [['lab', 'rules', '--manifests', 'examples/cluster', '-o', 'json'], 3, /rules takes no -o/],
+  [['lab', 'down', '-o', 'json'], 3, /down takes no -o/],
+  [['serve', '-x'], 3, /flag provided but not defined: -x\n/],
+];
+
+describe('what is wrong is said, and the exit code says whose it is:', () => {
+  for (const [words, code, told] of cases)
+    test(words.join(' ').replaceAll(`${folder}/`, ''), async () => {
+      const [verb = '', ...rest] = words;
+      const ran = await runCommand(await loadVerb(verb as VerbName), rest);
+      assert.match(ran.err, told);
+      assert.equal(ran.code, code);
+      assert.equal(ran.out, '');
+    });
+});
+
+test('what is odd about manifests is told once, with a Corefile and without', async () => {
+  const trace = await loadVerb('trace');
+  const corefile = written('Corefile', '.:53 {\n kubernetes cluster.local\n}\n');
+  for (const more of [[], ['--corefile', corefile]]) {
+    const { err } = await runCommand(trace, ['a', '--manifests', bad, ...more]);
+    assert.equal(err.split('this is no YAML').length, 2, err);
+  }
+});
+
+test('the report of bench fits a terminal of 40 columns', async () => {
+  const server = await serveAnswers({ rules: [] });
+  const words = [`127.0.0.1:${server.port}`, '--for', '1', '--rate', '100'];
+  const { out } = await runCommand(await loadVerb('bench'), words, {}, { columns: 40 });
+  await server.close();
+  assert.match(out, /^sent [^]*up to .* #+ /m);
+  for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+});
+
+test('rbac of the cluster is printed with the word cluster, too', async () => {
+  const { code } = await runCommand(await loadVerb('doctor'), ['cluster', '--rbac']);
+  assert.equal(code, 0);
+});
