@@ -46,7 +46,7 @@ export function passedThrough(bytes: number): void {
 }
 
 /** Bytes of a thread that may have grown before what it has dropped is collected. */
-const DROPPED_MAX = 6 * 1024 * 1024;
+const DROPPED_MAX = 3 * 1024 * 1024;
 let floor = Infinity;
 
 /**

@@ -5,7 +5,7 @@ import type { Counter, Registry } from '../../metrics/registry.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 
 /** So many in a row are begun at once: people and controllers do no more. */
-const ROW_MAX = 8;
+const ROW_MAX = 4;
 /**
  * Then one begins after another by so many milliseconds. A configuration that was replaced lives as long as a query that it answers, some
  * ten seconds where upstreams are silent: there are at most `ROW_MAX` and twenty of them.
