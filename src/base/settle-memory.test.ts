@@ -55,6 +55,32 @@ test('memory outside the heap that is passed on and garbage at once does not pil
   assert.ok(told < 12, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
 });
 
+test('configurations that replace each other do not pile up', async () => {
+  const source = (tells: boolean): string => `
+    import { parentPort } from 'node:worker_threads';
+    import { getHeapStatistics } from 'node:v8';
+    const { collectDropped } = await import(${JSON.stringify(new URL('./settle-memory.ts', import.meta.url).href)});
+    const size = () => { const { used_heap_size, external_memory } = getHeapStatistics(); return used_heap_size + external_memory; };
+    let [begin, most] = [size(), 0];
+    const serving = [];
+    for (let i = 0; i < 200; i++) {
+      // Those that were replaced still answer for a while.
+      serving.push([new Uint8Array(300_000).fill(1), Array.from({ length: 10_000 }, (_, n) => ({ n, text: 'line ' + n + i }))]);
+      if (serving.length > 4) serving.shift();
+      if (${tells}) collectDropped();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      most = Math.max(most, size() - begin);
+    }
+    parentPort.postMessage(most / 1048576);`;
+  const peak = (tells: boolean): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const url = new URL(`data:text/javascript,${encodeURIComponent(source(tells))}`);
+      new Worker(url).once('message', resolve).once('error', reject);
+    });
+  const told = await peak(true);
+  assert.ok(told < 16, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
+});
+
 test('a process that has grown by much gives it back once there is little to do, and not again for the same', async () => {
   const clock = new VirtualClock();
   let [size, settled] = [100, 0];

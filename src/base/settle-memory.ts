@@ -51,6 +51,28 @@ export function passedThrough(bytes: number): void {
   young?.({ type: 'minor', execution: 'sync' });
 }
 
+/** Bytes of a thread that may have grown before what it has dropped is collected. */
+const DROPPED_MAX = 3 * 1024 * 1024;
+let floor = Infinity;
+
+/**
+ * To be called when something large has been dropped, as a configuration that another has replaced. The runtime collects such things when the
+ * heap has doubled, and buffers that they hold hardly count: tens of megabytes a thread pile up when one follows another.
+ */
+export function collectDropped(): void {
+  const used = usedBytes();
+  floor = Math.min(floor, used);
+  if (used - floor < DROPPED_MAX) return;
+  collect('regular');
+  floor = usedBytes();
+}
+
+/** Bytes of this thread's objects and of the buffers that they hold. */
+function usedBytes(): number {
+  const statistics = process.getBuiltinModule('node:v8').getHeapStatistics();
+  return statistics.used_heap_size + statistics.external_memory;
+}
+
 type CollectGarbage = (options: {
   readonly type: 'major' | 'minor';
   readonly execution: 'sync';

@@ -24,6 +24,7 @@ import type { MetricSample } from '../metrics/sample.ts';
 import { probeEndpoint } from '../net/probe.ts';
 import { loadPlugins, order } from '../plugins/order.ts';
 import { workersWanted } from '../server/contract/configuration.ts';
+import { defaultWorkers, workerHeapMb } from '../server/contract/worker-shares.ts';
 import { sourcePortShare } from '../server/control/descriptor-shares.ts';
 import { Server } from '../server/control/server.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
@@ -180,6 +181,8 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
   const { transport, hang, httpConnections, dnsPort } = options;
   const termination = makeTermination();
   const descriptors = descriptorLimit();
+  const memory = memoryLimit();
+  const processors = availableParallelism();
   const collection = new Collection();
   const server: Server = new Server({
     plugins: loadPlugins,
@@ -189,11 +192,10 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
     random: secureRandom,
     env,
     folder: source.folder,
-    workers: (configuration) =>
-      options.workers ?? workersWanted(configuration, availableParallelism()),
+    workers: (configuration) => options.workers ?? workersWanted(configuration, processors),
     termination,
     descriptors,
-    memory: memoryLimit(),
+    memory,
     ...(hang !== null && { hangMs: hang * 1000 }),
     ...(httpConnections !== null && { httpConnections }),
     ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
@@ -203,15 +205,19 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
       return hooks?.change(parsed) ?? parsed;
     },
     spawn: (id, workers) =>
-      threadPort({
-        id,
-        sourcePorts: sourcePortShare(descriptors, workers),
-        transport: transport ?? 'auto',
-        termination,
-        ring: lines.ringOf(id),
-        thrifty: hooks !== null,
-        pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
-      }),
+      threadPort(
+        {
+          id,
+          sourcePorts: sourcePortShare(descriptors, workers),
+          transport: transport ?? 'auto',
+          termination,
+          ring: lines.ringOf(id),
+          thrifty: hooks !== null,
+          pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
+        },
+        // The first begins before the Corefile is read, when nobody knows yet how many there will be.
+        workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(processors))),
+      ),
     onFatal,
   });
   collection.sample(processSamples(coreVersion, () => server.threads()));

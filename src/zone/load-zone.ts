@@ -122,7 +122,13 @@ export function fileStamp(path: string): string | null {
 async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
-  const worker = new Worker(entry, { workerData: job, name: 'ndots-zone' });
+  // As much as this thread may have: the runtime's own limit is far beyond what a container may take.
+  const heap = process.getBuiltinModule('node:v8').getHeapStatistics().heap_size_limit;
+  const worker = new Worker(entry, {
+    workerData: job,
+    name: 'ndots-zone',
+    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heap / (1024 * 1024)) },
+  });
   const result = await new Promise<ZoneThreadResult>((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);

@@ -67,10 +67,10 @@ const word = (value: number): Buffer => {
 };
 
 /** Waits for the reply on a stream; the number of its addresses. */
-async function addresses(made: Http2Client, id: number): Promise<number> {
+async function addresses(made: Http2Client, id: number, waitMs?: number): Promise<number> {
   const body: Buffer[] = [];
   for (;;) {
-    const data = await made.next([FRAME.DATA]);
+    const data = await made.next([FRAME.DATA], waitMs);
     assert.ok(data !== null, `stream ${id}: no reply`);
     assert.equal(data.id, id);
     body.push(data.payload);
@@ -403,7 +403,11 @@ describe('HTTP/2', () => {
   });
 
   test('a flood of requests that are reset at once does not keep the others waiting', async (t) => {
-    const listener = await start(t);
+    let served = 0;
+    const listener = await start(t, (query) => {
+      served++;
+      return answerOne(query);
+    });
     const honest = await client(t, listener);
     const attackers = await Promise.all(Array.from({ length: 10 }, () => client(t, listener)));
     let id = 1;
@@ -418,16 +422,15 @@ describe('HTTP/2', () => {
       const bytes = volley();
       for (const attacker of attackers) attacker.socket.write(bytes);
     }
-    const took: number[] = [];
+    // How many others come first is what the listener decides; how long they take is up to the machine.
+    const before: number[] = [];
     for (let i = 0; i < 10; i++) {
-      const begun = performance.now();
+      const begun = served;
       honest.send(get(2 * i + 1));
-      assert.equal(await addresses(honest, 2 * i + 1), 1);
-      took.push(performance.now() - begun);
+      assert.equal(await addresses(honest, 2 * i + 1, 60_000), 1);
+      before.push(served - begun);
     }
-    // 25 000 requests would take seconds in a row, most of it this test's own reading of the replies.
-    const middle = took.toSorted((a, b) => a - b)[5]!;
-    assert.ok(middle < 500, `${took.map((ms) => ms.toFixed(0)).join(' ')} ms`);
+    assert.ok(Math.max(...before) < 2500, `${before.join(' ')} of 25 000 came first`);
   });
 
   test('close says goodbye, answers what is in flight and takes no more', async (t) => {

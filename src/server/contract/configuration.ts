@@ -4,6 +4,7 @@ import { bindDirective } from '../../corefile/syntax.ts';
 import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';
 import { makePlan, type BlockPlan } from './plan.ts';
 import type { Plugin } from './plugin.ts';
+import { defaultWorkers } from './worker-shares.ts';
 
 /** One use of a plugin in a server block. */
 export interface Instance {
@@ -74,12 +75,11 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
 }
 
 /**
- * The number of workers: what `multisocket` asks for, but not more than there are processors; by default one, two from
- * four processors on.
+ * The number of workers: what `multisocket` asks for, but not more than there are processors.
  */
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
-  return asked > 0 ? Math.min(asked, processors) : processors >= 4 ? 2 : 1;
+  return asked > 0 ? Math.min(asked, processors) : defaultWorkers(processors);
 }
 
 /** Names of all directives in use. */

@@ -1,21 +1,21 @@
-/** How far look-ups may lead that are made on the way to one reply, and the reply to those that lead further. */
+/** How far lookups may lead that are made on the way to one reply, and the reply to those that lead further. */
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 
-/** Internal look-ups (CNAME targets) may lead to each other only so often. */
+/** Internal lookups (CNAME targets) may lead to each other only so often. */
 export const DEPTH_MAX = 20;
 
-/** Internal look-ups on behalf of one query: aliases may lead to several others each, and those on and on. */
+/** Internal lookups on behalf of one query: aliases may lead to several others each, and those on and on. */
 export const LOOKUPS_MAX = 200;
 
-const endless = `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} look-ups for one query`;
+const endless = `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} lookups for one query`;
 
-/** The reply to an internal look-up too many. */
+/** The reply to an internal lookup too many. */
 export const endlessAliases: Reply = failure(RCODE.SERVFAIL, '', new Error(endless), [
   { code: EDE.OTHER, text: endless },
 ]);
 
-/** Whether a reply says that aliases led on too often, here or at a look-up before. */
+/** Whether a reply says that aliases led on too often, here or at a lookup before. */
 export function isEndless({ rcode, errors }: Reply): boolean {
   return rcode === RCODE.SERVFAIL && errors !== null && errors.some(({ text }) => text === endless);
 }

@@ -4,6 +4,7 @@ import { bugText } from '../../base/log.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { Problems, problemsIn } from '../../base/problem.ts';
 import type { Random } from '../../base/random.ts';
+import { collectDropped } from '../../base/settle-memory.ts';
 import {
   allowForTermination,
   endProcessWithin,
@@ -25,6 +26,7 @@ import type { EndpointPlan } from '../contract/endpoints.ts';
 import { httpShare } from './descriptor-shares.ts';
 import { httpConnectionLimit, HttpListeners } from './http-listeners.ts';
 import { OneAtATime } from './one-at-a-time.ts';
+import { PacedReloads } from './paced-reloads.ts';
 import { planCorefile, type CorefileParts } from './plan-corefile.ts';
 import type { Program } from '../contract/protocol.ts';
 import { within } from './time-limit.ts';
@@ -93,6 +95,7 @@ export class Server {
   #debugging = false;
   /** Serialises the start, reloads and the replacement of workers. */
   readonly #taking = new OneAtATime();
+  readonly #reloads: PacedReloads;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -117,6 +120,13 @@ export class Server {
       channels: this.#channels,
       program: () => this.#serving?.program ?? null,
       alone: (take) => this.#taking.after(take),
+    });
+    this.#reloads = new PacedReloads({
+      clock: parts.clock,
+      log: parts.log,
+      metrics: this.#registry,
+      taking: this.#taking,
+      run: () => this.#reloadNow(),
     });
     this.#control = {
       clock: parts.clock,
@@ -198,10 +208,10 @@ export class Server {
 
   /**
    * Loads the Corefile as it is now. False: it was rejected and the previous one still serves. Called while a Corefile
-   * is being loaded, it waits and loads it once more, because the file may have changed after it was read.
+   * is being loaded, or too often, it waits and loads it once more, because the file may have changed after it was read.
    */
   reload(): Promise<boolean> {
-    return this.#taking.once(() => this.#reloadNow());
+    return this.#reloads.request();
   }
 
   async #reloadNow(): Promise<boolean> {
@@ -227,6 +237,8 @@ export class Server {
         for (const warning of error.warnings) log.warning(warning.print());
       log.error('The configuration before is still in use.');
       return false;
+    } finally {
+      collectDropped();
     }
     this.#showVersion(before);
     log.info('Reloading complete');

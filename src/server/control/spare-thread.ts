@@ -2,10 +2,11 @@
  * Starts the threads of workers. The first one starts before the rest of the program is loaded, because a thread takes
  * as long to start as the main thread takes to read the Corefile.
  */
+import { availableParallelism } from 'node:os';
 import { MessageChannel, Worker } from 'node:worker_threads';
+import { memoryLimit } from '../../base/memory-limit.ts';
+import { defaultWorkers, workerHeapMb } from '../contract/worker-shares.ts';
 
-/** Heap limit of a worker: an index of 100 000 pods and a full cache take a small part of it. */
-const HEAP_MB = 256;
 /**
  * Size of a worker's young generation. Answers leave no garbage and forwarded queries little; this size costs a
  * forwarded query nothing (half of it costs 40 %), and saves memory.
@@ -15,29 +16,44 @@ const YOUNG_MB = 4;
 /** A started thread without a task. */
 export interface BlankThread {
   readonly worker: Worker;
-  /** Gives the thread its task: a WorkerStart. To be called once. */
-  readonly begin: (start: object) => void;
+  /** Gives the thread its task, a WorkerStart, or null: it ends, which it has to do by itself while it loads. To be called once. */
+  readonly begin: (start: object | null) => void;
 }
 
-let spare: BlankThread | null = null;
+interface SpareThread extends BlankThread {
+  readonly heapMb: number;
+}
 
-/** Starts the thread that the first `blankThread` returns. If it is never used it ends with the process. */
+let spare: SpareThread | null = null;
+
+/**
+ * Starts the thread that the first `blankThread` returns, with the heap of one of as many workers as there are where nobody has said. If it
+ * is never used it ends with the process.
+ */
 export function startSpareThread(): void {
   try {
-    spare = startThread();
+    spare = startThread(workerHeapMb(memoryLimit(), defaultWorkers(availableParallelism())));
   } catch {
     // `blankThread` will report why there is none.
   }
 }
 
-/** The spare thread, if there is one, or a new one. @throws Error if the system cannot start one */
-export function blankThread(): BlankThread {
-  const thread = spare ?? startThread();
+/**
+ * The spare thread, if there is one with such a heap, or a new one.
+ * @param heapMb MiB of JavaScript objects that it may have
+ * @throws Error if the system cannot start one
+ */
+export function blankThread(heapMb: number): BlankThread {
+  const found = spare;
   spare = null;
-  return thread;
+  if (found?.heapMb === heapMb) return found;
+  found?.begin(null);
+  return startThread(heapMb);
 }
 
-function startThread(): BlankThread {
+function startThread(heapMb: number): SpareThread {
+  // What the command line says would count for every thread, whatever limit it is given; the heap of this one stays as it is.
+  process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=0');
   const own = import.meta.url;
   const entry = new URL(
     own.endsWith('.ts') ? '../worker/worker-thread.ts' : '../worker/worker-thread.js',
@@ -48,10 +64,11 @@ function startThread(): BlankThread {
     workerData: port2,
     transferList: [port2],
     name: 'ndots-worker',
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
+    resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB },
   });
   return {
     worker,
+    heapMb,
     begin(start) {
       port1.postMessage(start);
       // Messages that were sent still arrive.

@@ -37,7 +37,7 @@ const program = (busy: string, rounds: number, hangs: boolean): string => `
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   const ended = [];
   for (let round = 0; round < ${rounds}; round++) {
-    const port = threadPort({ id: 0, transport: 'auto', ring: lines.ringOf(0), pluginsModule });
+    const port = threadPort({ id: 0, transport: 'auto', ring: lines.ringOf(0), pluginsModule }, 256);
     while (port.pulse[0] === 0) await sleep(1);
     ${busy.startsWith('set') ? 'while (!hasLoaded(port.pulse)) await sleep(1);' : ''}
     await sleep((100 * round) / ${rounds});

@@ -30,12 +30,13 @@ const leftBehind = new Map<number, HeldByThread>();
 
 let ticketSecret: Uint8Array | null = null;
 
-/** A worker in a thread of its own. */
+/** A worker in a thread of its own. @param heapMb MiB of JavaScript objects that it may have */
 export function threadPort(
   start: Omit<WorkerStart, 'held' | 'gate' | 'pulse' | 'ticketSecret'>,
+  heapMb: number,
 ): WorkerPort {
   // If the system cannot start a thread, what the lost worker left is kept for the next attempt.
-  const { worker, begin } = threadOrWhy();
+  const { worker, begin } = threadOrWhy(heapMb);
   const held = leftBehind.get(start.id) ?? makeNotes();
   leftBehind.delete(start.id);
   // A client can resume its TLS session at any worker, also at a replacement.
@@ -118,9 +119,9 @@ export function inlinePort(make: (send: (message: FromWorker) => void) => DataPl
 }
 
 /** @throws Problem if the system cannot start a thread */
-function threadOrWhy(): BlankThread {
+function threadOrWhy(heapMb: number): BlankThread {
   try {
-    return blankThread();
+    return blankThread(heapMb);
   } catch (error) {
     throw new Problem({
       code: 'no-thread',

@@ -45,6 +45,8 @@ export interface DataPlaneParts {
   readonly onClosed?: () => void;
   /** Runs once, when the first configuration is served. */
   readonly onServing?: () => void;
+  /** Runs whenever a configuration has been dropped. */
+  readonly onDropped?: () => void;
 }
 
 interface OpenListener {
@@ -304,6 +306,7 @@ export class DataPlane {
     prepared.built.stop();
     this.#forgetChannels(prepared.used);
     this.#forgetKept(prepared.kept);
+    this.#parts.onDropped?.();
   }
 
   /** Forgets what is kept under these keys, unless another configuration has it. */

@@ -27,10 +27,10 @@ export interface ServedEndpoint {
   readonly debug: boolean;
 }
 
-/** So many records in the reply to a look-up are as much work as another look-up. */
+/** So many records in the reply to a lookup are as much work as another lookup. */
 const RECORDS_PER_LOOKUP = 64;
 
-/** Answers an internal look-up: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
+/** Answers an internal lookup: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
   query.depth++;

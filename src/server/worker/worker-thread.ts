@@ -3,7 +3,12 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../../base/clock.ts';
 import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
-import { GROWTH, keepMemorySettled, settleMemory } from '../../base/settle-memory.ts';
+import {
+  collectDropped,
+  GROWTH,
+  keepMemorySettled,
+  settleMemory,
+} from '../../base/settle-memory.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
@@ -46,7 +51,7 @@ export interface WorkerStart {
 }
 
 seedHashes(secureRandom.integer(2 ** 32));
-const start = await told(workerData as MessagePort);
+const start = (await told(workerData as MessagePort)) ?? process.exit(0);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
 const { gate, thrifty, ticketSecret } = start;
 useGate(gate);
@@ -78,6 +83,7 @@ const plane: DataPlane = new DataPlane({
     });
     keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
   },
+  onDropped: collectDropped,
   onClosed: stopPackets,
   crash(error) {
     setImmediate(() => {
@@ -127,10 +133,10 @@ port.on('message', (message: ToWorker | EndThread) => {
   });
 });
 
-/** Waits for the single message of a port. */
-function told(from: MessagePort): Promise<WorkerStart> {
+/** Waits for the single message of a port; null: there is nothing to do. */
+function told(from: MessagePort): Promise<WorkerStart | null> {
   return new Promise((resolve) => {
-    from.once('message', (message: WorkerStart) => {
+    from.once('message', (message: WorkerStart | null) => {
       resolve(message);
       from.close();
     });

@@ -1,0 +1,88 @@
+/** How often a Corefile is loaded anew, however often somebody asks. */
+import { sleep, type Clock } from '../../base/clock.ts';
+import type { Log } from '../../base/log.ts';
+import type { Counter, Registry } from '../../metrics/registry.ts';
+import type { OneAtATime } from './one-at-a-time.ts';
+
+/** So many in a row are begun at once: people and controllers do no more. */
+const ROW_MAX = 4;
+/**
+ * Then one begins after another by so many milliseconds. A configuration that was replaced lives as long as a query that it answers, some
+ * ten seconds where upstreams are silent: there are at most `ROW_MAX` and twenty of them.
+ */
+const PAUSE_MS = 500;
+
+/** What `PacedReloads` needs. */
+export interface PacedReloadsParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Registry;
+  /** What else must not run during a reload. */
+  readonly taking: OneAtATime;
+  /** Loads the Corefile as it is when this is called. */
+  readonly run: () => Promise<boolean>;
+}
+
+/** Reloads, at most one of which waits: it reads the Corefile when its turn has come, so that the newest is always served in the end. */
+export class PacedReloads {
+  readonly #parts: PacedReloadsParts;
+  readonly #deferred: Counter;
+  /** Those that may begin at once, as of `#countedAt`. */
+  #free = ROW_MAX;
+  #countedAt: number;
+  #next: Promise<boolean> | null = null;
+  #told = false;
+
+  constructor(parts: PacedReloadsParts) {
+    this.#parts = parts;
+    this.#countedAt = parts.clock.now();
+    this.#deferred = parts.metrics
+      .counter(
+        'ndots_reload_deferred_total',
+        'Reloads of the Corefile that waited for their turn, because there were too many; all that were asked for meanwhile are one.',
+        [],
+      )
+      .with();
+  }
+
+  /** Loads the Corefile now, or when its turn has come. @returns whether it is served */
+  request(): Promise<boolean> {
+    if (this.#next !== null) return this.#next;
+    let begun = false;
+    const next = this.#inTurn(() => {
+      begun = true;
+      this.#next = null;
+    });
+    if (!begun) this.#next = next;
+    return next;
+  }
+
+  /** @param begins called when the Corefile is read: what is asked for from then on is another reload */
+  async #inTurn(begins: () => void): Promise<boolean> {
+    const { clock, log, taking, run } = this.#parts;
+    const waitMs = this.#waitMs();
+    if (waitMs > 0) {
+      this.#deferred.add(1);
+      if (!this.#told)
+        log.warning(
+          `the Corefile is to be loaded again and again: from now on once in ${PAUSE_MS / 1000}s, and requests between are taken together`,
+        );
+      this.#told = true;
+      await sleep(clock, waitMs);
+    }
+    return taking.once(() => {
+      begins();
+      this.#free--;
+      return run();
+    });
+  }
+
+  /** Milliseconds until the next may begin. */
+  #waitMs(): number {
+    const now = this.#parts.clock.now();
+    this.#free = Math.min(ROW_MAX, this.#free + (now - this.#countedAt) / PAUSE_MS);
+    this.#countedAt = now;
+    if (this.#free === ROW_MAX) this.#told = false;
+    return Math.max(0, (1 - this.#free) * PAUSE_MS);
+  }
+}
