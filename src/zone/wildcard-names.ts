@@ -1,4 +1,7 @@
-/** Which names have their answers from a wildcard (RFC 4592) or a DNAME (RFC 6672): any number of others get the same. */
+/**
+ * Which names have their answers from a wildcard (RFC 4592) or a DNAME (RFC 6672): any number of
+ * others get the same.
+ */
 import { definePort, type PluginPort } from '../server/contract/plugin.ts';
 import type { Query } from '../wire/query.ts';
 import { NODE } from './packed-zone.ts';
@@ -6,8 +9,9 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import type { ServedZone } from './zone-replica.ts';
 
 /**
- * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest encloser), or whose DNAME, or below which a plugin makes
- * an answer for any name; -1: none does. Offered by plugins that answer from zones or make answers, asked by `rrl`.
+ * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest
+ * encloser), or whose DNAME, or below which a plugin makes an answer for any name; -1: none does.
+ * Offered by plugins that answer from zones or make answers, asked by `rrl`.
  */
 export type WildcardOf = (query: Query) => number;
 

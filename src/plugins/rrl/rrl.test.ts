@@ -318,34 +318,67 @@ describe('rrl', () => {
     }
   });
 
-  test('names that a template or `pods insecure` answers, whatever they are, are one account', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
-    writeFileSync(
-      join(folder, 'ns.yaml'),
-      'apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n',
-    );
-    const clock = new VirtualClock();
-    const sent = async (lines: string, name: (i: number) => string): Promise<string> => {
+  describe('names that exist whatever they are', () => {
+    /** What becomes of queries for six names. */
+    const sent = async (
+      lines: string,
+      name: (i: number) => string,
+      options: AskOptions = {},
+    ): Promise<string> => {
+      const folder = mkdtempSync(join(tmpdir(), 'ndots-rrl-'));
+      const clock = new VirtualClock();
+      writeFileSync(
+        join(folder, 'ns.yaml'),
+        'apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n',
+      );
+      writeFileSync(
+        join(folder, 'db.example.org'),
+        '@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 NS ns\n*.w 300 A 192.0.2.1\n',
+      );
+      const signature = (type: string): string =>
+        `RRSIG ${type} 13 3 300 20300101000000 20200101000000 1 signed.test. AAAA\n`;
+      writeFileSync(
+        join(folder, 'db.signed.test'),
+        `@ 300 IN SOA ns hostmaster 1 7200 3600 86400 60\n@ 300 ${signature('SOA')}@ 300 NS ns\n*.w 300 A 192.0.2.1\n` +
+          `*.w 300 NSEC @ A RRSIG NSEC\n*.w 300 ${signature('NSEC')}`,
+      );
       const world = await makeWorld(
-        `.:53 {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n ${lines}\n}`,
+        `.:53 {\n rrl {\n responses-per-second 2\n slip-ratio 0\n }\n ${lines.replace('FOLDER', folder)}\n}`,
         { folder, clock },
       );
       let text = '';
-      for (let i = 0; i < 6; i++) text += await fates(world, 1, name(i));
+      for (let i = 0; i < 6; i++) text += await fates(world, 1, name(i), options);
       await world.close();
+      rmSync(folder, { recursive: true });
       return text;
     };
-    const made =
-      'template IN A t.test {\n match ^[a-z]\n answer "{{ .Name }} 60 IN A 192.0.2.1"\n }';
-    assert.equal(await sent(made, (i) => `r${i}.t.test. A`), '..----');
-    // A record that is the same for all names has one of them.
-    const fixed =
-      'template IN A t.test {\n match ^[a-z]\n answer "www.t.test. 60 IN A 192.0.2.1"\n }';
-    assert.equal(await sent(fixed, (i) => `r${i}.t.test. A`), '..----');
-    const pods = `kubernetes cluster.local {\n manifests ${folder}\n pods insecure\n }`;
-    const pod = (i: number): string => `10-0-0-${i}.web.pod.cluster.local. A`;
-    assert.equal(await sent(pods, pod), '..----');
-    rmSync(folder, { recursive: true });
+    const pods = 'kubernetes cluster.local {\n manifests FOLDER\n pods insecure\n }';
+    const zone = 'file db.example.org example.org';
+
+    test('pods of a namespace (`pods insecure`) are one account', async () => {
+      assert.equal(await sent(pods, (i) => `10-0-0-${i}.web.pod.cluster.local. A`), '..----');
+    });
+
+    test('what they have no records of is an account of each name: a client asks for A and AAAA', async () => {
+      const noSix = 'template ANY AAAA . {\n rcode NOERROR\n }\n hosts {\n 192.0.2.1 a.test\n }';
+      assert.equal(await sent(noSix, (i) => `host-${i}.example.net. AAAA`), '......');
+      assert.equal(await sent(pods, (i) => `10-0-0-${i}.web.pod.cluster.local. AAAA`), '......');
+      assert.equal(await sent(zone, (i) => `r${i}.w.example.org. AAAA`), '......');
+    });
+
+    test('names that a template answers have accounts of their own, whether there are two or any number', async () => {
+      for (const match of ['^[a-z]', '^r[0-5]\\.t\\.test\\.$']) {
+        const made = `template IN A t.test {\n match ${match}\n answer "{{ .Name }} 60 IN A 192.0.2.1"\n }`;
+        assert.equal(await sent(made, (i) => `r${i}.t.test. A`), '......');
+      }
+    });
+
+    test('what a wildcard has not got is one account where its denial is signed: that is large', async () => {
+      const options = { dnssecOk: true, udpSize: 4096 };
+      const name = (i: number): string => `r${i}.w.signed.test. AAAA`;
+      assert.equal(await sent('file db.signed.test signed.test', name, options), '..----');
+      assert.equal(await sent('file db.signed.test signed.test', name), '......');
+    });
   });
 
   test('failures of a client are one account; there is nothing to cut, so none slips', async () => {

@@ -14,7 +14,6 @@ import { cname } from '../../wire/record/cname.ts';
 import { Records } from '../../wire/records.ts';
 import { failure, type ExtendedError, type Reply } from '../../wire/reply.ts';
 import { MessageFull, SECTION } from '../../wire/writer.ts';
-import type { WildcardOf } from '../../zone/wildcard-names.ts';
 import { templateData, type Matched } from './data.ts';
 import {
   constantRecord,
@@ -84,25 +83,6 @@ export class TemplateLink {
   }
 
   answer(query: Query): Maybe<Reply> {
-    const fit = this.#fit(query);
-    if (fit === null) return this.#next(query);
-    if (fit === 'refused') return failure(RCODE.SERVFAIL, 'template');
-    return this.#matched(query, fit.template, fit.zone, fit.pattern);
-  }
-
-  /** Where in the query's name the zone begins in which a template answers whatever name is asked for; -1: none answers. */
-  readonly wildcardOf: WildcardOf = (query) => {
-    const fit = this.#fit(query);
-    return fit === null || fit === 'refused' ? -1 : query.nameLength - parseName(fit.zone).length;
-  };
-
-  /** The first template that fits; `refused`: the name lies in the zones of one, fits none of its expressions, and may not go on; null: it goes on. */
-  #fit(
-    query: Query,
-  ):
-    | { readonly template: Template; readonly zone: string; readonly pattern: Pattern | null }
-    | 'refused'
-    | null {
     for (const template of this.#templates) {
       const { class: qclass, type, patterns, through } = template;
       if (type !== query.type && type !== TYPE.ANY && query.type !== TYPE.ANY) continue;
@@ -111,10 +91,10 @@ export class TemplateLink {
       if (zone === null) continue;
       const pattern = patterns.find((candidate) => candidate.test(query.name));
       if (pattern !== undefined || patterns.length === 0)
-        return { template, zone, pattern: pattern ?? null };
-      if (through === null || !through.holds(query)) return 'refused';
+        return this.#matched(query, template, zone, pattern ?? null);
+      if (through === null || !through.holds(query)) return failure(RCODE.SERVFAIL, 'template');
     }
-    return null;
+    return this.#next(query);
   }
 
   #matched(query: Query, template: Template, zone: string, pattern: Pattern | null): Maybe<Reply> {

@@ -1,6 +1,5 @@
 /** `template`: answers that are made of the query. */
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { wildcardNames } from '../../zone/wildcard-names.ts';
 import { TemplateLink } from './link.ts';
 import { syntax } from './syntax.ts';
 
@@ -11,7 +10,6 @@ export const template: Plugin = definePlugin({
   syntax,
   setup(uses, context, next) {
     const link = new TemplateLink(uses, context, next);
-    context.offer(wildcardNames, link.wildcardOf);
     return (query) => link.answer(query);
   },
 });
