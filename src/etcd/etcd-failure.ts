@@ -75,7 +75,7 @@ function statusFailure(code: number, text: string, where: string): EtcdFailure {
   }
 }
 
-/** A failure below gRPC: name look-up, connection, TLS. */
+/** A failure below gRPC: name lookup, connection, TLS. */
 export function connectionFailure(error: unknown, where: string): EtcdFailure {
   if (error instanceof EtcdFailure) return error;
   const code = codeOf(error);

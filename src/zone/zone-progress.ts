@@ -1,12 +1,17 @@
-/** How far a zone has come that takes long to be read or fetched, for the log and a metric: else nobody knows whether it ever will. */
+/**
+ * Tells how much of a zone has been read or fetched, in the log and in a metric, where that takes
+ * long: otherwise nobody could tell a slow load from one that hangs.
+ */
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Gauge } from '../metrics/registry.ts';
 import { sharedWords } from './zone-index.ts';
 
-/** What takes no longer is told of when it is there. Then another line comes each so often, milliseconds. */
+/** A load is first told of after so many milliseconds: shorter ones are only told of at their end. */
 const FIRST_MS = 5000;
+/** The time between the lines that follow, in milliseconds. */
 const AGAIN_MS = 10_000;
+/** The time between updates of the metric, in milliseconds. */
 const TICK_MS = 1000;
 
 /** How far a file has been read. It is shared memory: the thread that reads need not be asked. */

@@ -120,7 +120,7 @@ export const dnstap: Plugin = definePlugin({
     context.onMessage((message) => tap.use(message as LineRingMemory));
     context.offer(exchangeTaps, tap);
     return (query) => {
-      // Look-ups of our own (CNAME targets) are no client's.
+      // Lookups of our own (CNAME targets) are no client's.
       if (query.depth > 0) return next(query);
       tap.query(query);
       const reply = next(query);

@@ -1,36 +1,48 @@
-/** Names that have come before, told in constant memory. */
+/** Tells names that come again from those that come once, in constant memory. */
 import { hashSeed, mixedHash, nextHash } from '../../base/hash.ts';
 
-/** Bits of the filter, and after how many names it begins anew: until then one of some hundred names is taken for another one. */
-const BITS_LOG = 18;
+/** Bits of one set, as a power of two. */
+const BITS_LOG = 19;
+/**
+ * How many names a set takes. Two bits of each are one of 16 bits then, so that a name is mistaken
+ * for one that has come before in one of some hundred cases.
+ */
 const NAMES_MAX = 16_384;
 
-/** A filter (Bloom's, two bits a name) that knows the last ten thousand names or so: whoever came once is told from who comes again. */
+/**
+ * Remembers the names that have come last, at least `NAMES_MAX` and at most twice as many: a Bloom
+ * filter of two sets of bits. Names are put into the newer one; when it is full it becomes the
+ * older one, whose names are forgotten.
+ */
 export class NameFilter {
-  readonly #bits = new Uint32Array(2 ** (BITS_LOG - 5));
+  #newer = new Uint32Array(2 ** (BITS_LOG - 5));
+  #older = new Uint32Array(2 ** (BITS_LOG - 5));
+  /** Names in the newer set. */
   #count = 0;
 
   /** Takes note of a name (lower case). @returns whether it came before */
   again(name: Uint8Array, length: number): boolean {
     let hash = hashSeed();
     for (let i = 0; i < length; i++) hash = nextHash(hash, name[i]!);
-    hash = mixedHash(hash);
-    const first = this.#set(hash);
-    const second = this.#set(Math.imul(hash, 0x9e3779b1));
-    if (first && second) return true;
-    if (++this.#count >= NAMES_MAX) {
-      this.#bits.fill(0);
+    const first = mixedHash(hash) >>> (32 - BITS_LOG);
+    const second = Math.imul(mixedHash(hash), 0x9e3779b1) >>> (32 - BITS_LOG);
+    if (has(this.#newer, first) && has(this.#newer, second)) return true;
+    const isOld = has(this.#older, first) && has(this.#older, second);
+    if (this.#count === NAMES_MAX) {
+      [this.#newer, this.#older] = [this.#older.fill(0), this.#newer];
       this.#count = 0;
     }
-    return false;
+    set(this.#newer, first);
+    set(this.#newer, second);
+    this.#count++;
+    return isOld;
   }
+}
 
-  /** Sets the bit that the high bits of a hash name. @returns whether it was set */
-  #set(hash: number): boolean {
-    const at = hash >>> (32 - BITS_LOG);
-    const bit = 1 << (at & 31);
-    const before = this.#bits[at >>> 5]!;
-    this.#bits[at >>> 5] = before | bit;
-    return (before & bit) !== 0;
-  }
+function has(bits: Uint32Array, at: number): boolean {
+  return (bits[at >>> 5]! & (1 << (at & 31))) !== 0;
+}
+
+function set(bits: Uint32Array, at: number): void {
+  bits[at >>> 5]! |= 1 << (at & 31);
 }

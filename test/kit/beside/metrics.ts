@@ -76,7 +76,7 @@ const rules: readonly Rule[] = [
     is: (_theirs, _ours, wording) => /rewrite (?:stop |continue )?type /.test(wording),
   },
   {
-    told: 'look-ups of what rewrite cname leads to',
+    told: 'lookups of what rewrite cname leads to',
     series: /^coredns_dns_re(?:quest|sponse)s?_/,
     is: (theirs, ours, wording) =>
       (theirs ?? 0) < (ours ?? 0) && /rewrite (?:stop |continue )?cname /.test(wording),
