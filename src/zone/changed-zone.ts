@@ -28,7 +28,7 @@ export interface NewSoa {
 /**
  * The version of a zone after these changes: what a builder makes of the records of the old version that stay, the SOA record, and
  * those that come, in this order.
- * @throws Error if a record that goes is not there
+ * @throws Error if a record that goes is not there, or one that comes cannot be taken
  */
 export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {
   const zone = new ZoneData(old);
@@ -53,18 +53,19 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
       one.length = 0;
       putRecord(one, owner, type, ttl, data);
       if (changes.touches(one.bytes.subarray(0, one.length))) continue;
-      builder.add(owner, type, ttl, data);
+      builder.addTransferred(owner, type, ttl, data);
       kept.add(node);
     }
     yield;
   }
-  builder.add(soa.owner, TYPE.SOA, soa.ttl, soa.data);
+  builder.addTransferred(soa.owner, TYPE.SOA, soa.ttl, soa.data);
   for (const bytes of changes.added()) {
     const { fields, type, ttl } = partsOf(bytes);
-    builder.add(bytes.subarray(0, fields), type, ttl, bytes.subarray(fields + 10));
+    builder.addTransferred(bytes.subarray(0, fields), type, ttl, bytes.subarray(fields + 10));
+    yield;
   }
   const fresh = new ZoneData(yield* builder.packing());
-  const gone = goneNodes(zone, touched, kept);
+  const gone = yield* goneNodes(zone, touched, kept);
   const { data, nodes, sameNames } = yield* spliced(zone, fresh, touched, gone);
   return {
     origin: old.origin,
@@ -108,22 +109,37 @@ function nodeOfOwner(zone: ZoneData, name: WireName): number {
  * @param kept those of them that keep something
  * @returns each with the next node that stays
  */
-function goneNodes(
+function* goneNodes(
   zone: ZoneData,
   touched: ReadonlySet<number>,
   kept: ReadonlySet<number>,
-): ReadonlyMap<number, number> {
+): Slices<ReadonlyMap<number, number>> {
   const candidates = new Set<number>();
-  for (const node of touched)
+  for (const node of touched) {
     for (let up = node; up > 0 && !candidates.has(up); up = zone.parent(up)) candidates.add(up);
+    yield;
+  }
   const gone = new Map<number, number>();
-  for (const node of [...candidates].toSorted((a, b) => b - a)) {
+  // Those below a node have higher numbers, and are looked at before it.
+  for (const node of (yield* inOrder(candidates)).reverse()) {
+    yield;
     const owns = touched.has(node) ? kept.has(node) : zone.at(node + 1) > labelEnd(zone, node);
     if (owns) continue;
     const next = gone.get(node + 1) ?? node + 1;
     if (!isBelow(zone, next, node)) gone.set(node, next);
   }
   return gone;
+}
+
+/** Nodes by their numbers. */
+function* inOrder(nodes: ReadonlySet<number>): Slices<Uint32Array> {
+  const numbers = new Uint32Array(nodes.size);
+  let count = 0;
+  for (const node of nodes) {
+    numbers[count++] = node;
+    if ((count & NODE_SLICE) === 0) yield;
+  }
+  return numbers.sort();
 }
 
 /** The label of a node with its length before it. */
@@ -144,11 +160,15 @@ function isBelow(zone: ZoneData, node: number, above: number): boolean {
 }
 
 /** Where each node of `fresh` goes: the node whose place it takes, or before which it stands (`isNew`). */
-function placesOf(zone: ZoneData, fresh: ZoneData): { places: Uint32Array; isNew: Uint8Array } {
+function* placesOf(
+  zone: ZoneData,
+  fresh: ZoneData,
+): Slices<{ places: Uint32Array; isNew: Uint8Array }> {
   const places = new Uint32Array(fresh.size);
   const isNew = new Uint8Array(fresh.size);
   const name = new Uint8Array(65);
   for (let i = 1; i < fresh.size; i++) {
+    yield;
     const parent = fresh.parent(i);
     if (isNew[parent] === 1) {
       places[i] = places[parent]!;
@@ -173,12 +193,13 @@ function* spliced(
   touched: ReadonlySet<number>,
   gone: ReadonlyMap<number, number>,
 ): Slices<{ data: Uint8Array; nodes: Uint32Array; sameNames: boolean }> {
-  const { places, isNew } = placesOf(zone, fresh);
+  const { places, isNew } = yield* placesOf(zone, fresh);
   let come = 0;
   let back = 0;
   for (let i = 0; i < fresh.size; i++) {
     if (isNew[i] === 1) come++;
     else if (gone.has(places[i]!)) back++;
+    if ((i & NODE_SLICE) === NODE_SLICE) yield;
   }
   const count = zone.size - gone.size + back + come;
   const nodes = sharedWords(2 * (count + 1));
@@ -187,7 +208,12 @@ function* spliced(
   /** The new numbers of nodes. */
   const ofOld = new Uint32Array(zone.size);
   const ofFresh = new Uint32Array(fresh.size);
-  const stops = Uint32Array.from(new Set([...touched, ...gone.keys()])).toSorted();
+  const stopping = new Set(touched);
+  for (const node of gone.keys()) {
+    stopping.add(node);
+    yield;
+  }
+  const stops = yield* inOrder(stopping);
   let made = 0;
   const begin = (parent: number): number => {
     nodes[2 * made] = data.length;
@@ -217,6 +243,7 @@ function* spliced(
       ofFresh[i] = begin(ofFresh[fresh.parent(i)]!);
       data.push(fresh.data.subarray(fresh.at(i), fresh.at(i + 1)));
       i++;
+      yield;
       continue;
     }
     if (isFresh || !gone.has(at)) {

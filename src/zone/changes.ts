@@ -56,11 +56,16 @@ export class Changes {
     return true;
   }
 
-  /** The records that are there in the end; asked for after the old version has been gone through. @throws Error */
-  added(): readonly Uint8Array[] {
-    const records = [...this.#records.values()];
-    for (const { expected, found, bytes } of records) if (expected && !found) notThere(bytes);
-    return records.filter(({ came }) => came).map(({ bytes }) => bytes);
+  /**
+   * The records that are there in the end, one by one; asked for after the old version has been gone
+   * through.
+   * @throws Error if one that goes was not there
+   */
+  *added(): Generator<Uint8Array> {
+    for (const { came, expected, found, bytes } of this.#records.values()) {
+      if (expected && !found) notThere(bytes);
+      if (came) yield bytes;
+    }
   }
 
   #note(bytes: Uint8Array, came: boolean): void {

@@ -7,7 +7,7 @@ import { TYPE } from '../wire/iana.ts';
 import { writeMessage, type Message } from '../wire/message.ts';
 import { parseName, printName } from '../wire/name.ts';
 import { parseZone } from '../wire/zone-text.ts';
-import type { PackedZone } from './packed-zone.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
 import { transferIn, type Transferred } from './transfer-in.ts';
 import { ZoneBuilder } from './zone-builder.ts';
@@ -38,6 +38,7 @@ async function from(
   known: PackedZone | null = old,
   goesOn: (socket: Socket, id: number) => void = () => undefined,
   maxBytes = MOST_BYTES,
+  reserve: (bytes: number) => void = () => undefined,
 ): Promise<Transferred> {
   const primary = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -55,6 +56,7 @@ async function from(
     totalMs: 20_000,
     maxBytes,
     claim: () => undefined,
+    reserve,
     id: 7,
     key: null,
   };
@@ -98,6 +100,20 @@ test('differences make the next version of the old one', async () => {
   );
   assert.equal(found.packed?.serial, 3);
   assert.deepEqual(hosts(found), ['a.example.org.', 'b.example.org.']);
+});
+
+test('memory for the next version is asked for before it is made of the old one', async () => {
+  const step = soa(2) + soa(1) + soa(2) + 'a A 192.0.2.2\n' + soa(2);
+  const asked: number[] = [];
+  await from(step, old, undefined, MOST_BYTES, (bytes) => void asked.push(bytes));
+  assert.deepEqual(asked, [bytesOf(old)]);
+  const none = (): never => {
+    throw new Error('there is no room for it');
+  };
+  await assert.rejects(from(step, old, undefined, MOST_BYTES, none), /there is no room for it/);
+  // What brings the whole zone, or nothing new, makes no second copy.
+  await from(soa(1), old, undefined, MOST_BYTES, none);
+  await from(soa(2) + 'a A 192.0.2.2\n' + soa(2), old, undefined, MOST_BYTES, none);
 });
 
 test('differences that remove what is not there make no version', async () => {

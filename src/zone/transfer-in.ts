@@ -19,9 +19,9 @@ import { Changes, putRecord } from './changes.ts';
 import { plainData } from './plain-data.ts';
 import { difference, type Difference } from './difference.ts';
 import { GrowingBytes } from './growing.ts';
-import type { PackedZone } from './packed-zone.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { isNewer } from './serial.ts';
-import { NAME_RECORDS_MAX, serialIn, ZoneBuilder } from './zone-builder.ts';
+import { serialIn, ZoneBuilder } from './zone-builder.ts';
 
 /** What came of asking a primary for a zone. */
 export interface Transferred {
@@ -43,6 +43,8 @@ export interface TransferInTerms {
   readonly maxBytes: number;
   /** Asks for memory for so many bytes of records more. @throws Error if there is none */
   readonly claim: (bytes: number) => void;
+  /** Asks for so many bytes beside those of records. @throws Error if there are none */
+  readonly reserve: (bytes: number) => void;
   readonly signal: AbortSignal;
   /** Id of the query. */
   readonly id: number;
@@ -185,6 +187,7 @@ class IncomingZone {
   readonly #old: PackedZone | null;
   readonly #maxBytes: number;
   readonly #claim: (bytes: number) => void;
+  readonly #reserve: (bytes: number) => void;
   #builder: ZoneBuilder | null = null;
   #state: TransferState = 'start';
   #serial = 0;
@@ -198,12 +201,13 @@ class IncomingZone {
   constructor(
     origin: WireName,
     old: PackedZone | null,
-    { maxBytes, claim }: Pick<TransferInTerms, 'maxBytes' | 'claim'>,
+    { maxBytes, claim, reserve }: Pick<TransferInTerms, 'maxBytes' | 'claim' | 'reserve'>,
   ) {
     this.#origin = origin;
     this.#old = old;
     this.#maxBytes = maxBytes;
     this.#claim = claim;
+    this.#reserve = reserve;
   }
 
   get isComplete(): boolean {
@@ -292,11 +296,7 @@ class IncomingZone {
       this.#state = 'end';
       return true;
     }
-    const refusal = this.#builder!.add(owner, type, ttl, data);
-    // Other primaries put glue of other zones beside; what they have is theirs to mend.
-    if (refusal === 'soa-below-apex') throw new Error(`${printName(owner)} has an SOA record`);
-    if (refusal === 'too-many')
-      throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
+    this.#builder!.addTransferred(owner, type, ttl, data);
     return false;
   }
 
@@ -323,6 +323,8 @@ class IncomingZone {
     }
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
+    // The next version is made beside the old one, and is nearly as large.
+    this.#reserve(bytesOf(this.#old));
     const changes = yield* Changes.of(this.#origin, differences);
     const packed = yield* changedZone(this.#old!, changes, this.#soa!);
     return { packed, serial, differences, records };

@@ -2,7 +2,7 @@ import { readUint32 } from '../base/big-endian.ts';
 import { hashSeed, nextHash } from '../base/hash.ts';
 import { atOnce, type Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
-import { LOWER, NAME_MAX, suffixAt, type WireName } from '../wire/name.ts';
+import { LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { hashBegin, hashEnd, homeSlot, NODE, type PackedZone } from './packed-zone.ts';
 import { hashLabel, indexNodes, putSlot, sharedBytes, sharedWords } from './zone-index.ts';
@@ -101,6 +101,18 @@ export class ZoneBuilder {
     else this.#next.set(this.#last.at(node), record);
     this.#last.set(node, record);
     return null;
+  }
+
+  /**
+   * Takes a record as a primary has it. Glue of other zones, and what stands beside a CNAME, is left
+   * out: it is theirs to mend.
+   * @throws Error if there can be no zone with this record, and none without it
+   */
+  addTransferred(owner: WireName, type: number, ttl: number, data: Uint8Array): void {
+    const refusal = this.add(owner, type, ttl, data);
+    if (refusal === 'soa-below-apex') throw new Error(`${printName(owner)} has an SOA record`);
+    if (refusal === 'too-many')
+      throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
   }
 
   /** Where the origin begins in the owner, or -1. */

@@ -173,6 +173,23 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
+  test('whose differences are of no use comes anew, and what is told counts anew, too', async () => {
+    const all = follow();
+    all.zone.start();
+    await all.clock.advance(1);
+    Object.assign(all, { primary: 2, brokenIxfr: true, takesSeconds: 4 });
+    all.zone.notified('192.0.2.2');
+    await all.clock.advance(20_000);
+    assert.deepEqual(
+      all.log.filter((line) => line.includes('so far')),
+      [
+        '[INFO] plugin/secondary: Transferring example.org. from 192.0.2.2:53: 1 records so far, 1 KiB (5s)',
+      ],
+    );
+    assert.deepEqual(all.published, ['1', '2']);
+    all.zone.stop();
+  });
+
   test('a serial that goes back is not taken, one that goes round is', async () => {
     const all = follow();
     all.primary = 0xffff_fff0;

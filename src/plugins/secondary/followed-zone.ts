@@ -264,7 +264,7 @@ export class FollowedZone {
     server: RemoteServer,
     old: PackedZone | null,
   ): Promise<Transferred> {
-    const { fetching = network, log, zone, metrics } = this.#parts;
+    const { fetching = network, log, zone, memory, metrics } = this.#parts;
     if (old !== null) {
       try {
         return await fetching.transfer(this.#origin, old, server, this.#terms(arrival));
@@ -273,6 +273,7 @@ export class FollowedZone {
           throw error;
         metrics.fallbacks.with(zone).add(1);
         log.info(`IXFR of ${zone}: ${(error as Error).message}; asking for all of it`);
+        memory.restart(arrival);
       }
     }
     return fetching.transfer(this.#origin, null, server, this.#terms(arrival));
@@ -285,6 +286,7 @@ export class FollowedZone {
       totalMs: TOTAL_MS,
       maxBytes,
       claim: (bytes) => arrival.take(bytes),
+      reserve: (bytes) => arrival.reserve(bytes),
       signal: AbortSignal.any([this.#abort.signal, arrival.signal]),
       id: random.integer(65_536),
       key,

@@ -43,6 +43,34 @@ describe('the memory of zones that are fetched', () => {
     assert.throws(() => endless.take(1), NoRoom);
   });
 
+  test('a second version of a large zone, made of the first by differences, is bounded, too', () => {
+    const { memory: all, used } = memory(1000 * KIB);
+    all.serve(600 * KIB);
+    const changes = all.arrive();
+    changes.take(1);
+    assert.throws(() => changes.reserve(600 * KIB), NoRoom);
+    all.leave(changes);
+    const small = all.arrive();
+    small.reserve(300 * KIB);
+    assert.equal(used(), 900 * KIB);
+    assert.equal(small.records, 0);
+    all.leave(small);
+    assert.equal(used(), 600 * KIB);
+  });
+
+  test('a transfer that begins anew gives back what it took, and counts from nothing', () => {
+    const { memory: all, used } = memory(1000 * KIB);
+    const one = all.arrive();
+    one.reserve(300 * KIB);
+    one.take(64 * KIB);
+    all.restart(one);
+    assert.deepEqual([used(), one.records, one.bytes], [0, 0, 0]);
+    one.take(300 * KIB);
+    assert.ok(!one.signal.aborted);
+    all.leave(one);
+    assert.equal(used(), 0);
+  });
+
   test('zones that are served leave room for one that replaces the largest', () => {
     const { memory: all } = memory(4 * 1000 * KIB);
     all.serve(1000 * KIB);

@@ -53,6 +53,13 @@ export class ZoneMemory implements KeptAcrossReloads {
     this.serve(-arrival.claimed);
   }
 
+  /** What has come of it is thrown away: it comes anew. */
+  restart(arrival: ArrivingZone): void {
+    if (!this.#arrivals.has(arrival)) return;
+    this.serve(-arrival.claimed);
+    arrival.forget();
+  }
+
   close(): void {
     // The memory is released by the transfer that reserved it.
   }
@@ -110,6 +117,21 @@ export class ArrivingZone {
     this.#left += steps * STEP;
     this.#claim(TIMES * steps * STEP);
     this.check();
+  }
+
+  /** Reserves memory for what is no record that comes. @throws NoRoom */
+  reserve(bytes: number): void {
+    this.check();
+    this.#claim(bytes);
+    this.check();
+  }
+
+  /** Nothing of it is there any more. */
+  forget(): void {
+    this.claimed = 0;
+    this.records = 0;
+    this.bytes = 0;
+    this.#left = 0;
   }
 
   /** @throws NoRoom if it had to go */
