@@ -1,6 +1,6 @@
 /**
- * The next version of a zone, made of the one before and of what changed. Only the names that changes are about are built; all others
- * are copied as they are packed, in long pieces.
+ * The next version of a zone, made of the one before and of what changed. Only the names that
+ * changes are about are built; all others are copied as they are packed, in long pieces.
  */
 import type { Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
@@ -26,8 +26,8 @@ export interface NewSoa {
 }
 
 /**
- * The version of a zone after these changes: what a builder makes of the records of the old version that stay, the SOA record, and
- * those that come, in this order.
+ * The version of a zone after these changes: what a builder makes of the records of the old version
+ * that stay, the SOA record, and those that come, in this order.
  * @throws Error if a record that goes is not there, or one that comes cannot be taken
  */
 export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Slices<PackedZone> {
@@ -77,7 +77,10 @@ export function* changedZone(old: PackedZone, changes: Changes, soa: NewSoa): Sl
   };
 }
 
-/** The node with a label (lower case, at `at`) below `parent` whatever it owns, or the place where it would stand: the node behind. */
+/**
+ * The node with a label (lower case, at `at`) below `parent` whatever it owns, or the place where
+ * it would stand: the node behind.
+ */
 function childOrPlace(
   zone: ZoneData,
   parent: number,
@@ -90,7 +93,10 @@ function childOrPlace(
   return { node, isThere };
 }
 
-/** The node of a name of the zone (lower case) whatever it owns, hashes of NSEC3 too; -1: there is none. */
+/**
+ * The node of a name of the zone (lower case) whatever it owns, hashes of NSEC3 too; -1: there is
+ * none.
+ */
 function nodeOfOwner(zone: ZoneData, name: WireName): number {
   const starts: number[] = [];
   for (let at = 0; at < name.length - zone.origin.length; at += name[at]! + 1) starts.push(at);
@@ -159,7 +165,10 @@ function isBelow(zone: ZoneData, node: number, above: number): boolean {
   return node === above;
 }
 
-/** Where each node of `fresh` goes: the node whose place it takes, or before which it stands (`isNew`). */
+/**
+ * Where each node of `fresh` goes: the node whose place it takes, or before which it stands
+ * (`isNew`).
+ */
 function* placesOf(
   zone: ZoneData,
   fresh: ZoneData,
@@ -186,7 +195,10 @@ function* placesOf(
   return { places, isNew };
 }
 
-/** Nodes of both in canonical order: those that are touched are as in `fresh`, others as in `zone`; those that are gone are left out. */
+/**
+ * Nodes of both in canonical order: those that are touched are as in `fresh`, others as in `zone`;
+ * those that are gone are left out.
+ */
 function* spliced(
   zone: ZoneData,
   fresh: ZoneData,

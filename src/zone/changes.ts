@@ -16,8 +16,9 @@ interface RecordChange {
 }
 
 /**
- * What differences come to: which records of the old version go, or have another TTL, and which come. A record that goes has to
- * be there: where it is not, the two servers have had different zones under one serial, and the whole one puts that right.
+ * What differences come to: which records of the old version go, or have another TTL, and which
+ * come. A record that goes has to be there: where it is not, the two servers have had different
+ * zones under one serial, and the whole one puts that right.
  */
 export class Changes {
   readonly #origin: WireName;
@@ -57,8 +58,8 @@ export class Changes {
   }
 
   /**
-   * The records that are there in the end, one by one; asked for after the old version has been gone
-   * through.
+   * The records that are there in the end, one by one; asked for after the old version has been
+   * gone through.
    * @throws Error if one that goes was not there
    */
   *added(): Generator<Uint8Array> {

@@ -25,7 +25,10 @@ function zoneOf(fill: (add: Add) => void): ZoneData {
   return new ZoneData(builder.pack());
 }
 
-/** How often nodes are looked at while a query that wants DNSSEC is answered, and the bytes of the reply. */
+/**
+ * How often nodes are looked at while a query that wants DNSSEC is answered, and the bytes of the
+ * reply.
+ */
 function searches(
   zone: ZoneData,
   name: string,

@@ -11,8 +11,9 @@ const KNOWN_MAX = 10_000;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Which NSEC or NSEC3 records prove what a reply denies (RFC 4035 section 3.1.3, RFC 5155 section 7.2): collects the nodes that own
- * them. Nothing happens in a zone that is not signed, or whose names are hashed more often than is done here. Names are in lower case.
+ * Which NSEC or NSEC3 records prove what a reply denies (RFC 4035 section 3.1.3, RFC 5155 section
+ * 7.2): collects the nodes that own them. Nothing happens in a zone that is not signed, or whose
+ * names are hashed more often than is done here. Names are in lower case.
  */
 export class Denial {
   readonly nodes: Uint32Array = new Uint32Array(PROOFS_MAX);
@@ -21,8 +22,9 @@ export class Denial {
   #parts: HashParts | null = null;
   #isSigned = false;
   /**
-   * By node: its own NSEC3 node or -1, and the one that covers the wildcard below it. Names that are not there are new each time, but what
-   * encloses them is not, and a hash of a hundred iterations is dear.
+   * By node: its own NSEC3 node or -1, and the one that covers the wildcard below it. Names that
+   * are not there are new each time, but what encloses them is not, and a hash of a hundred
+   * iterations is dear.
    */
   readonly #own = new Map<number, number>();
   readonly #starCovering = new Map<number, number>();
@@ -114,7 +116,10 @@ export class Denial {
       this.#add(this.#matching(wildcard, this.#wildcard, 0, this.#starBelow(name, length, nodeAt)));
   }
 
-  /** Puts `*` before the part of the name from `at` on into the place for it. @returns its length */
+  /**
+   * Puts `*` before the part of the name from `at` on into the place for it.
+   * @returns its length
+   */
   #starBelow(name: Uint8Array, length: number, at: number): number {
     this.#wildcard.set(STAR);
     for (let i = at; i < length; i++) this.#wildcard[2 + i - at] = name[i]!;
@@ -140,7 +145,8 @@ export class Denial {
   }
 
   /**
-   * The closest encloser that can be proved, and that nothing is there one label further (RFC 5155 section 7.2.1).
+   * The closest encloser that can be proved, and that nothing is there one label further (RFC 5155
+   * section 7.2.1).
    * @returns where its name begins
    */
   #enclosed(
@@ -184,7 +190,9 @@ export class Denial {
       : -1;
   }
 
-  /** The NSEC3 node whose span holds the hash of the name at `at`; the last one's span goes round. */
+  /**
+   * The NSEC3 node whose span holds the hash of the name at `at`; the last one's span goes round.
+   */
   #covering(name: Uint8Array, at: number, length: number): number {
     const { nsec3 } = this.#zone!.packed;
     const index = this.#lastUpTo(hashName(name, at, length, this.#parts!));

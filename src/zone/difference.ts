@@ -8,8 +8,9 @@ import { RecordCursor } from './record-cursor.ts';
 import { ZoneData } from './zone-data.ts';
 
 /**
- * What changed from one version of a zone to the next (RFC 1995): records taken out and put in, in wire form without compression,
- * one behind the other: owner, type, class, TTL, length, data. Shared memory, never changed.
+ * What changed from one version of a zone to the next (RFC 1995): records taken out and put in, in
+ * wire form without compression, one behind the other: owner, type, class, TTL, length, data.
+ * Shared memory, never changed.
  */
 export interface Difference {
   readonly from: number;

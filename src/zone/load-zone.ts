@@ -12,20 +12,23 @@ import type { ZoneFileResult } from './zone-file.ts';
 import { ReadingProgress } from './zone-progress.ts';
 import { zoneShare } from './zone-share.ts';
 
-/** Files larger than this are read by a thread of their own, bytes: it takes longer to read them than to start one. */
+/**
+ * Files larger than this are read by a thread of their own, bytes: it takes longer to read them
+ * than to start one.
+ */
 const THREAD_FROM = 512 * 1024;
 /** The same of records: `$GENERATE` makes many of a line. */
 const THREAD_FROM_RECORDS = 50_000;
 
 /**
- * The runtime holds the heap of a thread that has ended for another one that may come, until it collects memory later than this,
- * milliseconds: some 4 MiB.
+ * The runtime holds the heap of a thread that has ended for another one that may come, until it
+ * collects memory later than this, milliseconds: some 4 MiB.
  */
 const POOLED_MS = 10_000;
 
 /**
- * What reading takes at the worst moment for each byte of text: the text, the records as they are collected, the zone that comes of them. Measured: 6.6 of
- * short records, less of long ones.
+ * What reading takes at the worst moment for each byte of text: the text, the records as they are
+ * collected, the zone that comes of them. Measured: 6.6 of short records, less of long ones.
  */
 const READING_TIMES = 7;
 /** So much is read whatever is left, bytes. */
@@ -62,7 +65,9 @@ export interface LoadTerms {
   readonly watch?: (progress: ReadingProgress) => Timer;
 }
 
-/** What it has to say: the zone and its problems as plain data, or why the file could not be read. */
+/**
+ * What it has to say: the zone and its problems as plain data, or why the file could not be read.
+ */
 export type ZoneThreadResult =
   | {
       readonly packed: PackedZone | null;
@@ -73,8 +78,9 @@ export type ZoneThreadResult =
   | { readonly code: string; readonly message: string };
 
 /**
- * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is read in a thread of its own, so that neither the time nor the memory which
- * that takes is anybody else's.
+ * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is
+ * read in a thread of its own, so that neither the time nor the memory which that takes is anybody
+ * else's.
  * @throws Error with the system's code if the file cannot be read
  */
 export async function loadZone(
@@ -122,7 +128,8 @@ export function fileStamp(path: string): string | null {
 async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
-  // As much as this thread may have: the runtime's own limit is far beyond what a container may take.
+  // As much as this thread may have: the runtime's own limit is far beyond what a container may
+  // take.
   const heap = process.getBuiltinModule('node:v8').getHeapStatistics().heap_size_limit;
   const worker = new Worker(entry, {
     workerData: job,

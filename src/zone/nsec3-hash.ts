@@ -9,8 +9,9 @@ export interface HashParts {
 }
 
 /**
- * Iterations that are made: a name that nobody has asked for before costs 0.05 ms with so many, and 20 ms with 65 535. RFC 9276 wants none; validators take a
- * zone with more than 150 for one that is not signed, and signers make none.
+ * Iterations that are made: a name that nobody has asked for before costs 0.05 ms with so many, and
+ * 20 ms with 65 535. RFC 9276 wants none; validators take a zone with more than 150 for one that is
+ * not signed, and signers make none.
  */
 export const ITERATIONS_MAX = 150;
 
@@ -29,8 +30,8 @@ const label = new Uint8Array(1 + LENGTH);
 const digest = new Uint8Array(20);
 
 /**
- * The label that the hash of a name (wire form, lower case, `name[at, end)`) makes: length byte and base32hex; good until the next
- * call.
+ * The label that the hash of a name (wire form, lower case, `name[at, end)`) makes: length byte and
+ * base32hex; good until the next call.
  */
 export function hashName(
   name: Uint8Array,

@@ -1,20 +1,22 @@
 /**
- * A zone as a few blocks of shared memory: the main thread packs it once, every worker answers from the same bytes, and nothing
- * in it ever changes.
+ * A zone as a few blocks of shared memory: the main thread packs it once, every worker answers from
+ * the same bytes, and nothing in it ever changes.
  *
- * The zone is a tree of names with the apex as its root. Nodes are numbered in the canonical order of DNSSEC (RFC 4034 section
- * 6.1), which is the tree in preorder with sorted children; the apex is 0. Names between two others that own nothing are nodes,
- * too (empty non-terminals, RFC 4592 section 2.2.2).
+ * The zone is a tree of names with the apex as its root. Nodes are numbered in the canonical order
+ * of DNSSEC (RFC 4034 section 6.1), which is the tree in preorder with sorted children; the apex is
+ * 0. Names between two others that own nothing are nodes, too (empty non-terminals, RFC 4592
+ * section 2.2.2).
  *
- * `nodes` has two numbers for each node, where it begins in `data` and its parent, and then one node more that is the end.
- * `data` holds, for each node: its flags (a byte), its label (a length byte and the bytes as the zone file spells them), and its
- * RRsets by ascending type. An RRset is
+ * `nodes` has two numbers for each node, where it begins in `data` and its parent, and then one
+ * node more that is the end. `data` holds, for each node: its flags (a byte), its label (a length
+ * byte and the bytes as the zone file spells them), and its RRsets by ascending type. An RRset is
  *
  *     type (2 bytes), TTL (4 bytes), number of records, bytes of all records, the records,
  *     number of signatures, and if there are any: bytes of all signatures, the signatures
  *
- * where numbers are varints (seven bits a byte, lowest first), and a record or signature is its length (a varint) and its data in
- * wire form without compression. `slots` is an open hash table of nodes by parent and label; see `hashBegin`.
+ * where numbers are varints (seven bits a byte, lowest first), and a record or signature is its
+ * length (a varint) and its data in wire form without compression. `slots` is an open hash table of
+ * nodes by parent and label; see `hashBegin`.
  */
 export interface PackedZone {
   /** The apex: wire form, lower case. */
@@ -45,7 +47,10 @@ export const NODE: {
   WILD: 4,
   /** CNAME. */
   ALIAS: 8,
-  /** Nothing but NSEC3 and its signatures: no name that anybody may ask for (RFC 5155 section 7.2.8). */
+  /**
+   * Nothing but NSEC3 and its signatures: no name that anybody may ask for (RFC 5155 section
+   * 7.2.8).
+   */
   HIDDEN: 16,
   /** Below a cut or a DNAME: not what this zone answers with authority. */
   GLUE: 32,
@@ -63,7 +68,9 @@ export function hashBegin(parent: number): number {
   return Math.imul(parent ^ 0x811c9dc5, 0x9e3779b1);
 }
 
-/** Mixes the hash at its end, so that neighbours in a zone (`host1`, `host2`) are none in the table. */
+/**
+ * Mixes the hash at its end, so that neighbours in a zone (`host1`, `host2`) are none in the table.
+ */
 export function hashEnd(hash: number): number {
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
   hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
@@ -76,8 +83,8 @@ export function homeSlot(hash: number, slots: number): number {
 }
 
 /**
- * How many low bits of a slot hold the node's number + 1; the others hold the low bits of its hash, so that other labels are told
- * apart without a look at them.
+ * How many low bits of a slot hold the node's number + 1; the others hold the low bits of its hash,
+ * so that other labels are told apart without a look at them.
  */
 export function nodeBits(nodes: number): number {
   return 32 - Math.clz32(nodes + 1);

@@ -3,8 +3,9 @@ import { NAME_MAX } from '../wire/name.ts';
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * Goes over all records of a zone, one at a time, in canonical order; signatures follow what they cover. The SOA record is the
- * first. Nothing is allocated on the way. It may go over one node only, and then leaves the SOA record out.
+ * Goes over all records of a zone, one at a time, in canonical order; signatures follow what they
+ * cover. The SOA record is the first. Nothing is allocated on the way. It may go over one node
+ * only, and then leaves the SOA record out.
  */
 export class RecordCursor {
   readonly owner: Uint8Array = new Uint8Array(NAME_MAX + 1);

@@ -5,10 +5,16 @@ import { SECTION, type MessageWriter, type Section } from '../wire/writer.ts';
 import { writeData } from './record-data.ts';
 import type { ZoneData } from './zone-data.ts';
 
-/** The owner of what is written: the node that `apex` or `node` has chosen last, or the name that is looked for. */
+/**
+ * The owner of what is written: the node that `apex` or `node` has chosen last, or the name that is
+ * looked for.
+ */
 export type Owner = 'node' | 'name';
 
-/** Writes the RRsets that a zone stands at, with their signatures where the query wants them (RFC 4035 section 3.1). */
+/**
+ * Writes the RRsets that a zone stands at, with their signatures where the query wants them (RFC
+ * 4035 section 3.1).
+ */
 export class RrsetWriter {
   /** The type of the last RRset in the answer section. */
   answeredType = 0;
@@ -30,7 +36,10 @@ export class RrsetWriter {
     this.#dnssec = dnssec;
   }
 
-  /** This name is looked for now. @param at where in the message it stands; -1: nowhere that a pointer reaches */
+  /**
+   * This name is looked for now.
+   * @param at where in the message it stands; -1: nowhere that a pointer reaches
+   */
   lookFor(name: Uint8Array, at: number): void {
     this.#name = name;
     this.#nameAt = at;

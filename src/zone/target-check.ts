@@ -1,4 +1,7 @@
-/** Targets of NS, MX, SRV and CNAME records that are probably not what was meant: a final dot is missing. */
+/**
+ * Targets of NS, MX, SRV and CNAME records that are probably not what was meant: a final dot is
+ * missing.
+ */
 import type { Place } from '../base/problem.ts';
 import { TYPE, typeName } from '../wire/iana.ts';
 import { foldName, joinNames, printName, suffixAt, type WireName } from '../wire/name.ts';
@@ -31,7 +34,10 @@ interface Noted {
   readonly place: Place;
 }
 
-/** Collects targets that lie in the zone as its records are read, and says of which nothing is there. */
+/**
+ * Collects targets that lie in the zone as its records are read, and says of which nothing is
+ * there.
+ */
 export class TargetCheck {
   readonly #origin: WireName;
   /** The origin below itself: what a name that was written in full, but for its dot, ends in. */
@@ -78,7 +84,10 @@ export class TargetCheck {
   }
 }
 
-/** Whether the zone says anything of a name: records, a wildcard, an alias of a tree, or that another zone begins above it. */
+/**
+ * Whether the zone says anything of a name: records, a wildcard, an alias of a tree, or that
+ * another zone begins above it.
+ */
 function isThere(zone: ZoneData, name: WireName): boolean {
   const how = zone.walk(name, name.length);
   if (how !== 'nothing') return how !== 'exact' || hasRecords(zone, zone.node);

@@ -32,7 +32,10 @@ function framed(id: number, records: string, beside: Partial<Message> = {}): Buf
   return Buffer.of(message.length >> 8, message.length & 0xff, ...message);
 }
 
-/** Fetches the zone from a primary that sends these records, whatever it is asked, and then goes on as it is told. */
+/**
+ * Fetches the zone from a primary that sends these records, whatever it is asked, and then goes on
+ * as it is told.
+ */
 async function from(
   records: string,
   known: PackedZone | null = old,

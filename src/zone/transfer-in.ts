@@ -35,7 +35,10 @@ export interface Transferred {
   readonly records: number;
 }
 
-/** The limits of one transfer: of time without a message, of time in all (milliseconds), and of memory (bytes). */
+/**
+ * The limits of one transfer: of time without a message, of time in all (milliseconds), and of
+ * memory (bytes).
+ */
 export interface TransferInTerms {
   readonly idleMs: number;
   readonly totalMs: number;
@@ -57,8 +60,9 @@ export interface TransferInTerms {
 }
 
 /**
- * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or what has changed since `old` (IXFR, RFC 1995), which may turn out to
- * be all of it, too. Nothing is kept of a transfer that does not come to its end.
+ * Fetches a zone from a primary: all of it (AXFR, RFC 5936), or what has changed since `old` (IXFR,
+ * RFC 1995), which may turn out to be all of it, too. Nothing is kept of a transfer that does not
+ * come to its end.
  * @throws Error in words for the log
  */
 export async function transferIn(
@@ -90,7 +94,10 @@ export async function transferIn(
   }
 }
 
-/** Asks, and hands on what is proved: signed where there is a key. The last message has to be. @throws Error */
+/**
+ * Asks, and hands on what is proved: signed where there is a key. The last message has to be.
+ * @throws Error
+ */
 function askSigned(
   message: Uint8Array,
   server: RemoteServer,
@@ -138,8 +145,9 @@ const DIFFERENCE_RECORDS_MAX = 100_000;
 const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * What surrounds the records of a message: header, question, signature, bytes. What a message has beyond it counts as records, and
- * so do as many bytes of one that has none as `MESSAGE_LEAST`: else a primary could send for ever.
+ * What surrounds the records of a message: header, question, signature, bytes. What a message has
+ * beyond it counts as records, and so do as many bytes of one that has none as `MESSAGE_LEAST`:
+ * else a primary could send for ever.
  */
 const MESSAGE_AROUND = 512;
 const MESSAGE_LEAST = 16;
@@ -233,7 +241,8 @@ class IncomingZone {
     this.takesAtLeast(this.#bytes + size);
     this.#claim(size);
     const isSoa = type === TYPE.SOA;
-    // Every SOA record of a transfer says where a part of it begins: one of another name says nothing.
+    // Every SOA record of a transfer says where a part of it begins: one of another name says
+    // nothing.
     if (isSoa && !isSameName(owner, this.#origin))
       throw new Error(`the SOA record is that of ${printName(owner)}`);
     if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
@@ -305,7 +314,9 @@ class IncomingZone {
     this.#builder!.add(owner, TYPE.SOA, ttl, data);
   }
 
-  /** Each difference goes on where the one before ends; the first one, at the version that is known. */
+  /**
+   * Each difference goes on where the one before ends; the first one, at the version that is known.
+   */
   #follows(next: Difference): void {
     const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
     if (next.from !== at)

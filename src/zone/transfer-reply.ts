@@ -10,8 +10,8 @@ import { writeData } from './record-data.ts';
 import type { RecordStream, Transferable } from './transfer-source.ts';
 
 /**
- * A message ends with the first record that makes it as long as this: pointers of compression reach no farther, and making one takes
- * a fraction of a millisecond.
+ * A message ends with the first record that makes it as long as this: pointers of compression reach
+ * no farther, and making one takes a fraction of a millisecond.
  */
 const MESSAGE_BYTES = 16_000;
 
@@ -19,8 +19,9 @@ const MESSAGE_BYTES = 16_000;
 const ADDED_BYTES = 1024;
 
 /**
- * A zone, or what leads to it from an older version, as a chain of messages (RFC 5936 section 2.2, RFC 1995 section 4). Each is
- * made when the one before has been sent. A record that has no room beside others gets a message of its own.
+ * A zone, or what leads to it from an older version, as a chain of messages (RFC 5936 section 2.2,
+ * RFC 1995 section 4). Each is made when the one before has been sent. A record that has no room
+ * beside others gets a message of its own.
  * @throws MessageFull if a record does not fit into any message
  */
 export function transferReply(
@@ -77,7 +78,10 @@ export function onlySoa(zone: Transferable): RecordStream {
   };
 }
 
-/** The changes since `serial`: between two SOA records of now, each difference as it is. null: they are not known so far back. */
+/**
+ * The changes since `serial`: between two SOA records of now, each difference as it is. null: they
+ * are not known so far back.
+ */
 export function changesSince(zone: Transferable, serial: number): RecordStream | null {
   const from = zone.history.findIndex((difference) => difference.from === serial);
   if (from < 0) return null;

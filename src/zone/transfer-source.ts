@@ -2,10 +2,16 @@ import { definePort, type PluginPort } from '../server/contract/plugin.ts';
 import type { MessageWriter } from '../wire/writer.ts';
 import type { Difference } from './difference.ts';
 
-/** What a stream of records comes to: a record, nothing yet (it has worked long enough for one turn), or its end. */
+/**
+ * What a stream of records comes to: a record, nothing yet (it has worked long enough for one
+ * turn), or its end.
+ */
 export type StreamStep = 'record' | 'pause' | 'end';
 
-/** Gives records one after the other, to be written as answers. The first record comes without a pause. */
+/**
+ * Gives records one after the other, to be written as answers. The first record comes without a
+ * pause.
+ */
 export interface RecordStream {
   /** Goes on to the next record, at first to the first one. */
   next(): StreamStep;
@@ -15,7 +21,9 @@ export interface RecordStream {
   write(to: MessageWriter): void;
 }
 
-/** One version of a zone, for transfer. It does not change, whatever happens to the zone meanwhile. */
+/**
+ * One version of a zone, for transfer. It does not change, whatever happens to the zone meanwhile.
+ */
 export interface Transferable {
   /** As text, for the log: `example.org.` */
   readonly zone: string;
@@ -26,9 +34,14 @@ export interface Transferable {
   readonly history: readonly Difference[];
 }
 
-/** A plugin that has zones to transfer: offered by `file`, `auto`, `secondary`, `kubernetes`, `etcd`, asked by `transfer`. */
+/**
+ * A plugin that has zones to transfer: offered by `file`, `auto`, `secondary`, `kubernetes`,
+ * `etcd`, asked by `transfer`.
+ */
 export interface TransferSource {
-  /** The zone of this name (wire form, lower case); null: it has no such zone, or nothing to give. */
+  /**
+   * The zone of this name (wire form, lower case); null: it has no such zone, or nothing to give.
+   */
   find(name: Uint8Array, length: number): Transferable | null;
   /** Tells of zones that have changed, and of all that are there at first. @returns ends it */
   watch(tell: (zone: Transferable) => void): () => void;

@@ -1,4 +1,7 @@
-/** Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen` makes them. */
+/**
+ * Keys of transaction signatures as people write them: in a Corefile, and in files as `tsig-keygen`
+ * makes them.
+ */
 import { randomBytes } from 'node:crypto';
 import { Problem, type Place } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -15,8 +18,8 @@ export interface FileKey extends TsigKey {
 
 /**
  * The key of this name and secret (base64), or what is wrong with them.
- * @param broken is told of a secret that is no base64: the key is one that nobody has then, whose signatures are all wrong; null: it is a
- *   mistake
+ * @param broken is told of a secret that is no base64: the key is one that nobody has then, whose
+ * signatures are all wrong; null: it is a mistake
  */
 export function makeKey(
   name: string,
@@ -54,7 +57,8 @@ export function algorithmOrWhy(name: string): TsigAlgorithm | string {
 }
 
 /**
- * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`, any number of them.
+ * Reads a file with keys in the form of `named.conf`: `key NAME { algorithm NAME; secret TEXT; };`,
+ * any number of them.
  * @param file as the Corefile has it
  * @param by who reads it, in front of messages: `plugin/tsig: `
  * @param broken as of `makeKey`; it is told of algorithms that are not known, too

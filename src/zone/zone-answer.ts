@@ -18,14 +18,18 @@ const POINTER_MAX = 0x3fff;
 const STAR = Uint8Array.of(1, 0x2a);
 
 /**
- * Answers from a zone as RFC 1034 section 4.3.2 says, with RFC 2308 (negative answers), 4592 (wildcards), 6672 (DNAME), 6604 (result
- * codes of chains), 8020 (empty non-terminals), and what DNSSEC adds where the query wants it (RFC 4035 section 3.1, RFC 5155
- * section 7.2).
+ * Answers from a zone as RFC 1034 section 4.3.2 says, with RFC 2308 (negative answers), 4592
+ * (wildcards), 6672 (DNAME), 6604 (result codes of chains), 8020 (empty non-terminals), and what
+ * DNSSEC adds where the query wants it (RFC 4035 section 3.1, RFC 5155 section 7.2).
  *
- * As CoreDNS, an answer has the zone's name servers in its authority section, and addresses of the zone for what it names.
+ * As CoreDNS, an answer has the zone's name servers in its authority section, and addresses of the
+ * zone for what it names.
  */
 export class ZoneAnswers {
-  /** The last reply is only a beginning: it ends in an alias of this name, which this zone does not have. */
+  /**
+   * The last reply is only a beginning: it ends in an alias of this name, which this zone does not
+   * have.
+   */
   onward: WireName | null = null;
   readonly #writer: MessageWriter;
   readonly #plugin: string;
@@ -192,7 +196,10 @@ export class ZoneAnswers {
     this.#becomes(length, stands);
   }
 
-  /** Writes a DNAME record and the CNAME that comes of it, and makes its target the spare name. @returns false: the new name were too long */
+  /**
+   * Writes a DNAME record and the CNAME that comes of it, and makes its target the spare name.
+   * @returns false: the new name were too long
+   */
   #rename(node: number, nodeAt: number): boolean {
     const zone = this.#zone;
     const writer = this.#writer;
@@ -217,7 +224,10 @@ export class ZoneAnswers {
   #spareLength = 0;
   #spareAt = 0;
 
-  /** The spare name and the one that is looked for are the same: a DNAME, or a wildcard's alias, leads to itself. */
+  /**
+   * The spare name and the one that is looked for are the same: a DNAME, or a wildcard's alias,
+   * leads to itself.
+   */
   get #spareIsName(): boolean {
     if (this.#spareLength !== this.#length) return false;
     for (let i = 0; i < this.#length; i++) if (this.#spare[i] !== this.#name[i]) return false;
@@ -261,7 +271,10 @@ export class ZoneAnswers {
     return this.#writer.finish(RCODE.NOERROR, this.#plugin);
   }
 
-  /** NODATA or NXDOMAIN: the SOA record with the time that this may be remembered for (RFC 2308 section 3). */
+  /**
+   * NODATA or NXDOMAIN: the SOA record with the time that this may be remembered for (RFC 2308
+   * section 3).
+   */
   #negative(rcode: number): Reply {
     const zone = this.#zone;
     const at = zone.soa();
@@ -272,7 +285,10 @@ export class ZoneAnswers {
     return this.#writer.finish(rcode, this.#plugin);
   }
 
-  /** The name lies in another zone: its name servers, and their addresses as far as they are known here. */
+  /**
+   * The name lies in another zone: its name servers, and their addresses as far as they are known
+   * here.
+   */
   #referral(query: Query, node: number, chained: boolean): Reply {
     const zone = this.#zone;
     const writer = this.#writer;

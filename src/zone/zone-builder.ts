@@ -17,17 +17,26 @@ export type RecordRefusal =
   | 'twice'
   | 'too-many';
 
-/** Records that a name may have: no reply has room for as many, and those of one name are looked at one by one. */
+/**
+ * Records that a name may have: no reply has room for as many, and those of one name are looked at
+ * one by one.
+ */
 export const NAME_RECORDS_MAX = 65_536;
 
 const NONE = 0xffff_ffff;
 /** Types that may stand beside a CNAME (RFC 4034 section 2.5, RFC 2535 section 2.3.5). */
 const besideAlias: ReadonlySet<number> = new Set([TYPE.RRSIG, TYPE.NSEC, TYPE.KEY, TYPE.SIG]);
 
-/** Collects the records of one zone in any order, and packs them. Records cost little more here than packed. */
+/**
+ * Collects the records of one zone in any order, and packs them. Records cost little more here than
+ * packed.
+ */
 export class ZoneBuilder {
   readonly #origin: WireName;
-  /** Per node: where its label stands, its parent, its first and its last record, how many it has. Node 0 is the apex. */
+  /**
+   * Per node: where its label stands, its parent, its first and its last record, how many it has.
+   * Node 0 is the apex.
+   */
   readonly #labels = new GrowingBytes();
   readonly #labelAt = new GrowingNumbers();
   readonly #parents = new GrowingNumbers();
@@ -39,7 +48,10 @@ export class ZoneBuilder {
   readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
   #slots: Uint32Array;
-  /** The CNAME record of each node that has one, and nodes that have what keeps them from having one. */
+  /**
+   * The CNAME record of each node that has one, and nodes that have what keeps them from having
+   * one.
+   */
   readonly #aliases = new Map<number, number>();
   readonly #noAliases = new Set<number>();
   /** The SOA record. */
@@ -104,8 +116,8 @@ export class ZoneBuilder {
   }
 
   /**
-   * Takes a record as a primary has it. Glue of other zones, and what stands beside a CNAME, is left
-   * out: it is theirs to mend.
+   * Takes a record as a primary has it. Glue of other zones, and what stands beside a CNAME, is
+   * left out: it is theirs to mend.
    * @throws Error if there can be no zone with this record, and none without it
    */
   addTransferred(owner: WireName, type: number, ttl: number, data: Uint8Array): void {
@@ -343,11 +355,15 @@ export class ZoneBuilder {
 }
 
 /**
- * From so many bytes on a zone is packed where it stays, with room for the most that it can take: what nobody writes to is no memory, and
- * a second copy would be. Smaller blocks would not be untouched.
+ * From so many bytes on a zone is packed where it stays, with room for the most that it can take:
+ * what nobody writes to is no memory, and a second copy would be. Smaller blocks would not be
+ * untouched.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/** Masks: after so many steps of a small loop, and so many nodes, there may be a pause. Siblings that are sorted without one. */
+/**
+ * Masks: after so many steps of a small loop, and so many nodes, there may be a pause. Siblings
+ * that are sorted without one.
+ */
 const LOOP_SLICE = 0x3fff;
 const NODE_SLICE = 0xff;
 const SORT_SLICE = 1024;

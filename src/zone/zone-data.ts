@@ -8,8 +8,8 @@ import { hashEnd, hashBegin, homeSlot, NODE, nodeBits, type PackedZone } from '.
 export type WalkEnd = 'exact' | 'cut' | 'dname' | 'nothing';
 
 /**
- * Looks names up in a packed zone and steps through what they own. The fields tell about the last `walk`, `first` and `next`;
- * nothing is allocated.
+ * Looks names up in a packed zone and steps through what they own. The fields tell about the last
+ * `walk`, `first` and `next`; nothing is allocated.
  */
 export class ZoneData {
   readonly packed: PackedZone;
@@ -58,8 +58,8 @@ export class ZoneData {
   }
 
   /**
-   * Goes from the apex down towards a name of the zone (lower case), until the name is found, the tree ends, or the zone does: at a
-   * cut, or above a name that a DNAME stands for.
+   * Goes from the apex down towards a name of the zone (lower case), until the name is found, the
+   * tree ends, or the zone does: at a cut, or above a name that a DNAME stands for.
    */
   walk(name: Uint8Array, length: number): WalkEnd {
     let starts = 0;
@@ -177,7 +177,10 @@ export class ZoneData {
     return true;
   }
 
-  /** Steps to the RRset of a type at a node; false: there is none (a set may have signatures and no records). */
+  /**
+   * Steps to the RRset of a type at a node; false: there is none (a set may have signatures and no
+   * records).
+   */
   find(node: number, type: number): boolean {
     this.sets(node);
     while (this.next()) {
@@ -221,7 +224,10 @@ export class ZoneData {
     return at + 1;
   }
 
-  /** The last node in canonical order that comes before the child of `parent` with the label (lower case) at `at`. */
+  /**
+   * The last node in canonical order that comes before the child of `parent` with the label (lower
+   * case) at `at`.
+   */
   before(parent: number, name: Uint8Array, at: number): number {
     let low = parent;
     let high = this.size;

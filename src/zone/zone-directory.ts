@@ -8,7 +8,10 @@ export interface OfZone {
   readonly origin: WireName;
 }
 
-/** Finds the zone that a name lies in among one or thousands. Looking allocates nothing; a zone comes and goes without a look at the others. */
+/**
+ * Finds the zone that a name lies in among one or thousands. Looking allocates nothing; a zone
+ * comes and goes without a look at the others.
+ */
 export class ZoneDirectory<T extends OfZone> {
   /** By the number of bytes of their origins, longest first: few lengths however many zones. */
   #byLength: { readonly length: number; readonly zones: Map<number, T[]> }[] = [];

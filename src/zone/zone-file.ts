@@ -20,7 +20,10 @@ import { TargetCheck } from './target-check.ts';
 import { ZoneData } from './zone-data.ts';
 import { NAME_RECORDS_MAX, ZoneBuilder, type RecordRefusal } from './zone-builder.ts';
 
-/** The most bytes that a zone file may have, and each that it includes: no text has room for many more. */
+/**
+ * The most bytes that a zone file may have, and each that it includes: no text has room for many
+ * more.
+ */
 const FILE_MAX = 500 * 1024 * 1024;
 /** Mistakes that are told of one file; more of them are most likely one mistake. */
 const PROBLEMS_MAX = 20;
@@ -55,9 +58,10 @@ export interface ZoneFileResult {
 }
 
 /**
- * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a mistake is no zone: all its
- * mistakes are told of at once.
- * @param unless a zone with this serial need not be read on, and the result has neither zone nor problems; null: any is read
+ * Reads a zone from a file; in slices, so that the thread is never held up for long. A zone with a
+ * mistake is no zone: all its mistakes are told of at once.
+ * @param unless a zone with this serial need not be read on, and the result has neither zone nor
+ * problems; null: any is read
  * @param beforePacking runs when all has been read and the text is needed no more
  * @throws Error with the system's code if the file cannot be read; `ZoneTooLarge`
  */
@@ -157,7 +161,8 @@ function* readingZoneFile(
     }
   }
   if (problems.length > 0) return { packed: null, problems, warnings, digest };
-  // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its own nor anything else nothing would be left.
+  // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its
+  // own nor anything else nothing would be left.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
   for (const stray of strays) {
     const { owner, ttl, wire, place } = stray;
@@ -201,7 +206,10 @@ function* readingZoneFile(
   return { packed, problems, warnings, digest };
 }
 
-/** The text of a file: UTF-8, else bytes that mean themselves, as other servers take them. @throws Problem */
+/**
+ * The text of a file: UTF-8, else bytes that mean themselves, as other servers take them.
+ * @throws Problem
+ */
 function textOf(bytes: Buffer, file: string): string {
   const mark = bytes.length < 2 ? 0 : bytes.readUInt16BE(0);
   if (mark === 0xfffe || mark === 0xfeff)

@@ -15,7 +15,8 @@ const BY_PLACE = NODE.GLUE | NODE.WILD;
 const NODE_SLICE = 0x3ff;
 
 /**
- * Writes into the flags of all nodes what follows from their parents and children, and makes the tables by which nodes are found.
+ * Writes into the flags of all nodes what follows from their parents and children, and makes the
+ * tables by which nodes are found.
  * @param data its nodes have the flags of what they own
  * @param known the hash table of a version with the same names; null: it is made
  */

@@ -12,7 +12,10 @@ import type { ZoneDirectory } from './zone-directory.ts';
 import { ZoneAnswers } from './zone-answer.ts';
 import type { ServedZone } from './zone-replica.ts';
 
-/** What the link is made of. `ask` asks the whole server, for the targets of aliases; `next` is the plugin behind. */
+/**
+ * What the link is made of. `ask` asks the whole server, for the targets of aliases; `next` is the
+ * plugin behind.
+ */
 export interface ZoneLinkParts {
   readonly plugin: string;
   readonly zones: ZoneDirectory<ServedZone>;
@@ -23,7 +26,10 @@ export interface ZoneLinkParts {
   readonly next: Next;
   /** No plugin stands behind: what lies in no zone is refused. */
   readonly last: boolean;
-  /** Answers a NOTIFY for a zone (RFC 1996); default: it is refused, since nobody else says what the zone holds. */
+  /**
+   * Answers a NOTIFY for a zone (RFC 1996); default: it is refused, since nobody else says what the
+   * zone holds.
+   */
   readonly notified?: (query: Query, zone: ServedZone) => Maybe<Reply>;
 }
 

@@ -7,7 +7,9 @@ import type { Log } from '../base/log.ts';
 import type { Gauge } from '../metrics/registry.ts';
 import { sharedWords } from './zone-index.ts';
 
-/** A load is first told of after so many milliseconds: shorter ones are only told of at their end. */
+/**
+ * A load is first told of after so many milliseconds: shorter ones are only told of at their end.
+ */
 const FIRST_MS = 5000;
 /** The time between the lines that follow, in milliseconds. */
 const AGAIN_MS = 10_000;

@@ -12,12 +12,18 @@ import type { ZoneChange } from './zone-replica.ts';
 
 /** What telling a worker of a zone takes on its way: the zone itself is shared memory. */
 const CHANGE_BYTES = 256;
-/** The older versions of a zone are remembered as differences as long as these take no more than this part of the zone. */
+/**
+ * The older versions of a zone are remembered as differences as long as these take no more than
+ * this part of the zone.
+ */
 const HISTORY_PART = 0.25;
 /** Differences of one zone. */
 const HISTORY_MAX = 64;
 
-/** The control thread's end of the zones that a plugin serves: what it is given here, every worker answers from. */
+/**
+ * The control thread's end of the zones that a plugin serves: what it is given here, every worker
+ * answers from.
+ */
 export class ZonePublisher implements KeptAcrossReloads {
   readonly #set: DataSet<ZoneChange>;
   readonly #zones = new Map<string, ZoneChange>();
@@ -73,14 +79,19 @@ export class ZonePublisher implements KeptAcrossReloads {
     return inSlices(differenceOf(old, packed, mostHistory(packed)), this.#clock);
   }
 
-  /** The zone is as its primary has it at this time of the clock: one that was expired is good again. */
+  /**
+   * The zone is as its primary has it at this time of the clock: one that was expired is good
+   * again.
+   */
   confirm(zone: string, now: number): void {
     this.#confirmed.set(zone, now);
     const entry = this.#zones.get(zone);
     if (entry?.expired === true) this.#tell(zone, { ...entry, expired: false });
   }
 
-  /** When a zone was confirmed last, milliseconds of the clock; null: never. It outlives reloads. */
+  /**
+   * When a zone was confirmed last, milliseconds of the clock; null: never. It outlives reloads.
+   */
   confirmedAt(zone: string): number | null {
     return this.#confirmed.get(zone) ?? null;
   }

@@ -28,15 +28,18 @@ export interface ZoneReloaderParts {
 }
 
 /**
- * Keeps zones as their files say: reads them, reads them again when they have changed, and publishes what it read. A file with a
- * mistake, or one that is gone, leaves the zone as it was.
+ * Keeps zones as their files say: reads them, reads them again when they have changed, and
+ * publishes what it read. A file with a mistake, or one that is gone, leaves the zone as it was.
  */
 export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
   /** By zone: what the file looked like when it was read last. */
   readonly #stamps = new Map<string, string>();
   readonly #metrics: ZoneMetrics;
-  /** The end of what is read in slices by this thread, and of what threads of their own read: one file at a time of each kind. */
+  /**
+   * The end of what is read in slices by this thread, and of what threads of their own read: one
+   * file at a time of each kind.
+   */
   #busy: Promise<void> = Promise.resolve();
   #busyThread: Promise<unknown> = Promise.resolve();
   /** Zones that are being read again. */
@@ -71,8 +74,9 @@ export class ZoneReloader {
   }
 
   /**
-   * Reads those zones again whose files have changed, one after the other; those that are not known yet, too. One that takes a thread
-   * holds up only others of its kind, and is not read twice at a time.
+   * Reads those zones again whose files have changed, one after the other; those that are not known
+   * yet, too. One that takes a thread holds up only others of its kind, and is not read twice at a
+   * time.
    * @returns resolves when all have been read
    */
   async refresh(sources: readonly ZoneSource[]): Promise<void> {
@@ -201,7 +205,10 @@ function tooMuch(path: string): Problem {
 
 type InTurn = <T>(run: () => Promise<T>) => Promise<T>;
 
-/** Metrics of zones, each by the name of its zone: records and serial of what is served, versions taken, versions refused, records of one that is coming. */
+/**
+ * Metrics of zones, each by the name of its zone: records and serial of what is served, versions
+ * taken, versions refused, records of one that is coming.
+ */
 export interface ZoneMetrics {
   readonly records: { with(zone: string): Gauge };
   readonly serial: { with(zone: string): Gauge };

@@ -7,7 +7,10 @@ import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { ZoneData } from './zone-data.ts';
 import { ZoneDirectory, type OfZone } from './zone-directory.ts';
 
-/** A change of the set of zones that a plugin serves. What it holds is shared memory: telling a worker costs next to nothing. */
+/**
+ * A change of the set of zones that a plugin serves. What it holds is shared memory: telling a
+ * worker costs next to nothing.
+ */
 export interface ZoneChange {
   readonly origin: WireName;
   /** null: the zone has not been loaded. */

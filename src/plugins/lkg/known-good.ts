@@ -75,7 +75,8 @@ export class KnownGood {
   took(query: Query, reply: Reply): void {
     const names = this.#names;
     const isNew = names.find(query.folded, 0, query.nameLength) < 0;
-    // Of names that come once, as those below a wildcard that somebody invents, none takes the place of another.
+    // Of names that come once, as those below a wildcard that somebody invents, none takes the
+    // place of another.
     const isFull = names.size === names.capacity;
     if (isNew && isFull && !this.#seen.again(query.folded, query.nameLength)) return;
     const slot = names.add(query.folded, 0, query.nameLength);
