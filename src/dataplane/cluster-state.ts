@@ -1,4 +1,7 @@
-/** Services and endpoints, from a folder of manifests or from the API server, as the rules need them. */
+/**
+ * Services and endpoints, from a folder of manifests or from the API server, as the rules need
+ * them.
+ */
 import { child, text, type JsonObject } from '../base/json-object.ts';
 import type { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
@@ -29,7 +32,10 @@ export function clusterState({ services, slices }: ProxyObjects, family: IpFamil
   };
 }
 
-/** The same cluster under the names of old kube-proxies, which wrote a colon behind a service whose port has no name. */
+/**
+ * The same cluster under the names of old kube-proxies, which wrote a colon behind a service whose
+ * port has no name.
+ */
 export function withColons({ ports, endpoints }: ClusterState): ClusterState {
   const named = ports.map((port) =>
     port.portName === '' ? { ...port, name: `${port.name}:` } : port,
@@ -38,8 +44,8 @@ export function withColons({ ports, endpoints }: ClusterState): ClusterState {
 }
 
 /**
- * The cluster that manifests describe: what they leave open (addresses of services, endpoints of pods) is filled in as `ndots
- * serve` does it.
+ * The cluster that manifests describe: what they leave open (addresses of services, endpoints of
+ * pods) is filled in as `ndots serve` does it.
  * @throws Problem if the path cannot be read; what is wrong in a file is given to `problem`
  */
 export async function manifestObjects(

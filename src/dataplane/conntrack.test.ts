@@ -62,7 +62,8 @@ const cannot =
     : 'needs root, network namespaces, iptables and conntrack';
 
 test('the kernel of this machine does the same', { skip: cannot }, () => {
-  // One exchange, then one more on the same port after two seconds; what is left of the entry's time after each.
+  // One exchange, then one more on the same port after two seconds; what is left of the entry's
+  // time after each.
   const script = `
     ip link set lo up
     iptables -A INPUT -m conntrack --ctstate NEW

@@ -1,6 +1,7 @@
 /**
- * The kernel's table of connections, as far as UDP goes, in virtual time: how long entries stay, what happens when there is no room, and
- * which of two packets wins that want to begin the same connection.
+ * The kernel's table of connections, as far as UDP goes, in virtual time: how long entries stay,
+ * what happens when there is no room, and which of two packets wins that want to begin the same
+ * connection.
  */
 
 /** What differs from kernel to kernel, and what an administrator sets. */
@@ -9,17 +10,29 @@ export interface ConntrackSettings {
   readonly max: number;
   /** `nf_conntrack_buckets`: entries hang on so many chains. */
   readonly buckets: number;
-  /** `nf_conntrack_udp_timeout`, seconds: until a reply has come, and on newer kernels for short exchanges after that. */
+  /**
+   * `nf_conntrack_udp_timeout`, seconds: until a reply has come, and on newer kernels for short
+   * exchanges after that.
+   */
   readonly udpSeconds: number;
   /** `nf_conntrack_udp_timeout_stream`, seconds. */
   readonly streamSeconds: number;
-  /** Seconds for which packets must have gone both ways before it is a stream; 0: with the first reply. */
+  /**
+   * Seconds for which packets must have gone both ways before it is a stream; 0: with the first
+   * reply.
+   */
   readonly streamAfterSeconds: number;
-  /** Two packets of one connection at once: the second is lost (`insert_failed`), or joins the first (`clash_resolve`). */
+  /**
+   * Two packets of one connection at once: the second is lost (`insert_failed`), or joins the first
+   * (`clash_resolve`).
+   */
   readonly clash: 'lost' | 'resolved';
 }
 
-/** What kernels have come with. 5.0: short exchanges are no streams; 5.8: packets that clash are not lost. */
+/**
+ * What kernels have come with. 5.0: short exchanges are no streams; 5.8: packets that clash are not
+ * lost.
+ */
 export function kernelOf(version: string): ConntrackSettings {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isAtLeast = (wanted: number, than: number): boolean =>
@@ -46,7 +59,9 @@ interface ConntrackEntry {
   endsMs: number;
 }
 
-/** The table of one machine. Times are milliseconds of the caller's clock, which never goes back. */
+/**
+ * The table of one machine. Times are milliseconds of the caller's clock, which never goes back.
+ */
 export class ConntrackTable {
   readonly #settings: ConntrackSettings;
   readonly #entries = new Map<string, ConntrackEntry>();
@@ -79,7 +94,10 @@ export class ConntrackTable {
     return entry === null ? null : (entry.endsMs - nowMs) / 1000;
   }
 
-  /** Takes one packet. @param flow the connection: its addresses and ports in the original direction */
+  /**
+   * Takes one packet.
+   * @param flow the connection: its addresses and ports in the original direction
+   */
   packet(flow: string, direction: 'original' | 'reply', nowMs: number): Fate {
     const known = this.#live(flow, nowMs);
     if (known !== null) {
@@ -96,8 +114,8 @@ export class ConntrackTable {
   }
 
   /**
-   * Takes two packets that both find no entry: those of A and AAAA, which two processors handle at once. Address translation makes
-   * connections of them that want the same place.
+   * Takes two packets that both find no entry: those of A and AAAA, which two processors handle at
+   * once. Address translation makes connections of them that want the same place.
    */
   pair(flow: string, nowMs: number): readonly [Fate, Fate] {
     const first = this.packet(flow, 'original', nowMs);

@@ -1,4 +1,7 @@
-/** Which endpoints of a service port a node sends to: ready before terminating ones, hints of topology, traffic policies. */
+/**
+ * Which endpoints of a service port a node sends to: ready before terminating ones, hints of
+ * topology, traffic policies.
+ */
 import { printHostPort } from '../base/ip.ts';
 import {
   child,
@@ -31,7 +34,10 @@ export interface ServiceEndpoint {
 /** Service port (`portKey`) → its endpoints, each once, in order. */
 export type EndpointMap = ReadonlyMap<string, readonly ServiceEndpoint[]>;
 
-/** What the endpoints of a service port are found under: the port name is unique, and its protocol must be the same too. */
+/**
+ * What the endpoints of a service port are found under: the port name is unique, and its protocol
+ * must be the same too.
+ */
 export function portKey(
   namespace: string,
   service: string,
@@ -122,8 +128,9 @@ export interface UsableEndpoints {
 const none: UsableEndpoints = { cluster: [], local: [], reachable: [], any: false };
 
 /**
- * Sorts the endpoints of a service port as kube-proxy of Kubernetes 1.36 does: those that are ready; where there are none, those
- * that still serve while they end. Hints of nodes come before hints of zones, and count only when every ready endpoint has one.
+ * Sorts the endpoints of a service port as kube-proxy of Kubernetes 1.36 does: those that are
+ * ready; where there are none, those that still serve while they end. Hints of nodes come before
+ * hints of zones, and count only when every ready endpoint has one.
  */
 export function usableEndpoints(
   all: readonly ServiceEndpoint[],
@@ -151,7 +158,10 @@ export function usableEndpoints(
   return { cluster, local, reachable, any };
 }
 
-/** The ready endpoints that topology hints choose for this node; null: hints choose none, so all are used. */
+/**
+ * The ready endpoints that topology hints choose for this node; null: hints choose none, so all are
+ * used.
+ */
 function nearest(
   ready: readonly ServiceEndpoint[],
   { node, zone }: Where,

@@ -1,4 +1,6 @@
-/** The rules that kube-proxy writes in its iptables mode, as text for `iptables-restore --noflush`. */
+/**
+ * The rules that kube-proxy writes in its iptables mode, as text for `iptables-restore --noflush`.
+ */
 import { iptablesChains, iptablesEndpointChain, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import type { ProxiedPort } from './service-port.ts';
@@ -30,7 +32,8 @@ interface Context {
 }
 
 /**
- * All of kube-proxy's chains with their rules. They do nothing until something jumps to them: see `iptablesJumps`.
+ * All of kube-proxy's chains with their rules. They do nothing until something jumps to them: see
+ * `iptablesJumps`.
  * @returns two tables, each with its COMMIT
  */
 export function iptablesRules(state: ClusterState, options: ProxyOptions): string {
@@ -55,7 +58,10 @@ export function iptablesRules(state: ClusterState, options: ProxyOptions): strin
   ].join('\n');
 }
 
-/** Table, chain of the kernel, kube-proxy's chain, what else must be so, comment. Each goes before those above it. */
+/**
+ * Table, chain of the kernel, kube-proxy's chain, what else must be so, comment. Each goes before
+ * those above it.
+ */
 const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ...(['INPUT', 'FORWARD'] as const).map(
     (from) =>
@@ -96,7 +102,10 @@ const jumps: readonly (readonly [string, string, string, string, string])[] = [
   ['filter', 'OUTPUT', 'KUBE-FIREWALL', '', ''],
 ];
 
-/** The rules by which packets get into kube-proxy's chains; to be restored once, after those chains are there. */
+/**
+ * The rules by which packets get into kube-proxy's chains; to be restored once, after those chains
+ * are there.
+ */
 export function iptablesJumps(): string {
   const lines = ['*filter', ':KUBE-FIREWALL - [0:0]'];
   for (const table of ['filter', 'nat']) {
@@ -211,7 +220,10 @@ function writeCapture(traffic: Traffic, chains: PortChains, tables: IptablesTabl
   }
 }
 
-/** Traffic to the cluster address that does not come from a pod gets an address that replies come back to. */
+/**
+ * Traffic to the cluster address that does not come from a pod gets an address that replies come
+ * back to.
+ */
 function writeInside(
   { port, refusedInside }: Traffic,
   chains: PortChains,
@@ -256,7 +268,8 @@ function writeOutside(
 }
 
 /**
- * The sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops what reaches the end of the chain.
+ * The sources that may use the load balancer's address. KUBE-PROXY-FIREWALL drops what reaches the
+ * end of the chain.
  */
 function writeFirewall(
   { port, nodeAllowed }: Traffic,
@@ -303,7 +316,10 @@ function writeEndpoints(
   }
 }
 
-/** One of the endpoints, each as likely as any other: of the n that are left, the first with the probability 1/n. */
+/**
+ * One of the endpoints, each as likely as any other: of the n that are left, the first with the
+ * probability 1/n.
+ */
 function choices(
   port: ProxiedPort,
   from: string,

@@ -1,13 +1,17 @@
 /**
- * What IPVS does with clients of UDP services, in virtual time: a connection stays for `udpSeconds` after its last packet, also when its
- * server is gone, and a client that takes the same source port again meets it.
+ * What IPVS does with clients of UDP services, in virtual time: a connection stays for `udpSeconds`
+ * after its last packet, also when its server is gone, and a client that takes the same source port
+ * again meets it.
  */
 
 /** How IPVS is set up. */
 export interface IpvsSettings {
   /** `ipvsadm --set … UDP`: 300 s as the kernel has it. */
   readonly udpSeconds: number;
-  /** `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone ends its connection, which then is lost itself. */
+  /**
+   * `net.ipv4.vs.expire_nodest_conn`: a packet for a server that is gone ends its connection, which
+   * then is lost itself.
+   */
   readonly expireNoDestination: boolean;
 }
 

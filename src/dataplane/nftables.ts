@@ -1,4 +1,7 @@
-/** The rules that kube-proxy writes in its nftables mode, as text for `nft -f`: one table that is replaced whole. */
+/**
+ * The rules that kube-proxy writes in its nftables mode, as text for `nft -f`: one table that is
+ * replaced whole.
+ */
 import { nftablesChains, nftablesEndpointNames, type PortChains } from './chain-names.ts';
 import type { ServiceEndpoint } from './endpoints.ts';
 import {

@@ -8,7 +8,10 @@ export interface ProxiedPort {
   readonly service: string;
   /** `''` if unnamed. */
   readonly portName: string;
-  /** `namespace/service:port`, or `namespace/service` where the port has no name: stands in comments and in hashes. */
+  /**
+   * `namespace/service:port`, or `namespace/service` where the port has no name: stands in comments
+   * and in hashes.
+   */
   readonly name: string;
   /** `tcp`, `udp` or `sctp`. */
   readonly protocol: string;
@@ -21,7 +24,9 @@ export interface ProxiedPort {
   readonly loadBalancerIPs: readonly string[];
   /** `spec.loadBalancerSourceRanges`, host bits cleared; empty: everybody may come. */
   readonly sourceRanges: readonly string[];
-  /** Seconds for which a client keeps its endpoint (`sessionAffinity: ClientIP`); null: it does not. */
+  /**
+   * Seconds for which a client keeps its endpoint (`sessionAffinity: ClientIP`); null: it does not.
+   */
   readonly affinitySeconds: number | null;
   /** 0: none. */
   readonly healthCheckNodePort: number;
@@ -35,8 +40,9 @@ const AFFINITY_SECONDS = 10_800;
 const otherProxyLabel = 'service.kubernetes.io/service-proxy-name';
 
 /**
- * The ports of a service as the API spells it (core/v1) that kube-proxy makes rules for: none for headless and ExternalName
- * services, for those of another proxy, and for those without an address of this family.
+ * The ports of a service as the API spells it (core/v1) that kube-proxy makes rules for: none for
+ * headless and ExternalName services, for those of another proxy, and for those without an address
+ * of this family.
  */
 export function servicePorts(raw: JsonObject, family: IpFamily): readonly ProxiedPort[] {
   const metadata = child(raw, 'metadata');

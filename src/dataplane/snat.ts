@@ -1,4 +1,7 @@
-/** Source ports that a node has for the traffic of its pods to one address outside: when all are taken, new connections are lost. */
+/**
+ * Source ports that a node has for the traffic of its pods to one address outside: when all are
+ * taken, new connections are lost.
+ */
 
 /** Ports of one translated address towards one destination. */
 export class SnatPorts {
@@ -10,7 +13,8 @@ export class SnatPorts {
   lost = 0;
 
   /**
-   * @param count ports of the range: 64 512 for `--random-fully`, or what a cloud gives each machine
+   * @param count ports of the range: 64 512 for `--random-fully`, or what a cloud gives each
+   * machine
    * @param holdSeconds how long a connection keeps its port after its last packet
    */
   constructor(count: number, holdSeconds: number) {

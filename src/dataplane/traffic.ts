@@ -1,4 +1,7 @@
-/** What becomes of the traffic to one service port on one node: which endpoints serve it, and what is refused. */
+/**
+ * What becomes of the traffic to one service port on one node: which endpoints serve it, and what
+ * is refused.
+ */
 import type { ServiceEndpoint, EndpointMap, Where } from './endpoints.ts';
 import { portKey, usableEndpoints } from './endpoints.ts';
 import { holdsAddress, isExternallyAccessible, type ProxiedPort } from './service-port.ts';

@@ -58,8 +58,9 @@ const DIAL_MS = 2000;
 const CALL_MS = 5000;
 
 /**
- * A client of etcd's API v3: one connection at a time, to the first endpoint that takes it; when it breaks, or the member says
- * that it cannot serve, the next one's turn has come. Every call either gives its reply or throws an `EtcdFailure`.
+ * A client of etcd's API v3: one connection at a time, to the first endpoint that takes it; when it
+ * breaks, or the member says that it cannot serve, the next one's turn has come. Every call either
+ * gives its reply or throws an `EtcdFailure`.
  */
 export class EtcdClient {
   readonly #parts: EtcdClientParts;
@@ -80,7 +81,8 @@ export class EtcdClient {
 
   /** The keys of a range; when the caller is done with them it may release `bytes`. */
   range(request: RangeRequest): Promise<RangeResponse> {
-    // The received bytes are only valid during the call, and their memory is reused before the keys are read.
+    // The received bytes are only valid during the call, and their memory is reused before the keys
+    // are read.
     const read = (reply: Buffer): RangeResponse => readRange(ownCopy(reply), request.limit);
     return this.#call(METHOD.range, rangeRequest(request), read);
   }
@@ -110,7 +112,10 @@ export class EtcdClient {
     return this.#call(METHOD.leaseKeepAlive, leaseRequest(id), readLease);
   }
 
-  /** Opens a watch stream. etcd ends it when its member has lost the leader, so that another one is asked. */
+  /**
+   * Opens a watch stream. etcd ends it when its member has lost the leader, so that another one is
+   * asked.
+   */
   async watch(call: WatchCall): Promise<GrpcStream> {
     const connection = await this.#connected();
     const metadata = { ...(await this.#credentials(connection)), hasleader: 'true' };
@@ -140,7 +145,10 @@ export class EtcdClient {
     this.moveOn(new EtcdFailure('unavailable', 'the client was closed'));
   }
 
-  /** One request and its one reply, tried once more with each endpoint while members are away, and with a new token. */
+  /**
+   * One request and its one reply, tried once more with each endpoint while members are away, and
+   * with a new token.
+   */
   async #call<T>(method: string, request: Buffer, read: (reply: Buffer) => T): Promise<T> {
     try {
       return await this.#tried(method, request, read);
@@ -159,7 +167,8 @@ export class EtcdClient {
       const connection = await this.#connected();
       try {
         const metadata = await this.#credentials(connection);
-        // A server refuses calls beyond those that it takes at a time, as if it were going away: they wait here.
+        // A server refuses calls beyond those that it takes at a time, as if it were going away:
+        // they wait here.
         if (connection.open && connection.room <= 0) await this.#turn(until, connection);
         else return await this.#exchange(connection, method, metadata, request, read);
       } catch (error) {

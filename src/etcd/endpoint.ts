@@ -16,7 +16,10 @@ export interface EtcdEndpoint {
   readonly secure: boolean | null;
 }
 
-/** Files of a TLS client; empty ones are not given. Read for every connection, so a renewed certificate needs no reload. */
+/**
+ * Files of a TLS client; empty ones are not given. Read for every connection, so a renewed
+ * certificate needs no reload.
+ */
 export interface EtcdTlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -45,7 +48,10 @@ export function printEndpoint({ host, port, socket }: EtcdEndpoint): string {
   return socket === null ? printHostPort(host, port) : `unix:${socket}`;
 }
 
-/** A socket that is connected, and with TLS has shaken hands. Gives up when `signal` says so. @throws EtcdFailure */
+/**
+ * A socket that is connected, and with TLS has shaken hands. Gives up when `signal` says so.
+ * @throws EtcdFailure
+ */
 export function dial(
   endpoint: EtcdEndpoint,
   tls: EtcdTlsFiles | null,
@@ -64,7 +70,8 @@ export function dial(
     const done = (failure: EtcdFailure | null): void => {
       signal.removeEventListener('abort', aborted);
       socket.removeAllListeners();
-      // An error of a socket that was given up does not matter, but without a listener it would end the process.
+      // An error of a socket that was given up does not matter, but without a listener it would end
+      // the process.
       socket.on('error', () => undefined);
       if (failure === null) return resolve(socket);
       socket.destroy();

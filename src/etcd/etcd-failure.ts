@@ -26,7 +26,10 @@ export type EtcdFailureKind =
   /** Everything else that etcd refuses. */
   | 'refused';
 
-/** One failed exchange with etcd. `message` says what happened, `advice` what to do (empty if only waiting helps). */
+/**
+ * One failed exchange with etcd. `message` says what happened, `advice` what to do (empty if only
+ * waiting helps).
+ */
 export class EtcdFailure extends Error {
   override readonly name = 'EtcdFailure';
   readonly kind: EtcdFailureKind;
@@ -85,7 +88,10 @@ export function connectionFailure(error: unknown, where: string): EtcdFailure {
   return new EtcdFailure('unavailable', text, '', error);
 }
 
-/** Node tries the addresses of a name side by side and puts their errors together; the first one says enough. */
+/**
+ * Node tries the addresses of a name side by side and puts their errors together; the first one
+ * says enough.
+ */
 function codeOf(error: unknown): string {
   return error instanceof AggregateError && error.errors.length > 0
     ? codeOf(error.errors[0])

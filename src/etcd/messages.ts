@@ -1,4 +1,7 @@
-/** The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its methods. */
+/**
+ * The messages of etcd's API v3 (etcdserverpb, mvccpb) that this client uses, and the names of its
+ * methods.
+ */
 import { MessageBuilder, MessageError, MessageReader } from '../base/protobuf.ts';
 
 /** Paths of the gRPC methods, as they stand in `:path`. */
@@ -39,7 +42,10 @@ export interface ResponseHeader {
   readonly revision: number;
 }
 
-/** A key with what is stored under it (mvccpb.KeyValue). The buffers are views of the message that was read. */
+/**
+ * A key with what is stored under it (mvccpb.KeyValue). The buffers are views of the message that
+ * was read.
+ */
 export interface KeyValue {
   readonly key: Buffer;
   readonly value: Buffer;
@@ -67,13 +73,19 @@ export interface RangeResponse {
   readonly bytes: Buffer;
 }
 
-/** One change (mvccpb.Event): a key got a value, or was deleted. A deletion has the key and its revision, and no value. */
+/**
+ * One change (mvccpb.Event): a key got a value, or was deleted. A deletion has the key and its
+ * revision, and no value.
+ */
 export interface WatchEvent {
   readonly deleted: boolean;
   readonly kv: KeyValue;
 }
 
-/** One message of a watch stream (etcdserverpb.WatchResponse); `watch` is the id that the watch was created with. */
+/**
+ * One message of a watch stream (etcdserverpb.WatchResponse); `watch` is the id that the watch was
+ * created with.
+ */
 export interface WatchResponse {
   readonly header: ResponseHeader;
   readonly watch: number;
@@ -113,7 +125,8 @@ export function rangeRequest({
 }
 
 /**
- * @param limit the keys that were asked for, at most; 0: any number. An empty one takes two bytes and stands for an object, so more are not read
+ * @param limit the keys that were asked for, at most; 0: any number. An empty one takes two bytes
+ * and stands for an object, so more are not read
  * @throws MessageError, as all readers below
  */
 export function readRange(bytes: Buffer, limit = 0): RangeResponse {
@@ -153,7 +166,10 @@ export function readDeleted(bytes: Buffer): number {
   return deleted;
 }
 
-/** Watches what happens from `revision` on: in pieces where one answer would be large, and with a word from time to time when nothing does. */
+/**
+ * Watches what happens from `revision` on: in pieces where one answer would be large, and with a
+ * word from time to time when nothing does.
+ */
 export function watchRequest(watch: number, { key, end }: KeyRange, revision: number): Buffer {
   const create = new MessageBuilder()
     .bytes(1, key)
@@ -169,7 +185,9 @@ export function watchRequest(watch: number, { key, end }: KeyRange, revision: nu
 /** A message of a watch with so many events that they are better listed. */
 export class TooManyEvents extends MessageError {}
 
-/** etcd cuts what is longer than 2 MiB, and an event of a key and a value takes 20 bytes and more. */
+/**
+ * etcd cuts what is longer than 2 MiB, and an event of a key and a value takes 20 bytes and more.
+ */
 const EVENTS_MAX = 100_000;
 
 /**

@@ -23,14 +23,20 @@ import { MessageError } from '../base/protobuf.ts';
 export interface MirrorTarget {
   /** Everything is listed anew: what is known stays until `complete`. */
   begin(): void;
-  /** A part of the list: `value` null is one that is too large to be taken. Keys of one range come in their order. */
+  /**
+   * A part of the list: `value` null is one that is too large to be taken. Keys of one range come
+   * in their order.
+   */
   listed(entries: readonly ListedEntry[]): void;
   /** The list is whole: what it did not name is no more. */
   complete(): void;
   changed(events: readonly WatchEvent[]): void;
 }
 
-/** A key of a list. `value` is null if it is too large to be taken; `lease` is 0n if the key has none. */
+/**
+ * A key of a list. `value` is null if it is too large to be taken; `lease` is 0n if the key has
+ * none.
+ */
 export interface ListedEntry {
   readonly key: Buffer;
   readonly value: Buffer | null;
@@ -47,10 +53,16 @@ export interface MirrorHooks {
   reached(revision: number): void;
 }
 
-/** Why everything was listed: at first; the history was compacted; etcd went back in time or is another cluster; a message too large; there is room for what was left out. */
+/**
+ * Why everything was listed: at first; the history was compacted; etcd went back in time or is
+ * another cluster; a message too large; there is room for what was left out.
+ */
 export type ListReason = 'start' | 'compacted' | 'restored' | 'large' | 'room';
 
-/** What a mirror is made of: what is copied (`ranges`), from where (`client`), and the store of the copy (`target`). */
+/**
+ * What a mirror is made of: what is copied (`ranges`), from where (`client`), and the store of the
+ * copy (`target`).
+ */
 export interface MirrorParts {
   readonly client: Pick<EtcdClient, 'range' | 'watch' | 'moveOn'>;
   readonly ranges: readonly KeyRange[];
@@ -61,14 +73,23 @@ export interface MirrorParts {
   readonly log: Log;
 }
 
-/** Keys of one reply of a list, at most, and of the first. etcd counts all that follow for every page, so small ones cost it much. */
+/**
+ * Keys of one reply of a list, at most, and of the first. etcd counts all that follow for every
+ * page, so small ones cost it much.
+ */
 const PAGE_KEYS = 2000;
 const PAGE_FIRST = 100;
-/** Bytes that a page is to have: a few of them are memory at a time, here and on the way to the workers. */
+/**
+ * Bytes that a page is to have: a few of them are memory at a time, here and on the way to the
+ * workers.
+ */
 const PAGE_BYTES = 512 * 1024;
 /** A cluster that is back is to be followed within 2 s, so no wait is longer than that. */
 const BACKOFF = { firstMs: 50, mostMs: 800 };
-/** Everything is listed again and again only if etcd throws its history away as fast as it is followed, or lies about it. */
+/**
+ * Everything is listed again and again only if etcd throws its history away as fast as it is
+ * followed, or lies about it.
+ */
 const RELIST_BACKOFF = { firstMs: 50, mostMs: 30_000 };
 /** A watch that lasted so long was a good one: the next failure is a new story. */
 const GOOD_MS = 5000;
@@ -80,9 +101,10 @@ const REASON_MAX = 300;
 const CREATED_MS = 5000;
 
 /**
- * Keeps a copy of some ranges of keys: one list of all at one revision, then a watch from the next revision on. A broken watch
- * goes on where it was; only when etcd no longer has that history, or has gone back in time, is everything listed again and
- * compared. Nothing but an event or a whole list ever takes anything away.
+ * Keeps a copy of some ranges of keys: one list of all at one revision, then a watch from the next
+ * revision on. A broken watch goes on where it was; only when etcd no longer has that history, or
+ * has gone back in time, is everything listed again and compared. Nothing but an event or a whole
+ * list ever takes anything away.
  */
 export class Mirror {
   readonly #parts: MirrorParts;
@@ -95,7 +117,10 @@ export class Mirror {
   /** Ranges that the user may read. */
   #allowed: boolean[] = [];
   #why: ListReason = 'start';
-  /** Why everything was listed again, as it was told last, when, and how often it was not told since. */
+  /**
+   * Why everything was listed again, as it was told last, when, and how often it was not told
+   * since.
+   */
   #toldReason: ListReason = 'start';
   #toldAt = -Infinity;
   #untold = 0;
@@ -328,7 +353,8 @@ export class Mirror {
     const index = response.watch - 1;
     const known = next[index];
     if (known === undefined) return;
-    // A database that was restored from a backup has gone back in time, and says nothing until it reaches this revision again.
+    // A database that was restored from a backup has gone back in time, and says nothing until it
+    // reaches this revision again.
     if (response.created && header.revision < known - 1) {
       throw new WentBack(
         `etcd is at revision ${header.revision}, behind ${known - 1} of before, as after a restore from a backup`,

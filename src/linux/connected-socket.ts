@@ -11,14 +11,20 @@ const AT_A_TIME = 16;
 
 /** The owner of a socket. */
 export interface SocketOwner {
-  /** How many datagrams it waits for: at most so many are read at a time, and one if it waits for none. */
+  /**
+   * How many datagrams it waits for: at most so many are read at a time, and one if it waits for
+   * none.
+   */
   readonly waiting: number;
   /** The datagram is `bytes[start, end)`, valid during the call only. `cut`: it was longer. */
   onDatagram(bytes: Uint8Array, start: number, end: number, cut: boolean): void;
-  /** Called when the system reports that something sent earlier did not arrive (by an ICMP message). */
+  /**
+   * Called when the system reports that something sent earlier did not arrive (by an ICMP message).
+   */
   onError(error: SystemError): void;
   /**
-   * Called when sending a datagram met an error. The owner may only record it: nothing may be sent during the call.
+   * Called when sending a datagram met an error. The owner may only record it: nothing may be sent
+   * during the call.
    * @param mark the value passed to `send`
    * @param left whether it was sent all the same, so that the error belongs to an earlier one
    */
@@ -26,9 +32,9 @@ export interface SocketOwner {
 }
 
 /**
- * A UDP socket connected to one peer. There are many of them, one per source port, each with few datagrams at a time.
- * Datagrams are sent one by one at the end of the turn, and received as many at a time as are waited for, through
- * memory shared by all sockets of the thread.
+ * A UDP socket connected to one peer. There are many of them, one per source port, each with few
+ * datagrams at a time. Datagrams are sent one by one at the end of the turn, and received as many
+ * at a time as are waited for, through memory shared by all sockets of the thread.
  */
 export class ConnectedSocket implements QueuedSocket {
   readonly #socket: UdpSocket;
@@ -36,7 +42,10 @@ export class ConnectedSocket implements QueuedSocket {
   readonly #watch: SocketWatch;
   #open = true;
 
-  /** @param source the local address; empty: chosen by the system @throws SystemError, LibcMissing */
+  /**
+   * @param source the local address; empty: chosen by the system
+   * @throws SystemError, LibcMissing
+   */
   constructor(source: string, host: string, port: number, owner: SocketOwner) {
     this.#owner = owner;
     this.#socket = new UdpSocket({ family: host.includes(':') ? 6 : 4 });
@@ -61,7 +70,10 @@ export class ConnectedSocket implements QueuedSocket {
     return buffers().sending.reserve(size);
   }
 
-  /** Sends what was written at the reserved index, at the end of the turn. @param mark passed to `onUnsent` */
+  /**
+   * Sends what was written at the reserved index, at the end of the turn.
+   * @param mark passed to `onUnsent`
+   */
   send(length: number, mark: number): void {
     const { sending } = buffers();
     if (sending.add(this, length, mark)) packetLoop().whenTurnEnds(sending.flush);
@@ -71,7 +83,8 @@ export class ConnectedSocket implements QueuedSocket {
     if (!this.#open) return;
     const errno = this.#send(address, length);
     if (errno === 0) return;
-    // The error may have been caused by an earlier datagram and kept by the system: this one is sent once more.
+    // The error may have been caused by an earlier datagram and kept by the system: this one is
+    // sent once more.
     const left = this.#send(address, length) === 0;
     this.#owner.onUnsent(mark, new SystemError('write', errno), left);
   }
@@ -124,7 +137,10 @@ interface Buffers {
   readonly sending: SendQueue;
 }
 
-/** The number of the batch with which the next datagram is sent: what is sent in one turn, at most 64. */
+/**
+ * The number of the batch with which the next datagram is sent: what is sent in one turn, at most
+ * 64.
+ */
 export function sendingRound(): number {
   return buffers().sending.round;
 }

@@ -1,6 +1,9 @@
 /** The kernel's counters of connection tracking: the text of `/proc/net/stat/nf_conntrack`. */
 
-/** The sum of a column (`insert_failed`, `drop` …) over all processors; 0: this kernel does not have it. */
+/**
+ * The sum of a column (`insert_failed`, `drop` …) over all processors; 0: this kernel does not have
+ * it.
+ */
 export function conntrackStatistic(text: string, column: string): number {
   const [head = [], ...rows] = text
     .trim()

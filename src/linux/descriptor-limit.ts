@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The most descriptors (files, sockets) that this process may have open: RLIMIT_NOFILE, `ulimit -n`, which the runtime
- * raises to the hard limit at its start. Infinity if there is no limit or it is unknown.
+ * The most descriptors (files, sockets) that this process may have open: RLIMIT_NOFILE, `ulimit
+ * -n`, which the runtime raises to the hard limit at its start. Infinity if there is no limit or it
+ * is unknown.
  */
 export function descriptorLimit(file = '/proc/self/limits'): number {
   try {

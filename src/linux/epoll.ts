@@ -12,7 +12,10 @@ const EVENTS = 64;
 /** Bytes of a struct epoll_event, and where its data begin: packed on x86-64 only. */
 const EVENT = process.arch === 'x64' ? { SIZE: 12, DATA: 4 } : { SIZE: 16, DATA: 8 };
 
-/** A set of descriptors; finds those that are readable. Its own descriptor is readable while one of them is. */
+/**
+ * A set of descriptors; finds those that are readable. Its own descriptor is readable while one of
+ * them is.
+ */
 export class Epoll {
   readonly fd: number;
   readonly #events = new Memory(EVENTS * EVENT.SIZE);
@@ -25,7 +28,10 @@ export class Epoll {
     noteDescriptor(this.fd);
   }
 
-  /** Watches a descriptor, reported as `number` while it is readable or has an error. @throws SystemError */
+  /**
+   * Watches a descriptor, reported as `number` while it is readable or has an error.
+   * @throws SystemError
+   */
   add(fd: number, number: number): void {
     const { words, address } = this.#events;
     words[0] = EPOLLIN;
@@ -41,7 +47,10 @@ export class Epoll {
     libc().epollControl(this.fd, CTL_DEL, fd, this.#events.address);
   }
 
-  /** Checks without waiting. @returns how many are readable; `ready` has their numbers until the next call */
+  /**
+   * Checks without waiting.
+   * @returns how many are readable; `ready` has their numbers until the next call
+   */
   look(): number {
     return libc().epollWait(this.fd, this.#events.address, EVENTS, 0);
   }

@@ -2,9 +2,10 @@ import type * as Koffi from 'koffi';
 import { unterminated } from './termination-gate.ts';
 
 /**
- * A descriptor that wakes the event loop without calling JavaScript: its user checks it in the turn that follows. Keeps
- * the event loop alive while referenced. Must be closed before its descriptor is; if the thread ends without a chance
- * to do so (out of memory, terminated), the runtime closes it.
+ * A descriptor that wakes the event loop without calling JavaScript: its user checks it in the turn
+ * that follows. Keeps the event loop alive while referenced. Must be closed before its descriptor
+ * is; if the thread ends without a chance to do so (out of memory, terminated), the runtime closes
+ * it.
  */
 export interface Wakeup {
   /** Whether the descriptor was found readable since the last call. */
@@ -17,19 +18,24 @@ export interface Wakeup {
 /** `uv_handle_get_type` of a poll handle. */
 const UV_POLL = 8;
 const UV_READABLE = 1;
-/** A value that libuv never writes there: it writes a status, which is 0 or a negative error number. */
+/**
+ * A value that libuv never writes there: it writes a status, which is 0 or a negative error number.
+ */
 const NOT_YET = 1;
 
 /**
- * koffi's poll handles call JavaScript from outside of the runtime's own scope. A thread that runs out of memory, or is
- * terminated, cannot run JavaScript any more while its event loop still turns a few times: a datagram that came then would end
- * the whole process (Node-API: `FATAL ERROR: napi_throw`). So of koffi's handle only the ownership is used (it is closed with
- * the thread, whatever ends that), and its callback is replaced by libuv's own `uv_handle_set_data`, which writes the status of
- * the poll into the first word of the handle, where JavaScript finds it.
+ * koffi's poll handles call JavaScript from outside of the runtime's own scope. A thread that runs
+ * out of memory, or is terminated, cannot run JavaScript any more while its event loop still turns
+ * a few times: a datagram that came then would end the whole process (Node-API: `FATAL ERROR:
+ * napi_throw`). So of koffi's handle only the ownership is used (it is closed with the thread,
+ * whatever ends that), and its callback is replaced by libuv's own `uv_handle_set_data`, which
+ * writes the status of the poll into the first word of the handle, where JavaScript finds it.
  *
- * The other way round is as bad: koffi's own functions (its poll handles, `alloc`, `view`, `free`, declarations) throw in a thread
- * that is being terminated, which ends the process in the same way. Calls of C functions with numbers and strings do not. So
- * all of these go through `termination-gate.ts`, and whoever has a thread end tells it to (`server/control/worker-ports.ts`).
+ * The other way round is as bad: koffi's own functions (its poll handles, `alloc`, `view`, `free`,
+ * declarations) throw in a thread that is being terminated, which ends the process in the same way.
+ * Calls of C functions with numbers and strings do not. So all of these go through
+ * `termination-gate.ts`, and whoever has a thread end tells it to
+ * (`server/control/worker-ports.ts`).
  */
 export function wakeups(koffi: typeof Koffi, lib: Koffi.LibraryHandle): (fd: number) => Wakeup {
   const slot = koffi.alloc('uint64_t', 1) as bigint;
@@ -85,8 +91,8 @@ const UV_SIGNAL = 16;
 const UV_RUN_NOWAIT = 2;
 
 /**
- * A loop of its own that runs only once, to arm its descriptor, with a handle for the signal: libuv's signal handler writes to
- * it as to all others.
+ * A loop of its own that runs only once, to arm its descriptor, with a handle for the signal:
+ * libuv's signal handler writes to it as to all others.
  * @returns its descriptor, or -1
  */
 export function signalDescriptor(

@@ -1,17 +1,18 @@
 /**
- * Records what a thread holds that the runtime does not know of: descriptors and memory. The runtime does not release
- * these when a thread ends, and a thread that runs out of memory or is terminated cannot release them itself. A socket
- * that outlives its thread stays bound, and the kernel goes on giving it a share of all queries, which nobody reads. So
- * both are recorded in shared memory, which outlives the thread; the replacement thread gets the records, continues
- * with the sockets, and releases the rest.
+ * Records what a thread holds that the runtime does not know of: descriptors and memory. The
+ * runtime does not release these when a thread ends, and a thread that runs out of memory or is
+ * terminated cannot release them itself. A socket that outlives its thread stays bound, and the
+ * kernel goes on giving it a share of all queries, which nobody reads. So both are recorded in
+ * shared memory, which outlives the thread; the replacement thread gets the records, continues with
+ * the sockets, and releases the rest.
  */
 
 const DESCRIPTORS = 4096;
 const PIECES = 256;
 
 /**
- * The records: shared memory with a fixed number of slots. What finds no slot is not recorded, and lost with its
- * thread.
+ * The records: shared memory with a fixed number of slots. What finds no slot is not recorded, and
+ * lost with its thread.
  */
 export interface HeldByThread {
   /** Descriptor plus one; 0: free. */
@@ -29,8 +30,8 @@ export function makeNotes(): HeldByThread {
 }
 
 /**
- * The same records without the memory: for the replacement of a thread that could not be ended and may still write
- * there.
+ * The same records without the memory: for the replacement of a thread that could not be ended and
+ * may still write there.
  */
 export function withoutMemory({ descriptors }: HeldByThread): HeldByThread {
   return { ...makeNotes(), descriptors };
@@ -43,7 +44,10 @@ let next = 0;
 let orphans: number[] = [];
 let orphanMemory: number[] = [];
 
-/** From now on this thread uses these records. What is in them already was left behind by the previous thread. */
+/**
+ * From now on this thread uses these records. What is in them already was left behind by the
+ * previous thread.
+ */
 export function useNotes(notes: HeldByThread): void {
   present = notes;
   next = 0;
@@ -86,7 +90,8 @@ export function forgetMemory(address: number): void {
 }
 
 /**
- * The first descriptor left behind for which `fits` is true; it belongs to the caller from then on, and stays recorded.
+ * The first descriptor left behind for which `fits` is true; it belongs to the caller from then on,
+ * and stays recorded.
  */
 export function takeOrphan(fits: (fd: number) => boolean): number | null {
   const index = orphans.findIndex(fits);

@@ -10,8 +10,8 @@ const ADDRESS = { SIZE: 8, FAMILY: 0, SCOPE: 3, INDEX: 4, OF_INTERFACE: 1, LOCAL
 const SCOPE_LINK = 253;
 
 /**
- * All interfaces of the network namespace with their addresses, also those that are down or without carrier, which the
- * runtime leaves out. Link-local IPv6 addresses have their zone: `fe80::1%eth0`.
+ * All interfaces of the network namespace with their addresses, also those that are down or without
+ * carrier, which the runtime leaves out. Link-local IPv6 addresses have their zone: `fe80::1%eth0`.
  * @throws LibcMissing, SystemError
  */
 export function interfaceAddresses(): ReadonlyMap<string, readonly string[]> {

@@ -10,7 +10,10 @@ const here = fileURLToPath(new URL('../..', import.meta.url));
 const native = `@koromix/koffi-${process.platform}-${process.arch}`;
 const skip = process.platform === 'linux' ? false : 'needs Linux';
 
-/** Loads it as a program in this folder does: what it says of itself, and how many files of packages were loaded for it. */
+/**
+ * Loads it as a program in this folder does: what it says of itself, and how many files of packages
+ * were loaded for it.
+ */
 function loadIn(folder: string): string {
   for (const file of ['linux/koffi.ts', 'base/error-code.ts']) {
     mkdirSync(dirname(join(folder, 'src', file)), { recursive: true });

@@ -1,6 +1,7 @@
 /**
- * The foreign function interface: only the native part of the package koffi. The JavaScript that the package loads
- * around it is not needed and costs megabytes in every thread (docs/decisions/memory.md).
+ * The foreign function interface: only the native part of the package koffi. The JavaScript that
+ * the package loads around it is not needed and costs megabytes in every thread
+ * (docs/decisions/memory.md).
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -29,8 +30,9 @@ export function loadKoffi(): typeof Koffi | null {
 }
 
 /**
- * The file of the native part. Packages are in the nearest `node_modules`, as usual; the native part is looked for
- * inside the package and beside it, with links resolved, where npm and pnpm put it. null: it was not found.
+ * The file of the native part. Packages are in the nearest `node_modules`, as usual; the native
+ * part is looked for inside the package and beside it, with links resolved, where npm and pnpm put
+ * it. null: it was not found.
  */
 function nativePart(folder: string): string | null {
   const home = join(folder, 'node_modules/koffi');

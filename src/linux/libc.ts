@@ -8,7 +8,8 @@ import { loadKoffi } from './koffi.ts';
 import { unterminated } from './termination-gate.ts';
 
 /**
- * The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits. Failures are negative.
+ * The system calls that the transports use. Pointers are numbers: addresses fit into 47 bits.
+ * Failures are negative.
  */
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number;
@@ -31,10 +32,15 @@ export interface Libc {
   setitimer(which: number, value: number, before: number): number;
   /** A system call without a function in the C library. */
   syscall(call: number, first: number, second: number, third: number): number;
-  /** Makes SIGALRM end the process, with its number as exit code, even if it is process 1 of a container. */
+  /**
+   * Makes SIGALRM end the process, with its number as exit code, even if it is process 1 of a
+   * container.
+   */
   exitOnAlarm(): void;
   _exit(code: number): void;
-  /** A new descriptor that becomes readable when the signal has come; it is never read. -1: failed. */
+  /**
+   * A new descriptor that becomes readable when the signal has come; it is never read. -1: failed.
+   */
   signalDescriptor(signal: number): number;
   /** 0 if there is no such interface. */
   interfaceIndex(name: string): number;
@@ -60,7 +66,8 @@ let loaded: Libc | LibcMissing | null = null;
 
 /**
  * The C library, loaded on first use.
- * @throws LibcMissing on other systems than 64-bit little-endian Linux, and where the optional package is not installed
+ * @throws LibcMissing on other systems than 64-bit little-endian Linux, and where the optional
+ * package is not installed
  */
 export function libc(): Libc {
   if (loaded === null) {
@@ -128,7 +135,10 @@ function load(): Libc {
   };
 }
 
-/** glibc keeps freed memory and can be told to return it; musl has no such function and does not keep any. */
+/**
+ * glibc keeps freed memory and can be told to return it; musl has no such function and does not
+ * keep any.
+ */
 function trimmer(lib: Koffi.LibraryHandle): () => void {
   try {
     const trim = lib.func('malloc_trim', 'int', ['size_t']) as (keep: number) => number;
@@ -144,8 +154,8 @@ const RTLD_NOLOAD = 4;
 const RTLD_NODELETE = 0x1000;
 
 /**
- * Keeps the native code loaded. A thread that ends unloads its addons, but its event loop still closes poll handles
- * afterwards and would call unloaded code.
+ * Keeps the native code loaded. A thread that ends unloads its addons, but its event loop still
+ * closes poll handles afterwards and would call unloaded code.
  */
 function pin(lib: Koffi.LibraryHandle): void {
   const line = readFileSync('/proc/self/maps', 'utf8')

@@ -12,15 +12,16 @@ const SCHED_FLAG_RESET_ON_FORK = 1;
 const LONG_TURN = 20_000_000;
 
 /**
- * Gives the calling thread a longer time slice than others (Linux 6.12 and later; elsewhere nothing changes). Its share
- * of the processor stays the same, but a thread with the default slice that wakes up runs at once instead of waiting
- * for a scheduler tick. Needs no privileges.
+ * Gives the calling thread a longer time slice than others (Linux 6.12 and later; elsewhere nothing
+ * changes). Its share of the processor stays the same, but a thread with the default slice that
+ * wakes up runs at once instead of waiting for a scheduler tick. Needs no privileges.
  */
 export function takeLongTurns(): void {
   let attributes: Memory | null = null;
   try {
     attributes = new Memory(ATTRIBUTES_SIZE);
-    // size, policy 0 (SCHED_OTHER), flags (64 bit), nice 0, priority, runtime (64 bit): the length of a turn.
+    // size, policy 0 (SCHED_OTHER), flags (64 bit), nice 0, priority, runtime (64 bit): the length
+    // of a turn.
     attributes.words.set([ATTRIBUTES_SIZE, 0, SCHED_FLAG_RESET_ON_FORK, 0, 0, 0, LONG_TURN, 0]);
     libc().syscall(SCHED_SETATTR, 0, attributes.address, 0);
   } catch (error) {

@@ -2,9 +2,10 @@ import { forgetMemory, noteMemory } from './held-by-thread.ts';
 import { libc, LibcMissing } from './libc.ts';
 
 /**
- * Memory whose address can be given to the kernel: it is outside the JavaScript heap, never moves, and stays until it
- * is freed. All structs for system calls are in such memory. (Typed arrays are unsuitable: small ones move, and one
- * without references is collected although the kernel still has its address.)
+ * Memory whose address can be given to the kernel: it is outside the JavaScript heap, never moves,
+ * and stays until it is freed. All structs for system calls are in such memory. (Typed arrays are
+ * unsuitable: small ones move, and one without references is collected although the kernel still
+ * has its address.)
  */
 export class Memory {
   readonly address: number;
@@ -13,7 +14,9 @@ export class Memory {
   readonly words: Uint32Array;
   #buffer: ArrayBuffer | null;
 
-  /** @param clear false leaves large buffers untouched: pages that are never written cost no memory */
+  /**
+   * @param clear false leaves large buffers untouched: pages that are never written cost no memory
+   */
   constructor(size: number, clear = true) {
     const rounded = (size + 15) & ~15;
     const { address, buffer } = libc().allocate(rounded);
@@ -34,7 +37,8 @@ export class Memory {
   }
 
   /**
-   * Frees the memory. Views of it have length 0 from then on, so that late readers find nothing instead of other data.
+   * Frees the memory. Views of it have length 0 from then on, so that late readers find nothing
+   * instead of other data.
    */
   free(): void {
     const buffer = this.#buffer;

@@ -1,4 +1,6 @@
-/** netlink(7): lists kernel objects, changes one, and finds out whether firewall rules have changed. */
+/**
+ * netlink(7): lists kernel objects, changes one, and finds out whether firewall rules have changed.
+ */
 import { ERRNO, libc, SystemError } from './libc.ts';
 import { Memory } from './memory.ts';
 
@@ -27,7 +29,8 @@ export type Attributes = ReadonlyMap<number, readonly [number, number]>;
 /**
  * Lists all objects of one kind.
  * @param size bytes of an object before its attributes
- * @param take gets, for each object, the bytes, a view of what comes before its attributes, and the attributes
+ * @param take gets, for each object, the bytes, a view of what comes before its attributes, and the
+ * attributes
  * @throws LibcMissing, SystemError
  */
 export function dumpNetlink(
@@ -76,12 +79,15 @@ export function changeByNetlink(
   });
 }
 
-/** Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. What follows the header has four bytes, then attributes. */
+/**
+ * Messages of <linux/netfilter/nf_tables.h>: of the subsystem 10. What follows the header has four
+ * bytes, then attributes.
+ */
 const RULES = { ASK: (10 << 8) | 16, TOLD: (10 << 8) | 15, SIZE: 4, GENERATION: 1 };
 
 /**
- * A number that changes with every change of nftables' rules (including iptables if it is built on nftables); null: the
- * kernel has no nftables.
+ * A number that changes with every change of nftables' rules (including iptables if it is built on
+ * nftables); null: the kernel has no nftables.
  */
 export function ruleGeneration(): number | null {
   try {
@@ -101,7 +107,9 @@ export function ruleGeneration(): number | null {
   }
 }
 
-/** One attribute: its length, its type, its value, and what fills it up to a multiple of four bytes. */
+/**
+ * One attribute: its length, its type, its value, and what fills it up to a multiple of four bytes.
+ */
 export function attribute(type: number, value: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(align(4 + value.length));
   const view = new DataView(bytes.buffer);

@@ -5,8 +5,8 @@ import { libc, SystemError } from './libc.ts';
 const CLONE_NEWNET = 0x40000000;
 
 /**
- * Calls `work` with this thread in the network namespace of that file (`/proc/PID/ns/net`, `/var/run/netns/NAME`).
- * Sockets opened meanwhile stay there; the thread returns.
+ * Calls `work` with this thread in the network namespace of that file (`/proc/PID/ns/net`,
+ * `/var/run/netns/NAME`). Sockets opened meanwhile stay there; the thread returns.
  * @throws SystemError, or the error of opening the file
  */
 export function inNetworkNamespace<T>(path: string, work: () => T): T {

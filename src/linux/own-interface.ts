@@ -1,4 +1,7 @@
-/** Makes network interfaces for this program's own addresses, and manages the addresses on them (rtnetlink(7)). */
+/**
+ * Makes network interfaces for this program's own addresses, and manages the addresses on them
+ * (rtnetlink(7)).
+ */
 import { parseAddress, printAddress } from '../base/ip.ts';
 import { libc } from './libc.ts';
 import { attribute, attributesIn, CHANGE, changeByNetlink, dumpNetlink } from './netlink.ts';
@@ -98,7 +101,10 @@ export function removeLink(index: number): void {
   changeByNetlink(KIND.DELETE_LINK, 0, body, 'remove interface');
 }
 
-/** Addresses of an interface, without those of version 6 that it gave itself (`fe80::`). @throws SystemError */
+/**
+ * Addresses of an interface, without those of version 6 that it gave itself (`fe80::`).
+ * @throws SystemError
+ */
 export function addressesOn(index: number): readonly string[] {
   const found: string[] = [];
   dumpNetlink(KIND.GET_ADDRESS, KIND.NEW_ADDRESS, ADDRESS.SIZE, (bytes, view, attributes) => {
@@ -116,7 +122,8 @@ export function addressesOn(index: number): readonly string[] {
 }
 
 /**
- * Puts an address on an interface, as the only one of its network, or gives one that is there a new lifetime.
+ * Puts an address on an interface, as the only one of its network, or gives one that is there a new
+ * lifetime.
  * @param seconds after which the kernel takes it away again; null: it stays
  * @throws SystemError: `EPERM`; `EACCES` or `EOPNOTSUPP` where there is no IPv6
  */

@@ -1,4 +1,6 @@
-/** A filter for packet sockets in the kernel's classic BPF: packets of DNS, and errors about them. */
+/**
+ * A filter for packet sockets in the kernel's classic BPF: packets of DNS, and errors about them.
+ */
 
 /** Instructions of <linux/bpf_common.h> that are used here. */
 const OP = {
@@ -15,16 +17,19 @@ const OP = {
 /** Protocol numbers, and headers of IPv6 behind which nothing is looked for. */
 const NEXT = { HOPS: 0, ICMP: 1, TCP: 6, UDP: 17, FRAGMENT: 44, ICMP6: 58 } as const;
 
-/** A label, or an instruction: what it does, its number, and where a comparison leads if it holds and if not (null: on). */
+/**
+ * A label, or an instruction: what it does, its number, and where a comparison leads if it holds
+ * and if not (null: on).
+ */
 type FilterLine =
   | string
   | readonly [op: number, value: number, yes?: string | null, no?: string | null];
 
 /**
- * The program in the kernel's format (struct sock_filter, 8 bytes an instruction), for sockets whose packets begin with
- * the IP header. Fragments and ICMP errors pass, whatever they are about.
- * @param ports packets with such a source or destination port pass; at most 64, because comparisons jump over at most
- * 255 instructions
+ * The program in the kernel's format (struct sock_filter, 8 bytes an instruction), for sockets
+ * whose packets begin with the IP header. Fragments and ICMP errors pass, whatever they are about.
+ * @param ports packets with such a source or destination port pass; at most 64, because comparisons
+ * jump over at most 255 instructions
  */
 export function dnsFilter(ports: readonly number[]): Uint8Array {
   const eitherPort = (load: number, source: number, leave: string): FilterLine[] => {

@@ -18,7 +18,10 @@ const found = batchedUdp();
 const noInfo = new Uint8Array(0);
 const skip = found.available ? false : found.reason;
 
-/** A program of its own that opens a socket on the packet loop, then does `then` (it has `watch`, `socket`, `Worker`). */
+/**
+ * A program of its own that opens a socket on the packet loop, then does `then` (it has `watch`,
+ * `socket`, `Worker`).
+ */
 const program = (then: string): string => `
   import { Worker, parentPort } from 'node:worker_threads';
   import { packetLoop } from '${new URL('packet-loop.ts', import.meta.url).href}';
@@ -34,7 +37,10 @@ function node(script: string): Promise<{ stdout: string }> {
   return run(process.execPath, words, { timeout: 20_000 });
 }
 
-/** Sends datagrams of these lengths in one batch to the socket's peer. @returns the number of the last error, or 0 */
+/**
+ * Sends datagrams of these lengths in one batch to the socket's peer.
+ * @returns the number of the last error, or 0
+ */
 function sendToPeer(socket: UdpSocket, ...lengths: number[]): number {
   const sending = new SendBatch(4096);
   for (const length of lengths) sending.addToPeer(length);

@@ -6,13 +6,14 @@ import { SendBatch } from './send-batch.ts';
 import type { Wakeup } from './event-loop.ts';
 
 /**
- * The longest datagram that is received whole, in bytes. CoreDNS reads 512 of a query and answers FORMERR to longer
- * ones; EDNS options (padding, cookies) can make legitimate queries longer. What exceeds this limit is answered
- * FORMERR, too.
+ * The longest datagram that is received whole, in bytes. CoreDNS reads 512 of a query and answers
+ * FORMERR to longer ones; EDNS options (padding, cookies) can make legitimate queries longer. What
+ * exceeds this limit is answered FORMERR, too.
  */
 export const DATAGRAM_MAX = 4096;
 /**
- * Bytes for the replies of one batch; the longest possible reply fits, with everything that a client's options may add.
+ * Bytes for the replies of one batch; the longest possible reply fits, with everything that a
+ * client's options may add.
  */
 const SEND_SLAB = 256 * 1024;
 
@@ -35,12 +36,14 @@ interface WatchedSocket {
 }
 
 /**
- * Waits for datagrams for all sockets of a thread. The event loop watches one descriptor, an epoll of all sockets, and
- * checks it in its check phase; datagrams are read with recvmmsg into memory that all sockets of the thread share. A
- * drain reads a limited number of batches, so that TCP, timers and messages have their turn between two of them.
+ * Waits for datagrams for all sockets of a thread. The event loop watches one descriptor, an epoll
+ * of all sockets, and checks it in its check phase; datagrams are read with recvmmsg into memory
+ * that all sockets of the thread share. A drain reads a limited number of batches, so that TCP,
+ * timers and messages have their turn between two of them.
  *
- * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single query, a fifth less
- * processor time per query, and the thread pool stays free for file reads, TLS and zlib.
+ * Measured against a blocking `epoll_wait` in the thread pool: 39 instead of 57 µs for a single
+ * query, a fifth less processor time per query, and the thread pool stays free for file reads, TLS
+ * and zlib.
  */
 export class PacketLoop {
   readonly receiving: ReceiveBatch = new ReceiveBatch(DATAGRAM_MAX);
@@ -98,14 +101,17 @@ export class PacketLoop {
   }
 
   /**
-   * Runs `job` when everything found by the current check has been served, or outside of one at the end of the turn, so
-   * that what was gathered is sent together.
+   * Runs `job` when everything found by the current check has been served, or outside of one at the
+   * end of the turn, so that what was gathered is sent together.
    */
   whenTurnEnds(job: () => void): void {
     if (this.#closing.push(job) === 1 && !this.#draining) process.nextTick(this.#closeTurn);
   }
 
-  /** Checks in every turn of the event loop, but does not cause turns: only timers, messages and datagrams do. */
+  /**
+   * Checks in every turn of the event loop, but does not cause turns: only timers, messages and
+   * datagrams do.
+   */
   #arm(): void {
     this.#immediate = setImmediate(this.#turn).unref();
   }
@@ -116,8 +122,8 @@ export class PacketLoop {
     const ready = this.#epoll.look();
     this.#draining = true;
     try {
-      // A drain may close another socket found by the same check: its slot is then empty, or has a new socket, which
-      // finds no datagrams.
+      // A drain may close another socket found by the same check: its slot is then empty, or has a
+      // new socket, which finds no datagrams.
       for (let i = 0; i < ready; i++) this.#watched[this.#epoll.ready(i)]?.drain();
     } finally {
       this.#draining = false;
@@ -174,8 +180,8 @@ export function stopPackets(): void {
 }
 
 /**
- * Frees the loop's memory when the last socket is closed: after this turn, because the socket's drain may still be
- * running.
+ * Frees the loop's memory when the last socket is closed: after this turn, because the socket's
+ * drain may still be running.
  */
 function forget(loop: PacketLoop): void {
   setImmediate(() => {

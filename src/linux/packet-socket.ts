@@ -34,14 +34,16 @@ const PACKET_MAX = 65_535;
 /** Bytes that may wait in the kernel while this thread is busy. */
 const BUFFER = 32 * 1024 * 1024;
 /**
- * The most packets that can be buffered: the kernel takes twice the requested buffer, and at least half a kilobyte per
- * packet.
+ * The most packets that can be buffered: the kernel takes twice the requested buffer, and at least
+ * half a kilobyte per packet.
  */
 const BUFFERED_MAX = (2 * BUFFER) / 512;
 /** The most batches that are read before others have their turn. */
 const BATCHES_MAX = 16;
 
-/** One packet: `bytes[start, end)` begins with its IP header, and is overwritten by the next ones. */
+/**
+ * One packet: `bytes[start, end)` begins with its IP header, and is overwritten by the next ones.
+ */
 export type TakePacket = (
   bytes: Uint8Array,
   start: number,
@@ -95,9 +97,9 @@ export class PacketSocket {
   }
 
   /**
-   * Passes what is buffered in the kernel to `take`, as before an end: no more than the buffer holds, however fast
-   * packets come. Times cannot tell what came before, because the first packets after a socket was opened have the time
-   * at which they are read.
+   * Passes what is buffered in the kernel to `take`, as before an end: no more than the buffer
+   * holds, however fast packets come. Times cannot tell what came before, because the first packets
+   * after a socket was opened have the time at which they are read.
    */
   drain(take: TakePacket): void {
     for (let left = BUFFERED_MAX; this.#open && left > 0; left -= BATCH) {
@@ -185,8 +187,8 @@ export class PacketSocket {
 }
 
 /**
- * The time in a control message (seconds and nanoseconds, 64 bits each), which the kernel always gives; without it the
- * current time.
+ * The time in a control message (seconds and nanoseconds, 64 bits each), which the kernel always
+ * gives; without it the current time.
  */
 function timeOf(controls: Uint8Array, at: number): number {
   const view = new DataView(controls.buffer, controls.byteOffset + at, CONTROL_SLOT);

@@ -5,7 +5,10 @@ import { builtins } from '../base/builtins.ts';
 /** A process that listens. */
 export interface PortHolder {
   readonly pid: number;
-  /** Its command line, at most 60 characters of it, without the folder of the program: `ndots serve --example`. */
+  /**
+   * Its command line, at most 60 characters of it, without the folder of the program: `ndots serve
+   * --example`.
+   */
   readonly command: string;
 }
 
@@ -19,9 +22,9 @@ export interface BoundAddress {
 const MOST_PROCESSES = 4096;
 
 /**
- * The process that occupies a local address and port, according to /proc: null if there is none, if it belongs to
- * another user or process namespace, or if this is not Linux. A process that listens on the same port of another
- * address does not count.
+ * The process that occupies a local address and port, according to /proc: null if there is none, if
+ * it belongs to another user or process namespace, or if this is not Linux. A process that listens
+ * on the same port of another address does not count.
  */
 export async function findPortHolder(
   proto: 'udp' | 'tcp',
@@ -46,7 +49,10 @@ export async function findPortHolder(
   return null;
 }
 
-/** The inodes of sockets of /proc/net/TABLE bound to the port of this address or of all (tcp: in state LISTEN). */
+/**
+ * The inodes of sockets of /proc/net/TABLE bound to the port of this address or of all (tcp: in
+ * state LISTEN).
+ */
 async function listening(table: string, address: string, port: number): Promise<string[]> {
   let text: string;
   try {
@@ -69,7 +75,9 @@ async function listening(table: string, address: string, port: number): Promise<
   return inodes;
 }
 
-/** An IPv4 address as /proc/net spells it, bytes backwards: `0100007F`. Null: any address matches. */
+/**
+ * An IPv4 address as /proc/net spells it, bytes backwards: `0100007F`. Null: any address matches.
+ */
 function kernelAddress(address: string): string | null {
   const bytes = address.split('.').map(Number);
   if (bytes.length !== 4 || address === '0.0.0.0') return null;

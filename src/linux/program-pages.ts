@@ -6,10 +6,11 @@ import { libc, LibcMissing } from './libc.ts';
 const MADV_DONTNEED = 4;
 
 /**
- * Drops the code and the constants of the program and its libraries from this process's memory: half of what a runtime
- * reads of itself at its start is never used again. What is needed comes back from the system's file cache, 64 KiB at a
- * time, without reading the disk. Mappings with private pages (relocated addresses) are left alone, because they could
- * not be read from the file again.
+ * Drops the code and the constants of the program and its libraries from this process's memory:
+ * half of what a runtime reads of itself at its start is never used again. What is needed comes
+ * back from the system's file cache, 64 KiB at a time, without reading the disk. Mappings with
+ * private pages (relocated addresses) are left alone, because they could not be read from the file
+ * again.
  */
 export function unmapUnusedCode(): void {
   try {
@@ -25,7 +26,10 @@ interface Mapping {
   readonly end: number;
 }
 
-/** Where files are mapped that can only be read or run, and are as they are on disk. Format: proc_pid_smaps(5). */
+/**
+ * Where files are mapped that can only be read or run, and are as they are on disk. Format:
+ * proc_pid_smaps(5).
+ */
 function fileMappings(): Mapping[] {
   let text;
   try {

@@ -27,7 +27,10 @@ export interface RunSettings {
 const LIMIT_MS = 60_000;
 const OUTPUT_MAX = 64 * 1024 * 1024;
 
-/** Runs a program to its end without blocking this thread. Rejects if it cannot be started: ENOENT, EACCES. */
+/**
+ * Runs a program to its end without blocking this thread. Rejects if it cannot be started: ENOENT,
+ * EACCES.
+ */
 export async function runProgram(
   words: readonly string[],
   { input = '', limitMs = LIMIT_MS, outputMax = OUTPUT_MAX, env }: RunSettings = {},
@@ -78,7 +81,10 @@ export interface StartSettings {
   readonly cwd?: string;
 }
 
-/** Starts a program without waiting for its end. If it cannot be started, it counts as ended with an `error`. */
+/**
+ * Starts a program without waiting for its end. If it cannot be started, it counts as ended with an
+ * `error`.
+ */
 export function startProgram(
   words: readonly string[],
   settings: StartSettings = {},
@@ -137,7 +143,8 @@ export class StartedProgram {
   }
 
   /**
-   * Collects its output: the first characters, or with `last` the last ones. The result returns what there is so far.
+   * Collects its output: the first characters, or with `last` the last ones. The result returns
+   * what there is so far.
    */
   text(descriptor: number, most: number, last = false): () => string {
     let text = '';

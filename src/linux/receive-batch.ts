@@ -33,18 +33,22 @@ const INFO = { LEVEL: 8, TYPE: 12, INTERFACE_4: 16, SOURCE_4: 20, ADDRESS_6: 16,
 export interface ReceiveBatchOptions {
   /** Datagrams; 64 by default. */
   readonly count?: number;
-  /** Whether senders and packet infos are received, which is the default: a connected socket has only one sender. */
+  /**
+   * Whether senders and packet infos are received, which is the default: a connected socket has
+   * only one sender.
+   */
   readonly senders?: boolean;
 }
 
 /**
- * Receives up to 64 datagrams from a socket with one system call. The bytes of datagram `i` start at `i * slot` in
- * `slab`; its sender and packet info are in `names` and `controls`. All of it is valid until the next `receive`.
+ * Receives up to 64 datagrams from a socket with one system call. The bytes of datagram `i` start
+ * at `i * slot` in `slab`; its sender and packet info are in `names` and `controls`. All of it is
+ * valid until the next `receive`.
  */
 export class ReceiveBatch {
   /**
-   * Bytes from one datagram's start to the next one's. Not a power of two, so that the datagrams do not share a few
-   * cache lines.
+   * Bytes from one datagram's start to the next one's. Not a power of two, so that the datagrams do
+   * not share a few cache lines.
    */
   readonly slot: number;
   readonly #count: number;
@@ -90,7 +94,10 @@ export class ReceiveBatch {
     return this.#controls.bytes;
   }
 
-  /** Reads at most `most` datagrams. @returns how many, or a negative error number (`-EAGAIN`: there are none) */
+  /**
+   * Reads at most `most` datagrams.
+   * @returns how many, or a negative error number (`-EAGAIN`: there are none)
+   */
   receive(fd: number, most: number = this.#count): number {
     if (this.#senders) this.#makeRoomForSenders();
     const limit = most < this.#count ? most : this.#count;
@@ -138,21 +145,28 @@ export class ReceiveBatch {
     return this.#heads.words[i * HEAD.WORDS + HEAD.CONTROL_LENGTH]!;
   }
 
-  /** Copies what a reply to datagram `i` needs, as `SendBatch.addTo` takes it: the sender's sockaddr and the packet info. */
+  /**
+   * Copies what a reply to datagram `i` needs, as `SendBatch.addTo` takes it: the sender's sockaddr
+   * and the packet info.
+   */
   copyWayBack(i: number, name: Uint8Array, control: Uint8Array): void {
     copyBytes(this.#names.bytes, i * NAME_SLOT, name, 0, this.nameLength(i));
     copyBytes(this.#controls.bytes, i * CONTROL_SLOT, control, 0, this.controlLength(i));
   }
 
-  /** Where in `controls` the address stands that datagram `i` was sent to; -1 if the socket does not tell. */
+  /**
+   * Where in `controls` the address stands that datagram `i` was sent to; -1 if the socket does not
+   * tell.
+   */
   localAt(i: number, family: 4 | 6): number {
     if (this.controlLength(i) === 0) return -1;
     return i * CONTROL_SLOT + (family === 4 ? INFO.SOURCE_4 : INFO.ADDRESS_6);
   }
 
   /**
-   * Changes the packet info of datagram `i` for sending the reply: from the address that was asked, but through the
-   * interface that the routes choose. Link-local addresses keep their interface, without which they have no meaning.
+   * Changes the packet info of datagram `i` for sending the reply: from the address that was asked,
+   * but through the interface that the routes choose. Link-local addresses keep their interface,
+   * without which they have no meaning.
    */
   forReply(i: number, family: 4 | 6): void {
     if (this.controlLength(i) === 0) return;

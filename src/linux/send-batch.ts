@@ -8,9 +8,9 @@ import { NAME_SLOT } from './socket-address.ts';
 const MSG_DONTWAIT = 0x40;
 
 /**
- * Up to 64 datagrams that are sent from a socket with one system call. They are written one behind the other into
- * `slab`: ask `hasRoom`, write at `at`, then add the datagram with its length and destination. Call `flush` before the
- * socket changes.
+ * Up to 64 datagrams that are sent from a socket with one system call. They are written one behind
+ * the other into `slab`: ask `hasRoom`, write at `at`, then add the datagram with its length and
+ * destination. Call `flush` before the socket changes.
  */
 export class SendBatch {
   readonly #slab: Memory;
@@ -52,7 +52,10 @@ export class SendBatch {
     return this.#count < BATCH && this.#at + size <= this.#slab.bytes.length;
   }
 
-  /** Adds what was written at `at` as the reply to datagram `i` of `batch`, which must not change before the flush. */
+  /**
+   * Adds what was written at `at` as the reply to datagram `i` of `batch`, which must not change
+   * before the flush.
+   */
   addReply(length: number, batch: ReceiveBatch, i: number): void {
     const head = this.#add(length);
     const { words } = this.#heads;
@@ -63,7 +66,10 @@ export class SendBatch {
     words[head + HEAD.CONTROL_LENGTH] = control;
   }
 
-  /** Adds what was written at `at`, for a sockaddr and with a packet info (length 0: none), which are copied. */
+  /**
+   * Adds what was written at `at`, for a sockaddr and with a packet info (length 0: none), which
+   * are copied.
+   */
   addTo(
     length: number,
     name: Uint8Array,
@@ -102,8 +108,9 @@ export class SendBatch {
   }
 
   /**
-   * Sends all. A datagram that cannot be sent to its client (no route, a firewall) is skipped. When the socket's buffer
-   * is full the rest is dropped: clients ask again, and waiting would delay everybody.
+   * Sends all. A datagram that cannot be sent to its client (no route, a firewall) is skipped. When
+   * the socket's buffer is full the rest is dropped: clients ask again, and waiting would delay
+   * everybody.
    * @returns how many were sent; `failed` is how many were not
    */
   flush(fd: number): number {

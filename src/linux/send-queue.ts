@@ -9,15 +9,16 @@ const MESSAGE_MAX = 65_535;
 /** A socket from which a datagram is to be sent. */
 export interface QueuedSocket {
   /**
-   * Sends what is at `address`, or tells its owner why not; the owner must not send anything during that. `mark` is the
-   * owner's value.
+   * Sends what is at `address`, or tells its owner why not; the owner must not send anything during
+   * that. `mark` is the owner's value.
    */
   sendNow(address: number, length: number, mark: number): void;
 }
 
 /**
- * Up to 64 datagrams of one turn, from any sockets. Sending a datagram wakes its receiver, which is more than a quarter
- * of the call's cost; when more datagrams follow at once, the receiver is awake already and reads them all.
+ * Up to 64 datagrams of one turn, from any sockets. Sending a datagram wakes its receiver, which is
+ * more than a quarter of the call's cost; when more datagrams follow at once, the receiver is awake
+ * already and reads them all.
  */
 export class SendQueue {
   readonly #slab = new Memory(MESSAGE_MAX, false);
@@ -28,7 +29,10 @@ export class SendQueue {
   #at = 0;
   #round = 0;
 
-  /** Makes room, if necessary by sending what is there. @returns where to write a datagram of this size */
+  /**
+   * Makes room, if necessary by sending what is there.
+   * @returns where to write a datagram of this size
+   */
   reserve(size: number): number {
     if (this.#count === DATAGRAMS || this.#at + size > MESSAGE_MAX) this.flush();
     return this.#at;

@@ -6,20 +6,23 @@ import { Memory } from './memory.ts';
 const IPPROTO_TCP = 6;
 const TCP_INFO = 11;
 /**
- * `struct tcp_info` of <linux/tcp.h>: its size, and the words for unacknowledged segments, the time since the last
- * acknowledgement, the round-trip time, and segments that could not even be sent (because of a packet filter of this
- * machine).
+ * `struct tcp_info` of <linux/tcp.h>: its size, and the words for unacknowledged segments, the time
+ * since the last acknowledgement, the round-trip time, and segments that could not even be sent
+ * (because of a packet filter of this machine).
  */
 const INFO = { BYTES: 148, UNACKNOWLEDGED: 6, SINCE_ACKNOWLEDGED: 14, ROUND_TRIP: 17, UNSENT: 36 };
 /** How many round trips an acknowledgement may take. */
 const PATIENCE = 3;
 
-/** The state of a connection: what was sent has been acknowledged, may still be, or should have been long ago. */
+/**
+ * The state of a connection: what was sent has been acknowledged, may still be, or should have been
+ * long ago.
+ */
 export type Hearing = 'heard' | 'waiting' | 'deaf';
 
 /**
- * Whether the peer's system acknowledges what was sent. It does within some 40 ms even if the program behind it is slow
- * or stopped, but not if it is gone or unreachable.
+ * Whether the peer's system acknowledges what was sent. It does within some 40 ms even if the
+ * program behind it is slow or stopped, but not if it is gone or unreachable.
  * @param silenceMs how long an acknowledgement may be missing
  * @returns `heard` also if the system does not tell
  */

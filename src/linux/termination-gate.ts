@@ -1,9 +1,10 @@
 /**
- * Keeps threads from being terminated during calls that cannot stand it. Some functions of the foreign function
- * interface (`alloc`, `view`, `free`, those of poll handles, declarations) throw in a thread that is being terminated,
- * which ends the whole process: `FATAL ERROR: napi_throw`. A thread that seems to hang may only lack processor time,
- * and be inside such a call at any moment. So each such call is marked in shared memory while it lasts, and whoever
- * wants to terminate the thread closes the gate first: from then on the thread begins no such call but waits to be
+ * Keeps threads from being terminated during calls that cannot stand it. Some functions of the
+ * foreign function interface (`alloc`, `view`, `free`, those of poll handles, declarations) throw
+ * in a thread that is being terminated, which ends the whole process: `FATAL ERROR: napi_throw`. A
+ * thread that seems to hang may only lack processor time, and be inside such a call at any moment.
+ * So each such call is marked in shared memory while it lasts, and whoever wants to terminate the
+ * thread closes the gate first: from then on the thread begins no such call but waits to be
  * terminated.
  */
 
@@ -28,12 +29,14 @@ export function useGate(gate: TerminationGate): void {
 }
 
 /**
- * Makes a call during which this thread must not be terminated. Does not return once the thread is to be terminated.
+ * Makes a call during which this thread must not be terminated. Does not return once the thread is
+ * to be terminated.
  */
 export function unterminated<T>(call: () => T): T {
   const gate = present;
   if (gate === null) return call();
-  // This thread first marks, then checks; the other one first closes, then checks: one of the two sees the other.
+  // This thread first marks, then checks; the other one first closes, then checks: one of the two
+  // sees the other.
   if (Atomics.add(gate, INSIDE, 1) === 0 && Atomics.load(gate, CLOSED) === 1) {
     Atomics.sub(gate, INSIDE, 1);
     for (;;) Atomics.wait(gate, CLOSED, 1);
@@ -47,7 +50,8 @@ export function unterminated<T>(call: () => T): T {
 
 /**
  * Closes the gate for good, in order to terminate the thread.
- * @returns whether it can be terminated now; false: it is inside such a call, and this must be asked again
+ * @returns whether it can be terminated now; false: it is inside such a call, and this must be
+ * asked again
  */
 export function closeGate(gate: TerminationGate): boolean {
   Atomics.store(gate, CLOSED, 1);

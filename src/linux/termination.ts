@@ -1,7 +1,7 @@
 /**
- * Ends the process if its threads cannot: an event loop that hangs gets no signals and runs no timers, and
- * `process.exit` waits for every worker. Here the kernel does it. Without a foreign function interface none of this is
- * available, and a hanging process must be killed from outside.
+ * Ends the process if its threads cannot: an event loop that hangs gets no signals and runs no
+ * timers, and `process.exit` waits for every worker. Here the kernel does it. Without a foreign
+ * function interface none of this is available, and a hanging process must be killed from outside.
  */
 import { libc, LibcMissing } from './libc.ts';
 import { Memory } from './memory.ts';
@@ -13,14 +13,18 @@ import { Memory } from './memory.ts';
 export const EXIT_TIMED_OUT = 14;
 
 const ITIMER_REAL = 0;
-/** Bytes of a struct itimerval, and where its value is, in 32-bit words; the interval before it is 0: once. */
+/**
+ * Bytes of a struct itimerval, and where its value is, in 32-bit words; the interval before it is
+ * 0: once.
+ */
 const TIMER_SIZE = 32;
 const TIMER = { SECONDS: 4, MICROSECONDS: 6 } as const;
 const SIGTERM = 15;
 const POLLIN = 1;
 
 /**
- * Ends the process after so long, whatever its threads do. A shorter time that was set before stays.
+ * Ends the process after so long, whatever its threads do. A shorter time that was set before
+ * stays.
  * @returns false: not available
  */
 export function endProcessWithin(limitMs: number): boolean {
@@ -54,12 +58,16 @@ export function endProcessNow(code: number): never {
   try {
     libc()._exit(code);
   } catch {
-    // Without a foreign function interface this is what ends it though a thread hangs, even as process 1 of a container.
+    // Without a foreign function interface this is what ends it though a thread hangs, even as
+    // process 1 of a container.
   }
   process.abort();
 }
 
-/** Memory that all threads share: where SIGTERM can be noticed, and how long an orderly end may take. */
+/**
+ * Memory that all threads share: where SIGTERM can be noticed, and how long an orderly end may
+ * take.
+ */
 export type Termination = Int32Array<SharedArrayBuffer>;
 
 /** Descriptor that is readable once SIGTERM has come, plus one; 0: not made yet; -1: being made. */
@@ -79,12 +87,12 @@ export function allowForTermination(termination: Termination, limitMs: number): 
 }
 
 /**
- * Notices SIGTERM on a thread other than the main one, which may hang: from then on the process ends within its time
- * limit. To be called now and then.
+ * Notices SIGTERM on a thread other than the main one, which may hang: from then on the process
+ * ends within its time limit. To be called now and then.
  *
- * libuv reports a signal to every loop that asks for it. So a loop that is never run asks for SIGTERM, and its
- * descriptor, which then stays readable, shows that the signal has come. It is made once, and outlives the thread that
- * made it.
+ * libuv reports a signal to every loop that asks for it. So a loop that is never run asks for
+ * SIGTERM, and its descriptor, which then stays readable, shows that the signal has come. It is
+ * made once, and outlives the thread that made it.
  */
 export class TerminationWatch {
   readonly #termination: Termination;

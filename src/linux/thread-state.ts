@@ -6,19 +6,29 @@ export interface ThreadState {
   readonly cpuMs: number;
   /** Whether it runs or would run if a processor were free; false: it waits in the kernel. */
   readonly runnable: boolean;
-  /** How often it has begun to wait in the kernel; unchanged: it is still in the same wait. -1: unknown. */
+  /**
+   * How often it has begun to wait in the kernel; unchanged: it is still in the same wait. -1:
+   * unknown.
+   */
   readonly waits: number;
 }
 
-/** The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own tick. */
+/**
+ * The unit of times in /proc; the same on all of Node's architectures, whatever the kernel's own
+ * tick.
+ */
 const TICK_MS = 10;
 
-/** @param thread the system's id of the thread @returns null if there is no /proc or no such thread */
+/**
+ * @param thread the system's id of the thread
+ * @returns null if there is no /proc or no such thread
+ */
 export function threadState(thread: number): ThreadState | null {
   if (thread <= 0) return null;
   try {
     const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'latin1');
-    // The second field is the thread's name in parentheses and may hold anything; the third begins after the last one.
+    // The second field is the thread's name in parentheses and may hold anything; the third begins
+    // after the last one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return {
       cpuMs: (Number(fields[11]) + Number(fields[12])) * TICK_MS,

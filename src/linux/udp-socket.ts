@@ -34,7 +34,10 @@ const IPV6_RECVPKTINFO = 49;
 /** How a socket is set up. */
 export interface UdpSocketOptions {
   readonly family: 4 | 6;
-  /** Whether other sockets of this user may bind to the same port; the kernel distributes what arrives. */
+  /**
+   * Whether other sockets of this user may bind to the same port; the kernel distributes what
+   * arrives.
+   */
   readonly reusePort?: boolean;
   /** Whether each datagram comes with the address that it was sent to. */
   readonly packetInfo?: boolean;
@@ -76,7 +79,8 @@ export class UdpSocket {
   }
 
   /**
-   * Connects the socket: from now on only datagrams of that address are received, and ICMP errors are reported.
+   * Connects the socket: from now on only datagrams of that address are received, and ICMP errors
+   * are reported.
    * @throws SystemError
    */
   connect(address: string, port: number): void {
@@ -161,8 +165,8 @@ export class UdpSocket {
 }
 
 /**
- * Continues with the socket that the previous thread had bound to this address and port, if there is one: what was
- * received meanwhile is still in its queue.
+ * Continues with the socket that the previous thread had bound to this address and port, if there
+ * is one: what was received meanwhile is still in its queue.
  */
 export function inheritSocket(
   options: UdpSocketOptions,

@@ -1,4 +1,7 @@
-/** Upstream servers, asked: whether they answer at all, over TCP, with EDNS, and whether those that are used in turn know the same. */
+/**
+ * Upstream servers, asked: whether they answer at all, over TCP, with EDNS, and whether those that
+ * are used in turn know the same.
+ */
 import {
   askOne,
   isMissing,
@@ -23,7 +26,10 @@ export interface UpstreamReplies {
 /** The largest datagram that is asked for. */
 const EDNS_SIZE = 1232;
 
-/** Asks for the SOA of the zone that is forwarded: every server has a reply to that, be it a refusal. */
+/**
+ * Asks for the SOA of the zone that is forwarded: every server has a reply to that, be it a
+ * refusal.
+ */
 export async function askUpstream(
   asking: AskingContext,
   server: ProbeServer,

@@ -1,4 +1,7 @@
-/** Times of many replies, counted into buckets that are a sixty-fourth of their size wide: from 1 µs to an hour, in constant memory. */
+/**
+ * Times of many replies, counted into buckets that are a sixty-fourth of their size wide: from 1 µs
+ * to an hour, in constant memory.
+ */
 
 /** Buckets of each power of two. */
 const STEPS = 64;
@@ -43,7 +46,10 @@ export class Latencies {
     return this.#max;
   }
 
-  /** Counts between bounds, in milliseconds, ascending; the last one is what lies beyond all of them. */
+  /**
+   * Counts between bounds, in milliseconds, ascending; the last one is what lies beyond all of
+   * them.
+   */
   between(bounds: readonly number[]): readonly number[] {
     const counts = Array<number>(bounds.length + 1).fill(0);
     let bound = 0;

@@ -21,7 +21,10 @@ export interface LoadName {
   readonly type: string | null;
 }
 
-/** The lines of dnsperf's files, `NAME TYPE`, or names alone; `#` and `;` begin comments. @throws Problem with the line */
+/**
+ * The lines of dnsperf's files, `NAME TYPE`, or names alone; `#` and `;` begin comments.
+ * @throws Problem with the line
+ */
 export function readNames(content: string, file: string): readonly LoadName[] {
   const names: LoadName[] = [];
   for (const [nth, line] of content.split('\n').entries()) {
@@ -62,8 +65,8 @@ function isName(text: string): boolean {
 }
 
 /**
- * The queries for all names, one walk after the other. A client's walk is that of its model, where only the last name that it tries
- * is there: what an external name costs in a pod.
+ * The queries for all names, one walk after the other. A client's walk is that of its model, where
+ * only the last name that it tries is there: what an external name costs in a pod.
  */
 export async function loadQueries(
   names: readonly LoadName[],

@@ -1,4 +1,7 @@
-/** Sends queries at a rate, whatever the answers do (an open loop), and times the replies from when each query was due. */
+/**
+ * Sends queries at a rate, whatever the answers do (an open loop), and times the replies from when
+ * each query was due.
+ */
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { whyFailed } from '../base/why-failed.ts';
@@ -45,7 +48,10 @@ const RCODE_MASK = 0x0f;
 /** So often the clock is looked at, milliseconds; what is due since is sent at once. */
 const TICK_MS = 1;
 
-/** Runs to its end, or until the signal comes. @throws Problem (`load-server`) where the system has no way to a server */
+/**
+ * Runs to its end, or until the signal comes.
+ * @throws Problem (`load-server`) where the system has no way to a server
+ */
 export async function runLoad(parts: LoadParts): Promise<readonly ServerLoad[]> {
   const { servers, queries, rate, lastsMs, turnMs, timeoutMs, signal, progress } = parts;
   const loads: AskedServer[] = [];

@@ -54,8 +54,8 @@ export async function bindProblem(
 }
 
 /**
- * The address is not assigned to this machine, or cannot be used yet (an IPv6 address that is still being checked for
- * duplicates).
+ * The address is not assigned to this machine, or cannot be used yet (an IPv6 address that is still
+ * being checked for duplicates).
  */
 function unavailable(address: string): { readonly hint: string; readonly remedy: string } {
   const owner = ownerOf(address);

@@ -1,4 +1,7 @@
-/** What all client connections have in common: limits on memory, fair turns, deadlines, an orderly end. */
+/**
+ * What all client connections have in common: limits on memory, fair turns, deadlines, an orderly
+ * end.
+ */
 import type { Socket } from 'node:net';
 
 import { releaseBytes } from '../base/release-bytes.ts';
@@ -12,15 +15,19 @@ import { Timed } from './timer-wheel.ts';
 import { turns, type TurnTaker } from './turns.ts';
 import { arena } from './write-reply.ts';
 
-/** How many bytes are read of one connection before others have their turn, and how many queries of a turn these count for. */
+/**
+ * How many bytes are read of one connection before others have their turn, and how many queries of
+ * a turn these count for.
+ */
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
 /**
- * One client's connection. It reads while there is room for what the queries lead to, sends what is written for the
- * client, and closes in an orderly way when its time is up or all is done. What the bytes mean is up to the subclasses.
+ * One client's connection. It reads while there is room for what the queries lead to, sends what is
+ * written for the client, and closes in an orderly way when its time is up or all is done. What the
+ * bytes mean is up to the subclasses.
  */
 export abstract class ClientConnection
   extends Timed
@@ -32,18 +39,24 @@ export abstract class ClientConnection
   protected readonly socket: Socket;
   /** Bytes in the shared output buffer (`arena`); 0 at the end of every turn. */
   protected written = 0;
-  /** Whether a query has come since the deadline was last set. Bytes that are not queries do not extend it. */
+  /**
+   * Whether a query has come since the deadline was last set. Bytes that are not queries do not
+   * extend it.
+   */
   protected fresh = false;
   /** Whether the client has read some of the replies that wait for it. */
   protected moved = false;
-  /** No more queries are read: the client closed its side, a limit was reached, or the listener is closing. */
+  /**
+   * No more queries are read: the client closed its side, a limit was reached, or the listener is
+   * closing.
+   */
   protected ended = false;
   /** Nothing is served any more; the connection closes once everything written has been sent. */
   protected closing = false;
   readonly #ends: ConnectionEnds;
   /**
-   * Received bytes that were not consumed yet: the connection waits for its turn (`turns` calls it), or for room
-   * (whatever makes room calls `flush`). Nothing more is read meanwhile.
+   * Received bytes that were not consumed yet: the connection waits for its turn (`turns` calls
+   * it), or for room (whatever makes room calls `flush`). Nothing more is read meanwhile.
    */
   #rest: Buffer | null = null;
   /** The client is not reading, so the socket's output waits. */
@@ -79,11 +92,17 @@ export abstract class ClientConnection
    * @returns how many bytes were consumed; the rest is passed again later
    */
   protected abstract consume(chunk: Buffer, now: number): number;
-  /** Bytes held in subclasses: an incomplete message, replies that the peer's flow control holds back. */
+  /**
+   * Bytes held in subclasses: an incomplete message, replies that the peer's flow control holds
+   * back.
+   */
   protected abstract get heldBeside(): number;
   /** Whether the peer's flow control holds back replies that are ready. */
   protected abstract get stuck(): boolean;
-  /** Stops reading queries. `abrupt`: the client cannot send any more; otherwise the protocol may tell it to stop. */
+  /**
+   * Stops reading queries. `abrupt`: the client cannot send any more; otherwise the protocol may
+   * tell it to stop.
+   */
   protected abstract stopInput(abrupt: boolean): void;
   abstract readonly at: number;
   abstract send(length: number, way: unknown): void;
@@ -97,8 +116,8 @@ export abstract class ClientConnection
   }
 
   /**
-   * Bytes held for the client: queries that wait with their replies, unread replies, an incomplete message, unconsumed
-   * input.
+   * Bytes held for the client: queries that wait with their replies, unread replies, an incomplete
+   * message, unconsumed input.
    */
   get held(): number {
     return this.pending.bytes + this.unsent + (this.#rest?.length ?? 0) + this.heldBeside;
@@ -131,7 +150,8 @@ export abstract class ClientConnection
     this.closing = true;
     this.host.intake.drop(this);
     this.socket.destroy();
-    // The close event comes later. Until then the table may evict hundreds of other connections to make room, too.
+    // The close event comes later. Until then the table may evict hundreds of other connections to
+    // make room, too.
     this.stopInput(true);
     this.#rest = null;
   }
@@ -229,7 +249,8 @@ export abstract class ClientConnection
   protected end(): void {
     this.closing = true;
     this.socket.end();
-    // Further input is discarded: unread input would make the kernel send a reset instead of an orderly close.
+    // Further input is discarded: unread input would make the kernel send a reset instead of an
+    // orderly close.
     this.socket.resume();
     this.host.wheel.set(this, this.host.limits.writeTimeoutMs);
   }
@@ -238,7 +259,8 @@ export abstract class ClientConnection
     if (this.closing) return;
     this.host.touch(this);
     this.#turn = turns.allowance;
-    // What several TLS connections sent may stand in the same memory, and some of it may not be read yet.
+    // What several TLS connections sent may stand in the same memory, and some of it may not be
+    // read yet.
     const { length } = chunk;
     const isAlone = length === chunk.buffer.byteLength;
     this.#take(chunk, isAlone);

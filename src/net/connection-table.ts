@@ -14,9 +14,9 @@ export interface EvictableConnection {
 const LOOKED_AT = 64;
 
 /**
- * The connections of one listener, limited in number: at the limit the connection that has been idle longest is closed,
- * never the new one. A client that opens many connections can shorten the life of others' idle connections, but cannot
- * keep others from connecting.
+ * The connections of one listener, limited in number: at the limit the connection that has been
+ * idle longest is closed, never the new one. A client that opens many connections can shorten the
+ * life of others' idle connections, but cannot keep others from connecting.
  */
 export class ConnectionTable<T extends EvictableConnection> implements Iterable<T> {
   /** In the order of their last use, least recent first. */
@@ -67,7 +67,10 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
     for (const connection of this.#all) connection.destroy();
   }
 
-  /** The connection to evict: the least recently used idle one; if all that are checked are busy, the first of them. */
+  /**
+   * The connection to evict: the least recently used idle one; if all that are checked are busy,
+   * the first of them.
+   */
   #victim(): T {
     let first: T | null = null;
     let looked = 0;

@@ -7,8 +7,8 @@ const MOST_MS = 30_000;
 const WEIGHT = 0.25;
 
 /**
- * The running average of how long connecting to an upstream takes, and the time-out derived from it (as in CoreDNS:
- * twice the average).
+ * The running average of how long connecting to an upstream takes, and the time-out derived from it
+ * (as in CoreDNS: twice the average).
  */
 export class DialTime {
   #averageMs = MOST_MS / 2;

@@ -6,8 +6,8 @@ import { MESSAGE_MAX } from '../wire/iana.ts';
 export const MEDIA_TYPE = 'application/dns-message';
 
 /**
- * `message`: the query was in the request's target; `body`: it is in the request's body; a number: the HTTP status that
- * refuses the request.
+ * `message`: the query was in the request's target; `body`: it is in the request's body; a number:
+ * the HTTP status that refuses the request.
  */
 export type DohVerdict = 'message' | 'body' | number;
 
@@ -15,15 +15,18 @@ const PATH = Buffer.from('/dns-query');
 const PARAMETER = Buffer.from('dns=');
 const QUESTION_MARK = 0x3f;
 
-/** How requests and replies of DNS over HTTPS (RFC 8484) read, for all versions of HTTP. One object per listener. */
+/**
+ * How requests and replies of DNS over HTTPS (RFC 8484) read, for all versions of HTTP. One object
+ * per listener.
+ */
 export class DnsOverHttps {
   /** The query of a GET, `message[0, length)`; valid until the next request is judged. */
   readonly message: Uint8Array = new Uint8Array(MESSAGE_MAX + 3);
   length = 0;
 
   /**
-   * Judges a request by its method and its target, `path[0, pathLength)`. There is one resource; GET needs exactly one
-   * parameter `dns`, POST a body.
+   * Judges a request by its method and its target, `path[0, pathLength)`. There is one resource;
+   * GET needs exactly one parameter `dns`, POST a body.
    */
   judge(method: string, path: Uint8Array, pathLength: number): DohVerdict {
     const { length } = PATH;
@@ -55,7 +58,10 @@ export class DnsOverHttps {
     return this.#decode(bytes, 0, bytes.length) ? 'message' : 400;
   }
 
-  /** Decodes base64url without padding (RFC 4648 section 5) into `message`. @returns false if it is anything else */
+  /**
+   * Decodes base64url without padding (RFC 4648 section 5) into `message`.
+   * @returns false if it is anything else
+   */
   #decode(bytes: Uint8Array, start: number, end: number): boolean {
     const count = end - start;
     if (count <= 0 || count % 4 === 1 || (count * 3) >> 2 > MESSAGE_MAX) return false;

@@ -14,7 +14,10 @@ export interface NamedEnds {
 
 const named = new WeakMap<Socket, NamedEnds>();
 
-/** Overrides the ends of a connection. Call it before the first `ConnectionEnds` is made of the socket. */
+/**
+ * Overrides the ends of a connection. Call it before the first `ConnectionEnds` is made of the
+ * socket.
+ */
 export function nameEnds(socket: Socket, ends: NamedEnds): void {
   named.set(socket, ends);
 }
@@ -25,7 +28,10 @@ export function inheritEnds(socket: Socket, below: Socket): void {
   if (ends !== undefined) named.set(socket, ends);
 }
 
-/** The client's address and the address that it asked: those of the socket, or those named by a trusted proxy. */
+/**
+ * The client's address and the address that it asked: those of the socket, or those named by a
+ * trusted proxy.
+ */
 export class ConnectionEnds {
   readonly #peer: Uint8Array;
   readonly #peerPort: number;

@@ -7,12 +7,12 @@ import { type UpstreamExchange, ExchangeError, type ExchangeFailure } from './up
 export type Operation = 'dial' | 'read' | 'write';
 
 /**
- * A socket's error as the error of an exchange, worded as Go words it, because alerts and `consolidate` patterns match
- * that text: `dial tcp 10.0.0.1:53: connect: connection refused`, `read udp 10.0.0.9:40000->10.0.0.1:53: read:
- * connection refused`.
+ * A socket's error as the error of an exchange, worded as Go words it, because alerts and
+ * `consolidate` patterns match that text: `dial tcp 10.0.0.1:53: connect: connection refused`,
+ * `read udp 10.0.0.9:40000->10.0.0.1:53: read: connection refused`.
  *
- * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp 10.0.0.9:40000->10.0.0.1:53`
- * after
+ * @param where network and addresses: `tcp 10.0.0.1:53` before there is a connection, `udp
+ * 10.0.0.9:40000->10.0.0.1:53` after
  */
 export function exchangeError(cause: unknown, operation: Operation, where: string): ExchangeError {
   if (cause instanceof ExchangeError) return cause;

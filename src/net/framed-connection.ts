@@ -5,14 +5,18 @@ import { ClientConnection } from './client-connection.ts';
 import type { StreamHost } from './stream-listener.ts';
 import { arena } from './write-reply.ts';
 
-/** First size of the buffer for a message that comes in pieces; it grows with what has really been received. */
+/**
+ * First size of the buffer for a message that comes in pieces; it grows with what has really been
+ * received.
+ */
 const FIRST_PIECE = 512;
 /** Buffer for the replies of one turn that go into one TLS record: some ten of the usual size. */
 const GATHERED = 1024;
 
 /**
- * A connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC 7766). Queries are
- * answered as they come; a reply that must wait does not delay the others. All replies of a turn are sent in one write.
+ * A connection that carries messages with two length bytes before each (RFC 1035 section 4.2.2, RFC
+ * 7766). Queries are answered as they come; a reply that must wait does not delay the others. All
+ * replies of a turn are sent in one write.
  */
 export class FramedConnection extends ClientConnection {
   /** The received part of an incomplete message, length bytes included. */
@@ -62,7 +66,10 @@ export class FramedConnection extends ClientConnection {
     return at;
   }
 
-  /** Adds bytes to the incomplete message and serves it once it is whole. @returns how many bytes were used */
+  /**
+   * Adds bytes to the incomplete message and serves it once it is whole.
+   * @returns how many bytes were used
+   */
   #gather(chunk: Buffer, at: number, now: number): number {
     this.#piece ??= Buffer.allocUnsafeSlow(FIRST_PIECE);
     const begin = at;
@@ -129,7 +136,10 @@ export class FramedConnection extends ClientConnection {
     return super.unsent + this.#gatheredBytes;
   }
 
-  /** TLS hands over each record separately even if many arrive at once; their replies are gathered into one. */
+  /**
+   * TLS hands over each record separately even if many arrive at once; their replies are gathered
+   * into one.
+   */
   protected override leave(size: number): boolean {
     if (!this.#encrypted) return super.leave(size);
     if (this.#gatheredBytes + size > GATHERED) this.#release();

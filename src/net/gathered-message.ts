@@ -5,15 +5,18 @@ import { MESSAGE_MAX } from '../wire/iana.ts';
 const FIRST_SIZE = 512;
 
 /**
- * A DNS message that comes in pieces, in one buffer that grows with what has been received. The pieces are not kept as
- * chunks: pieces of one byte each would take a hundred times the memory.
+ * A DNS message that comes in pieces, in one buffer that grows with what has been received. The
+ * pieces are not kept as chunks: pieces of one byte each would take a hundred times the memory.
  */
 export class GatheredMessage {
   #bytes = nothing;
   #length = 0;
   readonly #max: number;
 
-  /** @param max the most bytes it may have; larger than a message where a protocol puts something around it */
+  /**
+   * @param max the most bytes it may have; larger than a message where a protocol puts something
+   * around it
+   */
   constructor(max: number = MESSAGE_MAX) {
     this.#max = max;
   }
@@ -33,7 +36,10 @@ export class GatheredMessage {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Adds `from[start, end)`. @returns false, and adds nothing, if the message would exceed its maximum */
+  /**
+   * Adds `from[start, end)`.
+   * @returns false, and adds nothing, if the message would exceed its maximum
+   */
   add(from: Uint8Array, start: number, end: number): boolean {
     const length = this.#length + end - start;
     if (length > this.#max) return false;

@@ -10,8 +10,9 @@ interface Handle {
 }
 
 /**
- * Stops reading from the system at once: `pause` lets another 64 KiB of each connection into memory that is on nobody's account, and the runtime would read 2 MiB
- * of one connection before it looks at the next.
+ * Stops reading from the system at once: `pause` lets another 64 KiB of each connection into memory
+ * that is on nobody's account, and the runtime would read 2 MiB of one connection before it looks
+ * at the next.
  * @returns goes on; null: it cannot be stopped
  */
 export function haltReading(socket: Socket): (() => void) | null {

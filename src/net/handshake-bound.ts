@@ -1,16 +1,19 @@
-/** Limits the TLS handshakes of servers whose TLS the runtime handles: HTTPS for plugins, dnstap. */
+/**
+ * Limits the TLS handshakes of servers whose TLS the runtime handles: HTTPS for plugins, dnstap.
+ */
 import type { Server, Socket } from 'node:net';
 import { ConnectionTable, type EvictableConnection } from './connection-table.ts';
 
 /**
- * Connections to a TLS server whose handshake is not done yet, limited in number: beyond the limit the oldest one is
- * closed, so that silent clients cannot use up all file descriptors. Their time limit is the server's own
- * `handshakeTimeout`.
+ * Connections to a TLS server whose handshake is not done yet, limited in number: beyond the limit
+ * the oldest one is closed, so that silent clients cannot use up all file descriptors. Their time
+ * limit is the server's own `handshakeTimeout`.
  */
 export class HandshakeBound {
   readonly #table: ConnectionTable<EvictableConnection>;
   /**
-   * By the remote address and port: the runtime offers no other link from the TLS socket to the TCP socket below it.
+   * By the remote address and port: the runtime offers no other link from the TLS socket to the TCP
+   * socket below it.
    */
   readonly #byPeer = new Map<string, EvictableConnection>();
 
@@ -24,7 +27,10 @@ export class HandshakeBound {
     server.prependListener('secureConnection', (socket: Socket) => this.#done(peerOf(socket)));
   }
 
-  /** Closes all connections whose handshake is under way: a server that is being closed would wait for them. */
+  /**
+   * Closes all connections whose handshake is under way: a server that is being closed would wait
+   * for them.
+   */
   cut(): void {
     for (const connection of this.#table) connection.destroy();
   }

@@ -24,15 +24,18 @@ export interface HandshakeHost {
 }
 
 /**
- * Performs the TLS handshakes of a listener. Unfinished ones have their own limits in number and time, so half-open
- * connections never cost a client that speaks TLS its connection.
+ * Performs the TLS handshakes of a listener. Unfinished ones have their own limits in number and
+ * time, so half-open connections never cost a client that speaks TLS its connection.
  */
 export class Handshakes {
   readonly #host: HandshakeHost;
   readonly #alpn: readonly string[];
   readonly #ready: (socket: TLSSocket, below: Socket | null) => void;
   readonly #table: ConnectionTable<Handshake>;
-  /** By both addresses and ports: the runtime offers no other link from the TLS socket to the TCP socket below it. */
+  /**
+   * By both addresses and ports: the runtime offers no other link from the TLS socket to the TCP
+   * socket below it.
+   */
   readonly #byEnds = new Map<string, Handshake>();
   #server: TlsServer;
   #tls: ListenerTls | null = null;
@@ -57,7 +60,10 @@ export class Handshakes {
     this.#server = this.#makeServer(tls);
   }
 
-  /** Uses another certificate from the next handshake on. @throws Problem (`tls-missing`, `tls-certificate`) */
+  /**
+   * Uses another certificate from the next handshake on.
+   * @throws Problem (`tls-missing`, `tls-certificate`)
+   */
   adopt(tls: ListenerTls | null): void {
     this.#server = this.#makeServer(tls);
   }
@@ -96,8 +102,8 @@ export class Handshakes {
   }
 
   /**
-   * A TLS server that never listens: connections are handed to it. Handshakes are timed here, so the server's own limit
-   * is set out of reach.
+   * A TLS server that never listens: connections are handed to it. Handshakes are timed here, so
+   * the server's own limit is set out of reach.
    */
   #makeServer(tls: ListenerTls | null): TlsServer {
     const options = {
@@ -189,7 +195,10 @@ function ends({ remoteAddress, remotePort, localAddress }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
-/** TLS 1.2 and later, with the listener's certificate; no renegotiation (like Go's servers, hence CoreDNS). */
+/**
+ * TLS 1.2 and later, with the listener's certificate; no renegotiation (like Go's servers, hence
+ * CoreDNS).
+ */
 function contextOf(tls: ListenerTls | null): TlsOptions {
   if (tls === null) {
     throw new Problem({

@@ -7,15 +7,18 @@ export interface Holder {
 }
 
 /**
- * Keeps the memory that all connections hold for their clients (unread replies, incomplete messages, queries that wait
- * for room) within one budget: each may hold little, and all together too much. When the budget is exceeded, the
- * connection that has been holding something for longest is closed.
+ * Keeps the memory that all connections hold for their clients (unread replies, incomplete
+ * messages, queries that wait for room) within one budget: each may hold little, and all together
+ * too much. When the budget is exceeded, the connection that has been holding something for longest
+ * is closed.
  */
 export class HeldBytes<T extends Holder> {
   /** Bytes for all holders together. */
   budget: number;
   readonly #evicted: () => void;
-  /** The last reported bytes of each holder; the one that has been holding for longest comes first. */
+  /**
+   * The last reported bytes of each holder; the one that has been holding for longest comes first.
+   */
   readonly #holders = new Map<T, number>();
   #total = 0;
 
@@ -25,8 +28,8 @@ export class HeldBytes<T extends Holder> {
   }
 
   /**
-   * Bytes held by all, as last reported: never less than really held, because what clients have read since is reported
-   * late.
+   * Bytes held by all, as last reported: never less than really held, because what clients have
+   * read since is reported late.
    */
   get total(): number {
     return this.#total;
@@ -36,8 +39,8 @@ export class HeldBytes<T extends Holder> {
   tell(holder: T, bytes: number): void {
     this.#set(holder, bytes);
     if (this.#total <= this.budget) return;
-    // Only the first few are checked: checking all of them for each byte received at the limit could be used as an
-    // attack.
+    // Only the first few are checked: checking all of them for each byte received at the limit
+    // could be used as an attack.
     for (const each of this.#holders.keys()) {
       this.#set(each, each.held);
       if (this.#total <= this.budget) return;

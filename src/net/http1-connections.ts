@@ -20,7 +20,10 @@ const OPTIONS = {
   connectionsCheckingInterval: 0x7fffffff,
 };
 
-/** The HTTP/1.1 connections of one listener; the runtime parses the requests. Created with the first connection. */
+/**
+ * The HTTP/1.1 connections of one listener; the runtime parses the requests. Created with the first
+ * connection.
+ */
 export class Http1Connections {
   readonly #service: DnsOverHttps;
   readonly #server: Server;
@@ -42,7 +45,10 @@ export class Http1Connections {
   }
 }
 
-/** One request and the memory that it holds: its body while it is received, its reply while it is sent. */
+/**
+ * One request and the memory that it holds: its body while it is received, its reply while it is
+ * sent.
+ */
 class Http1Request {
   readonly response: ServerResponse;
   held = 0;

@@ -13,8 +13,8 @@ import { ExchangeError } from './upstream-exchange.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 /**
- * Queries to an upstream that speaks only HTTP/1.1: a connection carries one request at a time, further queries wait in
- * a queue.
+ * Queries to an upstream that speaks only HTTP/1.1: a connection carries one request at a time,
+ * further queries wait in a queue.
  */
 export class Http1Requests {
   /** Queries whose replies have not come. */

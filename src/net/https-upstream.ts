@@ -14,7 +14,10 @@ import type { TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
-/** The most requests under way; further ones fail and are counted (`ndots_forward_in_flight_rejects_total`). */
+/**
+ * The most requests under way; further ones fail and are counted
+ * (`ndots_forward_in_flight_rejects_total`).
+ */
 const IN_FLIGHT_MAX = 4096;
 
 /** What an upstream over HTTPS is made of. */
@@ -25,8 +28,9 @@ export interface HttpsUpstreamParts {
 }
 
 /**
- * One upstream over HTTPS (RFC 8484): one HTTP/2 connection that carries all queries, or HTTP/1.1 connections with a server
- * that chooses that. Queries go out with id 0, so that HTTP caches can do their work.
+ * One upstream over HTTPS (RFC 8484): one HTTP/2 connection that carries all queries, or HTTP/1.1
+ * connections with a server that chooses that. Queries go out with id 0, so that HTTP caches can do
+ * their work.
  */
 export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   readonly parts: UpstreamParts;
@@ -88,9 +92,9 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
   }
 
   /**
-   * Called when a connection is closed or takes no more queries. Exchanges on a connection that had brought replies
-   * before are retried over a new one, because an upstream may close an idle connection just as it is used again. On a
-   * new connection it is a failure.
+   * Called when a connection is closed or takes no more queries. Exchanges on a connection that had
+   * brought replies before are retried over a new one, because an upstream may close an idle
+   * connection just as it is used again. On a new connection it is a failure.
    */
   gone(link: Http2Link, left: readonly UpstreamExchange[], error: ExchangeError): void {
     if (this.#link === link) {

@@ -62,7 +62,10 @@ interface Bench {
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Names of `cluster.` are answered at once, all others wait; those of `zone.cluster.` go on with `rest`. */
+/**
+ * Names of `cluster.` are answered at once, all others wait; those of `zone.cluster.` go on with
+ * `rest`.
+ */
 function bench(
   limits: Partial<IntakeLimits> = {},
   rest: Rest | null = null,

@@ -30,8 +30,8 @@ export interface IntakeLimits {
 }
 
 /**
- * How long a reply of several messages (a zone transfer) pauses before each next message while other queries come in,
- * in milliseconds.
+ * How long a reply of several messages (a zone transfer) pauses before each next message while
+ * other queries come in, in milliseconds.
  */
 const GIVE_WAY_MS = 1;
 /** Counts the queries of all listeners of this thread. */
@@ -41,12 +41,12 @@ let taken = 0;
 const SPARE_MAX = 256;
 
 /**
- * The way of a query from bytes to bytes, the same for every transport: parse, judge, identify the client, serve, write
- * the reply (now or when it comes), count. Listeners only move bytes: they call `take` for each message and pass an
- * `Outlet` for its reply.
+ * The way of a query from bytes to bytes, the same for every transport: parse, judge, identify the
+ * client, serve, write the reply (now or when it comes), count. Listeners only move bytes: they
+ * call `take` for each message and pass an `Outlet` for its reply.
  *
- * A query that is answered at once allocates nothing here. A query that must wait is copied; if too many are waiting
- * already, it is refused, and those that wait stay.
+ * A query that is answered at once allocates nothing here. A query that must wait is copied; if too
+ * many are waiting already, it is refused, and those that wait stay.
  */
 export class Intake {
   readonly counters: ListenerCounters;
@@ -82,7 +82,8 @@ export class Intake {
    * Takes the message `bytes[start, end)`, which may be overwritten after this returns.
    * @param now when it came, monotonic milliseconds
    * @param whole false: it was longer than the receive buffer
-   * @returns whether it was a query, even a malformed one; other messages do not extend a connection's deadline
+   * @returns whether it was a query, even a malformed one; other messages do not extend a
+   * connection's deadline
    */
   take(
     outlet: Outlet,
@@ -207,7 +208,9 @@ export class Intake {
     outlet.send(length === 0 ? writeFailure(query, out, at) : length, way);
   }
 
-  /** @returns 0 if the reply cannot be written because of a bug; one query must not end the process */
+  /**
+   * @returns 0 if the reply cannot be written because of a bug; one query must not end the process
+   */
   #stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
     try {
       return stamp(reply, query, out, at);
@@ -234,9 +237,10 @@ export class Intake {
   }
 
   /**
-   * Continues a reply of several messages: the next one is made in a later turn, after all other pending work, and only
-   * once the client has taken the one before. While other queries come in there is also a pause before it, because the
-   * kernel's work for a large transfer would delay them.
+   * Continues a reply of several messages: the next one is made in a later turn, after all other
+   * pending work, and only once the client has taken the one before. While other queries come in
+   * there is also a pause before it, because the kernel's work for a large transfer would delay
+   * them.
    */
   #follow(outlet: Outlet, query: Query, rest: Rest, way: unknown): void {
     if (this.proto !== 'tcp' && this.proto !== 'tls') return;
@@ -267,7 +271,10 @@ export class Intake {
     this.#arrive(waiting);
   };
 
-  /** Queues a reply. All replies of one turn are written together, once all promises of the turn have settled. */
+  /**
+   * Queues a reply. All replies of one turn are written together, once all promises of the turn
+   * have settled.
+   */
   #arrive(waiting: WaitingQuery): void {
     const outlet = waiting.outlet!;
     const { pending } = outlet;

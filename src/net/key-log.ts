@@ -1,6 +1,6 @@
 /**
- * Writes the secrets of TLS connections to a file in NSS's key log format, which lets Wireshark and the like decrypt
- * captures.
+ * Writes the secrets of TLS connections to a file in NSS's key log format, which lets Wireshark and
+ * the like decrypt captures.
  */
 import { appendFileSync, constants } from 'node:fs';
 import type { Log } from '../base/log.ts';
@@ -10,8 +10,9 @@ import { whyFailed } from '../base/why-failed.ts';
 const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK;
 
 /**
- * Appends lines of secrets to a file that is created at once and readable only by its owner. It is opened for each
- * line, so it can be moved away at any time. Several threads may write to the same file: each line is one write.
+ * Appends lines of secrets to a file that is created at once and readable only by its owner. It is
+ * opened for each line, so it can be moved away at any time. Several threads may write to the same
+ * file: each line is one write.
  */
 export class KeyLog {
   readonly #path: string;
@@ -24,7 +25,10 @@ export class KeyLog {
     this.append(Buffer.alloc(0));
   }
 
-  /** A line that cannot be written is dropped, and the first such error is logged; the connection goes on. */
+  /**
+   * A line that cannot be written is dropped, and the first such error is logged; the connection
+   * goes on.
+   */
   append(line: Buffer): void {
     try {
       // oxlint-disable-next-line no-bitwise

@@ -10,8 +10,8 @@ const TTL_MAX = 3600;
 const records = new Records();
 
 /**
- * How long an HTTP cache may keep the message `bytes[start, end)`, in seconds: its lowest TTL; for a negative reply
- * also at most the SOA's minimum (RFC 8484 section 5.1).
+ * How long an HTTP cache may keep the message `bytes[start, end)`, in seconds: its lowest TTL; for
+ * a negative reply also at most the SOA's minimum (RFC 8484 section 5.1).
  */
 export function leastTtl(bytes: Uint8Array, start: number, end: number): number {
   const rcode = bytes[start + 3]! & FLAG.RCODE;

@@ -12,26 +12,38 @@ export interface ListenerLimits {
   readonly maxQueries: number;
   /** The most connections; at the limit the longest idle one is closed. */
   readonly connections: number;
-  /** The most TLS handshakes under way, counted separately; at the limit the oldest one is closed. */
+  /**
+   * The most TLS handshakes under way, counted separately; at the limit the oldest one is closed.
+   */
   readonly handshakes: number;
   /** The most concurrent requests of one HTTP/2 connection. */
   readonly streams: number;
-  /** The most queries of one connection that wait for their replies; at the limit nothing more is read from it. */
+  /**
+   * The most queries of one connection that wait for their replies; at the limit nothing more is
+   * read from it.
+   */
   readonly pipelined: number;
-  /** The most bytes of replies that one client may leave unread; at the limit nothing more is read from it. */
+  /**
+   * The most bytes of replies that one client may leave unread; at the limit nothing more is read
+   * from it.
+   */
   readonly unreadBytes: number;
   /**
-   * The most bytes held for all clients of a listener together: queries that wait, incomplete messages, unread replies.
-   * Beyond the limit the connection that has been holding some for longest is closed.
+   * The most bytes held for all clients of a listener together: queries that wait, incomplete
+   * messages, unread replies. Beyond the limit the connection that has been holding some for
+   * longest is closed.
    */
   readonly heldBytes: number;
-  /** Queries that may wait for their replies; beyond it whatever would have to wait is refused. By default as many as memory allows. */
+  /**
+   * Queries that may wait for their replies; beyond it whatever would have to wait is refused. By
+   * default as many as memory allows.
+   */
   readonly waiting: number;
 }
 
 /**
- * The default number of connections fits comfortably into the memory of a cluster DNS server: measured, 8 kB each for
- * TCP and 52 kB for TLS.
+ * The default number of connections fits comfortably into the memory of a cluster DNS server:
+ * measured, 8 kB each for TCP and 52 kB for TLS.
  */
 export const limits: {
   readonly connections: Limit;
@@ -57,7 +69,10 @@ export const limits: {
   waiting: limit({ default: 65_536, min: 1, max: 16_777_216 }),
 } as const;
 
-/** The default limits of a listener, except the number of connections, which depends on the transport. */
+/**
+ * The default limits of a listener, except the number of connections, which depends on the
+ * transport.
+ */
 export const usualLimits: Omit<ListenerLimits, 'connections'> = {
   readTimeoutMs: 3000,
   writeTimeoutMs: 5000,
@@ -71,5 +86,8 @@ export const usualLimits: Omit<ListenerLimits, 'connections'> = {
   waiting: limits.waiting.default,
 };
 
-/** Requested buffer size of UDP sockets in bytes; the system may grant less (net.core.rmem_max, wmem_max). */
+/**
+ * Requested buffer size of UDP sockets in bytes; the system may grant less (net.core.rmem_max,
+ * wmem_max).
+ */
 export const SOCKET_BUFFER: number = 4 * 1024 * 1024;

@@ -23,7 +23,8 @@ class ListenerCount {
    * @returns a function that stops it, unless another metric has replaced it
    */
   countAlso(metric: { add(amount: number): void }): () => void {
-    // A later call may pass the same metric: the object made here tells whether this call is still the latest.
+    // A later call may pass the same metric: the object made here tells whether this call is still
+    // the latest.
     const alias = { metric };
     this.#alias = alias;
     return () => {
@@ -32,7 +33,10 @@ class ListenerCount {
   }
 }
 
-/** The counters of a listener: numbers that only grow, except `connections`, `handshakes` and `waiting`. */
+/**
+ * The counters of a listener: numbers that only grow, except `connections`, `handshakes` and
+ * `waiting`.
+ */
 export interface ListenerCounters extends Readonly<Record<keyof typeof families, ListenerCount>> {
   /** Counts a response with this HTTP or gRPC status. */
   response(status: number): void;
@@ -109,7 +113,10 @@ const families = {
   ],
 } as const;
 
-/** The counters of one listen address, exported under its name; without a registry they are not exported. */
+/**
+ * The counters of one listen address, exported under its name; without a registry they are not
+ * exported.
+ */
 export function listenerCounters(metrics: Registry | null, server: string): CountersOf {
   const known = new Map<Proto, ListenerCounters>();
   return (proto) => {

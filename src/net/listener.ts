@@ -14,13 +14,19 @@ export type Serve = (query: Query) => Maybe<Reply>;
 /** Where a listener listens. */
 export interface ListenAddress {
   readonly scheme: Scheme;
-  /** An IP address (IPv6 link-local with its `%zone`), or a wildcard: all addresses of both families. */
+  /**
+   * An IP address (IPv6 link-local with its `%zone`), or a wildcard: all addresses of both
+   * families.
+   */
   readonly address: string;
   /** 0 lets the system choose; `Listener.port` says which. */
   readonly port: number;
 }
 
-/** Whether clients are asked for a certificate, must show one, and whether it must be signed by the authority. */
+/**
+ * Whether clients are asked for a certificate, must show one, and whether it must be signed by the
+ * authority.
+ */
 export type ClientAuth =
   | 'nocert'
   | 'request'
@@ -35,8 +41,8 @@ export interface ListenerTls {
   readonly authority: string | Buffer | null;
   readonly clientAuth: ClientAuth;
   /**
-   * The secret from which session ticket keys are derived, the same for all listeners at which a client may resume a
-   * session; null: sessions can be resumed at this listener only.
+   * The secret from which session ticket keys are derived, the same for all listeners at which a
+   * client may resume a session; null: sessions can be resumed at this listener only.
    */
   readonly ticketSecret: Uint8Array | null;
   /** The file that connection secrets are written to; null: none. */
@@ -66,10 +72,14 @@ export interface Listener {
   readonly endpoint: ListenAddress;
   /** The port in use, once open. */
   readonly port: number;
-  /** @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`) */
+  /**
+   * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`,
+   * `listen-failed`)
+   */
   open(): Promise<void>;
   /**
-   * Applies changed settings: new connections use all of them, open connections keep their handshake.
+   * Applies changed settings: new connections use all of them, open connections keep their
+   * handshake.
    * @throws Problem (`tls-certificate`)
    */
   adopt(terms: ListenerTerms): void;

@@ -4,9 +4,11 @@ import type { Query } from '../wire/query.ts';
 /**
  * How a received message relates to a query:
  *
- * - `reply`: its id and opcode, QR set, and the same question (ignoring case); or only a header with an error (FORMERR,
- * SERVFAIL, NOTIMP, REFUSED), as servers send it that could not parse the question
- * - `garbled`: its id, but no readable question. This ends the wait: most likely only the upstream knows the id
+ * - `reply`: its id and opcode, QR set, and the same question (ignoring case); or only a header
+ * with an error (FORMERR, SERVFAIL, NOTIMP, REFUSED), as servers send it that could not parse the
+ * question
+ * - `garbled`: its id, but no readable question. This ends the wait: most likely only the upstream
+ * knows the id
  * - `stray`: anything else, late or forged
  */
 export type Match = 'reply' | 'garbled' | 'stray';
@@ -41,7 +43,9 @@ function isRefusal(bytes: Uint8Array, start: number): boolean {
   );
 }
 
-/** Whether a whole question stands there. Its name cannot be compressed: nothing stands before it. */
+/**
+ * Whether a whole question stands there. Its name cannot be compressed: nothing stands before it.
+ */
 function isQuestion(bytes: Uint8Array, at: number, end: number): boolean {
   while (at < end && bytes[at]! !== 0) {
     if (bytes[at]! > 63) return false;

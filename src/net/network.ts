@@ -14,13 +14,16 @@ export interface UpstreamAddress {
   /** IP address; for `grpc` also `unix:` and the path of a socket, whose port is unused. */
   readonly host: string;
   readonly port: number;
-  /** The name that the certificate must contain (tls, https, grpc); empty: it must contain the IP address. */
+  /**
+   * The name that the certificate must contain (tls, https, grpc); empty: it must contain the IP
+   * address.
+   */
   readonly serverName: string;
 }
 
 /**
- * TLS settings for an upstream, as PEM: our certificate (null: none), and the authorities that we trust (null: the
- * runtime's).
+ * TLS settings for an upstream, as PEM: our certificate (null: none), and the authorities that we
+ * trust (null: the runtime's).
  */
 export interface UpstreamTls {
   readonly certificate: Buffer | null;
@@ -34,8 +37,8 @@ export interface UpstreamCounters {
   /** Messages that matched no waiting query: late or forged. */
   readonly strays: Counter;
   /**
-   * Queries held back until earlier ones had been answered, so that a burst does not overflow the upstream's receive
-   * buffer.
+   * Queries held back until earlier ones had been answered, so that a burst does not overflow the
+   * upstream's receive buffer.
    */
   readonly paced: Counter;
   /** Queries not sent because the connection had as many under way as allowed. */
@@ -67,7 +70,10 @@ export interface UpstreamParts {
   readonly counters: UpstreamCounters;
 }
 
-/** A received reply: a whole message whose question matches the query; `bytes` belongs to the receiver. */
+/**
+ * A received reply: a whole message whose question matches the query; `bytes` belongs to the
+ * receiver.
+ */
 export interface ExchangeReply {
   readonly bytes: Uint8Array;
   /** UDP only: the upstream set TC, or the datagram was longer than the receive buffer. */
@@ -80,9 +86,9 @@ export interface ExchangeReply {
 export interface Upstream {
   readonly parts: UpstreamParts;
   /**
-   * Sends the exchange's query (its bytes, with the flags of `query.flags` and a new random id) and waits for the reply
-   * with that id, from that address, to that question (ignoring case). Other messages are ignored until the time is up,
-   * because they may be forged.
+   * Sends the exchange's query (its bytes, with the flags of `query.flags` and a new random id) and
+   * waits for the reply with that id, from that address, to that question (ignoring case). Other
+   * messages are ignored until the time is up, because they may be forged.
    * @param now the clock's time
    */
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void;

@@ -1,4 +1,7 @@
-/** Single exchanges with other name servers: NOTIFY, transfers, checks. Client queries use `Upstream` instead. */
+/**
+ * Single exchanges with other name servers: NOTIFY, transfers, checks. Client queries use
+ * `Upstream` instead.
+ */
 import { createSocket } from 'node:dgram';
 import { connect } from 'node:net';
 import { printSpan } from '../base/elapsed.ts';
@@ -36,14 +39,16 @@ export interface DatagramExchange {
   /** Called when the query is sent, for the first time or again. */
   sending(): void;
   /**
-   * Called with a reply that matches by id, opcode and question; the bytes are overwritten afterwards.
+   * Called with a reply that matches by id, opcode and question; the bytes are overwritten
+   * afterwards.
    * @returns whether it is accepted
    */
   take(reply: Uint8Array): boolean;
 }
 
 /**
- * Sends a query over UDP and waits for the reply with its id, opcode and question; other messages are ignored.
+ * Sends a query over UDP and waits for the reply with its id, opcode and question; other messages
+ * are ignored.
  * @throws Error if there is none after all tries
  */
 export async function askDatagram(
@@ -62,7 +67,8 @@ export async function askDatagram(
 }
 
 /**
- * Sends several queries over UDP from one socket, repeats those without a reply, and waits for all of them.
+ * Sends several queries over UDP from one socket, repeats those without a reply, and waits for all
+ * of them.
  * @throws ExchangeError if some have no reply in the end; `timeout` after all tries
  */
 export function askDatagrams(
@@ -91,7 +97,8 @@ export function askDatagrams(
       if (left-- === 0) return fail(new ExchangeError('timeout', `no reply from ${where}`));
       for (const { message, sending } of waiting.keys()) {
         sending();
-        // That nobody listens at the port is told once: where the next datagram goes out before it is heard of, to that one's sender.
+        // That nobody listens at the port is told once: where the next datagram goes out before it
+        // is heard of, to that one's sender.
         socket.send(message, (error) => {
           if (error !== null && !passing.has(errorCode(error))) fail(error);
         });
@@ -140,8 +147,8 @@ export interface StreamTerms {
 }
 
 /**
- * Sends messages over TCP and hands each received message to `take` until it returns that it was the last one. Nothing
- * is read while `take` is running.
+ * Sends messages over TCP and hands each received message to `take` until it returns that it was
+ * the last one. Nothing is read while `take` is running.
  * @throws Error of the connection if it closes before the last message, or what `take` throws
  */
 export async function askStream(
@@ -174,7 +181,8 @@ export async function askStream(
   let piece: Buffer = Buffer.alloc(0);
   try {
     for await (const chunk of socket as AsyncIterable<Buffer>) {
-      // With thirty servers sending as fast as they can, each gets its turn, and so does all other work.
+      // With thirty servers sending as fast as they can, each gets its turn, and so does all other
+      // work.
       await new Promise<void>(oneATurn);
       piece = piece.length === 0 ? chunk : Buffer.concat([piece, chunk]);
       let at = 0;

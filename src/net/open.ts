@@ -13,15 +13,15 @@ import { served, type UdpMode } from './transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /**
- * With port 0 a free port is picked and released for a moment. If another process takes it meanwhile, another one is
- * tried.
+ * With port 0 a free port is picked and released for a moment. If another process takes it
+ * meanwhile, another one is tried.
  */
 const PORT_TRIES = 20;
 
 /**
- * The listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP on one port), for a
- * wildcard address one set per address family. Several threads and processes may open the same address (SO_REUSEPORT).
- * `open` throws a Problem and then leaves nothing open.
+ * The listener for a listen address, with all sockets that its transport needs (`dns`: UDP and TCP
+ * on one port), for a wildcard address one set per address family. Several threads and processes
+ * may open the same address (SO_REUSEPORT). `open` throws a Problem and then leaves nothing open.
  * @throws Problem (`transport-not-supported`)
  */
 export function openListeners(parts: ListenerParts, udp: UdpMode): Listener {
@@ -105,7 +105,8 @@ class ListenerGroup implements Listener {
   }
 
   /**
-   * Picks a free port. The system could choose one that another of our sockets uses, since SO_REUSEPORT allows sharing.
+   * Picks a free port. The system could choose one that another of our sockets uses, since
+   * SO_REUSEPORT allows sharing.
    */
   async #pickPort(): Promise<number> {
     let failed: unknown = null;

@@ -2,32 +2,45 @@ import type { Query } from '../wire/query.ts';
 import type { Reply } from '../wire/reply.ts';
 
 /**
- * Where queries come from and replies go: a UDP socket or a connection. A transport implements it and passes it to
- * `Intake.take` with each message. It moves bytes and knows nothing of DNS except where a message begins and ends.
+ * Where queries come from and replies go: a UDP socket or a connection. A transport implements it
+ * and passes it to `Intake.take` with each message. It moves bytes and knows nothing of DNS except
+ * where a message begins and ends.
  *
- * `Way` is what a transport must remember of a query until its reply comes: the client's address for a datagram, the
- * stream of an HTTP request; nothing for connections whose replies may come in any order.
+ * `Way` is what a transport must remember of a query until its reply comes: the client's address
+ * for a datagram, the stream of an HTTP request; nothing for connections whose replies may come in
+ * any order.
  */
 export interface Outlet<Way = unknown> {
   readonly pending: OutletPending;
-  /** Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`. */
+  /**
+   * Fills in the client: `proto`, `family`, `peer`, `peerAt`, `peerPort`, `local` and `localPort`.
+   */
   identify(query: Query): void;
   /** Makes room for `size` bytes in `out`, from `at` on, if necessary by sending what is there. */
   reserve(size: number): void;
   readonly out: Uint8Array;
   readonly at: number;
   /**
-   * Sends the reply that was written to `out` at `at`. `way` is the value of `wayBack`; null: it replies to the message
-   * being taken.
+   * Sends the reply that was written to `out` at `at`. `way` is the value of `wayBack`; null: it
+   * replies to the message being taken.
    */
   send(length: number, way: Way | null): void;
   /** Tells that there will be no reply. */
   keepSilent(way: Way | null): void;
-  /** Called if the message being taken is not a query. Without this method the answer is a DNS message, or silence. */
+  /**
+   * Called if the message being taken is not a query. Without this method the answer is a DNS
+   * message, or silence.
+   */
   refuse?(): void;
-  /** Called if the reply to the message being taken will come later; what it returns is passed to `send`. */
+  /**
+   * Called if the reply to the message being taken will come later; what it returns is passed to
+   * `send`.
+   */
   wayBack(): Way;
-  /** Whether the client is not reading: replies wait in `pending` until the transport calls `Intake.resume`. */
+  /**
+   * Whether the client is not reading: replies wait in `pending` until the transport calls
+   * `Intake.resume`.
+   */
   readonly full: boolean;
   /** Called when `pending` has replies that are not written yet. */
   hold(): void;
@@ -45,8 +58,8 @@ export class WaitingQuery {
 }
 
 /**
- * The queries of one outlet that wait for replies, and the replies that are not written yet. Only the intake changes
- * it.
+ * The queries of one outlet that wait for replies, and the replies that are not written yet. Only
+ * the intake changes it.
  */
 export class OutletPending {
   /** How many queries have no reply yet. */
@@ -106,7 +119,10 @@ function queryBytes({ query }: WaitingQuery): number {
   return query === null ? 0 : query.end - query.start;
 }
 
-/** Bytes of a reply, or 0 if its neighbour has the same bytes: many queries often wait for one upstream reply. */
+/**
+ * Bytes of a reply, or 0 if its neighbour has the same bytes: many queries often wait for one
+ * upstream reply.
+ */
 function replyBytes({ reply }: WaitingQuery, neighbour: WaitingQuery | undefined): number {
   if (reply === null) return 0;
   const other = neighbour?.reply ?? null;

@@ -1,8 +1,8 @@
 /** Limits how many UDP sockets all upstreams of a thread may have open together. */
 
 /**
- * The allowance shared by the upstreams of one network. Each may always have one socket, without which it would be
- * unreachable.
+ * The allowance shared by the upstreams of one network. Each may always have one socket, without
+ * which it would be unreachable.
  */
 export class PortAllowance {
   readonly #max: number;

@@ -8,9 +8,10 @@ import { transports, type SocketKind } from '../wire/transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
 /**
- * Checks that no other process listens at the address, by binding to it without SO_REUSEPORT for a moment. Listeners
- * share their ports, so without this check a second process would start silently and take part of the queries. Call it
- * once, before the first listener opens; later it would find our own sockets.
+ * Checks that no other process listens at the address, by binding to it without SO_REUSEPORT for a
+ * moment. Listeners share their ports, so without this check a second process would start silently
+ * and take part of the queries. Call it once, before the first listener opens; later it would find
+ * our own sockets.
  * @throws Problem (`address-in-use`, `permission-denied`, `address-not-available`, `listen-failed`)
  */
 export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {

@@ -13,9 +13,9 @@ interface ProxiedPeer {
 }
 
 /**
- * Removes the headers of the PROXY protocol (version 2) from datagrams and identifies the client. With sessions, a
- * datagram that is only a header holds for the following ones from the same address and port; when there are too many
- * sessions, the least recently used one is dropped.
+ * Removes the headers of the PROXY protocol (version 2) from datagrams and identifies the client.
+ * With sessions, a datagram that is only a header holds for the following ones from the same
+ * address and port; when there are too many sessions, the least recently used one is dropped.
  */
 export class ProxiedDatagrams {
   /** Where the DNS message of the last datagram begins. */

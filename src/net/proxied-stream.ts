@@ -17,9 +17,9 @@ export interface ProxiedHost {
 }
 
 /**
- * Reads the PROXY protocol header of each connection before anything else. Connections that have not sent theirs are
- * limited in number and time, like handshakes. A client without a header goes on as soon as its first bytes show that
- * there is none.
+ * Reads the PROXY protocol header of each connection before anything else. Connections that have
+ * not sent theirs are limited in number and time, like handshakes. A client without a header goes
+ * on as soon as its first bytes show that there is none.
  */
 export class ProxiedStreams {
   readonly #host: ProxiedHost;

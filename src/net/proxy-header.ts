@@ -1,4 +1,7 @@
-/** The header of the PROXY protocol, versions 1 and 2, which a proxy puts in front of a connection or datagram. */
+/**
+ * The header of the PROXY protocol, versions 1 and 2, which a proxy puts in front of a connection
+ * or datagram.
+ */
 import { parseAddress } from '../base/ip.ts';
 
 /** The longest header that is read: 16 bytes, addresses, and a load balancer's own extensions. */
@@ -12,19 +15,24 @@ const TEXT = Buffer.from('PROXY ', 'latin1');
 const FIXED = 16;
 
 /**
- * What the bytes begin with: no header, part of one, a whole one, or something that begins like a header and is
- * malformed (or longer than is read).
+ * What the bytes begin with: no header, part of one, a whole one, or something that begins like a
+ * header and is malformed (or longer than is read).
  */
 export type ProxyVerdict = 'none' | 'partial' | 'header' | 'wrong';
 
-/** Reads headers. Reusable: the fields are those of the last header. Version 2 allocates nothing. */
+/**
+ * Reads headers. Reusable: the fields are those of the last header. Version 2 allocates nothing.
+ */
 export class ProxyHeader {
   /** Bytes of the header. */
   length = 0;
   version: 1 | 2 = 1;
   /** Whether it is a header for datagrams. */
   isDatagram = false;
-  /** Whether it names a client. Health checks of a proxy, and proxied connections without IP addresses, name none. */
+  /**
+   * Whether it names a client. Health checks of a proxy, and proxied connections without IP
+   * addresses, name none.
+   */
   isNamed = false;
   family: 4 | 6 = 4;
   destinationFamily: 4 | 6 = 4;
@@ -123,7 +131,10 @@ function portOf(text: string): number {
   return port <= 65_535 ? port : -1;
 }
 
-/** Moves the IPv4 address of an IPv4-mapped one to its first four bytes. @returns whether it was IPv4-mapped */
+/**
+ * Moves the IPv4 address of an IPv4-mapped one to its first four bytes.
+ * @returns whether it was IPv4-mapped
+ */
 function unmap(bytes: Uint8Array): boolean {
   for (let i = 0; i < 10; i++) if (bytes[i] !== 0) return false;
   if (bytes[10] !== 0xff || bytes[11] !== 0xff) return false;

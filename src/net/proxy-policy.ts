@@ -1,8 +1,8 @@
 import { netHolds, type Net } from '../base/ip.ts';
 
 /**
- * What to do with a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject` connections that have
- * one; or `skip`: treat all bytes as the client's.
+ * What to do with a PROXY protocol header: `use` it; `ignore` it (read and discard it); `reject`
+ * connections that have one; or `skip`: treat all bytes as the client's.
  */
 export type ProxyAction = 'use' | 'ignore' | 'reject' | 'skip';
 
@@ -12,7 +12,10 @@ export interface ProxyPlan {
   readonly allow: readonly Net[];
   /** What applies to all other addresses. */
   readonly others: ProxyAction;
-  /** Milliseconds for which a datagram that is only a header holds for the following ones; 0: not at all. */
+  /**
+   * Milliseconds for which a datagram that is only a header holds for the following ones; 0: not at
+   * all.
+   */
   readonly sessionMs: number;
   /** The most UDP sessions. */
   readonly sessions: number;

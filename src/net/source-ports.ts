@@ -10,10 +10,16 @@ import { Timed, type TimerWheel } from './timer-wheel.ts';
 import type { OpenUdpPort, UdpPort, UdpPortOwner } from './udp-port.ts';
 import { FLAG } from '../wire/iana.ts';
 
-/** A port is replaced after so many queries or milliseconds, so that an attacker who has found it gains little. */
+/**
+ * A port is replaced after so many queries or milliseconds, so that an attacker who has found it
+ * gains little.
+ */
 const PORT_QUERIES = 256;
 const PORT_AGE_MS = 10_000;
-/** How many random ports are tried for one without waiting queries before one with waiting queries is used. */
+/**
+ * How many random ports are tried for one without waiting queries before one with waiting queries
+ * is used.
+ */
 const DRAWS = 3;
 /** The first queries of a batch have ports of their own; of further queries, so many share one. */
 const OWN_PORTS = 16;
@@ -36,19 +42,23 @@ export interface SourcePortsParts {
 }
 
 /**
- * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query is sent from a randomly chosen
- * port, never the one of the query before, and with a random id. Sockets are opened as they are chosen, and replaced
- * after a while.
+ * The source ports of the queries to one upstream (RFC 5452 section 9.2). Each query is sent from a
+ * randomly chosen port, never the one of the query before, and with a random id. Sockets are opened
+ * as they are chosen, and replaced after a while.
  *
- * When many queries are sent together, the later ones choose among the ports of the earlier ones, so that replies that
- * come together are read together. For any one query each port is still as likely as any other.
+ * When many queries are sent together, the later ones choose among the ports of the earlier ones,
+ * so that replies that come together are read together. For any one query each port is still as
+ * likely as any other.
  */
 export class SourcePorts {
   readonly #parts: SourcePortsParts;
   readonly #ports: (SourcePort | null)[];
   /** The port chosen last. */
   #last = -1;
-  /** The current batch: its number, its queries so far, and the indexes of the ports chosen for them. */
+  /**
+   * The current batch: its number, its queries so far, and the indexes of the ports chosen for
+   * them.
+   */
   #batch = -1;
   #queries = 0;
   readonly #drawn: number[] = [];
@@ -58,7 +68,10 @@ export class SourcePorts {
     this.#ports = Array<SourcePort | null>(parts.upstream.sourcePorts).fill(null);
   }
 
-  /** Sends the query, or fails the exchange in a later turn. Its deadline has been set by the caller. */
+  /**
+   * Sends the query, or fails the exchange in a later turn. Its deadline has been set by the
+   * caller.
+   */
   send(exchange: UpstreamExchange, now: number): void {
     let port;
     try {
@@ -123,7 +136,8 @@ export class SourcePorts {
   }
 
   /**
-   * A port that the batch has used, other than the last, once there are enough for its queries; null: choose a new one.
+   * A port that the batch has used, other than the last, once there are enough for its queries;
+   * null: choose a new one.
    */
   #drawShared(now: number): SourcePort | null {
     const batch = this.#parts.batch();
@@ -162,7 +176,10 @@ export class SourcePorts {
   };
 }
 
-/** One socket and the queries that wait on it. As a `Timed`, it closes itself when it has not been used for a while. */
+/**
+ * One socket and the queries that wait on it. As a `Timed`, it closes itself when it has not been
+ * used for a while.
+ */
 class SourcePort extends Timed implements Carrier, UdpPortOwner {
   readonly #parts: SourcePortsParts;
   readonly #port: UdpPort;

@@ -15,11 +15,15 @@ import { Timed, type TimerWheel } from './timer-wheel.ts';
 /** The most queries that one connection carries at a time. */
 const PIPELINE = 16;
 /**
- * How long after a query on a reused connection the system is asked whether the peer still acknowledges: an
- * acknowledgement takes at most 40 ms, and on a dead connection the query should be retried within 100.
+ * How long after a query on a reused connection the system is asked whether the peer still
+ * acknowledges: an acknowledgement takes at most 40 ms, and on a dead connection the query should
+ * be retried within 100.
  */
 const HEARS_MS = 60;
-/** So many replies in a row that match no waiting query cannot all be late: the peer is making them up. */
+/**
+ * So many replies in a row that match no waiting query cannot all be late: the peer is making them
+ * up.
+ */
 const STRAYS_MAX = 64;
 
 /** The upstream that a connection belongs to. */
@@ -37,8 +41,8 @@ export interface StreamLinkHost {
 }
 
 /**
- * One connection to an upstream. Queries of one turn are sent in one write; replies come in any order. As a `Timed`:
- * the deadline for connecting, and later for being idle.
+ * One connection to an upstream. Queries of one turn are sent in one write; replies come in any
+ * order. As a `Timed`: the deadline for connecting, and later for being idle.
  */
 export class StreamLink extends Timed implements Carrier {
   /** How many queries wait for their replies. */
@@ -50,7 +54,9 @@ export class StreamLink extends Timed implements Carrier {
   readonly #bornAt: number;
   #first: UpstreamExchange | null = null;
   #connected = false;
-  /** Set after a time-out: it takes no further queries, and is closed when the last one has ended. */
+  /**
+   * Set after a time-out: it takes no further queries, and is closed when the last one has ended.
+   */
   #stuck = false;
   #closed = false;
   /** Queries to be written at the end of the turn, or when the connection is established. */
@@ -137,7 +143,10 @@ export class StreamLink extends Timed implements Carrier {
     this.#host.wheel.set(this, HEARS_MS);
   }
 
-  /** Treats a connection whose peer no longer acknowledges as closed: its exchanges are retried over a new one. */
+  /**
+   * Treats a connection whose peer no longer acknowledges as closed: its exchanges are retried over
+   * a new one.
+   */
   #look(): void {
     this.#listening = false;
     const state = hearing(this.#socket, HEARS_MS);

@@ -29,7 +29,10 @@ export interface StreamConnection extends EvictableConnection, Holder {}
 /** The protocol that is spoken on the connections of a listener. */
 export interface StreamProtocol {
   readonly proto: Proto;
-  /** Protocols offered in the TLS handshake (ALPN, RFC 7301); empty: the client's extension is ignored. */
+  /**
+   * Protocols offered in the TLS handshake (ALPN, RFC 7301); empty: the client's extension is
+   * ignored.
+   */
   readonly alpn: readonly string[];
   /** Takes over a socket once TLS and PROXY headers are dealt with. */
   connect(socket: Socket, host: StreamHost): StreamConnection;
@@ -44,7 +47,10 @@ export interface StreamHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
-  /** Sends everything that is written to the socket in this turn of the event loop with one system call at its end. */
+  /**
+   * Sends everything that is written to the socket in this turn of the event loop with one system
+   * call at its end.
+   */
   gather(socket: Socket): void;
   /** Calls `job` at the end of this turn of the event loop. */
   whenTurnEnds(job: () => void): void;
@@ -55,8 +61,8 @@ export interface StreamHost {
 }
 
 /**
- * A listener for connections of any protocol, with or without TLS. It accepts and limits them and hands them to the
- * protocol, after the TLS handshake and the PROXY header where there are such.
+ * A listener for connections of any protocol, with or without TLS. It accepts and limits them and
+ * hands them to the protocol, after the TLS handshake and the PROXY header where there are such.
  */
 export class StreamListener implements Listener, StreamHost {
   readonly endpoint: ListenAddress;

@@ -24,10 +24,10 @@ export interface StreamUpstreamParts {
 }
 
 /**
- * One upstream over TCP or TLS (RFC 7766, RFC 7858). While there are few connections each query has one to itself, so
- * that a slow name delays no others; beyond that, connections carry several queries at a time, whose replies may come
- * in any order. Connections are kept for later queries; if the upstream has closed one meanwhile, the query is retried
- * on a new one.
+ * One upstream over TCP or TLS (RFC 7766, RFC 7858). While there are few connections each query has
+ * one to itself, so that a slow name delays no others; beyond that, connections carry several
+ * queries at a time, whose replies may come in any order. Connections are kept for later queries;
+ * if the upstream has closed one meanwhile, the query is retried on a new one.
  */
 export class StreamUpstream implements Upstream, StreamLinkHost {
   readonly parts: UpstreamParts;
@@ -119,9 +119,9 @@ export class StreamUpstream implements Upstream, StreamLinkHost {
   }
 
   /**
-   * Called when a connection is closed. Exchanges on a connection that had brought replies before are retried over a
-   * new one, because an upstream may close an idle connection just as it is used again. On a new connection it is a
-   * failure.
+   * Called when a connection is closed. Exchanges on a connection that had brought replies before
+   * are retried over a new one, because an upstream may close an idle connection just as it is used
+   * again. On a new connection it is a failure.
    */
   gone(link: StreamLink, left: readonly UpstreamExchange[], error: ExchangeError): void {
     const at = this.#links.indexOf(link);

@@ -28,7 +28,10 @@ export interface SystemNetworkParts {
   readonly onFewPorts?: () => void;
 }
 
-/** Upstreams over the machine's sockets. One per thread; all its time-outs share one timer of the clock. */
+/**
+ * Upstreams over the machine's sockets. One per thread; all its time-outs share one timer of the
+ * clock.
+ */
 export function systemNetwork({
   clock,
   random,

@@ -83,7 +83,8 @@ describe('TCP', () => {
       await once(socket, 'connect');
       sockets = [...sockets, socket];
     }
-    // What they send stands in the system's buffers before anything of it is read: all in this turn.
+    // What they send stands in the system's buffers before anything of it is read: all in this
+    // turn.
     const message = framed(Buffer.alloc(65_535, 0x80));
     for (const socket of sockets) for (let i = 0; i < 40; i++) socket.write(message);
     const begun = received();

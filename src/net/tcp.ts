@@ -7,7 +7,10 @@ export function tcpListener(parts: ListenerParts): StreamListener {
   return framedListener(parts, 'tcp');
 }
 
-/** DNS over TLS (RFC 7858) at one address. Clients need not name it in the handshake, as with CoreDNS. */
+/**
+ * DNS over TLS (RFC 7858) at one address. Clients need not name it in the handshake, as with
+ * CoreDNS.
+ */
 export function tlsListener(parts: ListenerParts): StreamListener {
   return framedListener(parts, 'tls');
 }

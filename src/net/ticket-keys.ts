@@ -1,4 +1,7 @@
-/** Keys of TLS session tickets: the same at all listeners of one certificate, and replaced periodically. */
+/**
+ * Keys of TLS session tickets: the same at all listeners of one certificate, and replaced
+ * periodically.
+ */
 import { builtins } from '../base/builtins.ts';
 import type { ListenerTls } from './listener.ts';
 
@@ -11,9 +14,9 @@ export function ticketPeriod(wallMs: number): number {
 }
 
 /**
- * The key of a period as the runtime expects it: 48 bytes. A client may resume its session at every worker with the
- * same secret, also after a reload, as long as certificate, authority and the requirements on clients are unchanged;
- * otherwise it needs a full handshake.
+ * The key of a period as the runtime expects it: 48 bytes. A client may resume its session at every
+ * worker with the same secret, also after a reload, as long as certificate, authority and the
+ * requirements on clients are unchanged; otherwise it needs a full handshake.
  * @returns null if the listener has no secret and makes its own keys
  */
 export function ticketKeys(

@@ -26,15 +26,20 @@ class WheelSlot extends Timed {
 const SLOTS = 256;
 const LAST_SLOT: number = SLOTS - 1;
 
-/** A turn that comes so many ticks after it should have come: the thread, or the whole process, stood still. */
+/**
+ * A turn that comes so many ticks after it should have come: the thread, or the whole process,
+ * stood still.
+ */
 const LATE = 4;
 
 /**
- * Many deadlines on one timer: setting and cancelling one costs a few stores, however many there are. A deadline may be
- * up to one tick late, never early. The timer runs only while deadlines are set.
+ * Many deadlines on one timer: setting and cancelling one costs a few stores, however many there
+ * are. A deadline may be up to one tick late, never early. The timer runs only while deadlines are
+ * set.
  *
- * The runtime runs timers before it reads. After a standstill (a process that was stopped, a container that had no processor) the
- * wheel waits for one tick more, so that nobody is given up whose bytes have come and could not be read.
+ * The runtime runs timers before it reads. After a standstill (a process that was stopped, a
+ * container that had no processor) the wheel waits for one tick more, so that nobody is given up
+ * whose bytes have come and could not be read.
  */
 export class TimerWheel {
   readonly #clock: Clock;
@@ -108,7 +113,8 @@ export class TimerWheel {
   };
 
   #expireSlot(slot: WheelSlot, now: number): void {
-    // Due items are first moved to a list, because `expire` may set and cancel any deadline, also of this slot.
+    // Due items are first moved to a list, because `expire` may set and cancel any deadline, also
+    // of this slot.
     const due: Timed[] = [];
     for (let item = slot.nextTimed!; item !== slot; item = item.nextTimed!) {
       if (item.dueTick <= now) due.push(item);

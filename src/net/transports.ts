@@ -5,14 +5,20 @@ import { transports, type Scheme } from '../wire/transports.ts';
 import { limits } from './limits.ts';
 import type { MakeListener } from './listener.ts';
 
-/** Whether UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they do not. */
+/**
+ * Whether UDP uses batched system calls: `auto`: where they work; `batched`: it is an error if they
+ * do not.
+ */
 export type UdpMode = 'auto' | 'batched' | 'plain';
 
 /** How a transport is served. */
 export interface TransportService {
   /** The default and the bounds of the number of connections per listener. */
   readonly connections: Limit;
-  /** Makes the listeners, one for each of the transport's sockets. Their code is loaded on first use. */
+  /**
+   * Makes the listeners, one for each of the transport's sockets. Their code is loaded on first
+   * use.
+   */
   listeners(udp: UdpMode): Promise<readonly MakeListener[]>;
 }
 
@@ -54,7 +60,8 @@ export function served(scheme: Scheme): TransportService {
 
 /**
  * The UDP listener to use.
- * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not work
+ * @throws Problem (`batched-udp-not-available`) if batched system calls are required and do not
+ * work
  */
 async function udp(mode: UdpMode): Promise<MakeListener> {
   const plain = async (): Promise<MakeListener> =>

@@ -1,4 +1,7 @@
-/** Signs messages and verifies signatures by TSIG (RFC 8945), as a server and as a client of other servers. */
+/**
+ * Signs messages and verifies signatures by TSIG (RFC 8945), as a server and as a client of other
+ * servers.
+ */
 import { builtins } from '../base/builtins.ts';
 import { FLAG, RCODE, rcodeName } from '../wire/iana.ts';
 import { printName, type WireName } from '../wire/name.ts';
@@ -35,7 +38,10 @@ const none = new Uint8Array(0);
 /** TSIG's code for a wrong signature; in EDNS the same number is BADVERS. */
 const BADSIG = 16;
 
-/** The result of verifying a query's signature, by the name of the error in the reply; `signed`: it is valid. */
+/**
+ * The result of verifying a query's signature, by the name of the error in the reply; `signed`: it
+ * is valid.
+ */
 export type TsigVerdict = 'signed' | 'BADKEY' | 'BADSIG' | 'BADTIME' | 'BADTRUNC' | 'FORMERR';
 
 /** The result of verifying a signature. */
@@ -58,7 +64,8 @@ export class TsigKeys {
   }
 
   /**
-   * Verifies the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945 section 5.2).
+   * Verifies the signature of a query: key and algorithm, then the MAC, then the time (RFC 8945
+   * section 5.2).
    * @param seconds now, since 1970
    */
   prove({ message, at }: QuerySignature, seconds: number): TsigProof {
@@ -86,8 +93,8 @@ export class TsigKeys {
         fields,
         seconds,
       });
-    // A truncated MAC below the required length is refused; the reply is signed with a full one (RFC 8945 section
-    // 5.2.4).
+    // A truncated MAC below the required length is refused; the reply is signed with a full one
+    // (RFC 8945 section 5.2.4).
     if (given < known.size)
       return { verdict: 'BADTRUNC', rcode: RCODE.NOTAUTH, seal: seal(RCODE.BADTRUNC), key: name };
     if (Math.abs(seconds - fields.signedAt) > fields.fudge)
@@ -100,7 +107,10 @@ function malformed(key: string): TsigProof {
   return { verdict: 'FORMERR', rcode: RCODE.FORMERR, seal: null, key };
 }
 
-/** Replies to unverifiable queries are not signed: they carry a TSIG record without a MAC (RFC 8945 section 5.3.2). */
+/**
+ * Replies to unverifiable queries are not signed: they carry a TSIG record without a MAC (RFC 8945
+ * section 5.3.2).
+ */
 function refusedBy(verdict: TsigVerdict, error: number, fields: TsigFields): TsigProof {
   // The record is not signed, so it has no signing time.
   const seconds = 0;
@@ -179,7 +189,9 @@ export interface TsigSigningKey extends TsigKey {
 export class SignedExchange {
   readonly #key: TsigSigningKey;
   #prior: Uint8Array = none;
-  /** The digest of everything received since the last signature; it began with that signature's MAC. */
+  /**
+   * The digest of everything received since the last signature; it began with that signature's MAC.
+   */
   #digest: ReturnType<ReturnType<typeof builtins.crypto>['createHmac']> | null = null;
   #unsigned = 0;
   #isFirst = true;

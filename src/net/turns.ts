@@ -1,18 +1,22 @@
 /**
- * Shares a thread's time between its connections. One turn of the event loop serves a bounded number of queries, so
- * that new connections (the runtime accepts one per turn), datagrams and upstream replies wait for milliseconds at
- * most, however much others have sent.
+ * Shares a thread's time between its connections. One turn of the event loop serves a bounded
+ * number of queries, so that new connections (the runtime accepts one per turn), datagrams and
+ * upstream replies wait for milliseconds at most, however much others have sent.
  */
 
 /**
- * Queries that all connections with more than a few get served in one turn of the event loop: some two milliseconds.
+ * Queries that all connections with more than a few get served in one turn of the event loop: some
+ * two milliseconds.
  */
 const TURN_QUERIES = 256;
 /** The same for a turn in which a connection was accepted: others may be waiting to be accepted. */
 const HURRIED_QUERIES = 32;
 /** Queries that one connection gets served before others have their turn. */
 const LONG = 64;
-/** Queries that a connection with new input gets served at once, even if the turn's budget is used up. */
+/**
+ * Queries that a connection with new input gets served at once, even if the turn's budget is used
+ * up.
+ */
 const SHORT = 16;
 
 /** How many used queue entries accumulate before they are removed together. */
@@ -25,8 +29,9 @@ export interface TurnTaker {
 }
 
 /**
- * A queue of waiting connections, first come, first served. Whenever the queue is not empty, or the turn's budget is
- * used up, a `setImmediate` is pending, and each run of it schedules the next one if necessary.
+ * A queue of waiting connections, first come, first served. Whenever the queue is not empty, or the
+ * turn's budget is used up, a `setImmediate` is pending, and each run of it schedules the next one
+ * if necessary.
  */
 export class Turns {
   #queue: TurnTaker[] = [];
@@ -53,7 +58,10 @@ export class Turns {
     this.#arm();
   }
 
-  /** Queues a connection, which then gets a turn of `allowance` queries. It must not be queued already. */
+  /**
+   * Queues a connection, which then gets a turn of `allowance` queries. It must not be queued
+   * already.
+   */
   wait(taker: TurnTaker): void {
     this.#queue.push(taker);
     this.#arm();

@@ -15,7 +15,10 @@ import type { ProxiedDatagrams } from './proxied-datagrams.ts';
 import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from './ends.ts';
 
-/** How many batches one socket may receive before the event loop goes on: at most about 3 ms of work. */
+/**
+ * How many batches one socket may receive before the event loop goes on: at most about 3 ms of
+ * work.
+ */
 const ROUNDS = 8;
 /** How soon after a full batch the kernel is asked for lost datagrams, in milliseconds. */
 const LOST_MS = 1000;
@@ -23,8 +26,8 @@ const LOST_MS = 1000;
 const SPARE_MAX = 256;
 
 /**
- * The client of a waiting query: its sockaddr, and the packet info by which the reply is sent from the address that was
- * asked.
+ * The client of a waiting query: its sockaddr, and the packet info by which the reply is sent from
+ * the address that was asked.
  */
 class WayBack {
   readonly name: Uint8Array<ArrayBuffer> = new Uint8Array(NAME_SLOT);
@@ -32,14 +35,16 @@ class WayBack {
   controlLength = 0;
 }
 
-/** DNS over UDP at one address, many datagrams per system call. Usable only if `batchedUdp` says so. */
+/**
+ * DNS over UDP at one address, many datagrams per system call. Usable only if `batchedUdp` says so.
+ */
 export function batchedUdpListener(parts: ListenerParts): BatchedUdpListener {
   return new BatchedUdpListener(parts);
 }
 
 /**
- * Allocates nothing per query: the client's address stays in the receive slab as bytes, and the reply is written into
- * the send slab.
+ * Allocates nothing per query: the client's address stays in the receive slab as bytes, and the
+ * reply is written into the send slab.
  */
 class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack> {
   readonly #locals: LocalNames;
@@ -108,9 +113,9 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 
   /**
-   * Connects the socket to a peer that never sends: itself. A connected socket receives only from its peer, so the
-   * kernel gives new queries to the other sockets of the port, while queries already queued here can still be read and
-   * answered.
+   * Connects the socket to a peer that never sends: itself. A connected socket receives only from
+   * its peer, so the kernel gives new queries to the other sockets of the port, while queries
+   * already queued here can still be read and answered.
    */
   #refuseNew(socket: UdpSocket): void {
     try {
@@ -122,7 +127,10 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
     }
   }
 
-  /** Serves what has been received. @returns whether there may be more, which is read in a later turn */
+  /**
+   * Serves what has been received.
+   * @returns whether there may be more, which is read in a later turn
+   */
   #drain = (): boolean => {
     const socket = this.#socket;
     if (socket === null) return false;
@@ -228,14 +236,19 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   }
 }
 
-/** The text of the local addresses that queries are sent to; caches the last one, as it is mostly the same. */
+/**
+ * The text of the local addresses that queries are sent to; caches the last one, as it is mostly
+ * the same.
+ */
 class LocalNames {
   readonly #size: 4 | 16;
   readonly #fixed: string;
   readonly #last = new Uint8Array(16);
   #lastText: string;
 
-  /** @param fixed the address that the socket is bound to, used if a packet carries no packet info */
+  /**
+   * @param fixed the address that the socket is bound to, used if a packet carries no packet info
+   */
   constructor(family: 4 | 6, fixed: string) {
     this.#size = family === 4 ? 4 : 16;
     this.#fixed = fixed;

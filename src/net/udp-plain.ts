@@ -17,8 +17,8 @@ import { whyFailed } from '../base/why-failed.ts';
 const PEERS_MAX = 4096;
 
 /**
- * DNS over UDP at one address through `node:dgram`, which works everywhere. On a wildcard address it cannot choose the
- * address that a reply is sent from; the batched listener can.
+ * DNS over UDP at one address through `node:dgram`, which works everywhere. On a wildcard address
+ * it cannot choose the address that a reply is sent from; the batched listener can.
  */
 export function plainUdpListener(parts: ListenerParts): PlainUdpListener {
   return new PlainUdpListener(parts);
@@ -64,7 +64,8 @@ class PlainUdpListener extends UdpListener implements Listener, Outlet<RemoteInf
   async close(graceMs: number): Promise<void> {
     const socket = this.#socket;
     if (socket === null) return;
-    // One turn for what the system has already handed over, and one for what the last replies' handlers send.
+    // One turn for what the system has already handed over, and one for what the last replies'
+    // handlers send.
     await new Promise((resolve) => setImmediate(resolve));
     await this.intake.quiet(graceMs);
     await new Promise((resolve) => setImmediate(resolve));

@@ -27,9 +27,10 @@ export interface UdpPortOwner {
   /** Called when the system reports that something sent did not arrive or could not be sent. */
   onError(error: Error): void;
   /**
-   * Called when sending the query with this id met an error. The owner may only record it: nothing may be sent during
-   * the call.
-   * @param left whether the query was sent all the same, so that the error belongs to an earlier one
+   * Called when sending the query with this id met an error. The owner may only record it: nothing
+   * may be sent during the call.
+   * @param left whether the query was sent all the same, so that the error belongs to an earlier
+   * one
    */
   onUnsent(id: number, error: Error, left: boolean): void;
 }
@@ -41,7 +42,8 @@ export type OpenUdpPort = (upstream: UdpPeer, owner: UdpPortOwner) => UdpPort;
 export type UdpPeer = Pick<UpstreamParts, 'address' | 'source'>;
 
 /**
- * A port on the packet loop. It is a class because V8 would give each object literal with getters a shape of its own.
+ * A port on the packet loop. It is a class because V8 would give each object literal with getters a
+ * shape of its own.
  */
 class BatchedUdpPort implements UdpPort {
   readonly #socket: ConnectedSocket;
@@ -77,7 +79,8 @@ class BatchedUdpPort implements UdpPort {
 export const batchedUdpPort: OpenUdpPort = (upstream, owner) => new BatchedUdpPort(upstream, owner);
 
 /**
- * A port through `node:dgram`. What is sent before it is connected waits; if it cannot be connected, nothing is sent.
+ * A port through `node:dgram`. What is sent before it is connected waits; if it cannot be
+ * connected, nothing is sent.
  */
 export const plainUdpPort: OpenUdpPort = ({ address, source }, owner) => {
   const { host, port } = address;

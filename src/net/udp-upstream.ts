@@ -23,8 +23,9 @@ export interface UdpUpstreamParts {
 }
 
 /**
- * One upstream over UDP. Every query is sent from a random port and with a random id; only a datagram from the
- * upstream's address (the sockets are connected) to that port with that id and that question ends the wait (RFC 5452).
+ * One upstream over UDP. Every query is sent from a random port and with a random id; only a
+ * datagram from the upstream's address (the sockets are connected) to that port with that id and
+ * that question ends the wait (RFC 5452).
  */
 export class UdpUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -78,7 +79,10 @@ export class UdpUpstream implements Upstream, Carrier {
     }
   }
 
-  /** Called when an exchange times out while it is held back: the upstream has been silent all the time. */
+  /**
+   * Called when an exchange times out while it is held back: the upstream has been silent all the
+   * time.
+   */
   timeOut(exchange: UpstreamExchange): void {
     const { host, port } = this.parts.address;
     this.#release(exchange);

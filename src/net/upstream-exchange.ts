@@ -29,9 +29,10 @@ export interface Carrier {
 }
 
 /**
- * One query to one upstream, and the receiver of its result: `replied` or `failed` is called once for each start, and
- * never before `Upstream.start` has returned. Within that call the same object may be started again. It is an object so
- * that waiting needs no closures or promises: forwarding reuses the same objects again and again.
+ * One query to one upstream, and the receiver of its result: `replied` or `failed` is called once
+ * for each start, and never before `Upstream.start` has returned. Within that call the same object
+ * may be started again. It is an object so that waiting needs no closures or promises: forwarding
+ * reuses the same objects again and again.
  */
 export abstract class UpstreamExchange extends Timed {
   /** Must be set before the start; it owns its bytes. */
@@ -41,7 +42,10 @@ export abstract class UpstreamExchange extends Timed {
   startedAt = 0;
   proto: Protocol = 'udp';
 
-  /** Used by the transport: the id on the wire, what the exchange waits on, and its neighbours in that list. */
+  /**
+   * Used by the transport: the id on the wire, what the exchange waits on, and its neighbours in
+   * that list.
+   */
   id = 0;
   carrier: Carrier | null = null;
   next: UpstreamExchange | null = null;
@@ -51,7 +55,8 @@ export abstract class UpstreamExchange extends Timed {
   reused = false;
 
   /**
-   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid during the call only.
+   * Called with the reply: `bytes[start, end)` with the query's question, or a bare header; valid
+   * during the call only.
    * @param truncated the upstream set TC, or the datagram was longer than the receive buffer
    * @param reused whether an existing socket or connection was used
    * @param now the clock's time

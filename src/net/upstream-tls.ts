@@ -2,7 +2,9 @@ import type { ConnectionOptions } from 'node:tls';
 
 import type { UpstreamParts } from './network.ts';
 
-/** TLS options for an upstream. Without a server name the certificate must contain the IP address. */
+/**
+ * TLS options for an upstream. Without a server name the certificate must contain the IP address.
+ */
 export function tlsOptions({ address, tls }: UpstreamParts): ConnectionOptions {
   const { authority = null, certificate = null, key = null } = tls ?? {};
   return {

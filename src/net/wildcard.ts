@@ -1,4 +1,7 @@
-/** Whether the address stands for all addresses of both families, as each of these does in Go and so in CoreDNS. */
+/**
+ * Whether the address stands for all addresses of both families, as each of these does in Go and so
+ * in CoreDNS.
+ */
 export function isWildcard(address: string): boolean {
   return address === '' || address === '0.0.0.0' || address === '::';
 }

@@ -2,7 +2,8 @@ import { copyBytes } from '../base/copy-bytes.ts';
 import type { Query } from '../wire/query.ts';
 
 /**
- * Writes the query as it is sent upstream: its bytes with its current flags, `upstreamFlags`, and another id.
+ * Writes the query as it is sent upstream: its bytes with its current flags, `upstreamFlags`, and
+ * another id.
  * @returns the length
  */
 export function writeQuery(query: Query, id: number, out: Uint8Array, at: number): number {

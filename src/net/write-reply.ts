@@ -1,4 +1,7 @@
-/** The buffer in which replies to clients on streams are written, and the replies that no plugin makes. */
+/**
+ * The buffer in which replies to clients on streams are written, and the replies that no plugin
+ * makes.
+ */
 import { RCODE } from '../wire/iana.ts';
 import type { Query, Triage } from '../wire/query.ts';
 import { stampRejection } from '../wire/stamp.ts';
@@ -7,8 +10,8 @@ import { stampRejection } from '../wire/stamp.ts';
 export const REJECTION_ROOM = 512;
 
 /**
- * The buffer in which replies on streams are written before they are sent. All connections of a thread share it:
- * nothing stays in it beyond a turn. It has room for several replies of any size.
+ * The buffer in which replies on streams are written before they are sent. All connections of a
+ * thread share it: nothing stays in it beyond a turn. It has room for several replies of any size.
  */
 export const arena: Buffer = Buffer.allocUnsafeSlow(256 * 1024);
 
@@ -24,7 +27,10 @@ export function writeRejection(
     : stampRejection(query, RCODE.NOTIMP, false, out, at);
 }
 
-/** Writes SERVFAIL: the last resort when `serve` breaks its promise not to throw. @returns the length written */
+/**
+ * Writes SERVFAIL: the last resort when `serve` breaks its promise not to throw.
+ * @returns the length written
+ */
 export function writeFailure(query: Query, out: Uint8Array, at: number): number {
   return stampRejection(query, RCODE.SERVFAIL, true, out, at);
 }

@@ -21,7 +21,8 @@ export interface EmbeddedParts extends Pick<ServerParts, GivenParts> {
   /** Makes the upstreams. */
   readonly network: Network;
   /**
-   * Whether plugins that only operate a running server are set up too (`Plugin.operational`): probes, metrics, reloads.
+   * Whether plugins that only operate a running server are set up too (`Plugin.operational`):
+   * probes, metrics, reloads.
    */
   readonly operational: boolean;
   /** Called with the message when something would end the process. */
@@ -49,10 +50,12 @@ interface Opened {
 }
 
 /**
- * A whole server in memory: control plane and one worker on this thread, with the given clock, random numbers and
- * upstreams. It opens no DNS socket; messages come and go as bytes, parsed and written as those of a listener are.
+ * A whole server in memory: control plane and one worker on this thread, with the given clock,
+ * random numbers and upstreams. It opens no DNS socket; messages come and go as bytes, parsed and
+ * written as those of a listener are.
  *
- * With a virtual clock nothing happens by itself: whoever awaits a promise from here must let time pass.
+ * With a virtual clock nothing happens by itself: whoever awaits a promise from here must let time
+ * pass.
  */
 export class EmbeddedServer {
   /** The control plane: for reloads, metrics, and the list of listen addresses. */
@@ -119,7 +122,8 @@ export class EmbeddedServer {
         this.#parts.clock.now(),
       );
       if (!asked) resolve(null);
-      // A real listener reads the next message into the same buffer: this reveals plugins that did not keep a query.
+      // A real listener reads the next message into the same buffer: this reveals plugins that did
+      // not keep a query.
       bytes.fill(0xff);
       intake.take(nobody, bytes, 0, 0, 0);
     });

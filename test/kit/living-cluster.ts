@@ -194,10 +194,13 @@ export class LivingCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const close of this.#close) close();
-    await this.#world.close();
-    await this.api.stop();
-    rmSync(this.#folder, { recursive: true, force: true });
+    try {
+      for (const close of this.#close) close();
+      await this.#world.close();
+    } finally {
+      await this.api.stop();
+      rmSync(this.#folder, { recursive: true, force: true });
+    }
   }
 
   async #serve(

@@ -1,4 +1,7 @@
-/** The DNS of a cluster, asked from where this runs: each replica by its own address, and the service that stands before them. */
+/**
+ * The DNS of a cluster, asked from where this runs: each replica by its own address, and the
+ * service that stands before them.
+ */
 import {
   askOne,
   dataOfAnswer,
@@ -58,7 +61,10 @@ export interface Answers {
   readonly families: readonly FamilyReplies[];
   /** By suffix. */
   readonly suffixes: ReadonlyMap<string, SuffixReplies>;
-  /** By name: `tcp`, `edns-512`, `edns-1232`, `edns-4096`, `truncation`, `pairs`, `fresh`, `missing`, `walk`. */
+  /**
+   * By name: `tcp`, `edns-512`, `edns-1232`, `edns-4096`, `truncation`, `pairs`, `fresh`,
+   * `missing`, `walk`.
+   */
   readonly checks: ReadonlyMap<string, CheckResult>;
 }
 
@@ -92,7 +98,8 @@ export async function askCluster(
   greeting: Greeting,
   signal: AbortSignal,
 ): Promise<Answers> {
-  // A server that did not answer the first query is a finding already: more queries would only wait for it.
+  // A server that did not answer the first query is a finding already: more queries would only wait
+  // for it.
   const isAlive = (replies: readonly ServerReply[]) => (server: ProbeServer) =>
     replies.some((each) => each.server === serverText(server) && each.asked.reply !== null);
   const context: ProbeContext = {
@@ -177,7 +184,8 @@ async function reply(
   name: string,
   type: number,
 ): Promise<ServerReply> {
-  // Without EDNS, as most resolvers in pods ask: what EDNS does on the way is a question of its own.
+  // Without EDNS, as most resolvers in pods ask: what EDNS does on the way is a question of its
+  // own.
   const asked = await askOne(context, server, question(name, type));
   return {
     server: serverText(server),

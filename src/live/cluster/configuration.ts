@@ -1,4 +1,7 @@
-/** What the Corefiles of a cluster say that has to be known in order to ask: domain, upstreams, where metrics are. */
+/**
+ * What the Corefiles of a cluster say that has to be known in order to ask: domain, upstreams,
+ * where metrics are.
+ */
 import { type Subject } from '../../lint/subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
 import type { ProbeServer } from '../../probe/network.ts';
@@ -38,7 +41,8 @@ export function metricsPortIn({ corefiles }: Subject): number | null {
 
 /**
  * Upstreams by zone.
- * @param used addresses that the servers say to have forwarded to: those behind a resolv.conf, which is not here
+ * @param used addresses that the servers say to have forwarded to: those behind a resolv.conf,
+ * which is not here
  */
 export function upstreamGroups(
   { corefiles }: Subject,

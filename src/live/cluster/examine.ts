@@ -1,4 +1,7 @@
-/** Finds the facts: reads the objects, lints what they configure, measures the DNS pods, and asks them. */
+/**
+ * Finds the facts: reads the objects, lints what they configure, measures the DNS pods, and asks
+ * them.
+ */
 import { printSpan } from '../../base/elapsed.ts';
 import { child, text, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';

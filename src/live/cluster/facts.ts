@@ -1,4 +1,7 @@
-/** All that is known of the DNS of a cluster, once it has been read, measured and asked: what findings look at. */
+/**
+ * All that is known of the DNS of a cluster, once it has been read, measured and asked: what
+ * findings look at.
+ */
 import type { LintReport } from '../../lint/lint.ts';
 import type { DnsEndpoint } from '../../probe/replicas.ts';
 import type { UpstreamReplies, ViewDifference } from '../upstreams.ts';

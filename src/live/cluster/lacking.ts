@@ -1,4 +1,7 @@
-/** What could not be read, and what there was too much of; for each, what is not judged because of it. */
+/**
+ * What could not be read, and what there was too much of; for each, what is not judged because of
+ * it.
+ */
 import { printBytes } from '../../base/limits.ts';
 import type { Problem } from '../../base/problem.ts';
 import { clusterNotAsked } from '../../kube/api/not-asked.ts';

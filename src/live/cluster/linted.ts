@@ -1,4 +1,7 @@
-/** The configuration of a living cluster, judged by the linter: as it lies in ConfigMaps, workloads and pods' settings. */
+/**
+ * The configuration of a living cluster, judged by the linter: as it lies in ConfigMaps, workloads
+ * and pods' settings.
+ */
 import { child, type JsonObject } from '../../base/json-object.ts';
 import type { GivenFile } from '../../lint/gather.ts';
 import type { LintReport } from '../../lint/lint.ts';
@@ -7,7 +10,8 @@ import type { ClientGroup } from './pods.ts';
 
 /**
  * What the linter says; null: there is nothing to judge.
- * @param cluster its name, for people. @param clients kinds of clients with settings of their own
+ * @param cluster its name, for people.
+ * @param clients kinds of clients with settings of their own
  */
 export async function lintOf(
   {

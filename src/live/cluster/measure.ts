@@ -1,4 +1,7 @@
-/** What the DNS pods count: two scrapes of each, some seconds apart, from the pod itself or through the API server. */
+/**
+ * What the DNS pods count: two scrapes of each, some seconds apart, from the pod itself or through
+ * the API server.
+ */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { printHostPort } from '../../base/ip.ts';
 import type { ApiClient } from '../../kube/api/client.ts';

@@ -1,4 +1,7 @@
-/** What objects say that is a fact about DNS: nodes, autoscalers, how services are translated; and what is kept of long lists. */
+/**
+ * What objects say that is a fact about DNS: nodes, autoscalers, how services are translated; and
+ * what is kept of long lists.
+ */
 import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
 import type { AutoscalerFacts, ClusterNode } from './facts.ts';
 

@@ -40,7 +40,8 @@ describe('lists without end', () => {
     assert.match(lacking[0]!.why, /"list configmaps" has more than is read: 32 MiB/);
     assert.match(lacking[0]!.so, /^the Corefile, behind the first \d+$/);
     const grown = process.memoryUsage().rss - before;
-    // With the runtime's usual heap, which collects late: bin/ndots gives it less, and then it is 300 MiB.
+    // With the runtime's usual heap, which collects late: bin/ndots gives it less, and then it is
+    // 300 MiB.
     assert.ok(grown < 600 * 1024 * 1024, `${grown >> 20} MiB`);
   });
 

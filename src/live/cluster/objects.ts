@@ -1,4 +1,6 @@
-/** Objects of a cluster, as its API server lists them; what may not be read is a part of the result. */
+/**
+ * Objects of a cluster, as its API server lists them; what may not be read is a part of the result.
+ */
 import { printSpan } from '../../base/elapsed.ts';
 import type { JsonObject } from '../../base/json-object.ts';
 import type { ApiClient } from '../../kube/api/client.ts';

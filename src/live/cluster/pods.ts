@@ -1,4 +1,7 @@
-/** Pods of a cluster, as far as DNS is concerned: those that serve it, and how the others are told to ask. */
+/**
+ * Pods of a cluster, as far as DNS is concerned: those that serve it, and how the others are told
+ * to ask.
+ */
 import {
   isObject,
   child,
@@ -57,7 +60,10 @@ export interface ClientGroup {
 /** Pods of more groups are counted, and not judged. */
 const GROUPS_MAX = 5000;
 
-/** All pods of a cluster, taken one after the other; memory is of the DNS pods and of the kinds of clients. */
+/**
+ * All pods of a cluster, taken one after the other; memory is of the DNS pods and of the kinds of
+ * clients.
+ */
 export class Pods {
   readonly servers: DnsPod[] = [];
   readonly #groups = new Map<string, ClientGroup>();
@@ -135,7 +141,10 @@ export class Pods {
   }
 }
 
-/** Whether the linter may have something to say of a group: its settings are not those that every pod has. */
+/**
+ * Whether the linter may have something to say of a group: its settings are not those that every
+ * pod has.
+ */
 export function isUnusual({ policy, hostNetwork, sample }: ClientGroup): boolean {
   return hostNetwork || policy !== 'ClusterFirst' || isObject(child(sample, 'spec')['dnsConfig']);
 }

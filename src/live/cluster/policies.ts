@@ -1,4 +1,6 @@
-/** Which pods NetworkPolicies keep from asking DNS, as far as that needs no knowledge of addresses. */
+/**
+ * Which pods NetworkPolicies keep from asking DNS, as far as that needs no knowledge of addresses.
+ */
 import { child, children, list, text, texts, type JsonObject } from '../../base/json-object.ts';
 import { allowsDns } from '../../lint/network-policy.ts';
 import { selects } from '../../lint/workload.ts';

@@ -1,4 +1,6 @@
-/** Which servers of a living cluster are asked which questions: replicas, search domains, upstreams. */
+/**
+ * Which servers of a living cluster are asked which questions: replicas, search domains, upstreams.
+ */
 import { parseHostPort } from '../../base/ip.ts';
 import type { ProbeContext } from '../../probe/check.ts';
 import { uniqueServers } from '../../probe/asking.ts';
@@ -58,7 +60,10 @@ export function contextOf(
   };
 }
 
-/** Suffixes that pods have beside those of the cluster: from their dnsConfig, and from where this runs, if that is a pod. */
+/**
+ * Suffixes that pods have beside those of the cluster: from their dnsConfig, and from where this
+ * runs, if that is a pod.
+ */
 export function suffixesOf(
   search: readonly string[],
   clients: readonly ClientGroup[],

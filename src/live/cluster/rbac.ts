@@ -1,4 +1,7 @@
-/** The rights that it takes to examine a cluster, as objects for `kubectl apply`: made from what is listed, so that neither has more. */
+/**
+ * The rights that it takes to examine a cluster, as objects for `kubectl apply`: made from what is
+ * listed, so that neither has more.
+ */
 import { configured, running, type WantedResource } from './wanted.ts';
 
 /** A service account in the namespace of the DNS pods, with all that is read and nothing else. */

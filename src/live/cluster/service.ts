@@ -1,5 +1,6 @@
 /**
- * The DNS service that pods ask, its endpoints by its EndpointSlices, and names of the cluster whose answers are known.
+ * The DNS service that pods ask, its endpoints by its EndpointSlices, and names of the cluster
+ * whose answers are known.
  */
 import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
 import { serviceAddresses } from '../../kube/pods/cluster-pods.ts';
@@ -55,7 +56,10 @@ const KNOWN_MAX = 8;
 /** A service that is newer may be unknown for a moment, milliseconds. */
 const NEW_MS = 60_000;
 
-/** Services with addresses, from all namespaces in turn, old enough that every server must know them. */
+/**
+ * Services with addresses, from all namespaces in turn, old enough that every server must know
+ * them.
+ */
 export function knownNames(
   services: readonly JsonObject[],
   domain: string,
@@ -90,7 +94,10 @@ export function externalNames(services: readonly JsonObject[]): readonly string[
 /** So many addresses fill 512 bytes for sure. */
 const LARGE = 40;
 
-/** A headless service whose answer does not fit into 512 bytes: the smallest such; null if there is none. */
+/**
+ * A headless service whose answer does not fit into 512 bytes: the smallest such; null if there is
+ * none.
+ */
 export function largeName(
   services: readonly JsonObject[],
   slices: readonly JsonObject[],

@@ -1,4 +1,6 @@
-/** Which objects of a cluster have their say in DNS: what is listed, and so which rights it takes. */
+/**
+ * Which objects of a cluster have their say in DNS: what is listed, and so which rights it takes.
+ */
 
 /** One kind of object, where it is listed, and what it is good for. */
 export interface WantedResource {
@@ -9,7 +11,10 @@ export interface WantedResource {
   readonly plural: string;
   /** Null: those of the whole cluster. */
   readonly namespace: string | null;
-  /** What to list in place of the whole cluster where that is forbidden: one namespace. Null: there is no such thing. */
+  /**
+   * What to list in place of the whole cluster where that is forbidden: one namespace. Null: there
+   * is no such thing.
+   */
   readonly within: string | null;
   /** What cannot be judged without it. */
   readonly for: string;

@@ -1,4 +1,7 @@
-/** Rules about names in a configuration: certificates that must have them, hosts that must be there, search domains that must not answer. */
+/**
+ * Rules about names in a configuration: certificates that must have them, hosts that must be there,
+ * search domains that must not answer.
+ */
 import { parseAddress } from '../../base/ip.ts';
 import { texts, child } from '../../base/json-object.ts';
 import type { Token } from '../../corefile/tree.ts';
@@ -24,7 +27,8 @@ const certificates: LiveRule = liveRule({
     for (const directive of directives) {
       const name = lineOf(directive, 'tls_servername')?.args[0];
       if (name === undefined) continue;
-      // `tls CERT KEY CA`, `tls CERT KEY`, `tls CA`: the authority stands last, unless there are two.
+      // `tls CERT KEY CA`, `tls CERT KEY`, `tls CA`: the authority stands last, unless there are
+      // two.
       const files = lineOf(directive, 'tls')?.args ?? [];
       const ca = files.length === 2 ? [] : files.slice(-1).map(({ text }) => text);
       await Promise.all(
@@ -64,7 +68,10 @@ function hostsIn(
   });
 }
 
-/** The name of a host in `tls://dns.example:853`, `https://etcd.example:2379/`; null: an address, a variable, a usual file. */
+/**
+ * The name of a host in `tls://dns.example:853`, `https://etcd.example:2379/`; null: an address, a
+ * variable, a usual file.
+ */
 function hostOf(at: Token): string | null {
   if (isResolvConf(at) || addressOf(at) !== null) return null;
   const url = /^(?:https?|grpc):\/\/([^/:[\]]+)/.exec(at.text)?.[1];

@@ -1,4 +1,7 @@
-/** Rules about upstreams that only they themselves can tell: whether they answer, how, and whether they are the server itself. */
+/**
+ * Rules about upstreams that only they themselves can tell: whether they answer, how, and whether
+ * they are the server itself.
+ */
 import type { Token } from '../../corefile/tree.ts';
 import { type Subject } from '../../lint/subject.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
@@ -26,7 +29,10 @@ interface NamedServer {
 /** More upstreams are not asked. */
 const UPSTREAMS_MAX = 64;
 
-/** Upstreams that are asked by plain DNS, those of files in the form of resolv.conf included where they were given. */
+/**
+ * Upstreams that are asked by plain DNS, those of files in the form of resolv.conf included where
+ * they were given.
+ */
 function namedIn({ corefiles, resolvConfs }: Subject): readonly NamedServer[] {
   const found: NamedServer[] = [];
   for (const { blocks, role, isAssumed } of corefiles)
@@ -108,7 +114,8 @@ const loops: LiveRule = liveRule({
     const name = `dns-version.${domain}.`;
     await Promise.all(
       namedIn(subject)
-        // Zones may be forwarded to another cluster, and a node cache to this one. All names may not.
+        // Zones may be forwarded to another cluster, and a node cache to this one. All names may
+        // not.
         .filter(({ role, zone }) => role === 'server' && zone === '.')
         .map(async ({ at, server, text }) => {
           const reply = await askOne(asking, server, question(name, TYPE.TXT));

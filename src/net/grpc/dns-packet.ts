@@ -1,6 +1,6 @@
 /**
- * DNS messages over gRPC, as CoreDNS has them: the method `coredns.dns.DnsService/Query` takes and gives a `DnsPacket`, whose
- * field 1 is the message.
+ * DNS messages over gRPC, as CoreDNS has them: the method `coredns.dns.DnsService/Query` takes and
+ * gives a `DnsPacket`, whose field 1 is the message.
  */
 import { MessageError, MessageReader } from '../../base/protobuf.ts';
 
@@ -13,7 +13,10 @@ export const PACKET_PREFIX_MAX = 4;
 const TAG = 0x0a;
 const MSG = 1;
 
-/** Writes what stands before a DNS message of so many bytes: the prefix of gRPC, tag and length. @returns where it ends */
+/**
+ * Writes what stands before a DNS message of so many bytes: the prefix of gRPC, tag and length.
+ * @returns where it ends
+ */
 export function writePacketPrefix(out: Uint8Array, at: number, length: number): number {
   const size = length < 0x80 ? 1 : length < 0x4000 ? 2 : 3;
   const whole = 1 + size + length;
@@ -36,7 +39,10 @@ export class DnsPacketReader {
   end = 0;
   readonly #reader = new MessageReader();
 
-  /** Reads `bytes[start, end)`; of a field that stands there several times the last one counts. @returns what is wrong, or null */
+  /**
+   * Reads `bytes[start, end)`; of a field that stands there several times the last one counts.
+   * @returns what is wrong, or null
+   */
   read(bytes: Buffer, start: number, end: number): string | null {
     const reader = this.#reader;
     this.start = start;

@@ -29,12 +29,15 @@ export interface GrpcConnectionParts {
 const STREAM_WINDOW = 1 << 20;
 const CONNECTION_WINDOW = 1 << 22;
 /**
- * While calls are open and nothing has come for so long, the server is asked whether it is there, milliseconds. etcd takes more
- * than one such question in 5 s for an attack.
+ * While calls are open and nothing has come for so long, the server is asked whether it is there,
+ * milliseconds. etcd takes more than one such question in 5 s for an attack.
  */
 const QUIET_MS = 6000;
 const PING_ANSWER_MS = 3000;
-/** Calls at a time as long as the server has not said how many it takes (RFC 9113 section 6.5.2 recommends at least as many). */
+/**
+ * Calls at a time as long as the server has not said how many it takes (RFC 9113 section 6.5.2
+ * recommends at least as many).
+ */
 const STREAMS_USUAL = 100;
 /** Bytes of answers to PING and SETTINGS that a server which goes on sending may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
@@ -42,8 +45,9 @@ const UNREAD_MAX = 1024 * 1024;
 const STREAM_LAST = 0x3fff_ffff;
 
 /**
- * One HTTP/2 connection to a gRPC server, over the frames of `net/http2`. Calls go side by side; what they send respects the
- * server's windows. A server that is silent is asked by PING, so a connection that is only half there ends within seconds.
+ * One HTTP/2 connection to a gRPC server, over the frames of `net/http2`. Calls go side by side;
+ * what they send respects the server's windows. A server that is silent is asked by PING, so a
+ * connection that is only half there ends within seconds.
  */
 export class GrpcConnection implements GrpcStreamHost, ClientInputHost {
   readonly messageMax: number;

@@ -9,7 +9,10 @@ const SCHEME_HTTP = 6;
 const SCHEME_HTTPS = 7;
 const CONTENT_TYPE = 31;
 
-/** The header block of a gRPC request. Nothing is to be remembered by the server: tokens change and are secret. */
+/**
+ * The header block of a gRPC request. Nothing is to be remembered by the server: tokens change and
+ * are secret.
+ */
 export function grpcFields(parts: {
   readonly secure: boolean;
   readonly authority: string;

@@ -262,7 +262,8 @@ describe('DNS over gRPC', () => {
     const all = await Promise.all(
       Array.from({ length: 1000 }, (_, i) => call(session, framed(packet(queryBytes('f.', i))))),
     );
-    // Node's client keeps to what the server says, so that all are served in the end, ten at a time.
+    // Node's client keeps to what the server says, so that all are served in the end, ten at a
+    // time.
     assert.equal(all.filter(({ status }) => status === STATUS.OK).length, 1000);
   });
 

@@ -8,12 +8,17 @@ import { STATUS } from './grpc-failure.ts';
 import { PREFIX } from './grpc-stream.ts';
 
 const PATH = Buffer.from(QUERY_PATH);
-/** Method Not Allowed, Unsupported Media Type: what is not even gRPC is refused in the words of HTTP. */
+/**
+ * Method Not Allowed, Unsupported Media Type: what is not even gRPC is refused in the words of
+ * HTTP.
+ */
 const METHOD = 405;
 const MEDIA = 415;
 
 const STATUS_200 = 0x88;
-/** Entries of HPACK's static table: a status that is to be written out, and the name content-type. */
+/**
+ * Entries of HPACK's static table: a status that is to be written out, and the name content-type.
+ */
 const NAME = { STATUS: 8, CONTENT_TYPE: 31 } as const;
 
 const fields = Buffer.concat([Buffer.of(STATUS_200), contentType('application/grpc')]);
@@ -28,8 +33,8 @@ const texts: Readonly<Record<number, string>> = {
 };
 
 /**
- * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) as HTTP/2 connections serve it; codes are statuses of gRPC, or of HTTP for
- * what is no gRPC.
+ * DNS over gRPC (CoreDNS's `coredns.dns.DnsService`) as HTTP/2 connections serve it; codes are
+ * statuses of gRPC, or of HTTP for what is no gRPC.
  */
 export class GrpcService implements Http2Service {
   readonly bodyMax: number = PREFIX + PACKET_PREFIX_MAX + MESSAGE_MAX;

@@ -24,7 +24,10 @@ export interface GrpcStreamHost {
 export const PREFIX = 5;
 const WINDOW_STEP = 1 << 19;
 
-/** One call: messages in both directions over one HTTP/2 stream, and a status at the end (gRPC over HTTP/2). */
+/**
+ * One call: messages in both directions over one HTTP/2 stream, and a status at the end (gRPC over
+ * HTTP/2).
+ */
 export class GrpcStream {
   readonly id: number;
   readonly #host: GrpcStreamHost;
@@ -202,7 +205,10 @@ export class GrpcStream {
 
 const nothing = Buffer.alloc(0);
 
-/** The status that stands for an HTTP status other than 200 (gRPC, "HTTP to gRPC Status Code Mapping"). */
+/**
+ * The status that stands for an HTTP status other than 200 (gRPC, "HTTP to gRPC Status Code
+ * Mapping").
+ */
 function codeOf(http: number): number {
   switch (http) {
     case 400:

@@ -19,8 +19,8 @@ import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
 import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
 /**
- * Queries that may be under way at a time, those included that wait until the server takes more. Further ones fail and are counted
- * (`ndots_grpc_in_flight_rejects_total`).
+ * Queries that may be under way at a time, those included that wait until the server takes more.
+ * Further ones fail and are counted (`ndots_grpc_in_flight_rejects_total`).
  */
 const IN_FLIGHT_MAX = 4096;
 /** Of a reply that is the whole of a `DnsPacket`. */
@@ -35,8 +35,9 @@ export interface GrpcUpstreamParts {
 }
 
 /**
- * One upstream over gRPC (`coredns.dns.DnsService`): one HTTP/2 connection that carries all queries, with TLS where `tls` is
- * given. Queries beyond what the server takes at a time wait for their turn. Errors are told as gRPC's client for Go tells them.
+ * One upstream over gRPC (`coredns.dns.DnsService`): one HTTP/2 connection that carries all
+ * queries, with TLS where `tls` is given. Queries beyond what the server takes at a time wait for
+ * their turn. Errors are told as gRPC's client for Go tells them.
  */
 export class GrpcUpstream implements Upstream, Carrier {
   readonly parts: UpstreamParts;
@@ -95,7 +96,10 @@ export class GrpcUpstream implements Upstream, Carrier {
     exchange.failed(late(), this.#clock.now());
   }
 
-  /** A call has taken too long. A connection on which nothing has come since it began is given up: it may be only half there. */
+  /**
+   * A call has taken too long. A connection on which nothing has come since it began is given up:
+   * it may be only half there.
+   */
   late(call: DnsCall): void {
     const { exchange, began } = call;
     this.parts.counters.timeouts.add(1);
@@ -112,7 +116,8 @@ export class GrpcUpstream implements Upstream, Carrier {
     const { exchange, packet } = call;
     this.#over(call);
     const now = this.#clock.now();
-    // A server may close a connection just when it is used: one that had brought replies is no sign of a bad one.
+    // A server may close a connection just when it is used: one that had brought replies is no sign
+    // of a bad one.
     const gone = failure !== null && this.#connection?.open !== true && !this.#closed;
     if (gone && call.reused && exchange.mark === 0) {
       exchange.mark = 1;

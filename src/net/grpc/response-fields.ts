@@ -5,8 +5,9 @@ import { HeaderDecoder } from '../http2/header-decoder.ts';
 const TEXT_MAX = 1024;
 
 /**
- * What a gRPC response's header blocks say that a client must know. The decoder's table is the connection's, so every block is
- * to be read, whoever it is for; fields that mean nothing here make no object, however many a few bytes stand for.
+ * What a gRPC response's header blocks say that a client must know. The decoder's table is the
+ * connection's, so every block is to be read, whoever it is for; fields that mean nothing here make
+ * no object, however many a few bytes stand for.
  */
 export class ResponseFields {
   /** `:status`; 0: there is none, or it is none. */

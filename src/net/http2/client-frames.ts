@@ -34,7 +34,10 @@ export function wordsFrame(
   return out;
 }
 
-/** What a client says first: no pushes, and how many bytes it takes without being asked, per stream and in all. */
+/**
+ * What a client says first: no pushes, and how many bytes it takes without being asked, per stream
+ * and in all.
+ */
 export function clientGreeting(streamWindow: number, connectionWindow: number): Buffer {
   const settings = Buffer.alloc(12);
   settings.writeUInt16BE(SETTING.ENABLE_PUSH, 0);

@@ -28,8 +28,8 @@ export interface ClientInputHost {
 }
 
 /**
- * Reads frames and answers those that want nothing but an answer: PING, SETTINGS, and leave to send more when half of the connection's window is
- * used up.
+ * Reads frames and answers those that want nothing but an answer: PING, SETTINGS, and leave to send
+ * more when half of the connection's window is used up.
  */
 export class ClientInput {
   readonly #socket: Socket;

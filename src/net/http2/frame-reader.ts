@@ -2,8 +2,8 @@ import { releaseBytes } from '../../base/release-bytes.ts';
 import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts';
 
 /**
- * Cuts what comes into frames, and checks the preface that comes before a client's first. A frame that is whole in a chunk
- * is not copied.
+ * Cuts what comes into frames, and checks the preface that comes before a client's first. A frame
+ * that is whole in a chunk is not copied.
  *
  * ```
  * at += reader.read(chunk, at);
@@ -11,7 +11,10 @@ import { ERROR, FRAME_HEADER, PAYLOAD_MAX, PREFACE, readWord } from './frames.ts
  * ```
  */
 export class Http2FrameReader {
-  /** Whether the last `read` has completed a frame; the fields below are that frame's, until the next `read`. */
+  /**
+   * Whether the last `read` has completed a frame; the fields below are that frame's, until the
+   * next `read`.
+   */
   whole = false;
   type = 0;
   flags = 0;

@@ -7,10 +7,16 @@ export const FRAME_HEADER = 9;
 /** What a client's bytes begin with (section 3.4). */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** The largest payload that either side may send before the other has allowed more; here nobody does. */
+/**
+ * The largest payload that either side may send before the other has allowed more; here nobody
+ * does.
+ */
 export const PAYLOAD_MAX = 16_384;
 
-/** Bytes that may be on the way before the receiver grants more, per stream and per connection, to begin with. */
+/**
+ * Bytes that may be on the way before the receiver grants more, per stream and per connection, to
+ * begin with.
+ */
 export const WINDOW = 65_535;
 /** No window may become larger (section 6.9.1). */
 export const WINDOW_MAX = 0x7fffffff;

@@ -6,7 +6,10 @@ import { BLOCK_MAX } from './header-decoder.ts';
 /** Bytes of the priority that may stand before a header block. */
 const PRIORITY_SIZE = 5;
 
-/** Puts the header block of a request together: a HEADERS frame, and the CONTINUATION frames behind it (RFC 9113 section 6.2). */
+/**
+ * Puts the header block of a request together: a HEADERS frame, and the CONTINUATION frames behind
+ * it (RFC 9113 section 6.2).
+ */
 export class HeaderBlock {
   /** The stream whose block is not whole; 0: there is none. */
   open = 0;

@@ -79,7 +79,10 @@ const fixed: readonly HeaderField[] = [['', ''], ...staticFields].map(
   }),
 );
 
-/** Bytes of the dynamic table: what RFC 9113 has both sides begin with. Nothing else is ever announced. */
+/**
+ * Bytes of the dynamic table: what RFC 9113 has both sides begin with. Nothing else is ever
+ * announced.
+ */
 const TABLE_SIZE = 4096;
 /** What an entry costs besides its bytes (RFC 7541 section 4.1). */
 const ENTRY_COST = 32;
@@ -92,8 +95,8 @@ const INTEGER_MAX = 1 << 24;
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
- * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are ranges of bytes: no text is built of what nobody
- * looks at.
+ * Decodes the header blocks of one connection (HPACK, RFC 7541). Fields are ranges of bytes: no
+ * text is built of what nobody looks at.
  *
  * ```
  * decoder.begin(block, 0, block.length);

@@ -422,7 +422,8 @@ describe('HTTP/2', () => {
       const bytes = volley();
       for (const attacker of attackers) attacker.socket.write(bytes);
     }
-    // How many others come first is what the listener decides; how long they take is up to the machine.
+    // How many others come first is what the listener decides; how long they take is up to the
+    // machine.
     const before: number[] = [];
     for (let i = 0; i < 10; i++) {
       const begun = served;

@@ -15,7 +15,10 @@ import { RequestBodies, type BodyVerdict } from './request-bodies.ts';
 import { ServerInput, type ServerInputHost } from './server-input.ts';
 import { SETTINGS_SIZE, writeSettings } from './server-settings.ts';
 
-/** Before a reply's message there is room for all that comes before it: HEADERS, the header of DATA, the body's beginning. */
+/**
+ * Before a reply's message there is room for all that comes before it: HEADERS, the header of DATA,
+ * the body's beginning.
+ */
 const HEADERS_ROOM = FRAME_HEADER + FIELDS_MAX + FRAME_HEADER + BODY_PREFIX_MAX;
 /** No other frame that is written here is longer. */
 const CONTROL_ROOM = 256;
@@ -25,11 +28,13 @@ const STREAM_SIZE = 1024;
 const REFUSED_MAX = 64;
 
 /**
- * One HTTP/2 connection (RFC 9113) whose requests are DNS queries, over HTTPS or gRPC: the few frames that this takes, written straight
- * into the bytes that leave. docs/decisions/http2.md has the figures that speak for it.
+ * One HTTP/2 connection (RFC 9113) whose requests are DNS queries, over HTTPS or gRPC: the few
+ * frames that this takes, written straight into the bytes that leave. docs/decisions/http2.md has
+ * the figures that speak for it.
  *
- * A GET that need not wait makes no object. Replies leave as clients ask: who sends several requests in one TLS record gets
- * several replies in one; who sends one at a time gets one at a time, since some (dnsperf) take no more than one from each.
+ * A GET that need not wait makes no object. Replies leave as clients ask: who sends several
+ * requests in one TLS record gets several replies in one; who sends one at a time gets one at a
+ * time, since some (dnsperf) take no more than one from each.
  */
 export class Http2Connection extends ClientConnection implements ServerInputHost {
   readonly #service: Http2Service;
@@ -59,7 +64,8 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   protected get heldBeside(): number {
-    // Those that are awaited are bounded by the intake; the others are open because the client leaves them so.
+    // Those that are awaited are bounded by the intake; the others are open because the client
+    // leaves them so.
     const left = Math.max(0, this.#streams.size - this.pending.awaited);
     return this.#input.held + this.#bodies.held + this.#parked.bytes + left * STREAM_SIZE;
   }
@@ -208,7 +214,8 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onSettings(streamWindow: number | null): void {
-    // Once for all of a frame: it may name the window thousands of times, and each open stream has one.
+    // Once for all of a frame: it may name the window thousands of times, and each open stream has
+    // one.
     if (!this.#parked.restart(streamWindow ?? this.#parked.streamWindow, this.#streams.values()))
       return this.onViolation(ERROR.FLOW_CONTROL_ERROR);
     this.beginFrame(0, FRAME.SETTINGS, FLAG.ACK, 0);
@@ -225,7 +232,8 @@ export class Http2Connection extends ClientConnection implements ServerInputHost
   }
 
   onReset(id: number): void {
-    // A reply that is awaited goes on counting until it comes: resetting streams buys no room for more of them.
+    // A reply that is awaited goes on counting until it comes: resetting streams buys no room for
+    // more of them.
     const stream = this.#streams.get(id);
     if (stream !== undefined) this.#forget(stream);
   }

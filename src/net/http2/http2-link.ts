@@ -28,7 +28,10 @@ export const LATE = 'context deadline exceeded (Client.Timeout exceeded while aw
 
 /** Bytes that a peer which goes on sending may leave unread. */
 const UNREAD_MAX = 1024 * 1024;
-/** Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is used up. */
+/**
+ * Bytes of bodies that the upstream may send unasked, per stream and in all; renewed when half is
+ * used up.
+ */
 const STREAM_WINDOW = 1 << 17;
 const CONNECTION_WINDOW = 1 << 24;
 /** An upstream that takes less per stream takes no DNS message of ordinary size. */
@@ -50,8 +53,8 @@ export interface Http2Host {
 }
 
 /**
- * One HTTP/2 connection to an upstream, which carries any number of queries (RFC 8484). Requests of one turn leave in one write.
- * As a deadline: the end of being idle.
+ * One HTTP/2 connection to an upstream, which carries any number of queries (RFC 8484). Requests of
+ * one turn leave in one write. As a deadline: the end of being idle.
  */
 export class Http2Link extends Timed implements Carrier, ClientInputHost {
   /** Replies that it has brought. */
@@ -256,7 +259,10 @@ export class Http2Link extends Timed implements Carrier, ClientInputHost {
     if (endsStream) this.#finish(exchange, this.#bodies.get(id)?.bytes ?? nothing);
   }
 
-  /** Reads the whole block, since those that follow build on it. @returns the status; 0: there is none */
+  /**
+   * Reads the whole block, since those that follow build on it.
+   * @returns the status; 0: there is none
+   */
   #status({ bytes, start, end }: HeaderBlock): number {
     const decoder = this.#decoder;
     let status = 0;

@@ -1,8 +1,8 @@
 import type { RequestHeader } from './request-header.ts';
 
 /**
- * `message`: the query is in the request's target; `body`: it is in the request's body; a number: the code with which the
- * request is refused.
+ * `message`: the query is in the request's target; `body`: it is in the request's body; a number:
+ * the code with which the request is refused.
  */
 export type RequestVerdict = 'message' | 'body' | number;
 
@@ -19,9 +19,9 @@ export interface RefusalCodes {
 }
 
 /**
- * What the requests of HTTP/2 connections and their replies are: DNS over HTTPS, DNS over gRPC. It reads and writes header
- * blocks and what stands around a DNS message in a body; frames, windows and streams are the connection's. One object for all
- * of a listener.
+ * What the requests of HTTP/2 connections and their replies are: DNS over HTTPS, DNS over gRPC. It
+ * reads and writes header blocks and what stands around a DNS message in a body; frames, windows
+ * and streams are the connection's. One object for all of a listener.
  */
 export interface Http2Service {
   /** Bytes of a request's body at most. */
@@ -34,18 +34,34 @@ export interface Http2Service {
   /** The header block behind each reply's body; null: a body ends its reply. */
   readonly trailers: Uint8Array | null;
   judge(header: RequestHeader): RequestVerdict;
-  /** The query of a request judged `message`, `message[0, length)`; valid until the next one is judged. */
+  /**
+   * The query of a request judged `message`, `message[0, length)`; valid until the next one is
+   * judged.
+   */
   readonly message: Uint8Array;
   readonly length: number;
-  /** Finds the query in a whole body: `[queryStart, queryEnd)` of it. @returns null, or the code that refuses it */
+  /**
+   * Finds the query in a whole body: `[queryStart, queryEnd)` of it.
+   * @returns null, or the code that refuses it
+   */
   find(body: Uint8Array, start: number, end: number): number | null;
   readonly queryStart: number;
   readonly queryEnd: number;
-  /** Writes the header block of a reply with the DNS message `reply[start, end)`, at most `FIELDS_MAX` bytes. @returns where it ends */
+  /**
+   * Writes the header block of a reply with the DNS message `reply[start, end)`, at most
+   * `FIELDS_MAX` bytes.
+   * @returns where it ends
+   */
   writeFields(out: Uint8Array, at: number, reply: Uint8Array, start: number, end: number): number;
-  /** Writes what stands before a DNS message of so many bytes in a body, at most `BODY_PREFIX_MAX`. @returns where it ends */
+  /**
+   * Writes what stands before a DNS message of so many bytes in a body, at most `BODY_PREFIX_MAX`.
+   * @returns where it ends
+   */
   writePrefix(out: Uint8Array, at: number, length: number): number;
-  /** Writes the header block of a reply without a body, which is all of it. @returns where it ends */
+  /**
+   * Writes the header block of a reply without a body, which is all of it.
+   * @returns where it ends
+   */
   writeRefusal(out: Uint8Array, at: number, code: number): number;
 }
 

@@ -1,7 +1,9 @@
 import type { GatheredMessage } from '../gathered-message.ts';
 import { Timed } from '../timer-wheel.ts';
 
-/** A request that is not over: its body is still coming, its reply is awaited, or may not leave yet. */
+/**
+ * A request that is not over: its body is still coming, its reply is awaited, or may not leave yet.
+ */
 export class Http2Stream extends Timed {
   readonly id: number;
   /** Bytes of reply that the client lets us send on this stream. */

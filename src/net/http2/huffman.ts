@@ -1,8 +1,9 @@
 /** The Huffman code of HPACK (RFC 7541 section 5.2). */
 
 /**
- * The length in bits of each byte's Huffman code (RFC 7541 appendix B), and last that of the end of the string. The code is
- * canonical: shorter codes come first, equally long ones in the order of their symbols; so the lengths say all.
+ * The length in bits of each byte's Huffman code (RFC 7541 appendix B), and last that of the end of
+ * the string. The code is canonical: shorter codes come first, equally long ones in the order of
+ * their symbols; so the lengths say all.
  */
 // oxfmt-ignore
 const lengths = [
@@ -23,7 +24,10 @@ const STATE = 0xff;
 const SYMBOL_SHIFT = 8;
 const EMITS = 1 << 16;
 const WRONG = 1 << 17;
-/** A string may end in the middle of a code only if what is there is the beginning of the end code: up to seven ones. */
+/**
+ * A string may end in the middle of a code only if what is there is the beginning of the end code:
+ * up to seven ones.
+ */
 const PADDING_MAX = 7;
 
 interface HuffmanTables {
@@ -36,7 +40,8 @@ interface HuffmanTables {
 let made: HuffmanTables | null = null;
 
 /**
- * Decodes a Huffman string of a header block into `out`, which must have room for 8/5 of its length.
+ * Decodes a Huffman string of a header block into `out`, which must have room for 8/5 of its
+ * length.
  * @returns where it ends in `out`; -1: the string is broken
  */
 export function decodeHuffman(

@@ -1,10 +1,16 @@
 import { PAYLOAD_MAX, WINDOW, WINDOW_MAX } from './frames.ts';
 import type { Http2Stream } from './http2-stream.ts';
 
-/** Begins a DATA frame, the last of its reply or not; gives where its payload is to be written, in `out`. */
+/**
+ * Begins a DATA frame, the last of its reply or not; gives where its payload is to be written, in
+ * `out`.
+ */
 export type BeginData = (length: number, last: boolean, id: number) => number;
 
-/** How much the client lets us send (RFC 9113 section 5.2), and the replies that it does not let leave yet. */
+/**
+ * How much the client lets us send (RFC 9113 section 5.2), and the replies that it does not let
+ * leave yet.
+ */
 export class ParkedReplies {
   /** Bytes that may be sent on the connection. */
   window: number = WINDOW;
@@ -69,7 +75,10 @@ export class ParkedReplies {
     return (stream.window += bytes) <= WINDOW_MAX;
   }
 
-  /** The client has changed what streams begin with, to at most `WINDOW_MAX`. @returns false: a stream has more than there can be */
+  /**
+   * The client has changed what streams begin with, to at most `WINDOW_MAX`.
+   * @returns false: a stream has more than there can be
+   */
   restart(bytes: number, open: Iterable<Http2Stream>): boolean {
     const more = bytes - this.streamWindow;
     if (more === 0) return true;

@@ -1,6 +1,6 @@
 /**
- * Header blocks of replies (HPACK, RFC 7541). They never touch the table of the connection: each stands for itself, so writing
- * one is copying bytes. Numbers name entries of the static table.
+ * Header blocks of replies (HPACK, RFC 7541). They never touch the table of the connection: each
+ * stands for itself, so writing one is copying bytes. Numbers name entries of the static table.
  */
 import { MEDIA_TYPE } from '../dns-over-https.ts';
 import { leastTtl } from '../least-ttl.ts';

@@ -8,8 +8,8 @@ import type { Http2Stream } from './http2-stream.ts';
 const CONNECTION_WINDOW: number = 1024 * 1024;
 
 /**
- * What a DATA frame leads to: the body goes on, is whole (`bytes[start, end)`), is longer than any message; its stream or the
- * connection has to end because of `error`.
+ * What a DATA frame leads to: the body goes on, is whole (`bytes[start, end)`), is longer than any
+ * message; its stream or the connection has to end because of `error`.
  */
 export type BodyVerdict = 'more' | 'whole' | 'too-long' | 'reset' | 'fail';
 

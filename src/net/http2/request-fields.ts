@@ -1,6 +1,7 @@
 /**
- * The header blocks of a DNS client's requests (HPACK, RFC 7541): names are entries of the static table, values are written out,
- * and nobody is to remember them. The same for all requests of an upstream, but for the end.
+ * The header blocks of a DNS client's requests (HPACK, RFC 7541): names are entries of the static
+ * table, values are written out, and nobody is to remember them. The same for all requests of an
+ * upstream, but for the end.
  */
 
 const NAME = {
@@ -14,7 +15,10 @@ const NAME = {
   CONTENT_TYPE: 31,
 } as const;
 
-/** The block's beginning. It ends with `contentLength` (POST), or with `pathAndAccept` (GET): pseudo-headers come first. */
+/**
+ * The block's beginning. It ends with `contentLength` (POST), or with `pathAndAccept` (GET):
+ * pseudo-headers come first.
+ */
 export function requestFields(
   method: 'GET' | 'POST',
   authority: string,
@@ -40,7 +44,10 @@ export function pathAndAccept(path: string, mediaType: string): Buffer {
   return Buffer.concat([field(NAME.PATH, path), field(NAME.ACCEPT, mediaType)]);
 }
 
-/** A literal field without indexing (RFC 7541 section 6.2.2); `name` is an entry of the static table. */
+/**
+ * A literal field without indexing (RFC 7541 section 6.2.2); `name` is an entry of the static
+ * table.
+ */
 export function field(name: number, value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([integer(name, 0x0f), integer(bytes.length, 0x7f), bytes]);

@@ -1,8 +1,8 @@
 import { BLOCK_MAX, HeaderDecoder } from './header-decoder.ts';
 
 /**
- * What a header block is: a request's, the trailers of one, longer than was announced, against the rules of HTTP, no header
- * block at all, or so much longer that it has not been read to its end.
+ * What a header block is: a request's, the trailers of one, longer than was announced, against the
+ * rules of HTTP, no header block at all, or so much longer that it has not been read to its end.
  */
 export type HeaderVerdict =
   | 'request'
@@ -13,11 +13,14 @@ export type HeaderVerdict =
   | 'excessive';
 
 /**
- * The most that the fields of a request may take (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section 6.5.2): a few bytes of a
- * block can stand for a long field of the table, again and again.
+ * The most that the fields of a request may take (SETTINGS_MAX_HEADER_LIST_SIZE, RFC 9113 section
+ * 6.5.2): a few bytes of a block can stand for a long field of the table, again and again.
  */
 export const LIST_MAX: number = BLOCK_MAX;
-/** Who lets a block stand for more than this means no request by it. A thousand fields take as long as fifty requests. */
+/**
+ * Who lets a block stand for more than this means no request by it. A thousand fields take as long
+ * as fifty requests.
+ */
 const LIST_BREAK = 4 * LIST_MAX;
 /** What each field counts besides its bytes. */
 const FIELD_COST = 32;
@@ -52,8 +55,9 @@ const SEMICOLON = 0x3b;
 const scratch = new Uint8Array(2 * BLOCK_MAX);
 
 /**
- * Reads the header blocks of a connection's requests: what a service has to know, checked against the rules of HTTP
- * (RFC 9113 section 8.3). One object for all requests; the fields are those of the last block.
+ * Reads the header blocks of a connection's requests: what a service has to know, checked against
+ * the rules of HTTP (RFC 9113 section 8.3). One object for all requests; the fields are those of
+ * the last block.
  */
 export class RequestHeader {
   /** Empty: any other. */
@@ -79,7 +83,8 @@ export class RequestHeader {
     let seen = 0;
     let size = 0;
     decoder.begin(bytes, start, end);
-    // Whatever is wrong with a request, it is read to its end: the blocks that follow build on it. Only a bomb ends the connection.
+    // Whatever is wrong with a request, it is read to its end: the blocks that follow build on it.
+    // Only a bomb ends the connection.
     while (decoder.next()) {
       const { name, nameStart, nameEnd, valueStart, valueEnd } = decoder;
       size += nameEnd - nameStart + valueEnd - valueStart + FIELD_COST;

@@ -8,16 +8,25 @@ import { readSettings } from './server-settings.ts';
 
 /** Who is told. Bytes are lent: they are others' when the call returns. */
 export interface ServerInputHost {
-  /** A request's header is whole: `header`, of use unless it is `tooLarge`. @param ends whether no body follows */
+  /**
+   * A request's header is whole: `header`, of use unless it is `tooLarge`.
+   * @param ends whether no body follows
+   */
   onRequest(stream: number, tooLarge: boolean, ends: boolean): void;
   /** A request's header is against the rules of HTTP: that is the end of its stream. */
   onMalformed(stream: number): void;
-  /** A header block behind a request. @param proper whether it is trailers, which end the request */
+  /**
+   * A header block behind a request.
+   * @param proper whether it is trailers, which end the request
+   */
   onTrailers(stream: number, proper: boolean): void;
   /** A piece of a body, of a stream that has been opened. */
   onData(frame: Http2FrameReader): void;
   onReset(stream: number): void;
-  /** The client has other settings. @param streamWindow bytes that may be sent on a stream to begin with; null: as before */
+  /**
+   * The client has other settings.
+   * @param streamWindow bytes that may be sent on a stream to begin with; null: as before
+   */
   onSettings(streamWindow: number | null): void;
   /** The client takes more bytes. @param stream 0: in all */
   onWindow(stream: number, more: number): void;
@@ -27,7 +36,10 @@ export interface ServerInputHost {
   beginFrame(length: number, type: number, flags: number, stream: number): number;
 }
 
-/** Reads frames, checks what can be checked without their streams, and answers those that want nothing but an answer. */
+/**
+ * Reads frames, checks what can be checked without their streams, and answers those that want
+ * nothing but an answer.
+ */
 export class ServerInput {
   /** The header of the request that the host is told of. */
   readonly header: RequestHeader = new RequestHeader();
@@ -117,7 +129,10 @@ export class ServerInput {
     }
   }
 
-  /** A header block has come in part or whole. It is read in any case: the ones that follow build on it. */
+  /**
+   * A header block has come in part or whole. It is read in any case: the ones that follow build on
+   * it.
+   */
   #takeBlock(whole: boolean, id: number): void {
     const host = this.#host;
     const { bytes, start, end, endsStream, error } = this.#block;

@@ -1,4 +1,7 @@
-/** The settings of a server's connections (RFC 9113 section 6.5.2): its own, and what clients say theirs are. */
+/**
+ * The settings of a server's connections (RFC 9113 section 6.5.2): its own, and what clients say
+ * theirs are.
+ */
 import { ERROR, PAYLOAD_MAX, SETTING, WINDOW_MAX, writeWord } from './frames.ts';
 import { LIST_MAX } from './request-header.ts';
 
@@ -8,7 +11,10 @@ const SIZE = 6;
 /** Bytes that `writeSettings` writes. */
 export const SETTINGS_SIZE: number = 2 * SIZE;
 
-/** Writes how many streams a client may have open at a time, and how large the fields of a request may be. */
+/**
+ * Writes how many streams a client may have open at a time, and how large the fields of a request
+ * may be.
+ */
 export function writeSettings(out: Uint8Array, at: number, streams: number): void {
   const settings = [
     [SETTING.MAX_CONCURRENT_STREAMS, streams],

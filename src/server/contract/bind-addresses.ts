@@ -6,7 +6,8 @@ import { interfaceAddresses } from '../../linux/interfaces.ts';
 import { LibcMissing } from '../../linux/libc.ts';
 
 /**
- * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named interfaces.
+ * The IP addresses that the words of `bind` mean: addresses themselves, and those of the named
+ * interfaces.
  * @returns empty only if there are no words, which means all addresses
  * @throws Problem (`bind-unknown-interface`, `bind-no-address`)
  */
@@ -22,8 +23,8 @@ export function bindAddresses(
 
 function addressesOf(word: string): readonly string[] {
   if (isIP(word.replace(/%.*/s, '')) !== 0) return [word];
-  // The runtime lists only interfaces that are up, which is enough for most; asking the kernel for the others costs
-  // memory that is never released.
+  // The runtime lists only interfaces that are up, which is enough for most; asking the kernel for
+  // the others costs memory that is never released.
   const running = runningAddresses(networkInterfaces()[word], word);
   if (running !== null) return running;
   const all = allInterfaces();
@@ -67,7 +68,10 @@ function allInterfaces(): ReadonlyMap<string, readonly string[]> | null {
   }
 }
 
-/** The problem that `except` leaves no address to listen on. CoreDNS silently serves such a block nowhere. */
+/**
+ * The problem that `except` leaves no address to listen on. CoreDNS silently serves such a block
+ * nowhere.
+ */
 function nothingLeft(words: readonly string[], except: readonly string[]): Problem {
   const named = words.join(' ');
   return new Problem({

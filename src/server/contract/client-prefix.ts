@@ -5,7 +5,11 @@ import { setting, type PropertySchema } from '../../corefile/properties.ts';
 import { integer } from '../../corefile/values.ts';
 import type { Query } from '../../wire/query.ts';
 
-/** Directive properties that set the prefix lengths. @param words their names @param defaults bits */
+/**
+ * Directive properties that set the prefix lengths.
+ * @param words their names
+ * @param defaults bits
+ */
 export function clientPrefixSettings(
   words: readonly [ipv4: string, ipv6: string],
   defaults: readonly [bits4: number, bits6: number],
@@ -22,7 +26,9 @@ export function clientPrefixSettings(
   };
 }
 
-/** A client's address cut to a prefix: `read` fills `bytes` up to `length` and allocates nothing. */
+/**
+ * A client's address cut to a prefix: `read` fills `bytes` up to `length` and allocates nothing.
+ */
 export class ClientPrefix {
   /** The address with all bits behind the prefix cleared; valid until the next `read`. */
   readonly bytes: Uint8Array = new Uint8Array(16);
@@ -31,7 +37,10 @@ export class ClientPrefix {
   readonly #bits4: number;
   readonly #bits6: number;
 
-  /** @param bits4 prefix length for IPv4, up to 32 @param bits6 prefix length for IPv6, up to 128 */
+  /**
+   * @param bits4 prefix length for IPv4, up to 32
+   * @param bits6 prefix length for IPv6, up to 128
+   */
   constructor(bits4: number, bits6: number) {
     this.#bits4 = bits4;
     this.#bits6 = bits6;

@@ -35,8 +35,9 @@ export interface Configuration {
 }
 
 /**
- * Parses every directive of a Corefile. All problems are found in one go, in CoreDNS's order: by plugin in chain order,
- * and for each plugin by block. Pure: main thread and workers get the same result from the same tree.
+ * Parses every directive of a Corefile. All problems are found in one go, in CoreDNS's order: by
+ * plugin in chain order, and for each plugin by block. Pure: main thread and workers get the same
+ * result from the same tree.
  * @param plugins in chain order
  */
 export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]): Configuration {
@@ -93,7 +94,10 @@ function usesOf(plugin: Plugin, directives: readonly Directive[]): readonly Dire
   );
 }
 
-/** Runs a plugin's `plan`; returns the problem that shows only then (an interface that does not exist, for example). */
+/**
+ * Runs a plugin's `plan`; returns the problem that shows only then (an interface that does not
+ * exist, for example).
+ */
 function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive): Problem | null {
   try {
     plugin.plan?.(options, plan);
@@ -105,8 +109,8 @@ function planned(plugin: Plugin, options: never, plan: BlockPlan, at: Directive)
 }
 
 /**
- * A plugin's problem with the place of its directive, and the plugin's name before the text, unless it has them
- * already.
+ * A plugin's problem with the place of its directive, and the plugin's name before the text, unless
+ * it has them already.
  */
 export function placed(
   problem: Problem,

@@ -13,7 +13,10 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls';
 export interface ControlChannel {
   /** Sends a message (by structured clone) to every worker. @returns how many workers there are */
   publish(message: unknown, transfer?: readonly ArrayBuffer[]): number;
-  /** Sets what each worker is sent first when it joins, before anything that is published later: the current state. */
+  /**
+   * Sets what each worker is sent first when it joins, before anything that is published later: the
+   * current state.
+   */
   onJoin(state: () => Iterable<unknown>): void;
   /** Receives the messages that workers send over this channel. */
   onMessage(handler: (message: unknown, worker: number) => void): void;
@@ -21,7 +24,10 @@ export interface ControlChannel {
   readonly workers: () => number;
 }
 
-/** What the control part of a plugin works with: its place on the main thread, and the channel of its instance. */
+/**
+ * What the control part of a plugin works with: its place on the main thread, and the channel of
+ * its instance.
+ */
 export interface ControlContext extends ControlChannel, NamedFiles {
   readonly zones: readonly string[];
   readonly servers: readonly string[];
@@ -34,29 +40,35 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   /** Whether the block has this plugin. */
   has(plugin: string): boolean;
   /**
-   * The block's plugins that take part in answering, in chain order; plugins that only configure or operate the server
-   * are left out.
+   * The block's plugins that take part in answering, in chain order; plugins that only configure or
+   * operate the server are left out.
    */
   readonly links: readonly string[];
 
-  /** Runs before queries are served; the server waits for all of them. A rejection with a Problem stops the start. */
+  /**
+   * Runs before queries are served; the server waits for all of them. A rejection with a Problem
+   * stops the start.
+   */
   onStart(run: () => Maybe<void>): void;
   /** Runs when the configuration has been replaced, or when the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**
-   * Runs only at the final shutdown, while DNS is still served (lameduck), one after the other in chain order.
-   * @param lastsMs how long it is meant to take (default 0); one that takes much longer is abandoned
+   * Runs only at the final shutdown, while DNS is still served (lameduck), one after the other in
+   * chain order.
+   * @param lastsMs how long it is meant to take (default 0); one that takes much longer is
+   * abandoned
    */
   onShutdown(run: () => Maybe<void>, lastsMs?: number): void;
 
   /**
-   * Returns an object that survives reloads: the one that the previous configuration had under this key, or a new one
-   * from `make`. It is closed when a configuration no longer asks for it.
+   * Returns an object that survives reloads: the one that the previous configuration had under this
+   * key, or a new one from `make`. It is closed when a configuration no longer asks for it.
    */
   keep<T extends KeptAcrossReloads>(key: string, make: () => T): T;
   /**
-   * The same for the owner of a data set of which every worker keeps a copy (`WorkerContext.replica` with the same
-   * key). `make` opens the set, once. The key begins with the plugin's name and a slash.
+   * The same for the owner of a data set of which every worker keeps a copy
+   * (`WorkerContext.replica` with the same key). `make` opens the set, once. The key begins with
+   * the plugin's name and a slash.
    */
   replicated<T extends KeptAcrossReloads>(key: string, make: (open: OpenDataSet) => T): T;
 
@@ -69,13 +81,16 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   readiness(ready: () => boolean): void;
   /**
    * Observes the readiness of this block's plugins.
-   * @returns a function that gives the current readiness by plugin name, for all observed blocks; a plugin is ready if
+   * @returns a function that gives the current readiness by plugin name, for all observed blocks; a
+   * plugin is ready if
    *   all its instances are
    */
   observeReadiness(): () => ReadonlyMap<string, boolean>;
   /** Offers a command to administrators, under a name such as `cache/explain`. */
   offerCommand(name: string, run: AdminCommand): void;
-  /** The commands that plugins of all blocks offer under this name, in the order of the Corefile. */
+  /**
+   * The commands that plugins of all blocks offer under this name, in the order of the Corefile.
+   */
   commands(name: string): readonly AdminCommand[];
   /** All metrics of all threads, in the format that the scraper prefers. */
   readonly scrape: (accept: string | undefined) => {
@@ -84,15 +99,18 @@ export interface ControlContext extends ControlChannel, NamedFiles {
   };
   /** The running configuration, for `reload`. */
   readonly configuration: RunningConfiguration;
-  /** Whether any worker answers: false while all of them hang or have died and have not been replaced. */
+  /**
+   * Whether any worker answers: false while all of them hang or have died and have not been
+   * replaced.
+   */
   readonly answering: () => boolean;
   /** Ends the process with a message, as `loop` does. */
   fatal(text: string): void;
 }
 
 /**
- * A command for administrators. Its arguments are texts by name; its result is sent as JSON. A `Problem` is the
- * person's mistake.
+ * A command for administrators. Its arguments are texts by name; its result is sent as JSON. A
+ * `Problem` is the person's mistake.
  */
 export type AdminCommand = (words: ReadonlyMap<string, string>) => Promise<object>;
 
@@ -105,9 +123,15 @@ export interface KeptAcrossReloads {
 export interface HttpTls {
   /** Equal keys mean equal settings. */
   readonly key: string;
-  /** Loads certificate and key, for each connection anew, so that a renewed certificate needs no reload. May throw. */
+  /**
+   * Loads certificate and key, for each connection anew, so that a renewed certificate needs no
+   * reload. May throw.
+   */
   load(): SecureContextOptions;
-  /** Whether clients are asked for a certificate, and whether those without a valid one are rejected. */
+  /**
+   * Whether clients are asked for a certificate, and whether those without a valid one are
+   * rejected.
+   */
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
   /** Whether a client is accepted after its handshake. */

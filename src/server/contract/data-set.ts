@@ -1,20 +1,22 @@
 /**
- * A data set that the control thread owns and every worker has a copy of: the objects of a cluster, zones, lists of
- * nodes.
+ * A data set that the control thread owns and every worker has a copy of: the objects of a cluster,
+ * zones, lists of nodes.
  *
- * The control thread publishes changes. A worker that joins gets a snapshot and then every change, in order, with none
- * left out. It acknowledges each batch before the next one is sent, so that it answers queries in between however much
- * changes, and a slow worker delays no other. The backlog for each worker is limited: beyond the limit it is dropped,
- * and the worker gets a new snapshot once it responds again.
+ * The control thread publishes changes. A worker that joins gets a snapshot and then every change,
+ * in order, with none left out. It acknowledges each batch before the next one is sent, so that it
+ * answers queries in between however much changes, and a slow worker delays no other. The backlog
+ * for each worker is limited: beyond the limit it is dropped, and the worker gets a new snapshot
+ * once it responds again.
  *
- * `C` is one change, `R` what a worker returns for a batch; both are plain data that survive a structured clone.
+ * `C` is one change, `R` what a worker returns for a batch; both are plain data that survive a
+ * structured clone.
  */
 export interface DataSetParts<C, R = void> {
   /**
-   * Everything in the set, as changes that build it from nothing. It is read piece by piece over many turns of the
-   * event loop, for one worker at a time, while changes go on: each piece must be current when it is read. Items that
-   * exist all the while must be included; items that are added or removed meanwhile may be. Its `return` is called if
-   * it is not read to the end.
+   * Everything in the set, as changes that build it from nothing. It is read piece by piece over
+   * many turns of the event loop, for one worker at a time, while changes go on: each piece must be
+   * current when it is read. Items that exist all the while must be included; items that are added
+   * or removed meanwhile may be. Its `return` is called if it is not read to the end.
    */
   snapshot(): Iterable<C>;
   /** The approximate number of bytes of a change in transit. */
@@ -28,11 +30,13 @@ export interface DataSetParts<C, R = void> {
 
 /** The control thread's end of a data set. */
 export interface DataSet<C> {
-  /** Sends workers changes that have just been made; a snapshot read from now on must include them. */
+  /**
+   * Sends workers changes that have just been made; a snapshot read from now on must include them.
+   */
   publish(changes: Iterable<C>): void;
   /**
-   * Calls `run` once every worker has applied everything, snapshots included; at once if that is so already. Workers
-   * that have not responded for a second are not waited for.
+   * Calls `run` once every worker has applied everything, snapshots included; at once if that is so
+   * already. Workers that have not responded for a second are not waited for.
    */
   whenApplied(run: () => void): void;
   /** Stops sending. */
@@ -45,8 +49,8 @@ export type OpenDataSet = <C, R = void>(parts: DataSetParts<C, R>) => DataSet<C>
 /** A worker's copy of the set, in whatever form suits answering. */
 export interface Replica<C, R = void> {
   /**
-   * A snapshot begins, the first or a later one: the previous content stays valid until `complete`, and is dropped
-   * then.
+   * A snapshot begins, the first or a later one: the previous content stays valid until `complete`,
+   * and is dropped then.
    */
   begin(): void;
   apply(changes: readonly C[]): R;

@@ -15,14 +15,14 @@ import type { PlannedLimits, TlsPlan } from './plan.ts';
 /** A listen address and its settings; plain data, the same for all workers. */
 export interface EndpointPlan {
   /**
-   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: its identity, and the `server` label of
-   * metrics.
+   * Listen address with scheme, e.g. `dns://:53` or `dns://127.0.0.1:53`: its identity, and the
+   * `server` label of metrics.
    */
   readonly server: string;
   readonly scheme: Scheme;
   /**
-   * An IP address as `bind` names it; empty: there is no `bind`. Empty, `0.0.0.0` and `::` all mean all addresses of
-   * both families.
+   * An IP address as `bind` names it; empty: there is no `bind`. Empty, `0.0.0.0` and `::` all mean
+   * all addresses of both families.
    */
   readonly address: string;
   readonly port: number;

@@ -1,11 +1,17 @@
-/** How far lookups may lead that are made on the way to one reply, and the reply to those that lead further. */
+/**
+ * How far lookups may lead that are made on the way to one reply, and the reply to those that lead
+ * further.
+ */
 import { EDE, RCODE } from '../../wire/iana.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 
 /** Internal lookups (CNAME targets) may lead to each other only so often. */
 export const DEPTH_MAX = 20;
 
-/** Internal lookups on behalf of one query: aliases may lead to several others each, and those on and on. */
+/**
+ * Internal lookups on behalf of one query: aliases may lead to several others each, and those on
+ * and on.
+ */
 export const LOOKUPS_MAX = 200;
 
 const endless = `aliases lead on more than ${DEPTH_MAX} times, or to more than ${LOOKUPS_MAX} lookups for one query`;

@@ -2,8 +2,9 @@
 import type { Route } from '../../wire/query.ts';
 
 /**
- * Keeps one object per route (listen address, zone, view), such as metric handles: made at the first query of the route
- * and found by a single load afterwards. `make` may only use the fields that become metric labels.
+ * Keeps one object per route (listen address, zone, view), such as metric handles: made at the
+ * first query of the route and found by a single load afterwards. `make` may only use the fields
+ * that become metric labels.
  */
 export function perRoute<T extends object>(make: (route: Route) => T): (route: Route) => T {
   const made: (T | undefined)[] = [];

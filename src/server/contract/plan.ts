@@ -5,7 +5,8 @@ import type { ProxyPlan } from '../../net/proxy-policy.ts';
 import type { Scheme } from '../../wire/transports.ts';
 
 /**
- * What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) set for their server block before it is opened.
+ * What configuring plugins (`bind`, `tls`, `timeouts`, `multisocket` …) set for their server block
+ * before it is opened.
  */
 export interface BlockPlan {
   readonly zones: readonly string[];

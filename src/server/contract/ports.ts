@@ -5,23 +5,30 @@ import type { WireName } from '../../wire/name.ts';
 import { definePort, type PluginPort } from './plugin.ts';
 import type { Dependency } from './reply-cache.ts';
 
-/** Adds what a plugin knows about a query before it is answered: label (`kubernetes/client-namespace`) → value. */
+/**
+ * Adds what a plugin knows about a query before it is answered: label
+ * (`kubernetes/client-namespace`) → value.
+ */
 export type MetadataProvider = (query: Query, notes: Map<string, string>) => void;
 
-/** Offered by plugins with metadata; used by `metadata`, from the last of the chain to the first. */
+/**
+ * Offered by plugins with metadata; used by `metadata`, from the last of the chain to the first.
+ */
 export const metadataProviders: PluginPort<MetadataProvider> =
   definePort<MetadataProvider>('metadata providers');
 
 /**
- * Offered by `metadata` to `view`, which needs the metadata before the chain begins: collects it into `query.notes`.
+ * Offered by `metadata` to `view`, which needs the metadata before the chain begins: collects it
+ * into `query.notes`.
  */
 export const metadataCollector: PluginPort<(query: Query) => void> =
   definePort<(query: Query) => void>('metadata collector');
 
 /**
- * Finds the search path of a cluster's clients: offered by `kubernetes`, used by `autopath`. Both methods return the
- * offset in `query.folded` at which the client's first search domain (`NS.svc.ZONE`) begins, with at least one label
- * before it; -1 if the query must be answered as it is.
+ * Finds the search path of a cluster's clients: offered by `kubernetes`, used by `autopath`. Both
+ * methods return the offset in `query.folded` at which the client's first search domain
+ * (`NS.svc.ZONE`) begins, with at least one label before it; -1 if the query must be answered as it
+ * is.
  */
 export interface ClientSearchPaths {
   readonly plugin: string;
@@ -46,11 +53,17 @@ export interface SearchList {
 /** Offered by `erratic`, used by `autopath`. */
 export const searchLists: PluginPort<SearchList> = definePort<SearchList>('search lists');
 
-/** The namespaces of clients: offered by `kubernetes`, used by plugins that treat clients by namespace. */
+/**
+ * The namespaces of clients: offered by `kubernetes`, used by plugins that treat clients by
+ * namespace.
+ */
 export interface ClientNamespaces {
   /** Whether pods are watched; without that no client is known. */
   readonly known: boolean;
-  /** The namespace of the pod with the client's address; empty if it is not the address of exactly one pod. */
+  /**
+   * The namespace of the pod with the client's address; empty if it is not the address of exactly
+   * one pod.
+   */
   of(query: Query): string;
   /** The pod with this address (4 or 16 bytes); empty texts if it is not known. */
   pod(address: Uint8Array): { readonly namespace: string; readonly name: string };
@@ -61,8 +74,9 @@ export const clientNamespaces: PluginPort<ClientNamespaces> =
   definePort<ClientNamespaces>('client namespaces');
 
 /**
- * Recognises the server's own loop detection queries. Every plugin must see each of them, so none may be joined with
- * another query that is under way. Offered by `loop`, used by plugins that join queries.
+ * Recognises the server's own loop detection queries. Every plugin must see each of them, so none
+ * may be joined with another query that is under way. Offered by `loop`, used by plugins that join
+ * queries.
  */
 export const roundTrips: PluginPort<(query: Query) => boolean> =
   definePort<(query: Query) => boolean>('round trips');
@@ -82,7 +96,10 @@ export interface EndedExchange {
   readonly end: number;
 }
 
-/** Called for every finished exchange with an upstream. Offered by `dnstap`, used by forwarding plugins. */
+/**
+ * Called for every finished exchange with an upstream. Offered by `dnstap`, used by forwarding
+ * plugins.
+ */
 export interface ExchangeTap {
   exchanged(exchange: EndedExchange): void;
 }
@@ -91,8 +108,8 @@ export interface ExchangeTap {
 export const exchangeTaps: PluginPort<ExchangeTap> = definePort<ExchangeTap>('exchange taps');
 
 /**
- * One way to reach a service from outside the cluster. Names in it are relative to the zone that is asked, and end in
- * the root.
+ * One way to reach a service from outside the cluster. Names in it are relative to the zone that is
+ * asked, and end in the root.
  */
 export interface OutsideEntry {
   /** 4 or 16 bytes, or the name of a host elsewhere. */
@@ -104,7 +121,9 @@ export interface OutsideEntry {
   readonly below: WireName;
 }
 
-/** A service that is reachable from outside, for transfers: its name, and the names of its ports. */
+/**
+ * A service that is reachable from outside, for transfers: its name, and the names of its ports.
+ */
 export interface OutsideService {
   readonly below: WireName;
   readonly ports: readonly WireName[];
@@ -113,9 +132,9 @@ export interface OutsideService {
 }
 
 /**
- * The services of a cluster as they are reachable from outside: by their own `externalIPs` or by load balancers, and,
- * with `headless`, the endpoints of headless services that have neither. Offered by `kubernetes`, used by
- * `k8s_external`.
+ * The services of a cluster as they are reachable from outside: by their own `externalIPs` or by
+ * load balancers, and, with `headless`, the endpoints of headless services that have neither.
+ * Offered by `kubernetes`, used by `k8s_external`.
  */
 export interface OutsideServices extends Dependency {
   /** Unix time of the last change. */
@@ -123,11 +142,15 @@ export interface OutsideServices extends Dependency {
   /** Whether all objects have been listed. */
   readonly synced: boolean;
   /**
-   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of a service.
+   * Looks up the name `folded[0, end)`: `NAMESPACE`, `SERVICE.NAMESPACE`, or an endpoint or port of
+   * a service.
    * @returns null: there is no such name; empty: it exists without addresses
    */
   find(folded: Uint8Array, end: number, headless: boolean): readonly OutsideEntry[] | null;
-  /** The services with the address of the reverse name `folded[0, end)`, as relative names; null if there is none. */
+  /**
+   * The services with the address of the reverse name `folded[0, end)`, as relative names; null if
+   * there is none.
+   */
   pointers(folded: Uint8Array, end: number): readonly WireName[] | null;
   /** The addresses by which this DNS server itself is reachable from outside. */
   nameServers(headless: boolean): readonly Uint8Array[];

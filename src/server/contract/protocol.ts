@@ -4,7 +4,10 @@ import type { Corefile } from '../../corefile/tree.ts';
 import type { Registration } from '../../metrics/registration.ts';
 import type { EndpointPlan } from './endpoints.ts';
 
-/** A configuration as it is sent to a worker: the tree to bind again, and the addresses to listen on. */
+/**
+ * A configuration as it is sent to a worker: the tree to bind again, and the addresses to listen
+ * on.
+ */
 export interface Program {
   readonly generation: number;
   readonly corefile: Corefile;
@@ -14,7 +17,10 @@ export interface Program {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the same `seq`. */
+/**
+ * From the main thread to a worker. `prepare`, `open` and `close` are answered by `done` with the
+ * same `seq`.
+ */
 export type ToWorker =
   | { readonly kind: 'prepare'; readonly seq: number; readonly program: Program }
   | { readonly kind: 'open'; readonly seq: number; readonly generation: number }

@@ -3,8 +3,8 @@ import { readlinkSync } from 'node:fs';
 import { every, type Clock } from '../../base/clock.ts';
 
 /**
- * A worker's sign of life: a few words of memory shared with the control thread. No messages are involved, so it can be
- * read even if the worker does not respond.
+ * A worker's sign of life: a few words of memory shared with the control thread. No messages are
+ * involved, so it can be read even if the worker does not respond.
  */
 export type Pulse = Int32Array<SharedArrayBuffer>;
 
@@ -48,7 +48,9 @@ export function threadOf(pulse: Pulse): number {
   return Atomics.load(pulse, THREAD);
 }
 
-/** Sets whether the worker is building a configuration, during which its event loop may be blocked. */
+/**
+ * Sets whether the worker is building a configuration, during which its event loop may be blocked.
+ */
 export function showBuilding(pulse: Pulse, building: boolean): void {
   Atomics.store(pulse, BUILDING, building ? 1 : 0);
 }
@@ -63,7 +65,10 @@ export function showLoaded(pulse: Pulse): void {
   Atomics.store(pulse, LOADED, 1);
 }
 
-/** Whether the worker has loaded all its code: before that it must not be terminated (`linux/event-loop.ts`). */
+/**
+ * Whether the worker has loaded all its code: before that it must not be terminated
+ * (`linux/event-loop.ts`).
+ */
 export function hasLoaded(pulse: Pulse): boolean {
   return Atomics.load(pulse, LOADED) === 1;
 }

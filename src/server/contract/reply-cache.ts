@@ -4,7 +4,10 @@ import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
 
-/** What replies depend on: `version` rises (and wraps around at 32 bits) whenever a reply made from it might differ. */
+/**
+ * What replies depend on: `version` rises (and wraps around at 32 bits) whenever a reply made from
+ * it might differ.
+ */
 export interface Dependency {
   readonly version: number;
 }
@@ -17,22 +20,26 @@ const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
 /** Larger replies are not kept: building them is the smaller part of their cost. */
 const REPLY_MAX = 8 * 1024;
-/** A name is remembered only at its second query: a flood of random names would push out everything else. */
+/**
+ * A name is remembered only at its second query: a flood of random names would push out everything
+ * else.
+ */
 const SEEN_BITS = 1 << 17;
 const SEEN_MAX = 40_000;
 
 /**
- * A plugin's replies to standard queries by name and type, so that a repeated question costs one table lookup and no
- * memory. Other queries are rare, and are always answered anew. A reply is valid while the version of its dependency is
- * unchanged, so it is never stale. The size is bounded: when one generation is full, the one before it is dropped as a
- * whole, and replies that are still asked for move to the new one.
+ * A plugin's replies to standard queries by name and type, so that a repeated question costs one
+ * table lookup and no memory. Other queries are rare, and are always answered anew. A reply is
+ * valid while the version of its dependency is unchanged, so it is never stale. The size is
+ * bounded: when one generation is full, the one before it is dropped as a whole, and replies that
+ * are still asked for move to the new one.
  */
 export class ReplyCache {
   #young = new ReplyTable();
   #old: ReplyTable | null = null;
   /**
-   * One bit per question seen lately. Some questions share one, which only means that they are remembered at their
-   * first query.
+   * One bit per question seen lately. Some questions share one, which only means that they are
+   * remembered at their first query.
    */
   readonly #seen = new Int32Array(SEEN_BITS >> 5);
   #seenCount = 0;

@@ -52,7 +52,8 @@ export function checkCertificate(
 }
 
 /**
- * Checks that the file of authorities contains a certificate: an empty one would mean trusting nobody, or everybody.
+ * Checks that the file of authorities contains a certificate: an empty one would mean trusting
+ * nobody, or everybody.
  * @throws Problem `tls-unusable`
  */
 export function checkAuthority(pem: Buffer, file: string): void {
@@ -73,7 +74,10 @@ export function checkAuthority(pem: Buffer, file: string): void {
   });
 }
 
-/** Why a certificate is not valid now, as text: it has expired, or is not valid yet. Null if it is valid or cannot be read. */
+/**
+ * Why a certificate is not valid now, as text: it has expired, or is not valid yet. Null if it is
+ * valid or cannot be read.
+ */
 export function outOfTime(pem: Buffer, wallMs: number): string | null {
   try {
     const { validFrom, validFromDate, validTo, validToDate } =

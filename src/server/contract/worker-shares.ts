@@ -12,12 +12,15 @@ export function defaultWorkers(processors: number): number {
 const EMPTY_MB = 24;
 /** More has no use: an index of 100 000 pods and a full cache take a small part of it. */
 const MOST_MB = 256;
-/** Three quarters of what is free are for what waits in all workers; with the rest one of them may be a little over before it ends. */
+/**
+ * The workers' heaps together take at most three quarters of the memory that is left: a worker may
+ * exceed its limit for a moment before the runtime ends it.
+ */
 const TIMES = 4 / 3;
 
 /**
- * MiB of JavaScript objects that a worker may have: as many as its share of queries that wait takes, and so few that one that fills its heap
- * ends alone.
+ * MiB of JavaScript objects that a worker may have: as many as its share of queries that wait
+ * takes, and so few that one that fills its heap ends alone.
  * @param limit bytes that the process may take; Infinity: no limit
  */
 export function workerHeapMb(limit: number, workers: number): number {

@@ -12,7 +12,10 @@ interface PluginChannel {
   left: ((worker: number) => void) | null;
 }
 
-/** The main thread's ends of all channels: who receives messages, and what a worker that joins is sent first. */
+/**
+ * The main thread's ends of all channels: who receives messages, and what a worker that joins is
+ * sent first.
+ */
 export class Channels {
   readonly #channels = new Map<string, PluginChannel>();
 
@@ -46,7 +49,8 @@ export class Channels {
   }
 
   /**
-   * The control end of a channel that carries a data set: workers get different messages, as they differ in progress.
+   * The control end of a channel that carries a data set: workers get different messages, as they
+   * differ in progress.
    */
   replicas(id: string): ReplicaLinks {
     const channel = this.#get(id);
@@ -93,10 +97,14 @@ export class Channels {
   }
 }
 
-/** Sent to a worker for a data set that nobody has opened, so that it does not wait for a snapshot. */
+/**
+ * Sent to a worker for a data set that nobody has opened, so that it does not wait for a snapshot.
+ */
 const emptySet: ReplicaBatch = { id: -1, changes: [], begins: true, completes: true };
 
-/** Removes the worker from the channel, unless its replacement with the same id is there already. */
+/**
+ * Removes the worker from the channel, unless its replacement with the same id is there already.
+ */
 function remove({ members, left }: PluginChannel, worker: WorkerLink): void {
   if (members.get(worker.id) !== worker) return;
   members.delete(worker.id);

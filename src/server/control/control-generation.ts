@@ -277,8 +277,8 @@ interface GrowingAddress {
 const STOP_MS = 4000;
 
 /**
- * Stops a configuration's control parts. One that throws or hangs does not prevent the others from stopping; it is
- * logged.
+ * Stops a configuration's control parts. One that throws or hangs does not prevent the others from
+ * stopping; it is logged.
  * @returns whether all have stopped
  */
 export async function undo(

@@ -4,8 +4,8 @@ import { transports } from '../../wire/transports.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 
 /**
- * Descriptors that the process has open before anybody connects (measured: 42 with one worker), and those for each
- * further worker.
+ * Descriptors that the process has open before anybody connects (measured: 42 with one worker), and
+ * those for each further worker.
  */
 const OWN = 48;
 const OWN_PER_WORKER = 12;
@@ -13,7 +13,8 @@ const OWN_PER_WORKER = 12;
 const HTTP_ADDRESSES = 3;
 
 /**
- * The most connections of each HTTP address, so that all together have at most a quarter of the free descriptors.
+ * The most connections of each HTTP address, so that all together have at most a quarter of the
+ * free descriptors.
  * @param limit descriptors that the process may open; Infinity: no limit
  */
 export function httpShare(limit: number): number {
@@ -21,8 +22,8 @@ export function httpShare(limit: number): number {
 }
 
 /**
- * The most UDP sockets towards upstreams of each worker: an eighth of the free descriptors for all workers. Another
- * eighth is left for connections to upstreams and for files.
+ * The most UDP sockets towards upstreams of each worker: an eighth of the free descriptors for all
+ * workers. Another eighth is left for connections to upstreams and for files.
  * @param limit descriptors that the process may open; Infinity: no limit
  */
 export function sourcePortShare(limit: number, workers: number): number {
@@ -35,8 +36,9 @@ function freeOf(limit: number, workers: number): number {
 }
 
 /**
- * The listen addresses with connection limits lowered such that all listeners of all workers together have at most half
- * of the free descriptors. A quarter is left for probes and scrapers (`httpShare`), a quarter for upstreams and files.
+ * The listen addresses with connection limits lowered such that all listeners of all workers
+ * together have at most half of the free descriptors. A quarter is left for probes and scrapers
+ * (`httpShare`), a quarter for upstreams and files.
  * @param limit descriptors that the process may open; Infinity: no limit
  * @returns also the warning about it, or null if nothing had to be lowered
  */

@@ -18,19 +18,26 @@ import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
 import { Problem } from '../../base/problem.ts';
 import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
 
-/** The most connections per address. More than probes and scrapers need would use up descriptors that DNS needs. */
+/**
+ * The most connections per address. More than probes and scrapers need would use up descriptors
+ * that DNS needs.
+ */
 export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_536 });
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
-/** The most requests of one connection that wait for the one before them; a client that sends more is disconnected. */
+/**
+ * The most requests of one connection that wait for the one before them; a client that sends more
+ * is disconnected.
+ */
 const WAITING_MAX = 16;
 /**
- * The most bytes of a request body, which no plugin reads; a client that sends more is disconnected after the answer.
+ * The most bytes of a request body, which no plugin reads; a client that sends more is disconnected
+ * after the answer.
  */
 const BODY_MAX = 4096;
 /**
- * How long a connection stays half closed: closing it at once would discard the answer to a client that is still
- * sending.
+ * How long a connection stays half closed: closing it at once would discard the answer to a client
+ * that is still sending.
  */
 const LINGER_MS = 500;
 /** Milliseconds between checks for slow connections. */
@@ -57,8 +64,9 @@ export interface PlannedAddress {
 export type HttpPlan = ReadonlyMap<string, PlannedAddress>;
 
 /**
- * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that name it. A reload
- * opens new addresses before it closes any, so a failed one leaves every address as it was.
+ * The HTTP servers (`health`, `ready`, `prometheus`): one per address, shared by all plugins that
+ * name it. A reload opens new addresses before it closes any, so a failed one leaves every address
+ * as it was.
  */
 export class HttpListeners {
   readonly #log: Log;
@@ -89,7 +97,8 @@ export class HttpListeners {
   }
 
   /**
-   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others until `commit`.
+   * Opens the addresses that are not open yet. They answer at once; nothing changes for the others
+   * until `commit`.
    * @throws Problem
    */
   async open(wanted: HttpPlan): Promise<readonly string[]> {
@@ -121,7 +130,10 @@ export class HttpListeners {
     });
   }
 
-  /** At the limit closes the connection that has been idle longest, or whose request began first; never the new one. */
+  /**
+   * At the limit closes the connection that has been idle longest, or whose request began first;
+   * never the new one.
+   */
   #bound(listener: HttpListener, address: string): void {
     const { server } = listener;
     const open = this.#open.with(address);
@@ -150,7 +162,10 @@ export class HttpListeners {
     });
   }
 
-  /** Answers any request without throwing: this thread also feeds the workers, and a request must not end it. */
+  /**
+   * Answers any request without throwing: this thread also feeds the workers, and a request must
+   * not end it.
+   */
   #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
     const handler = listener.paths.get(pathOf(request.url ?? '/'));
     if (handler === undefined) {
@@ -167,7 +182,10 @@ export class HttpListeners {
     }
   }
 
-  /** Assigns every address to the new configuration's handlers, and closes those that are no longer used. */
+  /**
+   * Assigns every address to the new configuration's handlers, and closes those that are no longer
+   * used.
+   */
   async commit(wanted: HttpPlan): Promise<void> {
     for (const [address, { paths }] of wanted) this.#listeners.get(address)!.paths = paths;
     await this.close([...this.#listeners.keys()].filter((address) => !wanted.has(address)));
@@ -195,8 +213,9 @@ export class HttpListeners {
 }
 
 /**
- * A connection as the connection table sees it. Its requests are answered one after the other, each when the client has
- * read the answer before: a kilobyte of pipelined requests could otherwise cause megabytes of unread answers.
+ * A connection as the connection table sees it. Its requests are answered one after the other, each
+ * when the client has read the answer before: a kilobyte of pipelined requests could otherwise
+ * cause megabytes of unread answers.
  */
 class HttpConnection implements EvictableConnection {
   readonly #socket: Socket;
@@ -293,7 +312,10 @@ function changedTls(address: string): Problem {
   });
 }
 
-/** The path of a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser is used. */
+/**
+ * The path of a request's target, which may be anything (`//`, `*`, a whole URL), so no URL parser
+ * is used.
+ */
 function pathOf(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*/s, '');
   return path === '' ? '/' : path;
@@ -321,8 +343,9 @@ function placeOf(address: string): { readonly host: string; readonly port: numbe
 }
 
 /**
- * The canonical spelling of an address, by which plugins share it. `0.0.0.0` and `::` mean all addresses of both
- * families, as in Go. localhost means IPv4 first, whatever the machine's resolver says, as scrapers and probes expect.
+ * The canonical spelling of an address, by which plugins share it. `0.0.0.0` and `::` mean all
+ * addresses of both families, as in Go. localhost means IPv4 first, whatever the machine's resolver
+ * says, as scrapers and probes expect.
  */
 export function httpAddress(address: string): string {
   const { host, port } = placeOf(address);

@@ -6,7 +6,9 @@ import { bugText, type Log } from '../../base/log.ts';
 import { HandshakeBound } from '../../net/handshake-bound.ts';
 import type { HttpTls } from '../contract/control-context.ts';
 
-/** What an HTTPS server is made of besides the options that it shares with those that speak HTTP. */
+/**
+ * What an HTTPS server is made of besides the options that it shares with those that speak HTTP.
+ */
 export interface SecureParts {
   readonly tls: HttpTls;
   readonly log: Log;
@@ -55,9 +57,9 @@ export function makeSecureServer(
 }
 
 /**
- * Checks the certificate's files and uses them if they have changed. If they are being replaced, or certificate and key
- * do not match, the previous certificate stays in use; each such state is logged once, however many connections come
- * meanwhile.
+ * Checks the certificate's files and uses them if they have changed. If they are being replaced, or
+ * certificate and key do not match, the previous certificate stays in use; each such state is
+ * logged once, however many connections come meanwhile.
  */
 function renewal(
   first: SecureContextOptions,

@@ -25,8 +25,8 @@ export class OneAtATime {
   }
 
   /**
-   * Runs a job at once, or when the current one ends. All requests during the current job are met by one run, so they
-   * must be for the same job.
+   * Runs a job at once, or when the current one ends. All requests during the current job are met
+   * by one run, so they must be for the same job.
    */
   once<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running === null) return this.run(work);

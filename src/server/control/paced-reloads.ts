@@ -4,11 +4,12 @@ import type { Log } from '../../base/log.ts';
 import type { Counter, Registry } from '../../metrics/registry.ts';
 import type { OneAtATime } from './one-at-a-time.ts';
 
-/** So many in a row are begun at once: people and controllers do no more. */
+/** Reloads in a row that begin at once: people and controllers ask for no more. */
 const ROW_MAX = 4;
 /**
- * Then one begins after another by so many milliseconds. A configuration that was replaced lives as long as a query that it answers, some
- * ten seconds where upstreams are silent: there are at most `ROW_MAX` and twenty of them.
+ * Milliseconds between the starts of further reloads. A configuration that was replaced lives as
+ * long as a query that it answers, some ten seconds where upstreams are silent: at most `ROW_MAX`
+ * and twenty of them are in memory.
  */
 const PAUSE_MS = 500;
 
@@ -23,7 +24,10 @@ export interface PacedReloadsParts {
   readonly run: () => Promise<boolean>;
 }
 
-/** Reloads, at most one of which waits: it reads the Corefile when its turn has come, so that the newest is always served in the end. */
+/**
+ * Reloads, at most one of which waits: it reads the Corefile when its turn has come, so that the
+ * newest is always served in the end.
+ */
 export class PacedReloads {
   readonly #parts: PacedReloadsParts;
   readonly #deferred: Counter;
@@ -57,7 +61,10 @@ export class PacedReloads {
     return next;
   }
 
-  /** @param begins called when the Corefile is read: what is asked for from then on is another reload */
+  /**
+   * @param begins called when the Corefile is read: what is asked for from then on is another
+   * reload
+   */
   async #inTurn(begins: () => void): Promise<boolean> {
     const { clock, log, taking, run } = this.#parts;
     const waitMs = this.#waitMs();

@@ -14,7 +14,10 @@ import { waitingShare } from './waiting-share.ts';
 export interface CorefileParts {
   /** Loads the plugins of these directives, in chain order; without names, all plugins. */
   readonly plugins: (names?: ReadonlySet<string>) => Promise<readonly Plugin[]>;
-  /** Reads and parses the Corefile. Syntaxes improve the hints of problems. @throws Problem if it cannot be read */
+  /**
+   * Reads and parses the Corefile. Syntaxes improve the hints of problems.
+   * @throws Problem if it cannot be read
+   */
   readonly load: (syntaxes: readonly Syntax[]) => ParseOutput;
   /** Base of relative paths: the Corefile's folder. */
   readonly folder: string;
@@ -37,7 +40,8 @@ export interface PlannedCorefile {
 
 /**
  * Reads and checks the Corefile; its warnings are logged.
- * @param mayBeEmpty whether it may have no server block; not for a reload, because a file that is being written is
+ * @param mayBeEmpty whether it may have no server block; not for a reload, because a file that is
+ * being written is
  *   empty for a moment
  * @throws Problems with everything that is wrong; Problem if it cannot be read
  */
@@ -62,7 +66,10 @@ export async function planCorefile(
   return { corefile, configuration, endpoints, workers };
 }
 
-/** Loads the Corefile and the plugins that it names; if something is wrong, all plugins, because hints need them. */
+/**
+ * Loads the Corefile and the plugins that it names; if something is wrong, all plugins, because
+ * hints need them.
+ */
 async function read({
   load,
   plugins: loadPlugins,
@@ -75,8 +82,8 @@ async function read({
 }
 
 /**
- * The problem of an empty Corefile: a file that is being rewritten is empty for a moment, which must not stop the
- * service.
+ * The problem of an empty Corefile: a file that is being rewritten is empty for a moment, which
+ * must not stop the service.
  */
 function nothingToServe(): Problem {
   return new Problem({

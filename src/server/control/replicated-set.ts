@@ -26,9 +26,15 @@ export interface ReplicatedSetParts {
 
 /** The default size of a batch in bytes: a worker applies it between two queries. */
 const BATCH_BYTES = 10_000;
-/** The default for the bytes that may wait for the slowest worker; beyond it the worker gets a snapshot. */
+/**
+ * The default for the bytes that may wait for the slowest worker; beyond it the worker gets a
+ * snapshot.
+ */
 const BACKLOG_BYTES = 16 * 1024 * 1024;
-/** A worker that has not acknowledged for this long is not waited for: it is slow, hangs, or is gone. */
+/**
+ * A worker that has not acknowledged for this long is not waited for: it is slow, hangs, or is
+ * gone.
+ */
 const LATE_MS = 1000;
 
 /** Changes that are sent together, the same ones to all workers. */
@@ -61,11 +67,12 @@ interface Follower<C> {
 }
 
 /**
- * The control thread's end of a data set; contract/data-set.ts says what it guarantees. Changes are kept in batches
- * until the slowest worker has acknowledged them; each worker gets them at its own pace.
+ * The control thread's end of a data set; contract/data-set.ts says what it guarantees. Changes are
+ * kept in batches until the slowest worker has acknowledged them; each worker gets them at its own
+ * pace.
  *
- * While a worker is being sent a snapshot, pending changes go first: what is read from the snapshot is then never older
- * than what the worker knows, so nothing in the worker is ever reverted.
+ * While a worker is being sent a snapshot, pending changes go first: what is read from the snapshot
+ * is then never older than what the worker knows, so nothing in the worker is ever reverted.
  */
 export class ReplicatedSet<C, R> implements DataSet<C> {
   readonly #parts: ReplicatedSetParts;
@@ -182,7 +189,10 @@ export class ReplicatedSet<C, R> implements DataSet<C> {
     this.#check();
   }
 
-  /** Sends batches to a worker until one is under way, and goes on if acknowledgements come synchronously. */
+  /**
+   * Sends batches to a worker until one is under way, and goes on if acknowledgements come
+   * synchronously.
+   */
   #send(worker: number, follower: Follower<C>): void {
     if (follower.sending) return;
     follower.sending = true;

@@ -53,7 +53,10 @@ const later = bare('later', {
   },
 });
 
-/** Counts up on the main thread and answers with the count in workers: a control part, a channel, a kept thing. */
+/**
+ * Counts up on the main thread and answers with the count in workers: a control part, a channel, a
+ * kept thing.
+ */
 const counting = bare('counting', {
   control: (_options, context) => {
     const count = context.keep('count', () => ({ value: 0, close: () => undefined }));
@@ -125,7 +128,10 @@ const stumbling = bare('stumbling', {
   },
 });
 
-/** What it is told of queries outside its chain throws: of those that no block took, or as it is asked whether one is its own. */
+/**
+ * What it is told of queries outside its chain throws: of those that no block took, or as it is
+ * asked whether one is its own.
+ */
 const clumsy: Plugin = definePlugin({
   syntax: directive({
     name: 'clumsy',

@@ -39,29 +39,38 @@ export interface ServerParts extends CorefileParts {
   readonly random: Random;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Checks whether another process listens at an address, which opening it would not show (SO_REUSEPORT).
+   * Checks whether another process listens at an address, which opening it would not show
+   * (SO_REUSEPORT).
    * @throws Problem
    */
   readonly probe?: (endpoint: ListenAddress) => Promise<void>;
   readonly spawn: (id: number, workers: number) => WorkerPort;
-  /** A worker whose event loop has been blocked for this long is replaced, in milliseconds; 0: never. */
+  /**
+   * A worker whose event loop has been blocked for this long is replaced, in milliseconds; 0:
+   * never.
+   */
   readonly hangMs?: number;
   /** The most HTTP connections per address (`httpConnectionLimit`). */
   readonly httpConnections?: number;
-  /** Whether other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes over. */
+  /**
+   * Whether other processes may serve HTTP at the same addresses meanwhile, e.g. one that takes
+   * over.
+   */
   readonly sharesHttp?: boolean;
   /** Called when something ends the process (`loop`); the text has been logged. */
   readonly onFatal: (text: string) => void;
   readonly collection?: Collection;
-  /** Makes sure that the process ends even if threads hang; without it `stop` can hang with them. */
+  /**
+   * Makes sure that the process ends even if threads hang; without it `stop` can hang with them.
+   */
   readonly termination?: Termination;
 }
 
 /** A worker hangs when its event loop has been blocked for this long. */
 const HANG_MS = 2000;
 /**
- * The most milliseconds that an orderly end takes beyond lameduck, whatever hangs; an immediate end takes no longer,
- * either.
+ * The most milliseconds that an orderly end takes beyond lameduck, whatever hangs; an immediate end
+ * takes no longer, either.
  */
 const END_MS = 4300;
 /** After this much more time the kernel kills the process. */
@@ -77,8 +86,9 @@ interface ServingGeneration {
 }
 
 /**
- * The control plane: builds the control parts of a Corefile's plugins on this thread and their chains in the workers,
- * and replaces them on reload such that a configuration that cannot serve leaves the previous one untouched.
+ * The control plane: builds the control parts of a Corefile's plugins on this thread and their
+ * chains in the workers, and replaces them on reload such that a configuration that cannot serve
+ * leaves the previous one untouched.
  */
 export class Server {
   readonly #parts: ServerParts;
@@ -162,7 +172,8 @@ export class Server {
   }
 
   async #startNow(): Promise<void> {
-    // A thread takes time to start, so the first one, which is always needed, starts while the Corefile is read.
+    // A thread takes time to start, so the first one, which is always needed, starts while the
+    // Corefile is read.
     this.#workers.start(1);
     try {
       await this.#take();
@@ -188,7 +199,9 @@ export class Server {
     return this.#http.port(address);
   }
 
-  /** The workers' threads, with the time that their event loops were busy and idle, in milliseconds. */
+  /**
+   * The workers' threads, with the time that their event loops were busy and idle, in milliseconds.
+   */
   threads(): readonly ThreadTimes[] {
     return this.#workers.threads();
   }
@@ -207,8 +220,9 @@ export class Server {
   }
 
   /**
-   * Loads the Corefile as it is now. False: it was rejected and the previous one still serves. Called while a Corefile
-   * is being loaded, or too often, it waits and loads it once more, because the file may have changed after it was read.
+   * Loads the Corefile as it is now. False: it was rejected and the previous one still serves.
+   * Called while a Corefile is being loaded, or too often, it waits and loads it once more, because
+   * the file may have changed after it was read.
    */
   reload(): Promise<boolean> {
     return this.#reloads.request();
@@ -346,14 +360,18 @@ export class Server {
     }
   }
 
-  /** Ends at once, also during `stop`: no lameduck, no wait for queries in flight. @returns see `stop` */
+  /**
+   * Ends at once, also during `stop`: no lameduck, no wait for queries in flight.
+   * @returns see `stop`
+   */
   quit(): Promise<boolean> {
     if (this.#parts.termination !== undefined) endProcessWithin(END_MS + MARGIN_MS);
     return this.#end(0, END_MS);
   }
 
   /**
-   * Ends in order: lameduck, then the listeners, then everything else, within `END_MS` beyond lameduck whatever hangs.
+   * Ends in order: lameduck, then the listeners, then everything else, within `END_MS` beyond
+   * lameduck whatever hangs.
    * @param staying the process goes on without the server, so its end is not enforced
    * @returns whether everything ended; false: something hangs, and the process must be killed
    */

@@ -1,6 +1,6 @@
 /**
- * Starts the threads of workers. The first one starts before the rest of the program is loaded, because a thread takes
- * as long to start as the main thread takes to read the Corefile.
+ * Starts the threads of workers. The first one starts before the rest of the program is loaded,
+ * because a thread takes as long to start as the main thread takes to read the Corefile.
  */
 import { availableParallelism } from 'node:os';
 import { MessageChannel, Worker } from 'node:worker_threads';
@@ -8,15 +8,18 @@ import { memoryLimit } from '../../base/memory-limit.ts';
 import { defaultWorkers, workerHeapMb } from '../contract/worker-shares.ts';
 
 /**
- * Size of a worker's young generation. Answers leave no garbage and forwarded queries little; this size costs a
- * forwarded query nothing (half of it costs 40 %), and saves memory.
+ * Size of a worker's young generation. Answers leave no garbage and forwarded queries little; this
+ * size costs a forwarded query nothing (half of it costs 40 %), and saves memory.
  */
 const YOUNG_MB = 4;
 
 /** A started thread without a task. */
 export interface BlankThread {
   readonly worker: Worker;
-  /** Gives the thread its task, a WorkerStart, or null: it ends, which it has to do by itself while it loads. To be called once. */
+  /**
+   * Gives the thread its task: a WorkerStart, or null, with which it ends. A thread that still loads
+   * cannot be ended from outside. To be called once.
+   */
   readonly begin: (start: object | null) => void;
 }
 
@@ -27,8 +30,8 @@ interface SpareThread extends BlankThread {
 let spare: SpareThread | null = null;
 
 /**
- * Starts the thread that the first `blankThread` returns, with the heap of one of as many workers as there are where nobody has said. If it
- * is never used it ends with the process.
+ * Starts the thread that the first `blankThread` returns, with the heap of one of as many workers
+ * as there are where nobody has said. If it is never used it ends with the process.
  */
 export function startSpareThread(): void {
   try {
@@ -52,7 +55,8 @@ export function blankThread(heapMb: number): BlankThread {
 }
 
 function startThread(heapMb: number): SpareThread {
-  // What the command line says would count for every thread, whatever limit it is given; the heap of this one stays as it is.
+  // What the command line says would count for every thread, whatever limit it is given; the heap
+  // of this one stays as it is.
   process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=0');
   const own = import.meta.url;
   const entry = new URL(

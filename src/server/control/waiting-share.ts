@@ -3,8 +3,8 @@ import { memoryShare } from '../../base/memory-share.ts';
 import { limits } from '../../net/limits.ts';
 
 /**
- * A query that waits for an upstream takes some 3 KiB, measured. Those of one transport have half of what is free: another one may
- * have as many.
+ * A query that waits for an upstream takes some 3 KiB, measured. Those of one transport have half
+ * of what is free: another one may have as many.
  */
 const TIMES = 6400;
 /** Fewer would be in the way of ordinary clients while an upstream is slow. */

@@ -5,7 +5,10 @@ import type { ThreadState } from '../../linux/thread-state.ts';
 import { beat, makePulse, showBuilding, showLoaded } from '../contract/pulse.ts';
 import { Watchdog, type WatchedWorker } from './watchdog.ts';
 
-/** A worker whose pulse beats by a clock of its own, so that it can stop while the watchdog's goes on. */
+/**
+ * A worker whose pulse beats by a clock of its own, so that it can stop while the watchdog's goes
+ * on.
+ */
 interface Fake extends WatchedWorker {
   readonly own: VirtualClock;
 }

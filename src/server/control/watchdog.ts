@@ -12,7 +12,10 @@ export interface WatchedWorker {
 /** How long a worker may be blocked, and what happens then. */
 export interface WatchdogParts<T extends WatchedWorker> {
   readonly clock: Clock;
-  /** A worker whose event loop has been blocked for this long hangs, in milliseconds; 0: none is watched. */
+  /**
+   * A worker whose event loop has been blocked for this long hangs, in milliseconds; 0: none is
+   * watched.
+   */
   readonly hangMs: number;
   /** Called once for each worker that hangs; it is not watched any more. */
   readonly onHang: (worker: T) => void;
@@ -23,19 +26,25 @@ export interface WatchdogParts<T extends WatchedWorker> {
 const CHECK_MS = 200;
 /** Building a configuration, or loading code, may take this many times as long. */
 const BUILDING = 10;
-/** A hanging worker must have used the processor for at least this share of the time, unless it waits in the kernel. */
+/**
+ * A hanging worker must have used the processor for at least this share of the time, unless it
+ * waits in the kernel.
+ */
 const BUSY = 0.4;
 
 interface WorkerObservation {
   beats: number;
   /**
-   * For how long the beats have not changed, counting only time in which this thread was running; -1: they have
-   * changed.
+   * For how long the beats have not changed, counting only time in which this thread was running;
+   * -1: they have changed.
    */
   stillMs: number;
   /** The worker's processor time when its beats were first found unchanged. */
   cpuMs: number;
-  /** The wait in the kernel in which it was at the last check, and for how long so far; null: it was running. */
+  /**
+   * The wait in the kernel in which it was at the last check, and for how long so far; null: it was
+   * running.
+   */
   wait: number | null;
   waitMs: number;
 }
@@ -43,10 +52,10 @@ interface WorkerObservation {
 /**
  * Finds workers that hang: in an endless loop, or in a call that does not return.
  *
- * A worker is not to blame for a machine that is too busy to run it. So time during which the watchdog itself did not
- * run (a suspended machine, a stopped process, a CPU limit) does not count, and a worker that could not get the
- * processor is given more time: only one that was running all the time, or that is in one and the same wait in the
- * kernel, hangs.
+ * A worker is not to blame for a machine that is too busy to run it. So time during which the
+ * watchdog itself did not run (a suspended machine, a stopped process, a CPU limit) does not count,
+ * and a worker that could not get the processor is given more time: only one that was running all
+ * the time, or that is in one and the same wait in the kernel, hangs.
  */
 export class Watchdog<T extends WatchedWorker> {
   readonly #parts: WatchdogParts<T>;
@@ -105,12 +114,14 @@ export class Watchdog<T extends WatchedWorker> {
     found.waitMs = wait !== null && wait === found.wait ? found.waitMs + passedMs : 0;
     found.wait = wait;
     const patience = hasLoaded(worker.pulse!) && !isBuilding(worker.pulse!) ? 1 : BUILDING;
-    // When it was found unchanged, the last beat was up to two checks old, and this check may be late by one.
+    // When it was found unchanged, the last beat was up to two checks old, and this check may be
+    // late by one.
     const limitMs = hangMs * patience - 3 * CHECK_MS;
     if (found.stillMs < limitMs) return false;
     if (state === null || found.waitMs >= limitMs) return true;
     if (state.cpuMs - found.cpuMs >= BUSY * limitMs) return true;
-    // Neither in one call nor in a loop: it waits now and then for other threads, which may lack processor time, too.
+    // Neither in one call nor in a loop: it waits now and then for other threads, which may lack
+    // processor time, too.
     return !state.runnable && found.stillMs >= BUILDING * limitMs;
   }
 }

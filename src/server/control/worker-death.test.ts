@@ -15,7 +15,10 @@ import { EXIT_TIMED_OUT } from '../../linux/termination.ts';
 
 const program = join(import.meta.dirname, '../../../bin/ndots');
 
-/** Makes a thread fail, outside any query, in the way that the file named by DIE says, once it is there. */
+/**
+ * Makes a thread fail, outside any query, in the way that the file named by DIE says, once it is
+ * there.
+ */
 const assassin = `
   import { isMainThread } from 'node:worker_threads';
   import { openSync, readFileSync, unlinkSync } from 'node:fs';
@@ -237,7 +240,8 @@ describe('a worker that hangs', { skip: available ? false : 'needs batched UDP' 
       assert.equal(reply?.bytes.readUInt16BE(0), 7);
       await printed(child, /worker 0 serves again/);
       assert.equal(await health(), 200);
-      // 2 s if the machine has the time; workers.test.ts and watchdog.test.ts are exact, by their own clocks.
+      // 2 s if the machine has the time; workers.test.ts and watchdog.test.ts are exact, by their
+      // own clocks.
       assert.ok(seenMs < 10_000, `${seenMs} ms`);
       const text = await metrics();
       assert.match(text, /^ndots_worker_restarts_total\{reason="hung"\} 1$/m);

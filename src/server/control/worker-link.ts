@@ -45,7 +45,10 @@ interface PendingOrder {
   reject(error: Error): void;
 }
 
-/** The main thread's view of one worker: orders, which are acknowledged, and messages, which are not. */
+/**
+ * The main thread's view of one worker: orders, which are acknowledged, and messages, which are
+ * not.
+ */
 export class WorkerLink {
   readonly id: number;
   /** Ports in use by listen address, as last reported. */
@@ -94,7 +97,10 @@ export class WorkerLink {
     this.#pending.clear();
   }
 
-  /** Resolves when the worker has carried out the order. @throws Problem that the worker reported */
+  /**
+   * Resolves when the worker has carried out the order.
+   * @throws Problem that the worker reported
+   */
   order(order: Order): Promise<void> {
     if (this.#gone !== null) return Promise.reject(this.#gone);
     const seq = this.#seq++;

@@ -10,7 +10,10 @@ import { batchedUdp } from '../../linux/packet-loop.ts';
 const run = promisify(execFile);
 const at = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 
-/** A module of plugins that takes and gives back memory and wake-ups of the event loop, 60 ms at a time, as `busy` says. */
+/**
+ * A module of plugins that takes and gives back memory and wake-ups of the event loop, 60 ms at a
+ * time, as `busy` says.
+ */
 const plugins = (busy: string): string => `
   import { Epoll } from ${at('../../linux/epoll.ts')};
   import { libc } from ${at('../../linux/libc.ts')};
@@ -27,7 +30,9 @@ const plugins = (busy: string): string => `
   export const loadPlugins = async () => [];
 `;
 
-/** Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms. */
+/**
+ * Starts workers with these plugins and ends each, `rounds` times, at moments spread over 100 ms.
+ */
 const program = (busy: string, rounds: number, hangs: boolean): string => `
   import { lineOutput } from ${at('../../base/line-output.ts')};
   import { hasLoaded } from ${at('../contract/pulse.ts')};
@@ -64,7 +69,8 @@ describe('a worker that is ended', { skip: batchedUdp().available ? false : 'no 
     });
   }
 
-  // What a worker looks like that the machine gives no time to: it is held to hang, and then turns after all.
+  // What a worker looks like that the machine gives no time to: it is held to hang, and then turns
+  // after all.
   const mistaken = [
     ['turns after all', 'setInterval(work, 1);'],
     ['does nothing but calls outside of JavaScript', 'setTimeout(() => { for (;;) work(); }, 1);'],

@@ -14,8 +14,8 @@ import type { WorkerPort } from './worker-link.ts';
 import type { WorkerStart } from '../worker/worker-thread.ts';
 
 /**
- * How long a thread may take to end. An idle one ends at once, and one that runs JavaScript can be terminated: after
- * this time it must be in a call that does not return.
+ * How long a thread may take to end. An idle one ends at once, and one that runs JavaScript can be
+ * terminated: after this time it must be in a call that does not return.
  */
 const END_MS = 1000;
 /** A thread that is still loading ends when it has loaded, which takes time on a busy machine. */
@@ -24,7 +24,8 @@ const LOADING_MS = 3000;
 const LOOK_MS = 10;
 
 /**
- * What the threads of dead workers left behind, by the worker's id: the replacement thread takes over their sockets.
+ * What the threads of dead workers left behind, by the worker's id: the replacement thread takes
+ * over their sockets.
  */
 const leftBehind = new Map<number, HeldByThread>();
 
@@ -80,9 +81,9 @@ export function threadPort(
 }
 
 /**
- * Terminates a thread as soon as it is safe. If the thread is inside a call during which it must not be terminated
- * (because the machine gives it no processor time), waits as long as that takes: terminating it then would end the
- * whole process.
+ * Terminates a thread as soon as it is safe. If the thread is inside a call during which it must
+ * not be terminated (because the machine gives it no processor time), waits as long as that takes:
+ * terminating it then would end the whole process.
  */
 async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
   while (!closeGate(gate)) await sleep(systemClock, LOOK_MS);
@@ -90,15 +91,15 @@ async function terminate(worker: Worker, gate: TerminationGate): Promise<void> {
 }
 
 /**
- * A worker on this thread, for servers in memory: with the same messages, cloned as between threads, each in a turn of
- * its own.
+ * A worker on this thread, for servers in memory: with the same messages, cloned as between
+ * threads, each in a turn of its own.
  * @param make gets the function that sends to the main side
  */
 export function inlinePort(make: (send: (message: FromWorker) => void) => DataPlane): WorkerPort {
   const handlers: ((message: FromWorker) => void)[] = [];
   const plane = make((message) => {
-    // Registrations carry shared memory and must arrive at once; all other messages come in a later turn, as between
-    // threads.
+    // Registrations carry shared memory and must arrive at once; all other messages come in a later
+    // turn, as between threads.
     if (message.kind === 'register') for (const handler of handlers) handler(message);
     else queueMicrotask(() => handlers.forEach((handler) => handler(structuredClone(message))));
   });

@@ -15,7 +15,10 @@ const nothing = definePlugin({
   syntax: directive({ name: 'nothing', summary: 'for tests', repeat: 'once' }),
 });
 
-/** A worker that answers every order at once, until it hangs: what it is told from then on it does not hear. */
+/**
+ * A worker that answers every order at once, until it hangs: what it is told from then on it does
+ * not hear.
+ */
 interface Fake extends WorkerPort {
   readonly heard: ToWorker[];
   hang(): void;

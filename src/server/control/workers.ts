@@ -24,23 +24,36 @@ export interface WorkersParts {
   readonly channels: Channels;
   /** What is being served, for a replacement worker to begin with; null: nothing yet. */
   readonly program: () => Program | null;
-  /** Runs `take` once no configuration is being loaded, and prevents others from being loaded meanwhile. */
+  /**
+   * Runs `take` once no configuration is being loaded, and prevents others from being loaded
+   * meanwhile.
+   */
   readonly alone: (take: () => Promise<void>) => Promise<void>;
 }
 
-/** The least time between two restarts of a worker that keeps dying; the first time it is replaced at once. */
+/**
+ * The least time between two restarts of a worker that keeps dying; the first time it is replaced
+ * at once.
+ */
 const RESPAWN_MS = 1000;
 /**
- * Two losses of one worker within this time probably have the same cause: the second time it is replaced after a pause.
+ * Two losses of one worker within this time probably have the same cause: the second time it is
+ * replaced after a pause.
  */
 const AGAIN_MS = 10_000;
-/** A worker that has not closed its listeners this long after its grace period hangs, and is not waited for. */
+/**
+ * A worker that has not closed its listeners this long after its grace period hangs, and is not
+ * waited for.
+ */
 const SLACK_MS = 500;
 
 /** Why a worker was lost; label of a metric. */
 type Loss = 'died' | 'hung';
 
-/** The problem of a configuration that made a worker hang while building it, so that it cannot be served. */
+/**
+ * The problem of a configuration that made a worker hang while building it, so that it cannot be
+ * served.
+ */
 class BuildHangs extends Problem {
   constructor(worker: number) {
     super({
@@ -125,8 +138,9 @@ export class Workers {
   }
 
   /**
-   * Gives all workers an order. A worker that dies meanwhile does not count, except at the start, because its
-   * replacement is given what serves then. But a configuration that makes a worker hang is rejected.
+   * Gives all workers an order. A worker that dies meanwhile does not count, except at the start,
+   * because its replacement is given what serves then. But a configuration that makes a worker hang
+   * is rejected.
    * @throws Problem that a worker reported
    */
   async orderAll(order: Order): Promise<void> {
@@ -184,8 +198,8 @@ export class Workers {
   }
 
   /**
-   * Remembers a thread that could not be ended, until it ends after all: when it gets processor time again, or its call
-   * returns.
+   * Remembers a thread that could not be ended, until it ends after all: when it gets processor
+   * time again, or its call returns.
    */
   #hold(link: WorkerLink): void {
     this.#stuck.add(link);
@@ -208,7 +222,8 @@ export class Workers {
   }
 
   /**
-   * Replaces a worker that hangs, even if its thread cannot be ended: then a processor is lost until the process ends.
+   * Replaces a worker that hangs, even if its thread cannot be ended: then a processor is lost
+   * until the process ends.
    */
   #hung(worker: WorkerLink): void {
     const { log, hangMs } = this.#parts;
@@ -245,8 +260,8 @@ export class Workers {
   }
 
   /**
-   * Starts a replacement. It waits for a configuration that is being loaded, so that it begins with what serves after
-   * that.
+   * Starts a replacement. It waits for a configuration that is being loaded, so that it begins with
+   * what serves after that.
    */
   #replace(worker: WorkerLink, waitMs: number): void {
     const { alone, clock } = this.#parts;
@@ -272,7 +287,8 @@ export class Workers {
       this.#count();
       log.info(`worker ${link.id} serves again`);
     } catch (error) {
-      // The replacement was lost as well and is being replaced itself, unless the whole server ends.
+      // The replacement was lost as well and is being replaced itself, unless the whole server
+      // ends.
       if (link.gone || this.#ending) return;
       log.error(
         `worker ${link.id} could not be started again, the next try follows: ${whyNot(error)}`,

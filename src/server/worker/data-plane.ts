@@ -36,7 +36,10 @@ export interface DataPlaneParts {
     counters: CountersOf,
     files: Program['files'],
   ) => Listener;
-  /** The limits and the certificate of a plan; may throw a Problem. Undefined where there are no transports. */
+  /**
+   * The limits and the certificate of a plan; may throw a Problem. Undefined where there are no
+   * transports.
+   */
   readonly terms?: (endpoint: EndpointPlan, files: Program['files']) => ListenerTerms;
   readonly send: (message: FromWorker) => void;
   /** Called when a plugin threw and `debug` says not to catch it: ends the worker. */
@@ -69,9 +72,9 @@ interface PreparedConfiguration {
 }
 
 /**
- * One worker: owns sockets, answers queries. Messages (protocol.ts) tell it what to serve. It keeps listeners over
- * reloads: a new configuration takes a listener over by one assignment, so no query is lost, and each is answered by
- * one configuration only.
+ * One worker: owns sockets, answers queries. Messages (protocol.ts) tell it what to serve. It keeps
+ * listeners over reloads: a new configuration takes a listener over by one assignment, so no query
+ * is lost, and each is answered by one configuration only.
  */
 export class DataPlane {
   readonly #parts: DataPlaneParts;
@@ -257,8 +260,8 @@ export class DataPlane {
   }
 
   /**
-   * Holds a query that arrived after its socket was opened and before the configuration serves: a moment, while the
-   * other sockets are opened.
+   * Holds a query that arrived after its socket was opened and before the configuration serves: a
+   * moment, while the other sockets are opened.
    */
   async #whenServing(open: OpenListener, query: Query): Promise<Reply> {
     const kept = query.keep();
@@ -267,7 +270,8 @@ export class DataPlane {
   }
 
   /**
-   * Switches to the new configuration: it answers every query from now on; listeners that it does not use are closed.
+   * Switches to the new configuration: it answers every query from now on; listeners that it does
+   * not use are closed.
    */
   async #commit(generation: number): Promise<void> {
     const { built, program, adoptions } = this.#prepared.get(generation)!;
@@ -285,8 +289,8 @@ export class DataPlane {
   }
 
   /**
-   * Applies new settings to a listener. The certificate was checked with the configuration, but its file may have
-   * changed since.
+   * Applies new settings to a listener. The certificate was checked with the configuration, but its
+   * file may have changed since.
    */
   #adopt(adopt: () => void): void {
     try {

@@ -17,11 +17,14 @@ export interface ServedEndpoint {
   readonly dropped: readonly ((query: Query, reply: Reply) => void)[];
   readonly nowhere: Route;
   /**
-   * Decides whether the error is sent for such a query, or for a message that is not a query (`Query.rejection`); null:
-   * it always is.
+   * Decides whether the error is sent for such a query, or for a message that is not a query
+   * (`Query.rejection`); null: it always is.
    */
   readonly judge: ((query: Query, reply: Reply) => Reply) | null;
-  /** Called when a plugin threw: counts and logs it, or with `debug` ends this worker. @returns SERVFAIL */
+  /**
+   * Called when a plugin threw: counts and logs it, or with `debug` ends this worker.
+   * @returns SERVFAIL
+   */
   readonly panicked: (error: unknown, query: Query) => Reply;
   /** Whether `debug` is set for this address. */
   readonly debug: boolean;
@@ -30,7 +33,10 @@ export interface ServedEndpoint {
 /** So many records in the reply to a lookup are as much work as another lookup. */
 const RECORDS_PER_LOOKUP = 64;
 
-/** Answers an internal lookup: a query that is asked on the way to another one's reply. Bounded in depth, number and size. */
+/**
+ * Answers an internal lookup: a query that is asked on the way to another one's reply. Bounded in
+ * depth, number and size.
+ */
 export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   const lookups = (query.lookups ??= { count: 0 });
   query.depth++;
@@ -45,8 +51,8 @@ export function answerLookup(endpoint: ServedEndpoint, query: Query): Maybe<Repl
 }
 
 /**
- * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`), chooses the server block,
- * runs its chain. Never throws, never rejects.
+ * Answers one query: applies the checks that come before any plugin (in CoreDNS: `ServeDNS`),
+ * chooses the server block, runs its chain. Never throws, never rejects.
  */
 export function answer(endpoint: ServedEndpoint, query: Query): Maybe<Reply> {
   try {

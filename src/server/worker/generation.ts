@@ -55,7 +55,9 @@ export interface Generation {
   stop(): void;
 }
 
-/** Builds the chains of all server blocks, last plugin first, and the endpoints that lead to them. */
+/**
+ * Builds the chains of all server blocks, last plugin first, and the endpoints that lead to them.
+ */
 export function buildGeneration(
   configuration: Configuration,
   endpoints: readonly EndpointPlan[],

@@ -21,8 +21,8 @@ interface ZoneBucket {
 }
 
 /**
- * Finds the server block with the longest zone that a name lies in; of blocks with views, the first whose filters
- * accept the query.
+ * Finds the server block with the longest zone that a name lies in; of blocks with views, the first
+ * whose filters accept the query.
  */
 export class ZoneTable {
   readonly #buckets = new Map<number, ZoneBucket[]>();

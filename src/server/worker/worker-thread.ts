@@ -34,7 +34,10 @@ export interface WorkerStart {
   readonly transport: 'auto' | 'batched' | 'plain';
   /** The most UDP sockets towards upstreams that this thread may open; Infinity: no limit. */
   readonly sourcePorts: number;
-  /** Where this thread records the sockets that it holds, and finds those left by the thread that it replaces. */
+  /**
+   * Where this thread records the sockets that it holds, and finds those left by the thread that it
+   * replaces.
+   */
   readonly held: HeldByThread;
   /** Shows when this thread must not be terminated. */
   readonly gate: TerminationGate;
@@ -115,7 +118,8 @@ const plane: DataPlane = new DataPlane({
     }),
   terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
 });
-// However this thread ends: no more callbacks into JavaScript; the replacement finds the sockets open.
+// However this thread ends: no more callbacks into JavaScript; the replacement finds the sockets
+// open.
 process.on('exit', stopPackets);
 // A bug outside any query ends the worker in an orderly way; the main thread starts another.
 process.on('uncaughtException', (error) => {

@@ -53,7 +53,10 @@ export const replicasDisagree: ClusterRule = askingRule(replicasDiffer, (answers
   });
 });
 
-/** Replies of servers that are not of the kind that most give, where some have the name and others say that it is not there. */
+/**
+ * Replies of servers that are not of the kind that most give, where some have the name and others
+ * say that it is not there.
+ */
 function differing(replies: readonly ServerReply[]): readonly ServerReply[] {
   const byName = Map.groupBy(replies, ({ name }) => name);
   return [...byName.values()].flatMap((same) => {

@@ -35,7 +35,9 @@ function servers({ measurement }: ClusterFacts): readonly Measured[] {
   return measurement.measured.filter(({ pod }) => pod.role === 'server');
 }
 
-/** Queries a second and what became of them, for the head of the report; null: nothing was measured. */
+/**
+ * Queries a second and what became of them, for the head of the report; null: nothing was measured.
+ */
 export function trafficOf(facts: ClusterFacts): {
   readonly perSecond: number;
   readonly queries: number;

@@ -8,7 +8,10 @@ import type { ClusterFacts } from '../facts.ts';
 /** A finding's code, title, and name for the closing list of what it is not. */
 export type About = Pick<Rule, 'code' | 'title' | 'name'>;
 
-/** Looks for one thing in the facts of a cluster. The codes are those of captures where the cause is the same. */
+/**
+ * Looks for one thing in the facts of a cluster. The codes are those of captures where the cause is
+ * the same.
+ */
 export interface ClusterRule extends About {
   check(facts: ClusterFacts): Verdict;
 }
@@ -46,8 +49,8 @@ export function askingRule(
 }
 
 /**
- * What one of the checks found wrong at servers whose answer over plain UDP is right: what is wrong there is wrong in every way.
- * Null: it was not run, or could not be.
+ * What one of the checks found wrong at servers whose answer over plain UDP is right: what is wrong
+ * there is wrong in every way. Null: it was not run, or could not be.
  */
 export function failuresOf(
   { checks, replicas, vips }: Answers,

@@ -7,7 +7,9 @@ import type { ServerReply } from '../asking.ts';
 import { podAt, type ClusterFacts } from '../facts.ts';
 import { askingRule, finding, type ClusterRule } from './rule.ts';
 
-/** Replies of addresses that a pod has: that others are behind the service is a finding of its own. */
+/**
+ * Replies of addresses that a pod has: that others are behind the service is a finding of its own.
+ */
 function ofPods(replies: readonly ServerReply[], { pods }: ClusterFacts): readonly ServerReply[] {
   const known = new Set((pods ?? []).flatMap(({ addresses }) => addresses));
   return known.size === 0 ? replies : replies.filter(({ host }) => known.has(host));

@@ -97,7 +97,9 @@ export const raceOfPairs: ClusterRule = askingRule(
   },
 );
 
-/** The connection tracking table is full: of this machine, for others are not to be read from here. */
+/**
+ * The connection tracking table is full: of this machine, for others are not to be read from here.
+ */
 export const trackingFull: ClusterRule = clusterRule(tableFull, ({ kernel }, about) => {
   if (kernel === null) return unknown('the connection tracking of nodes cannot be read from here');
   const [before, after] = kernel;
