@@ -11,9 +11,10 @@ import type { ServedZone } from './zone-replica.ts';
 /**
  * Where in `query.folded` the name begins whose wildcard answers for the query's (its closest
  * encloser), or whose DNAME, or below which a plugin makes an answer for any name; -1: none does.
- * Offered by plugins that answer from zones or make answers, asked by `rrl`.
+ * Offered by plugins that answer from zones or make answers, asked by `rrl`, which says whether the
+ * reply is that there are no records of the type.
  */
-export type WildcardOf = (query: Query) => number;
+export type WildcardOf = (query: Query, isNoData: boolean) => number;
 
 /** Where `rrl` finds the wildcards of the zones that are served beside it. */
 export const wildcardNames: PluginPort<WildcardOf> = definePort<WildcardOf>('wildcard names');

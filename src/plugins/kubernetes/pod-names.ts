@@ -5,9 +5,11 @@ import type { ClusterZone } from './lookup.ts';
 
 const POD = Buffer.from('\x03pod');
 
-/** Where in `A-B-C-D.NAMESPACE.pod.ZONE` the namespace begins. */
+/** For an answer with addresses: where in `A-B-C-D.NAMESPACE.pod.ZONE` the namespace begins. */
 export function podNames(zones: readonly ClusterZone[]): WildcardOf {
-  return ({ folded, nameLength }) => {
+  return ({ folded, nameLength }, isNoData) => {
+    // Clients ask for A and AAAA, and a pod's name has one of them: that is no flood.
+    if (isNoData) return -1;
     const namespace = 1 + folded[0]!;
     const pod = namespace + 1 + (folded[namespace] ?? 0);
     if (POD.some((byte, i) => folded[pod + i] !== byte)) return -1;

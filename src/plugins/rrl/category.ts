@@ -29,7 +29,6 @@ const STAR = 0x2a;
  * The account of a reply, as two hashes. It depends on name and type, on the name, on the zone, or
  * only on the category. NXDOMAIN and referrals count for the zone, and answers from a wildcard or a
  * DNAME for the name of that record, so that invented names below it share one account, as in BIND.
- * What a wildcard has no records of counts for each name, unless its denial is signed.
  * The zone also counts for denials that are signed online, which say that a name has no records in
  * order to say that it does not exist. An alias by itself counts for its name, whatever type was
  * asked for.
@@ -61,11 +60,8 @@ export class AccountKey {
       else this.#question(query);
       return this.#end();
     }
-    // A client that asks for A asks for AAAA, too, of many names that have none: that is no flood.
-    // What a wildcard has not got is one account only where signatures make the reply large.
-    const isShared = wildcard >= 0 && (name === 'response' || isSigned(reply));
-    if (isShared) this.#wildcardAt(query, wildcard);
-    else this.#question(query);
+    if (wildcard < 0) this.#question(query);
+    else this.#wildcardAt(query, wildcard);
     if (name === 'response') this.#add(kind === 'unfinished' ? TYPE.CNAME : query.type);
     this.#end();
   }
@@ -115,11 +111,6 @@ export class AccountKey {
   #end(): void {
     this.low = mixedHash(this.low);
   }
-}
-
-/** Whether the authority section has signatures. */
-function isSigned(reply: Reply): boolean {
-  return zoneOf(reply, TYPE.RRSIG) >= 0;
 }
 
 /** Where the owner of the first record of `type` in the authority section stands, or -1. */

@@ -171,7 +171,7 @@ class Rrl {
       }
     }
     if (rate === 0) return reply;
-    key.read(client, category, reply, query, kind, this.#wildcardOf(query));
+    key.read(client, category, reply, query, kind, this.#wildcardOf(query, name === 'nodata'));
     if (accounts.spend(key.high, key.low, rate, now)) return reply;
     // A failure has no records that could be left out, and over TCP it would be the same.
     const slips = name !== 'error' && accounts.slips(this.#options.slip);
@@ -186,9 +186,9 @@ class Rrl {
     return this.#limits ? this.#judge(reply, query) : reply;
   };
 
-  #wildcardOf(query: Query): number {
+  #wildcardOf(query: Query, isNoData: boolean): number {
     for (const wildcard of this.#wildcards) {
-      const at = wildcard(query);
+      const at = wildcard(query, isNoData);
       if (at >= 0) return at;
     }
     return -1;
