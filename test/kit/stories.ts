@@ -391,9 +391,9 @@ export const stories: readonly Story[] = [
     packets: async (seed) => {
       const [one, other] = ['10.244.0.5', '10.0.0.53'];
       const healthyOnes = await play(pods('glibc', 3), healthy, { seed });
-      const round = Array.from({ length: 100 }, (_, i) =>
+      const round = Array.from({ length: 200 }, (_, i) =>
         asked(
-          i * 180,
+          i * 90,
           i % 2 === 0 ? ends(one, 20_000 + i, other) : ends(other, 20_000 + i, one),
           'intranet.corp.example.',
           500 + i,
