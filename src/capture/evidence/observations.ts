@@ -28,6 +28,7 @@ import { OtherConnections } from './other-connections.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
+import { isReverseLookup } from './reverse-lookup.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { FELT_MS, ServerView } from './server-view.ts';
@@ -135,6 +136,8 @@ export class Observations {
   readonly total: Outcomes = noOutcomes();
   /** Of these, those for what gRPC asks for besides addresses. */
   readonly serviceConfigs: Outcomes = noOutcomes();
+  /** Of these, those that turn addresses into names. */
+  readonly reverse: Outcomes = noOutcomes();
   readonly types: BoundedMap<number, Outcomes> = new BoundedMap(500);
   readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** Those behind the addresses of services, where the capture shows them. */
@@ -263,6 +266,7 @@ export class Observations {
     this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
     countOutcome(this.total, exchange);
     if (isServiceConfig(name, type)) countOutcome(this.serviceConfigs, exchange);
+    if (isReverseLookup(name, type)) countOutcome(this.reverse, exchange);
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
