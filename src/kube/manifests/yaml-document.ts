@@ -59,7 +59,7 @@ export function* readYaml(
   if (isNoUtf8(content)) {
     const place = { file, line: 1, column: 0 };
     const problem = new Problem({
-      code: 'yaml-syntax',
+      code: 'yaml-binary',
       text: `${file} is no YAML: it is binary, or text that is not UTF-8`,
       place,
     });
