@@ -45,6 +45,7 @@ export function clusterPods(
   return {
     name: access.name,
     namespace: access.namespace,
+    namespaces: null,
     close: () => client.close(),
     async get(of, namespace, name) {
       const where = namespace ?? access.namespace;
