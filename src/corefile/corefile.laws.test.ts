@@ -155,7 +155,7 @@ test('the zones of a CIDR are as many as it has subnets at the next cut, all dif
 
 test('reading takes time in proportion to the text', () => {
   const block = '. {\n cache 30 {\n  prefetch 1\n  success 10 "a b" # c\n }\n}\n';
-  assert.equal(read(block.repeat(10_000)).corefile.blocks.length, 10_000);
+  assert.equal(read(block.repeat(4000)).corefile.blocks.length, 4000);
 });
 
 function shape({ blocks }: Corefile): unknown {

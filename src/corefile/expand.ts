@@ -21,8 +21,11 @@ export interface Files {
 export const SNIPPET_IMPORTS_MAX = 10_000;
 /** The same for imports of files. */
 const FILE_IMPORTS_MAX = 100_000;
-/** The most words of a Corefile with everything it imports, because nested imports can multiply. */
-export const TOKENS_MAX = 1_000_000;
+/**
+ * The most words of a Corefile with everything it imports: nested imports can multiply, and twice as
+ * many hold the control thread up for seconds. Long lists of hosts belong in a file of `hosts`.
+ */
+export const TOKENS_MAX = 65_536;
 
 interface TokenFrame {
   readonly tokens: readonly RawToken[];
@@ -94,9 +97,13 @@ export class TokenStream {
     this.last = token;
     if (++this.#taken === TOKENS_MAX) {
       this.#full = true;
-      this.#refuse(token.place, `imports expand to more than ${TOKENS_MAX} words`, {
-        code: 'import-too-large',
-      });
+      this.#refuse(
+        token.place,
+        `the Corefile and what it imports are more than ${TOKENS_MAX} words`,
+        {
+          code: 'import-too-large',
+        },
+      );
     }
     return token;
   }
@@ -128,6 +135,8 @@ export class TokenStream {
       return;
     }
     const pattern = this.take();
+    // Imports have limits of their own.
+    this.#taken -= 2;
     const name = substituted(pattern);
     const surplus = this.peekOnLine();
     if (name === '') this.#refuse(pattern.place, 'Import requires a non-empty filepath');

@@ -229,7 +229,12 @@ describe('circles end at CoreDNS’s caps', () => {
     const text = `(s13) {\n ${'log a b c d e f g\n'.repeat(100)}}\n${levels.join('\n')}\n. {\n import s0\n}`;
     assert.deepEqual(
       messages(text).map((message) => message.replace(/^Corefile:\d+ - /, '')),
-      [`Error during parsing: imports expand to more than ${TOKENS_MAX} words`],
+      [`Error during parsing: the Corefile and what it imports are more than ${TOKENS_MAX} words`],
     );
+  });
+
+  test('a file of too many words is refused before servers are made of them', () => {
+    for (const text of ['a '.repeat(TOKENS_MAX * 2), 'a{\n}\n'.repeat(TOKENS_MAX)])
+      assert.match(messages(text).join('\n'), /are more than 65536 words/);
   });
 });

@@ -21,6 +21,11 @@ import { arena } from './write-reply.ts';
  */
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
+/**
+ * Bytes of replies whose memory is freed as soon as the system has taken them. The garbage of large
+ * ones would be several times what clients leave unread.
+ */
+const LARGE = 2048;
 /** Nothing is waited for longer than this, milliseconds: the server's own deadlines are shorter. */
 const PATIENCE_MS = 60_000;
 
@@ -203,7 +208,9 @@ export abstract class ClientConnection
    * @returns false if the socket's buffer is full; `unblock` is called when it has drained
    */
   protected leave(size: number): boolean {
-    return this.socket.write(written(size));
+    const bytes = written(size);
+    if (size < LARGE) return this.socket.write(bytes);
+    return this.socket.write(bytes, () => releaseBytes(bytes));
   }
 
   /**
@@ -347,9 +354,9 @@ export abstract class ClientConnection
   }
 }
 
-/** A copy of the first `size` bytes of the arena. */
+/** A copy of the first `size` bytes of the arena; from `LARGE` on in memory of its own. */
 export function written(size: number): Buffer {
-  const bytes = Buffer.allocUnsafe(size);
+  const bytes = size < LARGE ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
   arena.copy(bytes, 0, 0, size);
   return bytes;
 }

@@ -34,7 +34,8 @@ export class FramedConnection extends ClientConnection {
   }
 
   protected get heldBeside(): number {
-    return this.#piece?.length ?? 0;
+    // Unread replies over TLS are in memory as they were, and encrypted.
+    return (this.#piece?.length ?? 0) + (this.#encrypted ? super.unsent : 0);
   }
 
   protected get stuck(): boolean {

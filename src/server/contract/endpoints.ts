@@ -62,7 +62,7 @@ export function planEndpoints(
     if (!sound || addresses === null) return [];
     return [{ keys: block.keys, binds: addresses, hasView: view !== '' }];
   });
-  problems.push(...overlapProblems(claims));
+  for (const problem of overlapProblems(claims)) problems.push(problem);
   const endpoints = new Map<string, GrowingPlan>();
   blocks.forEach(({ block, plan, sound }, index) => {
     for (const key of block.keys) {

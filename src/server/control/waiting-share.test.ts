@@ -7,8 +7,8 @@ const MIB = 1024 * 1024;
 test('as many queries wait as the memory of the container has room for, and no more than without a limit', () => {
   assert.equal(waitingShare(Infinity, 1), 65_536);
   assert.equal(waitingShare(Infinity, 4), 65_536);
-  assert.equal(waitingShare(170 * MIB, 1), 12_288);
-  assert.equal(waitingShare(170 * MIB, 2), 6144);
+  assert.equal(waitingShare(170 * MIB, 1), 8738);
+  assert.equal(waitingShare(170 * MIB, 2), 4369);
   assert.equal(waitingShare(64 * MIB, 1), 4096);
   assert.equal(waitingShare(8192 * MIB, 2), 65_536);
 });

@@ -3,10 +3,11 @@ import { memoryShare } from '../../base/memory-share.ts';
 import { limits } from '../../net/limits.ts';
 
 /**
- * A query that waits for an upstream takes some 3 KiB, measured. Those of one transport have half
- * of what is free: another one may have as many.
+ * A query that waits for an upstream takes some 3 KiB, measured, and half as much is garbage
+ * before it is collected. Those of one transport have half of what is free: another one may have as
+ * many.
  */
-const TIMES = 6400;
+const TIMES = 9000;
 /** Fewer would be in the way of ordinary clients while an upstream is slow. */
 const LEAST = 4096;
 
