@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 
 import {
@@ -32,6 +32,14 @@ async function client(t: TestContext, listener: StreamListener): Promise<StreamC
   const stream = await StreamClient.open(listener.port);
   t.after(() => stream.close());
   return stream;
+}
+
+/** The records of `replyWith`, as they stand in a reply to a name that is not at its end. */
+function replyBytes(count: number): Buffer {
+  const records = Array.from({ length: count }, (_, i) =>
+    Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, (i + 1) >> 8, (i + 1) & 0xff]),
+  );
+  return Buffer.concat(records);
 }
 
 const id = (message: Buffer | null): number => message?.readUInt16BE(0) ?? -1;
@@ -169,6 +177,33 @@ describe('TCP', () => {
     const reply = await stream.next();
     assert.equal(reply!.readUInt16BE(6), 2000);
     assert.equal(reply![2]! & 0x02, 0, 'TC is not set');
+  });
+
+  test('large replies reach a client that reads late as they were, and their memory is freed once they are sent', async (t) => {
+    const handed: Buffer[] = [];
+    const { write } = Socket.prototype;
+    t.mock.method(Socket.prototype, 'write', function (this: Socket, ...words: unknown[]) {
+      const bytes = words[0] as Buffer;
+      if (bytes.length > 60_000) handed.push(bytes);
+      return Reflect.apply(write, this, words) as boolean;
+    });
+    const stream = await client(t, await start(t, (query) => replyWith(query, 3900)));
+    stream.socket.pause();
+    const ids = Array.from({ length: 200 }, (_, i) => i);
+    stream.send(...ids.map((n) => queryBytes('large.example.', n)));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    stream.socket.resume();
+    const records = replyBytes(3900);
+    for (const n of ids) {
+      const reply = await stream.next();
+      assert.equal(id(reply), n);
+      assert.ok(reply!.subarray(-records.length).equals(records), 'all records are there');
+    }
+    assert.ok(handed.length > 10, `${handed.length} writes`);
+    assert.deepEqual(
+      handed.filter(({ length }) => length > 0),
+      [],
+    );
   });
 
   test('a client that closed its side still gets the replies it waits for', async (t) => {
