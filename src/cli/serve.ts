@@ -215,6 +215,7 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
           termination,
           ring: lines.ringOf(id),
           thrifty: hooks !== null,
+          memory,
           pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
         },
         // The first begins before the Corefile is read, when nobody knows yet how many there will be.
