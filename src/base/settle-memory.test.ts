@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { keepMemorySettled } from './settle-memory.ts';
+import { droppedMax, keepMemorySettled } from './settle-memory.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 const ROUNDS = 40;
@@ -79,6 +79,12 @@ test('configurations that replace each other do not pile up', async () => {
     });
   const told = await peak(true);
   assert.ok(told < 16, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
+});
+
+test('no answer waits for a collection after a reload where nothing bounds the memory', () => {
+  assert.equal(droppedMax(170 << 20), 3 << 20);
+  assert.equal(droppedMax(1 << 30), 16 << 20);
+  assert.equal(droppedMax(Infinity), Infinity);
 });
 
 test('a process that has grown by much gives it back once there is little to do, and not again for the same', async () => {

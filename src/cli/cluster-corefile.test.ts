@@ -85,11 +85,59 @@ describe('the node’s Corefile derived from the cluster’s', () => {
       );
   });
 
-  test('other ports and transports are the cluster’s own', () => {
-    assert.equal(
-      derive('tls://.:853 {\n forward . 1.1.1.1\n}\n.:5353 {\n forward . 1.1.1.1\n}'),
-      '',
+  test('the port of the cluster’s DNS pods is of no account: their service maps 53 to it', () => {
+    for (const port of [5353, 1153]) {
+      const text = derive(`corp.example:${port} {
+        forward . 10.1.1.1
+      }
+      .:${port} {
+        bufsize 1232
+        kubernetes cluster.local in-addr.arpa
+        forward . /etc/resolv.conf
+      }
+      hostname.bind:${port} {
+        chaos
+      }`);
+      assert.deepEqual(blocks(text), {
+        'corp.example.': '. 10.1.1.1',
+        'cluster.local. in-addr.arpa.': CLUSTER,
+        '.': '. /etc/resolv.conf',
+        'hostname.bind.': CLUSTER,
+      });
+      assert.deepEqual(text.match(/:\d+(?= )/g), [':53', ':53', ':53', ':53', ':53']);
+    }
+  });
+
+  test('of several ports that which serves the zones of the cluster counts, then 53, then the only one', () => {
+    const of = (...keys: readonly string[]): readonly string[] =>
+      Object.keys(blocks(derive(keys.map((key) => `${key}\n}`).join('\n'))));
+    const kubernetes = 'kubernetes cluster.local';
+    assert.deepEqual(of('a.test:53 {\nany', `cluster.local:5353 {\n${kubernetes}`), [
+      'cluster.local.',
+    ]);
+    assert.deepEqual(of(`a.test:5353 {\n${kubernetes}`, `b.test:53 {\n${kubernetes}`), [
+      'cluster.local.',
+      'b.test.',
+    ]);
+    assert.deepEqual(of('a.test:54 {\nany', 'b.test:53 {\nany'), ['b.test.']);
+    assert.deepEqual(of('a.test:54 {\nany', 'b.test:54 {\nany'), ['a.test.', 'b.test.']);
+  });
+
+  test('encrypted transports are the cluster’s own', () => {
+    assert.deepEqual(
+      blocks(derive('tls://.:853 {\n forward . 1.1.1.1\n}\n.:5353 {\n forward . 1.1.1.2\n}')),
+      { '.': '. 1.1.1.2' },
     );
+  });
+
+  test('a Corefile without a block that serves the cluster’s DNS is refused', () => {
+    for (const text of [
+      '',
+      '# nothing yet\n',
+      'tls://.:853 {\n forward . 1.1.1.1\n}',
+      'a.test:54 {\n any\n}\nb.test:55 {\n any\n}',
+    ])
+      assert.throws(() => derive(text), { code: 'no-cluster-block' }, text);
   });
 
   test('health is told once', () => {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isIP, printHostPort } from '../base/ip.ts';
 import { every, systemClock, type Timer } from '../base/clock.ts';
-import { Problems } from '../base/problem.ts';
+import { Problem, Problems } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { GROWTH, keepMemorySettled } from '../base/settle-memory.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
@@ -73,7 +73,8 @@ async function around(
   const port = dnsPortOf(options);
   const metrics = new SetupMetrics();
   await metrics.serve(options.metricsAddress ?? { host: '0.0.0.0', port: 9353 }, log);
-  const writer = corefileWriter(options, corefile, env, host, metrics);
+  const cluster = clusterDns(options, corefile, env);
+  const writer = corefileWriter(options, corefile, cluster, env, host, metrics);
   const network = nodeNetwork(options, env, host, metrics);
   const heartbeat = new Heartbeat({
     addresses: options.localIp,
@@ -92,13 +93,12 @@ async function around(
     endpoints?.stop();
     for (const timer of timers.splice(0)) timer.cancel();
   };
-  const cluster = clusterDns(options, corefile, env);
   const endpoints = clusterEndpoints(options, cluster, log);
   endpoints?.start();
   const meeting = meetingPath(options, log);
   const before = meeting === null ? null : await findPredecessor(meeting, log);
   const forget = before === null ? null : takeCaches(before.cache);
-  writer.update();
+  writer.begin();
   try {
     network.setUpInterface();
   } catch (error) {
@@ -109,7 +109,7 @@ async function around(
   let handedOver = false;
   return {
     takesOver: before !== null,
-    change: (parsed) => withHeartbeat(withCluster(parsed, cluster), port),
+    change: (parsed) => withHeartbeat(withCluster(notEmpty(parsed, corefile), cluster), port),
     async serving(server) {
       forget?.();
       await network.setUpRules();
@@ -184,6 +184,19 @@ function clusterEndpoints(
   return new ClusterEndpoints({ name: upstreamEndpoints, clusterDns: address, file, ...world });
 }
 
+/** Without server blocks CoreDNS would answer every name at every address, which are the node's here. */
+function notEmpty(parsed: ParseOutput, corefile: string): ParseOutput {
+  if (parsed.problems.length > 0 || parsed.corefile.blocks.length > 0) return parsed;
+  const nothing = new Problem({
+    code: 'nothing-to-serve',
+    text: `The Corefile ${corefile} holds no server block`,
+    hint: 'It may have been read while it was written.',
+    remedy:
+      'docs/node-cache.md has a template for it (-basecorefile); -from-corefile makes one of the cluster’s Corefile.',
+  });
+  return { ...parsed, problems: [nothing] };
+}
+
 function withCluster(parsed: ParseOutput, cluster: ClusterDns | null): ParseOutput {
   if (cluster === null || parsed.problems.length > 0) return parsed;
   return { ...parsed, corefile: tuneClusterBlocks(parsed.corefile, cluster) };
@@ -192,16 +205,13 @@ function withCluster(parsed: ParseOutput, cluster: ClusterDns | null): ParseOutp
 function corefileWriter(
   options: NodeCacheOptions,
   corefile: string,
+  cluster: ClusterDns | null,
   env: Io['env'],
   { log }: ServeHost,
   metrics: SetupMetrics,
 ): CorefileWriter {
   const port = dnsPortOf(options);
   const service = options.upstreamService ?? 'kube-dns';
-  const variable = serviceVariable(service);
-  const clusterDns = env[variable];
-  if (clusterDns === undefined)
-    log.warning(`Unable to lookup IP address of Upstream service ${service}, env ${variable}`);
   const { localIp, fromCorefile } = options;
   const [first = ''] = localIp;
   const health = printHostPort(first, options.healthPort ?? 8080);
@@ -215,7 +225,7 @@ function corefileWriter(
     derive: fromCorefile === null ? null : derive(fromCorefile),
     corefile,
     kubeDnsFolder: options.kubeDnsConfig ?? '',
-    values: { localAddresses: localIp, port, clusterDns: clusterDns ?? '<nil>' },
+    values: { localAddresses: localIp, port, service, clusterDns: cluster?.address ?? null },
     log,
     onError: () => metrics.failed('configmap'),
   });

@@ -201,7 +201,9 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
     ...(hooks?.takesOver !== true && { probe: probeEndpoint }),
     sharesHttp: hooks !== null,
     load(syntaxes) {
-      const parsed = load(source, dnsPort ?? 53, env, syntaxes, server.fingerprint === '');
+      // What is around the server says itself what an empty Corefile is.
+      const mayBeBuiltIn = server.fingerprint === '' && hooks === null;
+      const parsed = load(source, dnsPort ?? 53, env, syntaxes, mayBeBuiltIn);
       return hooks?.change(parsed) ?? parsed;
     },
     spawn: (id, workers) =>
@@ -213,6 +215,7 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
           termination,
           ring: lines.ringOf(id),
           thrifty: hooks !== null,
+          memory,
           pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
         },
         // The first begins before the Corefile is read, when nobody knows yet how many there will be.
@@ -307,12 +310,12 @@ function load(
   dnsPort: number,
   env: Io['env'],
   syntaxes: readonly Syntax[],
-  starting: boolean,
+  mayBeBuiltIn: boolean,
 ): ParseOutput {
   const text = read();
   const parsed = parseCorefileText({
     file,
-    text: starting && text.trim() === '' ? builtIn(dnsPort) : text,
+    text: mayBeBuiltIn && text.trim() === '' ? builtIn(dnsPort) : text,
     dnsPort,
     env,
     syntaxes,

@@ -1,5 +1,6 @@
 /** From the cluster's Corefile to the template of the node's, so that a name means the same on both. */
 import { isIP } from '../base/ip.ts';
+import { Problem } from '../base/problem.ts';
 import { printCorefile } from '../corefile/print.ts';
 import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
 
@@ -9,6 +10,7 @@ export interface DeriveParts {
   readonly health: string;
   /** `:9253`. */
   readonly metrics: string;
+  /** Where pods ask. The cluster's own blocks may have another one, to which their service leads. */
   readonly port: number;
 }
 
@@ -45,12 +47,14 @@ const neutral: ReadonlySet<string> = new Set([
  * The template of a node's Corefile. Zones of `kubernetes` are asked at the cluster's DNS. Of the others, those that the cluster only
  * forwards are forwarded straight to the same upstreams; those that it answers in any other way (`hosts`, `rewrite`, `template`,
  * `file`, `etcd` …) are asked at the cluster's DNS, too: what a node could answer differently it does not answer by itself.
+ * @throws Problem if no block serves the cluster's DNS
  */
 export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
   const pieces: string[] = [];
   const seen = new Set<string>();
+  const served = clusterPort(cluster, parts.port);
   for (const block of cluster.blocks) {
-    const zones = zonesOf(block, parts.port).filter((zone) => !seen.has(zone));
+    const zones = zonesOf(block, served).filter((zone) => !seen.has(zone));
     for (const zone of zones) seen.add(zone);
     if (zones.length === 0) continue;
     const own = kubernetesZones(block);
@@ -90,7 +94,38 @@ function printBlock(
   return [`${keys.join(' ')} {`, ...body, '}', ''].join('\n');
 }
 
-/** Zones that are served as plain DNS on the port that clients use. */
+/**
+ * The port of the cluster's DNS in its pods, which is often none that pods ask (OpenShift has 5353): that of the blocks with
+ * `kubernetes`, else the one that pods ask, else the only one.
+ * @param asked counts first where several would do
+ */
+function clusterPort({ blocks }: Corefile, asked: number): number {
+  const withZones = blocks.filter((block) => kubernetesZones(block).length > 0);
+  const serving = plainPorts(withZones);
+  const all = plainPorts(blocks);
+  if (serving.includes(asked)) return asked;
+  const [port] = serving;
+  if (port !== undefined) return port;
+  if (all.includes(asked)) return asked;
+  if (all.length === 1) return all[0]!;
+  throw new Problem({
+    code: 'no-cluster-block',
+    text:
+      all.length === 0
+        ? 'no server block of it serves plain DNS'
+        : `which server blocks of it serve the cluster’s DNS? None has kubernetes, and they are on the ports ${all.join(', ')}`,
+    hint: 'The node would have nothing to serve.',
+    remedy:
+      'Is this the Corefile of the cluster? kubectl -n kube-system get configmap coredns -o yaml',
+  });
+}
+
+function plainPorts(blocks: readonly ServerBlock[]): readonly number[] {
+  const keys = blocks.flatMap((block) => block.keys).filter(({ scheme }) => scheme === 'dns');
+  return [...new Set(keys.map(({ port }) => port))];
+}
+
+/** Zones that are served as plain DNS on the port of the cluster's DNS. */
 function zonesOf({ keys }: ServerBlock, port: number): readonly string[] {
   const plain = keys.filter((key) => key.scheme === 'dns' && key.port === port);
   return [...new Set(plain.map(({ zone }) => zone))];

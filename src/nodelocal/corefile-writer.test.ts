@@ -19,7 +19,7 @@ test('a Corefile for which the disk has no room leaves the one before whole, and
     const log = { error: console.log, info() {}, warning() {} };
     const writer = new CorefileWriter({
       base: ${JSON.stringify(base)}, corefile: ${JSON.stringify(corefile)}, derive: null, kubeDnsFolder: ${JSON.stringify(join(folder, 'none'))},
-      values: { localAddresses: [], port: 53, clusterDns: '192.0.2.1' }, log, onError: () => errors++,
+      values: { localAddresses: [], port: 53, service: 'kube-dns', clusterDns: '192.0.2.1' }, log, onError: () => errors++,
     });
     console.log(writer.update(), writer.update(), errors);`;
   const words = ['-c', 'ulimit -f 1; exec "$@"', 'sh', process.execPath, '--input-type=module'];

@@ -38,23 +38,44 @@ export class CorefileWriter {
   }
 
   /**
+   * Makes it for the first time. After a mistake one that is there from before is served.
+   * @throws Problem if none is there
+   */
+  begin(): void {
+    try {
+      this.#make();
+    } catch (error) {
+      if (error instanceof Problem && !this.#isThere()) throw error;
+      this.#fail(error);
+    }
+  }
+
+  /**
    * Makes it of what is there now.
    * @returns whether it is another one than before. Without a template nothing is written: the Corefile is used as it is.
    */
   update(): boolean {
-    const { base, corefile, log, values } = this.#parts;
+    try {
+      return this.#make();
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  #make(): boolean {
+    const { base, corefile, log } = this.#parts;
     let text: string;
     let config = emptyConfig;
     try {
       config = this.#config();
       text = this.#render(config);
     } catch (error) {
-      return this.#fail(`Failed to make ${corefile} of ${base}: ${textOf(error)}`);
+      throw told(`Failed to make ${corefile} of ${base}: `, error);
     }
     try {
       if (text !== this.#text) replace(corefile, text);
     } catch (error) {
-      return this.#fail(`Failed to write config file ${corefile} - ${textOf(error)}`);
+      throw told(`Failed to write config file ${corefile} - `, error);
     }
     this.#mistake = '';
     if (text === this.#text) return false;
@@ -64,20 +85,24 @@ export class CorefileWriter {
       `Updated Corefile with ${config.stubDomains.size} custom stubdomains and upstream servers ${upstreams}`,
     );
     log.info(`Using config file:\n${text}`);
-    if (values.clusterDns === '<nil>' && text.includes('<nil>')) {
-      log.warning('The address of the cluster DNS is not known: see -upstreamsvc');
-    }
     return true;
   }
 
   /** The next try may come in a few seconds: what is wrong is told of once. */
-  #fail(mistake: string): false {
+  #fail(error: unknown): false {
+    const mistake = error instanceof Problem ? error.print() : (error as Error).message;
     if (this.#mistake !== mistake) {
       this.#parts.onError();
       this.#parts.log.error(mistake);
     }
     this.#mistake = mistake;
     return false;
+  }
+
+  /** Whether a Corefile is there that says anything. */
+  #isThere(): boolean {
+    const { corefile } = this.#parts;
+    return existsSync(corefile) && !isEmpty(readFileText(corefile, FILE_MAX.corefile));
   }
 
   #config(): typeof emptyConfig {
@@ -89,8 +114,26 @@ export class CorefileWriter {
   #render(config: typeof emptyConfig): string {
     const { base, derive, values } = this.#parts;
     const text = readFileText(base, FILE_MAX.corefile);
-    return renderTemplate(derive === null ? text : derive(text), { ...values, config });
+    const made = renderTemplate(derive === null ? text : derive(text), { ...values, config });
+    // Served, it would stand for CoreDNS's default: every name, at every address.
+    if (isEmpty(made)) throw nothingToServe();
+    return made;
   }
+}
+
+/** Whether there are but blanks and comments. */
+function isEmpty(text: string): boolean {
+  return text.split('\n').every((line) => /^\s*(?:#|$)/.test(line));
+}
+
+function nothingToServe(): Problem {
+  return new Problem({
+    code: 'nothing-to-serve',
+    text: 'it holds no server block',
+    hint: 'The node would have nothing to serve.',
+    remedy:
+      'docs/node-cache.md has a template; -from-corefile makes one of the cluster’s Corefile.',
+  });
 }
 
 /** Who may not make a file beside the other one, or not put it in its place because that is a mount. */
@@ -109,7 +152,8 @@ function replace(path: string, text: string): void {
   }
 }
 
-function textOf(error: unknown): string {
-  if (error instanceof Problem) return error.print();
-  return whyFailed(error);
+/** An error with what failed before its words. */
+function told(what: string, error: unknown): Error {
+  if (error instanceof Problem) return error.with({ text: `${what}${error.message}` });
+  return new Error(`${what}${whyFailed(error)}`);
 }

@@ -10,6 +10,7 @@ const render = (template: string, config: KubeDnsConfig = emptyConfig): string =
   renderTemplate(template, {
     localAddresses: ['169.254.20.10', '10.0.0.10'],
     port: 53,
+    service: 'kube-dns',
     clusterDns: '9.10.11.12',
     config,
   });

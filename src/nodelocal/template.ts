@@ -1,4 +1,5 @@
 /** From the template of a node cache's Corefile to the Corefile: NodeLocal DNSCache's variables and stub domains. */
+import { Problem } from '../base/problem.ts';
 import type { KubeDnsConfig } from './kube-dns-config.ts';
 
 /** What the variables stand for. */
@@ -6,8 +7,10 @@ export interface TemplateValues {
   /** As `-localip` names them. */
   readonly localAddresses: readonly string[];
   readonly port: number;
-  /** The service that the cluster's zones are asked at: its address. */
-  readonly clusterDns: string;
+  /** The service that the cluster's zones are asked at. */
+  readonly service: string;
+  /** Its address; null: it is not known. */
+  readonly clusterDns: string | null;
   readonly config: KubeDnsConfig;
 }
 
@@ -18,9 +21,10 @@ const STUB_TTL = 30;
 const FORCED_UPSTREAMS =
   /forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}/g;
 
-/** The Corefile's text. */
+/** The Corefile's text. @throws Problem if it takes an address that is not known */
 export function renderTemplate(template: string, values: TemplateValues): string {
-  const { localAddresses, clusterDns, config } = values;
+  const { localAddresses, service, clusterDns, config } = values;
+  if (clusterDns === null && asksCluster(template)) throw clusterDnsUnknown(service);
   const servers = config.upstreamNameservers.join(' ');
   const upstreams =
     servers === ''
@@ -29,11 +33,18 @@ export function renderTemplate(template: string, values: TemplateValues): string
           .replace(FORCED_UPSTREAMS, `forward . ${servers}`)
           .replaceAll('__PILLAR__UPSTREAM__SERVERS__', servers);
   const text = upstreams
-    .replaceAll('__PILLAR__CLUSTER__DNS__', clusterDns)
+    .replaceAll('__PILLAR__CLUSTER__DNS__', clusterDns ?? '')
     .replaceAll('__PILLAR__LOCAL__DNS__', localAddresses.join(' '))
     // All addresses stand for the variable before; this one is left over in older templates.
     .replaceAll('__PILLAR__DNS__SERVER__', '');
   return text + stubBlocks(values);
+}
+
+/** Whether a line that is no comment asks the cluster's DNS. */
+function asksCluster(template: string): boolean {
+  return template
+    .split('\n')
+    .some((line) => line.includes('__PILLAR__CLUSTER__DNS__') && !line.trimStart().startsWith('#'));
 }
 
 function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
@@ -56,4 +67,14 @@ function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
 /** The variable that holds the address of a service in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`. */
 export function serviceVariable(service: string): string {
   return `${service.replaceAll('-', '_').toUpperCase()}_SERVICE_HOST`;
+}
+
+function clusterDnsUnknown(service: string): Problem {
+  const variable = serviceVariable(service);
+  return new Problem({
+    code: 'cluster-dns-unknown',
+    text: `the address of the cluster DNS is not known: ${variable} is no IP address, or not set`,
+    hint: `Pods have this variable if the service ${service} is in their namespace and they do not say enableServiceLinks: false.`,
+    remedy: `kubectl -n kube-system get service ${service}; another one: -upstreamsvc NAME; outside of a pod: export ${variable}=10.96.0.10`,
+  });
 }

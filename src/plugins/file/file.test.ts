@@ -515,6 +515,18 @@ describe('file', () => {
     assert.equal((await ask(world, 'www.example.org. A'))[0], 'NOERROR aa');
   });
 
+  test('a reload to a file that is not there is taken, as in CoreDNS, with a warning that names it', async (t) => {
+    const world = await makeWorld('. {\n whoami\n}', { folder: folder(t, {}) });
+    t.after(() => world.close());
+    world.setCorefile('example.org {\n file db.nope\n}');
+    assert.equal(await world.clock.run(world.server.reload()), true);
+    assert.match(
+      world.log.join('\n'),
+      /^\[WARNING\] plugin\/file: Failed to open ".*db\.nope": trying again in 60s: no such file/m,
+    );
+    assert.equal((await ask(world, 'www.example.org. A'))[0], 'SERVFAIL');
+  });
+
   test('records that are no part of the zone are left out, with a warning', async (t) => {
     const world = await served(t, `${zone}www.example.net. A 192.0.2.1\nalias A 192.0.2.1\n`);
     assert.equal(world.log.length, 2);

@@ -1,6 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { plugins } from '../../../test/kit/plugins.ts';
 import { makeWorld } from '../../../test/kit/world.ts';
+import { Problem } from '../../base/problem.ts';
+import { directive } from '../../corefile/syntax.ts';
+import { definePlugin } from '../../server/contract/plugin.ts';
+
+/** What a configuration finds taken when it is about to serve, as a DNS port can be. */
+const taken = definePlugin({
+  syntax: directive({ name: 'taken', summary: 'for tests', repeat: 'once' }),
+  operational: true,
+  control(_options, context) {
+    context.onStart(async () => {
+      await Promise.resolve();
+      throw new Problem({ code: 'test-taken', text: 'address already in use' });
+    });
+  },
+});
 
 const fingerprintLine = /^\[INFO\] plugin\/reload: Running configuration SHA512 = [0-9a-f]{128}$/;
 
@@ -97,6 +113,34 @@ describe('reload', () => {
     await world.clock.advance(2000);
     assert.equal(tries(), 2);
     assert.equal((await world.ask('example.org.')).rcode, 2);
+    await world.close();
+  });
+
+  test('a configuration that could not serve is never told as the running one', async () => {
+    const world = await makeWorld('.:53 {\n reload 2s 0s\n whoami\n}', {
+      plugins: [...plugins, taken],
+    });
+    world.setCorefile('.:53 {\n reload 2s 0s\n whoami\n taken\n}');
+    await world.clock.advance(2000);
+    assert.deepEqual(world.log.slice(1), [
+      '[INFO] Reloading',
+      '[ERROR] Restart failed: address already in use',
+      '[ERROR] The configuration before is still in use.',
+      '[ERROR] plugin/reload: Corefile changed but reload failed: the configuration before is still in use',
+    ]);
+    world.setCorefile('.:53 {\n reload 2s 0s\n any\n}');
+    await world.clock.advance(2000);
+    assert.match(world.log.at(-2)!, fingerprintLine);
+    assert.equal(world.log.at(-1), '[INFO] Reloading complete');
+    await world.close();
+  });
+
+  test('several blocks with it tell the running configuration once', async () => {
+    const world = await makeWorld(
+      'a.test:53 {\n reload 2s 0s\n whoami\n}\nb.test:53 {\n reload 2s 0s\n whoami\n}',
+    );
+    assert.equal(world.log.length, 1);
+    assert.match(world.log[0]!, fingerprintLine);
     await world.close();
   });
 

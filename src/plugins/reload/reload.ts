@@ -64,6 +64,7 @@ export const reload: Plugin = definePlugin({
     const watcher = context.keep('reload/watcher', () => new Watcher(clock));
     const watch: ReloadWatch = { intervalMs: intervalMs + offset, configuration, log };
     context.onStart(() => watcher.begin(watch));
+    context.onServing(() => watcher.tell(watch));
     context.onStop(() => watcher.end(watch));
   },
 });

@@ -25,6 +25,8 @@ export class Watcher implements KeptAcrossReloads {
   #timer: Timer | null = null;
   /** The content that was loaded last, or that could not be loaded. */
   #seen = '';
+  /** The running configuration, as the log has it. */
+  #told = '';
   #complaint = '';
   #busy = false;
 
@@ -34,14 +36,16 @@ export class Watcher implements KeptAcrossReloads {
 
   /** From now on this one counts; the interval begins anew. */
   begin(watch: ReloadWatch): void {
-    const { fingerprint } = watch.configuration;
-    const told = this.#watches.some(
-      ({ configuration }) => configuration.fingerprint === fingerprint,
-    );
-    if (!told) watch.log.info(`Running configuration SHA512 = ${fingerprint}`);
     this.#watches.push(watch);
-    this.#seen = fingerprint;
+    this.#seen = watch.configuration.fingerprint;
     this.#restart();
+  }
+
+  /** Its configuration is the running one, which is told once, however many blocks ask for it. */
+  tell({ configuration: { fingerprint }, log }: ReloadWatch): void {
+    if (fingerprint === this.#told) return;
+    this.#told = fingerprint;
+    log.info(`Running configuration SHA512 = ${fingerprint}`);
   }
 
   end(watch: ReloadWatch): void {

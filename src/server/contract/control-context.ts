@@ -50,6 +50,8 @@ export interface ControlContext extends ControlChannel, NamedFiles {
    * stops the start.
    */
   onStart(run: () => Maybe<void>): void;
+  /** Runs once the configuration serves; never for one that could not. */
+  onServing(run: () => void): void;
   /** Runs when the configuration has been replaced, or when the server has stopped answering. */
   onStop(run: () => Maybe<void>): void;
   /**

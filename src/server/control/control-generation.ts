@@ -59,6 +59,8 @@ export interface Shutdown {
 export interface ControlGeneration {
   readonly number: number;
   readonly starts: readonly Hook[];
+  /** Run when it has taken the place of the one before. */
+  readonly servings: readonly (() => void)[];
   readonly stops: readonly Hook[];
   /** In chain order, in which they run at the final shutdown. */
   readonly shutdowns: readonly Shutdown[];
@@ -156,6 +158,7 @@ class Building {
   readonly #draft: ControlDraft;
   readonly #control: ControlParts;
   readonly #starts: Hook[] = [];
+  readonly #servings: (() => void)[] = [];
   readonly #shutdowns: (Shutdown & { readonly order: number })[] = [];
   readonly #http = new Map<string, GrowingAddress>();
   readonly #keys = new Set<string>();
@@ -174,6 +177,7 @@ class Building {
     return {
       number: this.#draft.number,
       starts: this.#starts,
+      servings: this.#servings,
       stops: this.stops,
       shutdowns: this.#shutdowns.toSorted((a, b) => a.order - b.order),
       http: this.#http,
@@ -207,6 +211,7 @@ class Building {
       configuration: { fingerprint, reread, reload },
       ...channels.control(`${number}/${id}`),
       onStart: (run) => this.#starts.push(run),
+      onServing: (run) => this.#servings.push(run),
       onStop: (run) => this.stops.push(run),
       onShutdown: (run, lastsMs = 0) => this.#shutdowns.push({ order, run, lastsMs }),
       keep: (key, make) => this.#keep(key, make),

@@ -57,7 +57,8 @@ export async function planCorefile(
   const waiting = waitingShare(memory, workers);
   const planned = planEndpoints(configuration.blocks, folder, waiting);
   const problems = [...parsed.problems, ...configuration.problems, ...planned.problems];
-  if (corefile.blocks.length === 0 && !mayBeEmpty) problems.push(nothingToServe());
+  if (corefile.blocks.length === 0 && !mayBeEmpty && problems.length === 0)
+    problems.push(nothingToServe());
   const warnings = [...parsed.warnings, ...configuration.warnings];
   if (problems.length > 0) throw new Problems(problems, warnings);
   for (const warning of warnings) log.warning(warning.print());

@@ -315,6 +315,7 @@ export class Server {
     if (before !== null) await undo(before.control, this.#parts);
     if (before !== null) this.#dropChannels(before.program.generation);
     await this.#release(control);
+    for (const run of control.servings) run();
   }
 
   /**

@@ -5,6 +5,7 @@ import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
 import {
   collectDropped,
+  droppedMax,
   GROWTH,
   keepMemorySettled,
   settleMemory,
@@ -49,6 +50,8 @@ export interface WorkerStart {
   readonly ticketSecret: Uint8Array;
   /** Whether saving memory is worth a pause of some 15 ms now and then. */
   readonly thrifty?: boolean;
+  /** Bytes that the process may take; undefined: no limit is known. */
+  readonly memory?: number;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;
 }
@@ -56,7 +59,7 @@ export interface WorkerStart {
 seedHashes(secureRandom.integer(2 ** 32));
 const start = (await told(workerData as MessagePort)) ?? process.exit(0);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
-const { gate, thrifty, ticketSecret } = start;
+const { gate, thrifty, memory = Infinity, ticketSecret } = start;
 useGate(gate);
 useNotes(held);
 let mayEnd: TerminationWatch | null = null;
@@ -86,7 +89,7 @@ const plane: DataPlane = new DataPlane({
     });
     keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
   },
-  onDropped: collectDropped,
+  onDropped: () => collectDropped(thrifty === true ? undefined : droppedMax(memory)),
   onClosed: stopPackets,
   crash(error) {
     setImmediate(() => {
