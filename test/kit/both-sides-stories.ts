@@ -26,6 +26,20 @@ const impatient = ({ atMs, name }: Passing): Fate =>
     ? { lost: true, behind: POD }
     : { addresses: ['192.0.2.10'], tookMs: name.startsWith('h') ? 850 : 0.4, behind: POD };
 
+/** One query to the address of the service, and what it becomes behind the translation. */
+const taken = (
+  atMs: number,
+  client: string,
+  port: number,
+  pod: string,
+  name: string,
+  id: number,
+  isAnswered: boolean,
+): Captured[] => [
+  ...asked(atMs, ends(client, port), name, id, { tookMs: isAnswered ? 0.6 : null }),
+  ...asked(atMs + 0.02, ends(client, port, pod), name, id, { tookMs: isAnswered ? 0.5 : null }),
+];
+
 /** Pods of one resolver, whose glibc may be told to use EDNS. */
 const twoOf = (resolver: string, from: number, options = ''): ReturnType<typeof pods> =>
   pods(resolver, 1, {
@@ -326,6 +340,45 @@ export const bothSidesStories: readonly Story[] = [
             return asked(10 + i * 590, way, name, 40 + i, { tookMs: i < 10 ? 0.6 : null });
           }),
         ]),
+      ),
+  },
+  {
+    name: 'one of four DNS pods goes: a kept socket goes on to it, and much later two queries from the port of an earlier one',
+    code: 'ND3002',
+    without: ['ND3007', 'ND3008'],
+    packets: (seed) =>
+      Promise.resolve(
+        inOrder([
+          ...Array.from({ length: 400 }, (_, i) => {
+            const pod = i < 100 ? (i + seed) % 4 : 1 + (i % 3);
+            const [client, name] = [`10.244.1.${30 + (i % 3)}`, `${names[i % 2]!}.`];
+            return taken(i * 60, client, 33_000 + i, `10.244.${3 + pod}.2`, name, 300 + i, true);
+          }),
+          ...[17_000, 19_500].flatMap((atMs) =>
+            [900, 901].map((id) => taken(atMs, '10.244.1.30', 33_003, POD, 'db.', id, false)),
+          ),
+          ...Array.from({ length: 80 }, (_, i) =>
+            taken(10 + i * 290, '10.244.1.7', 21_007, POD, `${names[i % 3]!}.`, 40 + i, i < 20),
+          ),
+        ]),
+      ),
+  },
+  {
+    name: 'replies come from the DNS pod, and not from the service any more: in the second in which it begins others were answered',
+    code: 'ND3016',
+    without: ['ND3007'],
+    packets: (seed) =>
+      play(
+        [
+          ...pods('glibc', 3, { lookups: 24, everyMs: 290 }),
+          ...pods('go', 1, { lookups: 24, everyMs: 290, from: 40 }),
+        ],
+        (passing) => ({
+          ...healthy(passing),
+          behind: POD,
+          ...(passing.atMs >= 6700 && { from: POD }),
+        }),
+        { seed },
       ),
   },
   {

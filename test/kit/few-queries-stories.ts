@@ -6,6 +6,7 @@ import type { Captured } from './packets.ts';
 import { healthy, play, type Fate, type Passing, type StoryClient } from './story.ts';
 import {
   asked,
+  begun,
   byAge,
   corpResolvConf,
   ends,
@@ -272,6 +273,25 @@ export const fewQueriesStories: readonly Story[] = [
           ),
         ),
       ]),
+  },
+  {
+    name: 'a program asks for the names of IPv6 addresses, and of these questions the capture has only the beginning',
+    code: 'ND2006',
+    packets: async (seed) =>
+      begun(
+        inOrder([
+          await play(few(), healthy, { seed }),
+          ...Array.from({ length: 400 }, (_, i) => {
+            const [host, net] = [(i % 250).toString(16).padStart(2, '0'), (i % 7) + 1];
+            const name = `${host[1]!}.${host[0]!}.${'0.'.repeat(14)}${net}.0.0.0.7.7.0.0.8.b.d.0.1.0.0.2.ip6.arpa.`;
+            return asked(i * 33, ends('10.244.1.30', 20_000 + i), name, i + 1, {
+              type: 'PTR',
+              rcode: 3,
+            });
+          }),
+        ]),
+        80,
+      ),
   },
   {
     name: 'the conntrack table is full from some moment on: few new sockets, and one that was known before',

@@ -1,4 +1,5 @@
 /** Stories of a handful of queries: a capture of one pod that has been well and then waits, so that little is left to judge by. */
+import { seededRandom } from '../../src/base/random.ts';
 import { FLAG } from '../../src/wire/iana.ts';
 import {
   addressRecord,
@@ -171,6 +172,51 @@ function limitedAlone(seed: number): Captured[] {
   );
   return inOrder([...greedy, ...others]);
 }
+
+/** The same with a load that never changes, so that there is no other rate to compare with, and a way to the limit on which packets overtake others. */
+function limitedEvenly(seed: number): Captured[] {
+  const random = seededRandom(seed);
+  const sent = Array.from({ length: 1200 }, (_, i) => i * (1000 / 55));
+  const arrivals = sent.map((ms, i) => ({ i, ms: ms + random.integer(90) }));
+  const passed = new Set<number>();
+  let [tokens, lastMs] = [8, 0];
+  for (const { i, ms } of arrivals.toSorted((one, other) => one.ms - other.ms)) {
+    tokens = Math.min(8, tokens + ((ms - lastMs) * 30) / 1000);
+    lastMs = ms;
+    if (tokens < 1) continue;
+    tokens--;
+    passed.add(i);
+  }
+  const greedy = sent.map((ms, i) =>
+    asked(ms, ends('10.244.1.7', 41_929), `host${(i * 7) % 12}.example.com.`, i, {
+      tookMs: passed.has(i) ? 24 : null,
+    }),
+  );
+  return inOrder([...greedy, ...spared(seed)]);
+}
+
+/** The same load, of which chance takes as much. */
+function lostByChance(seed: number): Captured[] {
+  const random = seededRandom(seed);
+  const greedy = Array.from({ length: 1200 }, (_, i) =>
+    asked(i * (1000 / 55), ends('10.244.1.7', 41_929), `host${(i * 7) % 12}.example.com.`, i, {
+      tookMs: random.integer(100) < 55 ? 24 : null,
+    }),
+  );
+  return inOrder([...greedy, ...spared(seed)]);
+}
+
+/** What others ask meanwhile, all of it answered. */
+const spared = (seed: number): Captured[][] =>
+  Array.from({ length: 260 }, (_, i) =>
+    asked(
+      i * 84 + ((i * i * 13 + seed * 7) % 70),
+      ends(`10.244.1.${20 + ((i * 5) % 4)}`, 20_000 + i),
+      `svc${i % 7}.shop.svc.cluster.local.`,
+      i,
+      { tookMs: 0.4 },
+    ),
+  );
 
 /** One pod whose programs use EDNS asks for names of which some have 40 addresses. What is longer than 512 bytes does not come, when it is said so. */
 const notLonger = (
@@ -411,5 +457,17 @@ export const handfulStories: readonly Story[] = [
     code: 'ND4001',
     without: ['ND3013'],
     packets: (seed) => Promise.resolve(limitedAlone(seed)),
+  },
+  {
+    name: 'one client gets 30 replies a second of 55 queries all the time, and others that ask little lose nothing',
+    code: 'ND4001',
+    without: ['ND3013'],
+    packets: (seed) => Promise.resolve(limitedEvenly(seed)),
+  },
+  {
+    name: 'one client gets replies to 55 % of 55 queries a second all the time, by chance, and others lose nothing',
+    code: 'ND3013',
+    without: ['ND4001'],
+    packets: (seed) => Promise.resolve(lostByChance(seed)),
   },
 ];

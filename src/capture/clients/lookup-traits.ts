@@ -1,6 +1,12 @@
 /** What of a lookup shows which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is present, absent, or cannot be seen. */
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import { isLost, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
+import { isCut } from '../exchanges/message-head.ts';
+import {
+  haveSameName,
+  isLost,
+  type SeenExchange,
+  type SeenLookup,
+} from '../exchanges/seen-exchange.ts';
 
 /** The traits that are looked for. */
 export const traitNames = [
@@ -67,16 +73,19 @@ export function traitsOf(lookup: SeenLookup): Traits {
   const vote = (trait: Trait, present: boolean): void => {
     votes.set(trait, (votes.get(trait) ?? 0) + (present ? 1 : -1));
   };
-  const { exchanges, candidates } = lookup;
-  const groups = candidates.map((name) => exchanges.filter((each) => each.name === name));
+  const { exchanges } = lookup;
+  const groups = stepsOf(exchanges);
   for (const group of groups) ofPair(group, vote);
   ofWalk(groups, vote);
   ofRepeats(exchanges, vote);
   for (const { udpSize, cookie, capitals, protocol, query, name } of exchanges) {
     if (protocol === 'udp') {
       vote('no EDNS', udpSize === 0);
-      vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
-      vote('EDNS with cookie', cookie);
+      // What stands in an OPT is not in a message that is cut.
+      if (udpSize === 0 || !isCut(name)) {
+        vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
+        vote('EDNS with cookie', cookie);
+      }
     }
     // A few letters may be what the person typed; by chance half of them are capitals.
     const letters = name.replaceAll(/[^a-z]/g, '').length;
@@ -87,17 +96,49 @@ export function traitsOf(lookup: SeenLookup): Traits {
   );
 }
 
+/** Exchanges by the name of the search path that they ask for, in the order of the walk. */
+function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExchange[])[] {
+  const steps: SeenExchange[][] = [];
+  for (const each of exchanges) {
+    const step = steps.find(([first]) => haveSameName(first!, each));
+    if (step === undefined) steps.push([each]);
+    else step.push(each);
+  }
+  return steps;
+}
+
+/** Both questions of a pair in the order in which they left, or the one that there is. Of a question that is cut nobody knows the type; A mostly comes first. */
+function pairOf(
+  group: readonly SeenExchange[],
+): readonly [a: SeenExchange | undefined, aaaa: SeenExchange | undefined] {
+  const [first] = group;
+  if (first === undefined || !isCut(first.name))
+    return [
+      group.find(({ type }) => type === TYPE.A),
+      group.find(({ type }) => type === TYPE.AAAA),
+    ];
+  const second = group.find(({ id, attempt }) => id !== first.id && attempt === 1);
+  return second === undefined ? [undefined, undefined] : [first, second];
+}
+
+/** How many questions it asks: of what is cut, as many as there are ids, and of a single one it is not known. */
+function familiesOf(group: readonly SeenExchange[]): number {
+  if (!isCut(group[0]!.name)) return new Set(group.map(({ type }) => type)).size;
+  return Math.min(2, new Set(group.map(({ id }) => id)).size);
+}
+
 type Vote = (trait: Trait, present: boolean) => void;
 
 function ofPair(group: readonly SeenExchange[], vote: Vote): void {
-  const a = group.find(({ type }) => type === TYPE.A);
-  const aaaa = group.find(({ type }) => type === TYPE.AAAA);
+  const [a, aaaa] = pairOf(group);
   if (a === undefined && aaaa === undefined) return;
   vote('both families', a !== undefined && aaaa !== undefined);
   const servers = new Set(
     group
       .filter(
-        (each) => each.type === (a ?? aaaa)!.type && each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
+        (each) =>
+          (each.type === 0 ? each.id === a!.id : each.type === (a ?? aaaa)!.type) &&
+          each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
       )
       .map(({ server }) => server.address),
   );
@@ -109,10 +150,12 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
   const together = gapMs < AT_ONCE_MS && !waited;
   vote('pair in one go', together);
   vote('pair from one port', a.client.port === aaaa.client.port);
-  vote(
-    'A before AAAA',
-    a.sentMs < aaaa.sentMs || (a.sentMs === aaaa.sentMs && group.indexOf(a) < group.indexOf(aaaa)),
-  );
+  if (a.type !== aaaa.type)
+    vote(
+      'A before AAAA',
+      a.sentMs < aaaa.sentMs ||
+        (a.sentMs === aaaa.sentMs && group.indexOf(a) < group.indexOf(aaaa)),
+    );
   const apart = (aaaa.id - a.id) & 0xffff;
   vote('ids of a pair close together', apart >= COUNTED_IDS && apart < NEAR_IDS);
   vote('ids that count up', apart > 0 && apart < COUNTED_IDS);
@@ -132,12 +175,10 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void 
       'one port for the whole walk',
       before.some(({ client }) => client.port === first.client.port),
     );
-    const types = new Set(before.map(({ type }) => type));
-    const own = new Set(groups[at]!.map(({ type }) => type));
     // What is asked for but addresses (TXT, SRV) has no other half.
-    if (![...types, ...own].every(isAddress)) continue;
-    if (types.size === 2 || own.size === 2) vote('families walk by themselves', own.size === 1);
-    else vote('families walk by themselves', true);
+    if (![...before, ...groups[at]!].every(({ type, name }) => isAddress(type) || isCut(name)))
+      continue;
+    vote('families walk by themselves', familiesOf(groups[at]!) === 1);
   }
   const alone = groups.length === 1 && groups[0]!.every(({ rcode }) => rcode === RCODE.NXDOMAIN);
   if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as it stands', alone);
@@ -164,7 +205,10 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
   const servfails = new Map<string, number>();
   for (const each of exchanges) {
     if (!isUdp(each)) continue;
-    const key = `${each.type} ${each.name} ${each.server.address}`;
+    // A question that is cut is told by its id: who asks again with another one is not seen to.
+    const cut = isCut(each.name);
+    const question = cut ? `${each.id}/${each.queryBytes}` : each.type;
+    const key = `${question} ${each.name} ${each.server.address}`;
     const before = last.get(key);
     last.set(key, each);
     if (before === undefined) continue;
@@ -179,7 +223,7 @@ function ofRepeats(exchanges: readonly SeenExchange[], vote: Vote): void {
     vote('again after 2.5 s', Math.abs(afterMs - 2500) < SLACK_MS);
     vote('again after 5 s', Math.abs(afterMs - 5000) < SLACK_MS);
     vote('again from the same port', before.client.port === each.client.port);
-    vote('again with the same id', before.id === each.id);
+    if (!cut) vote('again with the same id', before.id === each.id);
   }
   for (const count of servfails.values()) vote('SERVFAIL repeated at once, twice', count >= 2);
 }

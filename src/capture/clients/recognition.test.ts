@@ -54,12 +54,17 @@ function recordings(): ReadonlyMap<string, readonly (readonly MeasuredQuery[])[]
 const walks = (queries: readonly MeasuredQuery[]): boolean =>
   new Set(queries.map(([, , , , , name]) => name)).size > 1;
 
-/** Holds what is made of five runs of each client against what the client is. @param choose of its runs that for each of the five; empty: the client is left out */
+/**
+ * Holds what is made of five runs of each client against what the client is.
+ * @param choose of its runs that for each of the five; empty: the client is left out
+ * @param snap bytes of each packet that the capture has
+ */
 function recogniseRecorded(
   choose: (
     runs: readonly (readonly MeasuredQuery[])[],
     lookup: number,
   ) => readonly (readonly MeasuredQuery[])[],
+  snap = Infinity,
 ): { readonly share: (kind: Kind) => number; readonly wrong: readonly string[] } {
   const random = seededRandom(11);
   const right = new Map<Kind, number>();
@@ -81,7 +86,7 @@ function recogniseRecorded(
           1.7e12 + (turn * 5 + lookup) * 200_000,
           20_000 + 900 * lookup,
         ))
-          reading.takeNetwork(bytes, 0, bytes.length, timeMs, 0);
+          reading.takeNetwork(bytes, 0, Math.min(snap, bytes.length), timeMs, 0);
       }
       reading.end();
       all.set(kind, (all.get(kind) ?? 0) + 1);
@@ -107,6 +112,18 @@ test('of five lookups, one of which at least goes along the search path, glibc, 
   });
   for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
     assert.ok(share(kind) >= 0.95, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
+});
+
+test('of five lookups, one of which at least goes along the search path, whose names are cut after 16 bytes, 9 in 10 are recognised', () => {
+  const { share, wrong } = recogniseRecorded(
+    (runs, lookup) => {
+      const walking = runs.filter(walks);
+      return lookup === 0 || walking.length === 0 ? walking : runs;
+    },
+    20 + 8 + 12 + 16,
+  );
+  for (const kind of ['glibc', 'musl', 'go', 'c-ares'] as const)
+    assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
 
 test('of five lookups for one name each, the ids of a pair, which glibc makes of one clock, tell it from c-ares 9 times in 10', () => {

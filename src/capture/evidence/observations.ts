@@ -28,6 +28,7 @@ import { OtherConnections } from './other-connections.ts';
 import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.ts';
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
+import { isReverseLookup } from './reverse-lookup.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { FELT_MS, ServerView } from './server-view.ts';
@@ -135,6 +136,8 @@ export class Observations {
   readonly total: Outcomes = noOutcomes();
   /** Of these, those for what gRPC asks for besides addresses. */
   readonly serviceConfigs: Outcomes = noOutcomes();
+  /** Of these, those that turn addresses into names. */
+  readonly reverse: Outcomes = noOutcomes();
   readonly types: BoundedMap<number, Outcomes> = new BoundedMap(500);
   readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** Those behind the addresses of services, where the capture shows them. */
@@ -156,6 +159,8 @@ export class Observations {
   readonly slow: Moment[] = [];
   /** Lookups that took long, failed, or lost something. */
   readonly affected: SeenLookup[] = [];
+  /** Lookups that took long, of whose names the capture has only the beginning. */
+  readonly slowCut: SeenLookup[] = [];
   /** Lookups, the first ones, that ended with a name that a search domain made which is not the cluster’s. */
   readonly searched: SeenLookup[] = [];
   /** First queries of lookups, some, that began when the kernel of the client had just given up an address on the link. */
@@ -241,6 +246,7 @@ export class Observations {
     this.replays.clear();
     this.lines.clear();
     this.affected.length = 0;
+    this.slowCut.length = 0;
     this.searched.length = 0;
     this.begunLate.length = 0;
     this.losses.length = 0;
@@ -263,6 +269,7 @@ export class Observations {
     this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
     countOutcome(this.total, exchange);
     if (isServiceConfig(name, type)) countOutcome(this.serviceConfigs, exchange);
+    if (isReverseLookup(name, type)) countOutcome(this.reverse, exchange);
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
@@ -303,15 +310,34 @@ export class Observations {
 
   lookup(lookup: SeenLookup): void {
     this.lookups++;
-    const { exchanges, candidates, startMs, endMs } = lookup;
-    if (isCut(exchanges[0]!.name)) {
-      // Which question it was is not known, nor what came of it; when it was asked, and answered, is.
-      this.#pair(exchanges);
-      if (endMs - startMs > FELT_MS) this.slowLookups++;
-      return;
-    }
+    const [{ name: firstName, type: firstType }] = lookup.exchanges as [SeenExchange];
     const client = this.clients.get(lookup.client);
-    client?.recognition.add(lookup);
+    // Of a question that is cut nobody knows whether it is for an address.
+    const isOfAddress = !isCut(firstName) || !isOther(firstName, firstType);
+    if (isOfAddress) client?.recognition.add(lookup);
+    const whole = lookup.exchanges.filter(({ name }) => !isCut(name));
+    if (whole.length === lookup.exchanges.length) this.#whole(lookup, client);
+    else if (whole.length === 0) this.#cut(lookup);
+    else {
+      const candidates = lookup.candidates.filter((name) => !isCut(name));
+      this.#pair(lookup.exchanges.filter(({ name }) => isCut(name)));
+      this.#whole({ ...lookup, exchanges: whole, candidates }, client);
+    }
+  }
+
+  /** Which question it was is not known, nor what came of it; when it was asked, and answered, is. */
+  #cut(lookup: SeenLookup): void {
+    const { exchanges, startMs, endMs } = lookup;
+    this.#pair(exchanges);
+    if (endMs - startMs <= FELT_MS) return;
+    this.slowLookups++;
+    if (this.slowCut.length >= MOST.lookups) return;
+    for (const each of exchanges) this.#kept.keep(each);
+    this.slowCut.push(lookup);
+  }
+
+  #whole(lookup: SeenLookup, client: ClientView | undefined): void {
+    const { exchanges, candidates, startMs, endMs } = lookup;
     if (this.wantedNeighbours.begun(lookup.client, startMs))
       this.#keep(exchanges[0]!, this.begunLate, MOST.searched);
     this.#pair(exchanges);
@@ -465,6 +491,11 @@ export class Observations {
       at++;
     }
   }
+}
+
+/** Whether a question is for something else than the address of a name. */
+function isOther(name: string, type: number): boolean {
+  return isReverseLookup(name, type) || isServiceConfig(name, type);
 }
 
 function addPort(asked: Asked | undefined, port: number): void {

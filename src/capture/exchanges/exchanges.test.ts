@@ -16,6 +16,7 @@ import { LINK } from '../packets/frame.ts';
 import { Reading } from '../reading.ts';
 import { madeExchange } from '../records/made-exchange.ts';
 import { LookupGrouping } from './lookups.ts';
+import { HeadReader } from './message-head.ts';
 import { SearchDomains } from './search-walk.ts';
 import type { SeenExchange, SeenLookup } from './seen-exchange.ts';
 
@@ -187,6 +188,47 @@ describe('exchanges', () => {
         ['udp', 'end.example.', 'open'],
       ],
     );
+  });
+
+  test('a walk along the search path is one lookup where the capture has only the beginnings of its names: their lengths tell the steps', () => {
+    const walk = ['', 'svc.cluster.local.', 'cluster.local.', 'lan.'];
+    for (const bytes of [8, 14, 19, 24]) {
+      const { lookups } = read(
+        [
+          ...['redis.cache.shop.', 'db.data.'].flatMap((stem, n) =>
+            ['shop.svc.cluster.local.', ...walk.slice(1), ''].flatMap((domain, step) =>
+              [0, 1].flatMap((half): Sent[] => {
+                const [ms, id] = [n * 2000 + step * 4 + half, n * 100 + 10 * step + half];
+                const one = { name: stem + domain, type: half === 0 ? 'A' : 'AAAA', id };
+                const snap = 28 + 12 + bytes;
+                return [
+                  { ...one, ms, snap },
+                  { ...one, ms: ms + 2, snap, reply: true, rcode: 3 },
+                ];
+              }),
+            ),
+          ),
+          later,
+        ].toSorted((one, other) => one.ms - other.ms),
+      );
+      assert.deepEqual(
+        lookups.slice(0, -1).map((lookup) => lookup.exchanges.length),
+        [10, 10],
+        `${bytes} bytes of names`,
+      );
+    }
+  });
+
+  test('of a query that is cut its header tells whether it has EDNS', () => {
+    const edns = { udpSize: 1232, version: 0, dnssecOk: false, options: [] };
+    const sizes = [edns, null].map((each) => {
+      const reader = new HeadReader();
+      const message = dnsMessage('a.name.that.is.cut.example.com.', 'A', { id: 7, edns: each });
+      assert.ok(!reader.read(message, 0, 24));
+      reader.readCut(message, 0, 24);
+      return reader.head.udpSize;
+    });
+    assert.deepEqual(sizes, [512, 0]);
   });
 
   test('names of which the capture has only the beginning are told by it, and pairs of both types are one lookup', () => {

@@ -8,7 +8,7 @@ import { RCODE, TYPE } from '../../wire/iana.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
-import { isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
+import { haveSameName, isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
 /** Clients whose lookups are followed at a time; the one that was silent for longest is let go first. */
 const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
@@ -103,7 +103,7 @@ export class LookupGrouping {
       if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
       return;
     }
-    if (home.exchanges.at(-1)?.name !== exchange.name) home.found = false;
+    if (!haveSameName(home.exchanges.at(-1)!, exchange)) home.found = false;
     home.exchanges.push(exchange);
     home.open++;
     home.lastMs = exchange.sentMs;
@@ -117,7 +117,7 @@ export class LookupGrouping {
     exchange.growing = null;
     home.open--;
     const isFound = exchange.answers > 0 && exchange.rcode === RCODE.NOERROR;
-    if (isFound && home.exchanges.at(-1)!.name === exchange.name) home.found = true;
+    if (isFound && haveSameName(home.exchanges.at(-1)!, exchange)) home.found = true;
     home.lastMs = Math.max(home.lastMs, exchange.repliedMs ?? exchange.sentMs);
     if (home.closed && home.open === 0) this.#finish(home);
   }
@@ -138,8 +138,9 @@ export class LookupGrouping {
       if (each.label !== label || each.exchanges.length >= EXCHANGES_MAX) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
-      const fits =
-        last.name === exchange.name ? goesOn(each, exchange) : this.#walksOn(each, last, exchange);
+      const fits = haveSameName(last, exchange)
+        ? goesOn(each, exchange)
+        : this.#walksOn(each, last, exchange);
       if (!fits) continue;
       // Of several that fit, the one that used the same port.
       if (last.client.port === exchange.client.port) return each;
@@ -150,18 +151,18 @@ export class LookupGrouping {
 
   /** Whether the exchange asks for the next name of the search path. */
   #walksOn(each: Growing, last: SeenExchange, exchange: SeenExchange): boolean {
-    // Of names of which only the beginning is there nobody knows the search domain.
-    if (each.found || isCut(last.name) || isCut(exchange.name)) return false;
-    if (each.candidates.includes(exchange.name)) return false;
+    if (each.found || each.exchanges.some((one) => haveSameName(one, exchange))) return false;
     const { sentMs } = exchange;
     // The next name is asked for when the one before is settled.
     let settled = true;
     for (const one of each.exchanges) {
-      if (one.name !== last.name || one.ending === 'answered') continue;
+      if (!haveSameName(one, last) || one.ending === 'answered') continue;
       if (one.ending === 'waiting' && sentMs - one.sentMs < PATIENCE_MS) return false;
       settled = false;
     }
     if (settled && sentMs - each.lastMs > NEXT_MS) return false;
+    if (isCut(last.name) || isCut(exchange.name))
+      return this.#domains.mayStep(last.name, exchange.name);
     const step = this.#domains.step(last.name, exchange.name);
     if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
     each.stem = step.stem;
@@ -229,40 +230,46 @@ function firstLabelHash(name: string): number {
 
 /** Whether the exchange asks for the same name in the same call: its other family, or the same once more. */
 function goesOn(each: Growing, exchange: SeenExchange): boolean {
-  const { name, type, sentMs, protocol } = exchange;
+  const { name, type, id, sentMs, protocol } = exchange;
+  // Of a question that is cut nobody knows the type: its ids tell one family from the other.
+  const cut = isCut(name);
+  let isThird = false;
   let latest: SeenExchange | null = null;
   let other: SeenExchange | null = null;
   for (let at = each.exchanges.length - 1; at >= 0; at--) {
     const one = each.exchanges[at]!;
-    if (one.name !== name) break;
-    if (one.type === type) latest ??= one;
-    else other ??= one;
+    if (!haveSameName(one, exchange)) break;
+    if (cut ? one.id === id : one.type === type) latest ??= one;
+    else {
+      other ??= one;
+      isThird ||= one.id !== other.id;
+    }
     if (latest !== null && other !== null) break;
   }
   if (latest === null) {
     // The other family: at once, or (one after the other) when the first has been answered or given up.
-    if (!isAddress(type) || other === null || !isAddress(other.type)) return false;
+    if (other === null || !(cut || (isAddress(type) && isAddress(other.type)))) return false;
+    if (cut && isThird) return !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
     if (sentMs - other.sentMs < TOGETHER_MS) return true;
     if (other.ending === 'answered') return sentMs - each.lastMs < NEXT_MS;
     return sentMs - other.sentMs > PATIENCE_MS;
   }
-  // Of a question that is cut nobody knows the type: what leaves together is both of them.
-  if (type === 0 && exchange.id !== latest.id && sentMs - latest.sentMs < TOGETHER_MS) return true;
   // Once more: because it was truncated, refused, not answered, or asked of the next server.
   if (protocol === 'tcp' && latest.protocol === 'udp' && (latest.replyFlags & 0x0200) !== 0)
     return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
     // glibc repeats both when one was lost, or truncated; c-ares what it does not take the reply of, from another port.
-    if (exchange.id === latest.id) return true;
-    return (
-      other !== null &&
-      (isLost(other) || other.ending === 'waiting') &&
-      sentMs - other.sentMs > PATIENCE_MS
-    );
+    if (id === latest.id) return true;
+    return other !== null && !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
   }
   if (latest.server.address !== exchange.server.address) return true;
   return sentMs - latest.sentMs > PATIENCE_MS || latest.ending === 'retried';
+}
+
+/** Whether it was answered, as far as is known. */
+function isDone(exchange: SeenExchange): boolean {
+  return !isLost(exchange) && exchange.ending !== 'waiting';
 }
 
 function isAddress(type: number): boolean {

@@ -15,7 +15,7 @@ export interface MessageHead {
   nameHash: number;
   type: number;
   class: number;
-  /** What the sender's OPT offers, bytes; 0 = no OPT was seen. */
+  /** What the sender's OPT offers, bytes; 0 = no OPT was seen. Of a query that is cut, 512, the least, where its header counts one. */
   udpSize: number;
   /** Whether a query has a COOKIE option (RFC 7873). */
   cookie: boolean;
@@ -24,6 +24,8 @@ export interface MessageHead {
 }
 
 const COOKIE = 10;
+/** What every OPT offers at least (RFC 6891 section 6.2.3). */
+const UDP_LEAST = 512;
 
 /** What a name ends in of which the capture has only the beginning. */
 const CUT = '…';
@@ -85,6 +87,9 @@ export class HeadReader {
     head.nameHash = 0;
     head.type = 0;
     head.questions = 0;
+    const isQuery = end - start >= HEADER.SIZE && (head.flags & FLAG.QR) === 0;
+    if (isQuery && head.answers === 0 && (bytes[start + 8]! | bytes[start + 9]!) === 0)
+      if ((bytes[start + 10]! | bytes[start + 11]!) > 0) head.udpSize = UDP_LEAST;
     let length = 0;
     for (let at = start + HEADER.SIZE; at < end;) {
       const size = bytes[at++]!;
@@ -93,7 +98,11 @@ export class HeadReader {
       const stop = Math.min(end, at + size);
       if (stop === at) break;
       folded[length++] = stop - at;
-      for (; at < stop; at++) folded[length++] = LOWER[bytes[at]!]!;
+      for (; at < stop; at++) {
+        const lower = LOWER[bytes[at]!]!;
+        if (lower !== bytes[at]) head.capitals = true;
+        folded[length++] = lower;
+      }
     }
     if (length === 0) return;
     folded[length++] = 0;

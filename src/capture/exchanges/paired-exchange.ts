@@ -21,6 +21,7 @@ export class PairedExchange implements SeenExchange {
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
+  readonly queryBytes: number;
   readonly queryFrame: number;
   readonly attempt: number;
   replyFrame: number = 0;
@@ -36,7 +37,8 @@ export class PairedExchange implements SeenExchange {
   growing: object | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;
-  readonly #queryBytes: number;
+  /** Of the query, as far as the capture has it. */
+  readonly #queryLength: number;
   #replySlab: Uint8Array | null = null;
   #replyAt = 0;
   /** Of the reply, as far as the capture has it. */
@@ -66,11 +68,12 @@ export class PairedExchange implements SeenExchange {
     this.attempt = attempt;
     this.#queryAt = copies.add(message.bytes, message.start, message.end);
     this.#querySlab = copies.slab;
-    this.#queryBytes = message.end - message.start;
+    this.#queryLength = message.end - message.start;
+    this.queryBytes = message.size;
   }
 
   get query(): Uint8Array {
-    return this.#querySlab.subarray(this.#queryAt, this.#queryAt + this.#queryBytes);
+    return this.#querySlab.subarray(this.#queryAt, this.#queryAt + this.#queryLength);
   }
 
   get reply(): Uint8Array | null {
@@ -103,7 +106,7 @@ export class PairedExchange implements SeenExchange {
 
   moveTo(copies: CopiedBytes): void {
     if (!copies.has(this.#querySlab)) {
-      const end = this.#queryAt + this.#queryBytes;
+      const end = this.#queryAt + this.#queryLength;
       this.#queryAt = copies.add(this.#querySlab, this.#queryAt, end);
       this.#querySlab = copies.slab;
     }

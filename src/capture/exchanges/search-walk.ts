@@ -17,6 +17,8 @@ export interface Step {
 /** Learns the search domains of a capture from the walks in it. */
 export class SearchDomains {
   readonly #known = new Set<string>();
+  /** Of these. */
+  readonly #firstLabels = new Set<string>();
   /** With a dot in front. */
   readonly #clusters = new Set(['.cluster.local.']);
 
@@ -61,13 +63,44 @@ export class SearchDomains {
     return null;
   }
 
+  /** Whether a client could come from the one name to the other, where the capture has only the beginning of one or both, as far as that tells. */
+  mayStep(one: string, other: string): boolean {
+    if (one === other) return one !== '';
+    // All but the type may be there of the one, and that is the name as it was typed.
+    if (startsWithWhole(one, other) || startsWithWhole(other, one)) return true;
+    let at = commonLabels(one, other);
+    for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1)
+      if (this.#mayFollow(one.slice(at), other.slice(at))) return true;
+    return false;
+  }
+
   /** Notes that both domains are of a search path. */
   learn({ from, to }: Step): void {
     for (const domain of [from, to])
       if (domain !== '' && this.#known.size < DOMAINS_MAX) {
         this.#known.add(domain);
+        this.#learnFirstLabel(domain);
         if (domain.startsWith('svc.')) this.#clusters.add(domain.slice('svc'.length));
       }
+  }
+
+  #learnFirstLabel(domain: string): void {
+    const end = domain.indexOf('.');
+    if (end > 0 && this.#firstLabels.size < DOMAINS_MAX)
+      this.#firstLabels.add(domain.slice(0, end));
+  }
+
+  /** `#follows` of domains of which only the beginnings may be there. */
+  #mayFollow(from: string, to: string): boolean {
+    if (to === '') return true;
+    if (isBelowBeginning(from, to)) {
+      for (const each of [from, to]) this.#learnFirstLabel(each);
+      return true;
+    }
+    const domain = from === '' ? to : from;
+    const end = domain.indexOf('.');
+    // Of a label that is cut nobody knows more.
+    return end === -1 || this.#firstLabels.has(domain.slice(0, end));
   }
 
   #follows(from: string, to: string): boolean {
@@ -79,6 +112,29 @@ export class SearchDomains {
     if (isBelow(from, to)) return true;
     return this.#known.has(from);
   }
+}
+
+/** Whether all labels of the other, of which the last one may be cut, are those that the one begins with. */
+function startsWithWhole(one: string, other: string): boolean {
+  return isCut(other) && other.length > 1 && one.startsWith(`${other.slice(0, -1)}.`);
+}
+
+/** Whether the one, without some labels, begins as the other does, as far as both are there: `shop.svc.clu…` and `svc.cluster.l…`. */
+function isBelowBeginning(one: string, other: string): boolean {
+  const [there, above] = [one, other].map((name) => (isCut(name) ? name.slice(0, -1) : name)) as [
+    string,
+    string,
+  ];
+  for (
+    let at = there.indexOf('.') + 1;
+    at > 0 && at < there.length;
+    at = there.indexOf('.', at) + 1
+  ) {
+    const rest = there.slice(at);
+    if (rest === above || (isCut(one) && above.startsWith(rest))) return true;
+    if (isCut(other) && rest.startsWith(above)) return true;
+  }
+  return false;
 }
 
 /** Whether a name of which only the beginning is there ends in the beginning of `svc` and this domain: by then it can hardly go on otherwise. */

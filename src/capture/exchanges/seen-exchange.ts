@@ -2,6 +2,7 @@
 import type { Exchange, Lookup, Peer } from '../../wire/exchange.ts';
 import { FLAG } from '../../wire/iana.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
+import { isCut } from './message-head.ts';
 
 /** The same query behind a translation of addresses: asked at a service's address, and taken to a pod. */
 export interface Hop {
@@ -27,7 +28,7 @@ export interface SeenExchange extends Exchange {
   readonly id: number;
   /** Identification of the query's IP packet (IPv4); 0: it has none, or is of no packet. */
   readonly ipId: number;
-  /** What the query's OPT offers; 0 = it has none. */
+  /** What the query's OPT offers; 0 = it has none; 512 where it has one that the capture cuts off. */
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
@@ -35,6 +36,8 @@ export interface SeenExchange extends Exchange {
   readonly queryFrame: number;
   replyFrame: number;
   repliedMs: number | null;
+  /** Length of the query as it passed, of which the capture may have only the beginning. */
+  readonly queryBytes: number;
   /** Length of the reply as it passed, of which the capture may have only the beginning; 0 without one. */
   readonly replyBytes: number;
   /** Of the reply; -1 without one. */
@@ -68,6 +71,11 @@ export interface SeenLookup extends Lookup<SeenExchange> {
 /** Milliseconds from the query to its reply; null without one. */
 export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
   return repliedMs === null ? null : repliedMs - sentMs;
+}
+
+/** Whether both ask for the same name; names of which the capture has only the beginning are told by their lengths as well. */
+export function haveSameName(one: SeenExchange, other: SeenExchange): boolean {
+  return one.name === other.name && (!isCut(one.name) || one.queryBytes === other.queryBytes);
 }
 
 /** What fits into a packet of Ethernet in any case, bytes of a message. */

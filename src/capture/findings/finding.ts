@@ -78,6 +78,15 @@ export class Claims {
     return this.#observed.losses.filter((loss) => this.#explained.has(loss));
   }
 
+  /** Of these, those to this server, or to one behind it. */
+  explainedTo(server: string): readonly SeenExchange[] {
+    return this.explained.filter((loss) =>
+      [loss.server, ...loss.hops.map((hop) => hop.server)].some(
+        ({ address }) => address === server,
+      ),
+    );
+  }
+
   /** Names below a domain that is known to fail: that they fail is no news. */
   readonly names: Set<string> = new Set();
 

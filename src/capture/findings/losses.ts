@@ -33,6 +33,16 @@ export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
   return losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
 }
 
+/** Whether the capture has a reply of the server to this lost query, which went astray on its way back. */
+export function wasAnswered({ stray, hops }: SeenExchange): boolean {
+  return stray !== null || (hops.at(-1)?.repliedMs ?? null) !== null;
+}
+
+/** Whether replies to most of these are in the capture: then no server was silent. */
+export function wentAstray(losses: readonly SeenExchange[]): boolean {
+  return losses.filter(wasAnswered).length >= losses.length / 2;
+}
+
 /** Lost queries that were sent while the clients’ own repeats are left out: each question once. */
 export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchange[] {
   return losses.filter(({ attempt }) => attempt === 1);

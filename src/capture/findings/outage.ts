@@ -15,12 +15,12 @@ import {
 } from './finding.ts';
 import { areSilentByChance } from './sockets.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { isAnsweredElse, onlyAaaa, upstreams, waitsForOthers } from './losses.ts';
+import { isAnsweredElse, onlyAaaa, upstreams, waitsForOthers, wentAstray } from './losses.ts';
 import { outageAdvice } from './outage-advice.ts';
 import { repeatedOutage } from './repeated-outage.ts';
 import { standstill } from './standstill.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
-import { sentSpan } from '../exchanges/seen-exchange.ts';
+import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** So many losses before a silence are no chance. */
 const EARLIER = 4;
@@ -32,6 +32,9 @@ const AMID = 2;
 /** So many ICMP errors, by which a host says that nobody listens at a port (type 3 code 3; ICMPv6 type 1 code 4), are no chance. */
 const UNREACHABLE_LEAST = 3;
 const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
+
+/** What is less is but the rest of what was lost in the same silence and is explained, as a share of that. */
+const REST = 0.5;
 
 interface Window {
   readonly fromS: number;
@@ -60,12 +63,18 @@ export const outage: Rule = {
       // What hits all connections at once is not the server.
       const others = observed.others.between(fromS, toS);
       if (others.opened >= 5 && others.repeated >= 0.5 * others.opened) continue;
+      const isMeanwhile = ({ sentMs }: SeenExchange): boolean =>
+        sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000;
       const theirs = claims.openTo(view.address);
-      const losses = theirs.filter(
-        ({ sentMs }) => sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000,
-      );
+      const losses = theirs.filter(isMeanwhile);
       const names = new Set(losses.map(({ name }) => name));
-      if (losses.length < 3) continue;
+      if (losses.length < 3 || wentAstray(losses)) continue;
+      // Where most of it is explained this is but the rest, as is what comes from a port that somebody had before.
+      const explained = claims.explainedTo(view.address).filter(isMeanwhile);
+      if (losses.length < REST * explained.length) {
+        claims.take(losses);
+        continue;
+      }
       if (losses.filter((loss) => isAnsweredElse(observed, loss)).length < 3) continue;
       if (onlyAaaa(losses)) continue;
       const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
@@ -140,6 +149,7 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
     return null;
   if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
     return null;
+  if (wentAstray(losses)) return null;
   // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the name.
   const isOfName =
     names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);

@@ -1,11 +1,13 @@
 /** A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers have. */
 import type { Observations } from '../evidence/observations.ts';
+import { unevenness } from '../evidence/evenness.ts';
 import type { RateHistory } from '../evidence/rates.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
-import { excluded, percent, share, unknown, type Rule } from './finding.ts';
+import { excluded, percent, share, unknown, type Claims, type Rule } from './finding.ts';
 import { askedOf } from './long-replies.ts';
+import { onlyAaaa } from './losses.ts';
 import { domainOf } from './search-domain-fails.ts';
 import { oneLosesAlone, sparesKnown } from './table-full.ts';
 import { isBelow } from '../../wire/within-zone.ts';
@@ -20,6 +22,11 @@ const EACH = { error: 0.25, clients: 2, others: 0.4 };
 /** A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less than by chance. */
 const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 
+/** Where the load never changes: so much more even than chance, standard deviations; and so much that others, who lose hardly anything, would have lost. */
+const EVEN = { least: -4, others: 10, spared: 0.1 };
+/** A socket that has asked so often, and of whose losses no more than this share are at its end, is no silent one. */
+const ALIVE = { asked: 3, share: 0.2 };
+
 /** Replies that take longer come from a server that is behind with its work, milliseconds. */
 const SLOW_MS = 150;
 
@@ -28,6 +35,11 @@ const OF_SEARCH = 0.95;
 
 /** Seconds are full in which so much is asked, of a server by all and by one client. */
 const FULL = { all: 60, one: 15 };
+
+/** Fewer losses show no limit. */
+const LOST = 20;
+/** What is asked in the busiest second, compared with the quietest, of a load that never changes. */
+const SAME = 1.3;
 
 interface PacketLimit {
   readonly rate: number;
@@ -54,12 +66,13 @@ export const packetCap: Rule = {
         plateauOf(server, observed) ??
         bucketOf(server, observed) ??
         ofEachClient(server, observed) ??
-        bucketOfEach(server, observed);
+        bucketOfEach(server, observed) ??
+        evenlyOfSome(server, observed, claims);
       if (found === null) continue;
       const losses = claims
         .openTo(server.address)
         .filter(({ client }) => found.clients?.has(client.address) ?? true);
-      if (losses.length < 20) continue;
+      if (losses.length < LOST) continue;
       // A limit reads no names.
       const dead = deadNames(observed, losses);
       if (dead.some((each) => each.chance < UNLIKELY || domainOf(each, observed) !== null))
@@ -95,6 +108,8 @@ export const packetCap: Rule = {
         exchanges: losses,
       };
     }
+    if (busy.some(({ history, outcomes }) => outcomes.lost >= LOST && isSameAlways(history)))
+      return unknown('as much is asked at all times: there is no other rate to compare with');
     return excluded('replies follow the queries at every rate');
   },
 };
@@ -147,6 +162,55 @@ function ofEachClient({ address }: ServerView, { clients }: Observations): Packe
   };
 }
 
+/**
+ * What some clients are allowed for themselves, of a load that never changes, so that there is no other rate to compare with: what passes is
+ * far more even than chance, and who asks less loses nothing.
+ */
+function evenlyOfSome(
+  { address }: ServerView,
+  observed: Observations,
+  claims: Claims,
+): PacketLimit | null {
+  const { clients, flows } = observed;
+  const losses = claims.openTo(address);
+  const isOfSocket = (client: string, lost: number): boolean => {
+    const silent = flows
+      .to(address)
+      .filter((flow) => flow.client === client && flow.asked >= ALIVE.asked)
+      .reduce((sum, { unanswered }) => sum + unanswered, 0);
+    return silent > ALIVE.share * lost;
+  };
+  const limited = clients.list.flatMap((client) => {
+    const counts = client.servers.get(address);
+    const full = fullSeconds(counts?.rates?.history ?? [], FULL.one);
+    if (counts === undefined || full.length < LOW.seconds) return [];
+    const passed = full.map(([, { asked, lost }]) => asked - lost);
+    const sent = full.map(([, { asked }]) => asked);
+    const { mean: rate } = spreadOf(passed);
+    if (rate < LOW.rate || spreadOf(sent).mean < 1.15 * rate) return [];
+    if (unevenness(passed, sent) > EVEN.least || isOfSocket(client.address, counts.lost)) return [];
+    if (onlyAaaa(losses.filter((loss) => loss.client.address === client.address))) return [];
+    if (losesBelow(counts.rates!.history, rate)) return [];
+    return [{ client: client.address, rate, seconds: full.length, sent: spreadOf(sent).mean }];
+  });
+  const [first] = limited;
+  if (first === undefined) return null;
+  const hit = new Set(limited.map(({ client }) => client));
+  const others = clients.list.flatMap(({ address: client, servers }) =>
+    hit.has(client) ? [] : (servers.get(address) ?? []),
+  );
+  // Whatever else takes so large a share takes it of others as well.
+  const share = 1 - first.rate / first.sent;
+  const expected = share * others.reduce((sum, { asked }) => sum + asked, 0);
+  const lost = others.reduce((sum, each) => sum + each.lost, 0);
+  if (expected < EVEN.others || lost > EVEN.spared * expected) return null;
+  return {
+    rate: first.rate,
+    seen: `${address} answered ${first.rate.toFixed(0)} of the ${first.sent.toFixed(0)} queries that ${first.client} sent it in each of ${first.seconds} seconds, far more evenly than chance would; ${others.length} ${others.length === 1 ? 'other, which asks less, loses' : 'others, which ask less, lose'} (nearly) nothing.${limited.length > 1 ? ` So it is with ${limited.length - 1} more, each for itself.` : ''}`,
+    clients: hit,
+  };
+}
+
 interface Plateau {
   /** Replies a second, and in how many seconds. */
   readonly rate: number;
@@ -157,8 +221,7 @@ interface Plateau {
 
 /** @param least what is asked in a full second */
 function plateauIn(history: RateHistory, least: number): Plateau | null {
-  // Whole seconds in which something was lost, without the edges of the burst.
-  const full = history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
+  const full = fullSeconds(history, least);
   if (full.length < 3) return null;
   const replied = spreadOf(full.map(([, second]) => second.replied));
   const { mean: rate } = replied;
@@ -167,17 +230,31 @@ function plateauIn(history: RateHistory, least: number): Plateau | null {
   if (asked < 1.15 * rate || fewest < rate) return null;
   const isSteady = rate >= 50 && replied.deviation <= 0.06 * rate;
   if (!isSteady && !isSteadierThanChance(full)) return null;
-  // Below the limit nothing is lost.
-  const below = history.filter(
-    ([, second]) =>
-      second.asked < 0.9 * rate && second.lost > 0.1 * second.asked && second.lost > 3,
-  );
-  if (below.length > 1) return null;
+  if (losesBelow(history, rate)) return null;
   return {
     rate,
     seconds: full.length,
     most: Math.max(...full.map(([, second]) => second.asked)),
   };
+}
+
+/** Whether as much is asked in every second. */
+function isSameAlways(history: RateHistory): boolean {
+  const asked = history.slice(1, -1).map(([, second]) => second.asked);
+  return asked.length > 0 && Math.max(...asked) <= SAME * Math.min(...asked);
+}
+
+/** Whole seconds in which something was lost, without the edges of the burst. @param least what is asked in one */
+function fullSeconds(history: RateHistory, least: number): RateHistory {
+  return history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
+}
+
+/** Whether something is lost where less is asked than so many a second: below a limit nothing is. */
+function losesBelow(history: RateHistory, rate: number): boolean {
+  const below = history.filter(
+    ([, { asked, lost }]) => asked < 0.9 * rate && lost > 0.1 * asked && lost > 3,
+  );
+  return below.length > 1;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { takeSilence } from './consequences.ts';
 import { choices, deadNames, UNLIKELY } from './dead-names.ts';
 import { clock, listed, type Claims, type Finding } from './finding.ts';
-import { isAnsweredElse, onlyAaaa, waitsForOthers } from './losses.ts';
+import { isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
 
 /** So many pauses, and in each so many queries that got no reply, from so many sockets and for so many names. */
 const LEAST = { pauses: 2, queries: 4, sockets: 2, names: 2 };
@@ -30,6 +30,7 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
     const silent = silentTimes(view, open, observed);
     const losses = silent.flatMap((each) => each.losses);
     if (silent.length < LEAST.pauses || losses.length < EXPLAINS * open.length) continue;
+    if (wentAstray(losses)) continue;
     if (onlyAaaa(losses) || losses.some((loss) => !isAnsweredElse(observed, loss))) continue;
     if (isOfNames(view, losses, observed) || chanceOf(view, silent, losses, observed) > CHANCE_MAX)
       continue;

@@ -1,5 +1,10 @@
 /** Servers that answer everything, and late. */
-import { latencyOf, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import {
+  latencyOf,
+  sentSpan,
+  type SeenExchange,
+  type SeenLookup,
+} from '../exchanges/seen-exchange.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { FELT_MS, type ServerView } from '../evidence/server-view.ts';
 import {
@@ -70,7 +75,7 @@ export const slowServer: Rule = {
             ]
           : []),
       ],
-      exchanges: observed.affected.flatMap(({ exchanges }) =>
+      exchanges: slowLookups(observed).flatMap(({ exchanges }) =>
         exchanges.filter(
           (each) => each.server.address === slow.address && (latencyOf(each) ?? 0) >= HALF_MS,
         ),
@@ -97,7 +102,7 @@ function atTimes(
   const slow = late.find(({ address }) => behind.has(address)) ?? late[0];
   if (slow === undefined) return null;
   const { address, outcomes } = slow;
-  const exchanges = observed.affected.flatMap((lookup) =>
+  const exchanges = slowLookups(observed).flatMap((lookup) =>
     lookup.exchanges.filter(
       (each) => each.server.address === address && (latencyOf(each) ?? 0) >= FELT_MS,
     ),
@@ -117,6 +122,11 @@ function atTimes(
     ],
     exchanges,
   };
+}
+
+/** Lookups that took long, those included of whose names the capture has only the beginning. */
+function slowLookups({ affected, slowCut }: Observations): readonly SeenLookup[] {
+  return [...affected, ...slowCut];
 }
 
 /** What is the same of each. */

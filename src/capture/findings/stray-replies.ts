@@ -1,13 +1,16 @@
 /** Replies from an address that was not asked. */
 import type { Observations } from '../evidence/observations.ts';
-import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { isLost, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, share, type Rule } from './finding.ts';
+import { wasAnswered } from './losses.ts';
 
 /** Fewer, and of so many queries, are those that were under way while the pods behind a service changed. */
 const FEW = 5;
 const RARE = 0.005;
 /** So much is lost at an address whose replies are not translated. */
 const ALL = 0.95;
+/** What is sent so shortly before the last reply may have overtaken it, milliseconds. */
+const LAST_MS = 50;
 
 /** Replies come from another address than was asked, and clients throw them away. */
 export const strayReplies: Rule = {
@@ -55,14 +58,18 @@ export const strayReplies: Rule = {
 
 /** Lost queries that the pod behind an address answered, where in the same time no reply comes from that address itself. */
 function untranslated({ losses, servers }: Observations): readonly SeenExchange[] {
-  const answered = losses.filter(
-    ({ stray, hops }) => stray === null && (hops.at(-1)?.repliedMs ?? null) !== null,
-  );
+  const answered = losses.filter((loss) => loss.stray === null && wasAnswered(loss));
   const byServer = Map.groupBy(answered, ({ server }) => server.address);
   return [...byServer].flatMap(([address, theirs]) => {
-    const times = theirs.map(({ sentMs }) => Math.floor(sentMs / 1000));
-    const [from, to] = [Math.min(...times), Math.max(...times)];
-    const meanwhile = servers.get(address)?.history.filter(([at]) => at >= from && at <= to) ?? [];
+    const view = servers.get(address);
+    const { fromMs, toMs } = sentSpan(theirs);
+    // It may begin, or end, within a second in which others were answered.
+    const isPause = view?.pauses.some(
+      (pause) => fromMs >= pause.fromMs - LAST_MS && toMs <= pause.toMs,
+    );
+    if (isPause === true && theirs.length >= FEW) return theirs;
+    const [from, to] = [Math.floor(fromMs / 1000), Math.floor(toMs / 1000)];
+    const meanwhile = view?.history.filter(([at]) => at >= from && at <= to) ?? [];
     const asked = meanwhile.reduce((sum, [, second]) => sum + second.asked, 0);
     const lost = meanwhile.reduce((sum, [, second]) => sum + second.lost, 0);
     return lost >= ALL * asked ? theirs : [];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseAddress } from '../../base/ip.ts';
 import { dnsMessage, icmpError, ip, udpPacket, type Captured } from '../../../test/kit/packets.ts';
-import { asked, at, ends, inOrder, names, pods } from '../../../test/kit/story-parts.ts';
+import { asked, at, begun, ends, inOrder, names, pods } from '../../../test/kit/story-parts.ts';
 import { everything } from '../part-diagnosis.ts';
 import { healthy, look, play, examine } from '../../../test/kit/story.ts';
 import { whoOf } from '../who.ts';
@@ -161,6 +161,30 @@ describe('what findings say', () => {
     assert.deepEqual(
       whoOf(finding, observed!, new Map()).groups.map(({ name }) => name),
       ['10.244.1.7'],
+    );
+  });
+
+  test('whom a slow server makes wait is told, and by their resolvers, where the capture has only the beginnings of names', async () => {
+    const packets = await play(
+      [
+        ...pods('glibc', 2, { lookups: 12, everyMs: 1300 }),
+        ...pods('go', 1, { lookups: 12, everyMs: 1300, from: 20 }),
+        ...pods('musl', 1, { lookups: 12, everyMs: 1300, from: 40 }),
+      ],
+      (passing) => ({ ...healthy(passing), tookMs: 1100 }),
+    );
+    const finding = await first(begun(packets, 20 + 8 + 12 + 12));
+    assert.equal(finding.code, 'ND4003');
+    const [observed] = look(begun(packets, 20 + 8 + 12 + 12), [], [everything]);
+    const { clients, resolvers } = whoOf(finding, observed!, new Map());
+    assert.equal(clients, 4);
+    assert.deepEqual(
+      new Map(resolvers),
+      new Map([
+        ['glibc', 2],
+        ['go', 1],
+        ['musl', 1],
+      ]),
     );
   });
 

@@ -44,6 +44,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
     query,
     repliedMs: logged.repliedMs,
     reply,
+    queryBytes: query.length,
     replyBytes: reply.length,
     name: folded,
     type,
