@@ -1,6 +1,18 @@
 /** Stories of search domains that fail at times, and are well in between. */
 import { healthy, play, type Fate, type Passing } from './story.ts';
-import { begun, corpResolvConf, names, played, pods, some, type Story } from './story-parts.ts';
+import {
+  asked,
+  begun,
+  corpResolvConf,
+  ends,
+  inOrder,
+  names,
+  played,
+  pods,
+  some,
+  type Story,
+} from './story-parts.ts';
+import type { Captured } from './packets.ts';
 
 /** Three times, for four seconds each, milliseconds. */
 const isBadTime = (atMs: number): boolean =>
@@ -20,6 +32,31 @@ const inLongNamespace = corpResolvConf.replace('shop.svc', 'shop-staging.svc');
 /** Pods that have the domain in their search path. */
 const searching = (resolver: string, count: number, from: number): ReturnType<typeof pods> =>
   pods(resolver, count, { lookups: 40, everyMs: 850, resolvConf: corpResolvConf, from });
+
+/** From some moment on the upstream leaves what is below the domain without a reply: the DNS pod waits for it, and says SERVFAIL late. */
+async function lateThroughPod(seed: number): Promise<readonly Captured[]> {
+  const upstream: Captured[][] = [];
+  const clients = await play(
+    [...searching('glibc', 3, 1), ...searching('go', 1, 40)],
+    (passing) => {
+      const { atMs, name, type } = passing;
+      const isBelow = name.endsWith('.corp.example.');
+      if (name.endsWith('.cluster.local.')) return healthy(passing);
+      const [port, id] = [20_000 + upstream.length, upstream.length];
+      const isLost = isBelow && atMs > 12_000;
+      upstream.push(
+        asked(atMs + 0.3, ends('10.244.3.2', port, '192.0.2.53'), name, id, {
+          type,
+          tookMs: isLost ? null : 4,
+          rcode: isBelow ? 3 : 0,
+        }),
+      );
+      return isLost ? { rcode: 2, tookMs: 3300 } : { ...healthy(passing), tookMs: 5 };
+    },
+    { seed },
+  );
+  return inOrder([clients, ...upstream]);
+}
 
 /** Stories of single resolvers, and of Alpine with others. */
 export const searchStories: readonly Story[] = [
@@ -66,6 +103,12 @@ export const searchStories: readonly Story[] = [
         ),
         75,
       ),
+  },
+  {
+    name: 'an upstream leaves what is below a search domain without a reply from some moment on, and the DNS pod is late with it',
+    code: 'ND2003',
+    without: ['ND4003'],
+    packets: lateThroughPod,
   },
   played(
     'a search domain refuses for some seconds, several times',

@@ -1,5 +1,6 @@
 /** Search domains that fail for whatever is below them. */
 import { rcodeName } from '../../wire/iana.ts';
+import { explainLate } from './consequences.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { isCut } from '../exchanges/message-head.ts';
 import { isLost, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
@@ -62,6 +63,7 @@ export const searchDomainFails: Rule = {
       if (othersGoToo(observed, losses, own)) continue;
       if (losses.length > 0 && goByEdns(observed, losses)) continue;
       claims.take(losses);
+      explainLate(observed, claims, losses);
       for (const name of names) claims.names.add(name);
       const exchanges = observed.affected.flatMap((lookup) =>
         lookup.exchanges.filter(({ name }) => names.includes(name)),
@@ -100,6 +102,7 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
     const { server, losses, names, answered } = dead;
     claims.take(losses);
     claims.take(dead.cut);
+    explainLate(observed, claims, losses);
     for (const name of names) claims.names.add(name);
     return {
       ...told(domain, server),
