@@ -1,4 +1,5 @@
 /** The accounts of Kubernetes DNS going wrong, as stories in packets: who asks what, what the network does, and what must be found. */
+import { seededRandom } from '../../src/base/random.ts';
 import type { Captured } from './packets.ts';
 import {
   addressRecord,
@@ -16,6 +17,7 @@ import { bothSidesStories } from './both-sides-stories.ts';
 import { fewQueriesStories } from './few-queries-stories.ts';
 import { handfulStories } from './handful-stories.ts';
 import { lateStories } from './late-stories.ts';
+import { newNameStories } from './new-name-stories.ts';
 import { partStories } from './part-stories.ts';
 import { sameWayStories } from './same-way-stories.ts';
 import { searchStories } from './search-stories.ts';
@@ -116,6 +118,7 @@ let long: Promise<readonly Captured[]> | null = null;
 /** All stories that leave a trace in packets, with the sections of the catalogue. */
 export const stories: readonly Story[] = [
   ...partStories,
+  ...newNameStories,
   ...bothSidesStories,
   ...fewQueriesStories,
   ...handfulStories,
@@ -377,6 +380,32 @@ export const stories: readonly Story[] = [
           ...asked(i * 300 + 2, ends(other, 60_000 + i, one), name, 2900 + i, waits),
           ...asked(i * 300 + 3, ends('10.244.1.71', 30_000 + i, two), name, 3900 + i, waits),
         ];
+      });
+      return inOrder([healthyOnes, ...round, ...others]);
+    },
+  },
+  {
+    name: 'two servers forward one zone to each other: that one of them loses queries for other names is another cause',
+    code: 'ND4004',
+    also: ['ND3013'],
+    packets: async (seed) => {
+      const [one, other] = ['10.244.0.5', '10.0.0.53'];
+      const healthyOnes = await play(pods('glibc', 3), healthy, { seed });
+      const round = Array.from({ length: 200 }, (_, i) =>
+        asked(
+          i * 90,
+          i % 2 === 0 ? ends(one, 20_000 + i, other) : ends(other, 20_000 + i, one),
+          'intranet.corp.example.',
+          500 + i,
+          { tookMs: null },
+        ),
+      );
+      // One packet of eight, whoever sends it and whatever the name.
+      const random = seededRandom(seed);
+      const others = Array.from({ length: 400 }, (_, i) => {
+        const tookMs = random.integer(8) === 0 ? null : 4;
+        const way = ends(`10.244.1.${70 + random.integer(12)}`, 30_000 + i, other);
+        return asked(i * 45, way, `www${random.integer(60)}.example.com.`, 900 + i, { tookMs });
       });
       return inOrder([healthyOnes, ...round, ...others]);
     },

@@ -18,6 +18,8 @@ export interface Story {
   readonly code: string | null;
   /** What the first finding says that was seen. */
   readonly seen?: RegExp;
+  /** Findings that stand behind it. */
+  readonly also?: readonly string[];
   /** Findings that may not stand behind it. */
   readonly without?: readonly string[];
   /** Lines of counters and logs that are known besides. */

@@ -149,6 +149,23 @@ describe('what is counted of a name', () => {
     assert.equal(view(...given.slice(0, 2)).absence, null);
   });
 
+  it('of each server is told when it denied the name for the last time, and when it had it for the first time', () => {
+    const { serverTimes, missingFirst, existingLast } = view(
+      { atMs: 10, server: '10.0.0.1', rcode: 3 },
+      { atMs: 20, server: '10.0.0.2', rcode: 3 },
+      { atMs: 30, server: '10.0.0.1', found: true },
+      { atMs: 40, server: '10.0.0.2', rcode: 3 },
+      { atMs: 50, server: '10.0.0.3' },
+      { atMs: 60, server: '10.0.0.1', found: true },
+    );
+    assert.deepEqual(serverTimes, [
+      { server: '10.0.0.1', missingMs: 15, untilMs: 15, existsMs: 35 },
+      { server: '10.0.0.2', missingMs: 45, untilMs: 45, existsMs: Infinity },
+      { server: '10.0.0.3', missingMs: -Infinity, untilMs: -Infinity, existsMs: 55 },
+    ]);
+    assert.deepEqual([missingFirst, existingLast], [2, 2]);
+  });
+
   it('a socket is another one when its port is', () => {
     const ports = [4000, 4000, 4001, 4000];
     assert.equal(view(...ports.map((port, at) => ({ atMs: at, port }))).sockets, 3);

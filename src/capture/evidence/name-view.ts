@@ -24,6 +24,16 @@ export interface NegativeTtl {
   readonly server: string;
 }
 
+/** When one server denied a name, and when it had it; milliseconds since 1970, Infinity: never. */
+export interface ServerTimes {
+  readonly server: string;
+  /** The last NXDOMAIN, and until when all that it said may be remembered, by their TTLs; -Infinity: there is none. */
+  readonly missingMs: number;
+  readonly untilMs: number;
+  /** The first answer that says that the name exists. */
+  readonly existsMs: number;
+}
+
 /** Errors in a row: NXDOMAIN, SERVFAIL, REFUSED. */
 export interface ErrorRun {
   readonly fromMs: number;
@@ -57,7 +67,12 @@ const ABSENT_NOW = SOCKETS + 12;
 const ABSENT = SOCKETS + 13;
 /** How often it was gone after it had been found. */
 const DEPARTURES = SOCKETS + 14;
-const COUNTS = SOCKETS + 15;
+/** Times NXDOMAIN before it was said for the first time that it exists, and answers that say so since the last NXDOMAIN. */
+const MISSING_FIRST = SOCKETS + 15;
+const EXISTING_LAST = SOCKETS + 16;
+/** The greatest TTL of NXDOMAIN, seconds. */
+const LONGEST_TTL = SOCKETS + 17;
+const COUNTS = SOCKETS + 18;
 
 const FIRST_FOUND = 0;
 const LAST_FOUND = 1;
@@ -75,14 +90,15 @@ const NEXT = 0;
 const SERVER = 1;
 const LISTED = 2;
 
-/** Times in the row of a server: when it first said that the name exists, and when it last said that it does not; 0: it did not. */
+/** Times in the row of a server: when it first said that the name exists, when it last said that it does not, and until when that may be remembered; 0: it did not. */
 const FIRST_EXISTING = 0;
 const LAST_MISSING = 1;
+const MISSING_UNTIL = 2;
 
 /** What the views of names share: their rows, those of the lists that they have, and the servers' addresses. */
 export class NameRows {
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
-  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 2);
+  readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 3);
   readonly answered: NumberRows = new NumberRows(LISTED, 1);
   readonly ttls: NumberRows = new NumberRows(LISTED + 1, 1);
   readonly #addresses: string[] = [];
@@ -180,16 +196,33 @@ export class NameView {
     return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
   }
 
-  /** Whether the name came at each server by itself: every one of them said that it does not exist, and then, to the end, that it does. */
-  get cameAtEach(): boolean {
+  /** By server: when it denied the name, and when it had it; of those behind a service, where they can be seen. */
+  get serverTimes(): readonly ServerTimes[] {
     const { names, servers } = this.#rows;
-    let at = names.count(this.#row, SERVERS);
-    if (at === 0) return false;
-    for (; at > 0; at = servers.count(at - 1, NEXT)) {
-      const missingMs = servers.time(at - 1, LAST_MISSING);
-      if (missingMs === 0 || servers.time(at - 1, FIRST_EXISTING) < missingMs) return false;
-    }
-    return true;
+    const found: ServerTimes[] = [];
+    for (let at = names.count(this.#row, SERVERS); at > 0; at = servers.count(at - 1, NEXT))
+      found.push({
+        server: this.#rows.addressOf(servers.count(at - 1, SERVER)),
+        missingMs: servers.time(at - 1, LAST_MISSING) || -Infinity,
+        untilMs: servers.time(at - 1, MISSING_UNTIL) || -Infinity,
+        existsMs: servers.time(at - 1, FIRST_EXISTING) || Infinity,
+      });
+    return found.toReversed();
+  }
+
+  /** How often it was denied before anybody said that it exists. */
+  get missingFirst(): number {
+    return this.#rows.names.count(this.#row, MISSING_FIRST);
+  }
+
+  /** How often it was said that it exists since it was denied for the last time. */
+  get existingLast(): number {
+    return this.#rows.names.count(this.#row, EXISTING_LAST);
+  }
+
+  /** The greatest TTL that came with NXDOMAIN, seconds. */
+  get longestTtl(): number {
+    return this.#rows.names.count(this.#row, LONGEST_TTL);
   }
 
   /** By the address that was asked: when the last query was sent that was answered, and not with a failure; milliseconds since 1970. */
@@ -258,11 +291,18 @@ export class NameView {
     names.setCount(row, PORT, client.port);
     this.#client = client.address;
     const server = exchange.hops.at(-1)?.server.address ?? exchange.server.address;
-    this.#countServer(server, outcome, exchange);
+    const ttl =
+      exchange.rcode === RCODE.NXDOMAIN && !isLost(exchange) ? negativeTtlOf(exchange.reply!) : -1;
+    this.#countServer(server, outcome, exchange, ttl);
     this.knowLength(bytesOf(exchange));
     if (isLost(exchange)) return;
     const { repliedMs, rcode, answers } = exchange;
     const at = repliedMs ?? exchange.sentMs;
+    if (rcode === RCODE.NXDOMAIN) {
+      const { found, nodata } = this.outcomes;
+      if (found + nodata === 0) names.increment(row, MISSING_FIRST);
+      names.setCount(row, EXISTING_LAST, 0);
+    } else if (rcode === RCODE.NOERROR) names.increment(row, EXISTING_LAST);
     if (rcode === RCODE.NOERROR) names.setCount(row, DENIED_NOW, 0);
     else this.#streak(at, DENIED_NOW, DENIED, DENIED_NOW_TIMES, DENIED_TIMES, 2);
     if (rcode !== RCODE.SERVFAIL) this.#answered(exchange.server.address, exchange.sentMs);
@@ -276,12 +316,12 @@ export class NameView {
       if (this.outcomes.found > 0) this.#gone(at);
       names.setTime(row, FIRST_NEGATIVE, Math.min(this.firstNegativeMs, at));
       names.setTime(row, LAST_NEGATIVE, Math.max(this.lastNegativeMs, at));
-      if (rcode === RCODE.NXDOMAIN && this.negativeTtlCount < TTLS_MAX) this.#ttl(exchange, server);
+      if (rcode === RCODE.NXDOMAIN) this.#ttl(at, ttl, server);
     } else if (rcode === RCODE.SERVFAIL && (latencyOf(exchange) ?? Infinity) < CACHED_MS)
       names.increment(row, QUICK_FAILURES);
   }
 
-  #countServer(address: string, outcome: number, exchange: SeenExchange): void {
+  #countServer(address: string, outcome: number, exchange: SeenExchange, ttl: number): void {
     const { names, servers } = this.#rows;
     let at = this.#rowOf(servers, SERVERS, address);
     if (at < 0) {
@@ -292,9 +332,11 @@ export class NameView {
     if (isLost(exchange)) return;
     const { rcode } = exchange;
     const repliedMs = exchange.repliedMs ?? exchange.sentMs;
-    if (rcode === RCODE.NXDOMAIN)
+    if (rcode === RCODE.NXDOMAIN) {
       servers.setTime(at, LAST_MISSING, Math.max(servers.time(at, LAST_MISSING), repliedMs));
-    else if (rcode === RCODE.NOERROR && servers.time(at, FIRST_EXISTING) === 0)
+      const untilMs = repliedMs + 1000 * Math.max(ttl, 0);
+      servers.setTime(at, MISSING_UNTIL, Math.max(servers.time(at, MISSING_UNTIL), untilMs));
+    } else if (rcode === RCODE.NOERROR && servers.time(at, FIRST_EXISTING) === 0)
       servers.setTime(at, FIRST_EXISTING, repliedMs);
   }
 
@@ -368,16 +410,23 @@ export class NameView {
     }
   }
 
-  #ttl({ reply, repliedMs }: SeenExchange, server: string): void {
-    const ttl = negativeTtlOf(reply!);
+  #ttl(atMs: number, ttl: number, server: string): void {
     if (ttl < 0) return;
-    const { ttls } = this.#rows;
-    const at = this.#rowOf(ttls, TTLS, server);
-    const isSame = at >= 0 && ttls.count(at, LISTED) === ttl;
-    if (isSame && repliedMs! - ttls.time(at, 0) < SAME_TTL_MS) return;
+    const { names, ttls } = this.#rows;
+    names.setCount(this.#row, LONGEST_TTL, Math.max(this.longestTtl, ttl));
+    if (this.negativeTtlCount >= TTLS_MAX) return;
+    // Behind the server's address there may be several caches, each with its own TTL, by turns.
+    const number = this.#rows.knownNumberOf(server);
+    for (let at = names.count(this.#row, TTLS); at > 0; at = ttls.count(at - 1, NEXT))
+      if (
+        ttls.count(at - 1, SERVER) === number &&
+        ttls.count(at - 1, LISTED) === ttl &&
+        atMs - ttls.time(at - 1, 0) < SAME_TTL_MS
+      )
+        return;
     const made = this.#listed(ttls, TTLS, TTL_COUNT, server);
     ttls.setCount(made, LISTED, ttl);
-    ttls.setTime(made, 0, repliedMs!);
+    ttls.setTime(made, 0, atMs);
   }
 }
 

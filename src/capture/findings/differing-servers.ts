@@ -2,6 +2,7 @@
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { serveTheSame } from './losses.ts';
+import { isRemembered } from './remembered-denial.ts';
 import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
 
 /** So many times NXDOMAIN are no chance, however often the server had the name before. */
@@ -105,6 +106,8 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     const overlap =
       view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
     if (!overlap || view.outcomes.found < 2 || view.outcomes.nxdomain < 2) continue;
+    // A new name, which one server had as missing before, and another one did not.
+    if (isRemembered(observed, view)) continue;
     const servers = [...view.servers];
     const having = servers
       .filter(([, { found: yes, nodata, nxdomain }]) => yes + nodata > 0 && nxdomain === 0)

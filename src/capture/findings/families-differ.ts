@@ -3,6 +3,7 @@ import type { Observations } from '../evidence/observations.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 import { serveTheSame } from './losses.ts';
+import { isDeniedAnew, isRemembered } from './remembered-denial.ts';
 
 /** Of one name of the search path A exists and AAAA does not, or the other way round, by chance. */
 export const familiesDiffer: Rule = {
@@ -20,11 +21,10 @@ export const familiesDiffer: Rule = {
         (view) =>
           exists(view) > 0 &&
           view.outcomes.nxdomain > 0 &&
-          !view.cameAtEach &&
           view.firstNegativeMs < view.lastFoundMs &&
           view.firstFoundMs < view.lastNegativeMs,
       );
-      return fro && !byChoice(observed, [a, aaaa]) ? [a.name] : [];
+      return fro && !isNew(observed, [a, aaaa]) && !byChoice(observed, [a, aaaa]) ? [a.name] : [];
     });
     if (!observed.names.list.some(({ type }) => type === TYPE.AAAA))
       return unknown('AAAA was not asked for');
@@ -54,6 +54,11 @@ export const familiesDiffer: Rule = {
     };
   },
 };
+
+/** Whether caches remember of one that it was missing, and of none that it is missing is learned anew. */
+function isNew(observed: Observations, views: readonly NameView[]): boolean {
+  return views.some((view) => isRemembered(observed, view)) && !views.some(isDeniedAnew);
+}
 
 /** Whether each server gives one answer, and those who get another one have chosen another server. */
 function byChoice(observed: Observations, views: readonly NameView[]): boolean {

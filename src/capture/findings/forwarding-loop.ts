@@ -1,8 +1,12 @@
 /** Name servers that ask each other in a circle. */
 import type { Observations } from '../evidence/observations.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Claims, type Rule } from './finding.ts';
 import { isServer } from './losses.ts';
+
+/** A question is asked of a server, and goes round, within this time, milliseconds. */
+const AROUND_MS = 100;
+/** What waits for a question that goes round does so for as many seconds. */
+const back: readonly number[] = Array.from({ length: 7 }, (_, earlier) => earlier);
 
 /** Servers ask each other, or themselves, in a circle. */
 export const forwardingLoop: Rule = {
@@ -46,7 +50,7 @@ export const forwardingLoop: Rule = {
     if (said === 0 && names.length === 0) return excluded('no question goes round');
     const keys = new Set(names);
     claims.take(claims.open.filter(({ name }) => keys.has(name)));
-    explainCircle(observed, claims, new Set(circles.flat()), asking);
+    explainCircle(observed, claims, circles, asking);
     return {
       code: this.code,
       title: this.title,
@@ -74,21 +78,49 @@ export const forwardingLoop: Rule = {
   },
 };
 
-/** What a circle comes to: its servers leave others without a reply, are late, or refuse, whatever they have to ask others for. */
+/** What a circle comes to: names that go round, and others of their zone, are lost, late or refused for whoever asks for them, while questions go round. */
 function explainCircle(
-  { domains }: Observations,
+  observed: Observations,
   claims: Claims,
-  circle: ReadonlySet<string>,
+  circles: readonly (readonly string[])[],
   asking: ReadonlyMap<string, ReadonlySet<string>>,
 ): void {
-  for (const [name, clients] of asking)
-    if ([...clients].some((client) => circle.has(client))) claims.names.add(name);
-  const isOfCircle = ({ name, client, server, hops }: SeenExchange): boolean =>
-    claims.names.has(name) ||
-    [client, server, ...hops.map((hop) => hop.server)].some(({ address }) => circle.has(address));
-  // Names of the cluster they have in memory.
-  claims.take(claims.open.filter((loss) => !domains.isOfCluster(loss.name) && isOfCircle(loss)));
-  for (const address of circle) claims.late.add(address);
+  const members = new Set(circles.flat());
+  for (const address of members) claims.late.add(address);
+  const goesRound = (name: string): boolean =>
+    circles.some((circle) => circle.every((address) => asking.get(name)?.has(address)));
+  const going = new Set([...asking.keys()].filter(goesRound));
+  const zones = new Set([...going].map(zoneOf));
+  const loops = (name: string): boolean => going.has(name) || isBelow(name, zones);
+  for (const name of asking.keys()) if (loops(name)) claims.names.add(name);
+  const seconds = new Set(
+    [...observed.losses, ...observed.failed].flatMap(({ name, client, sentMs }) =>
+      going.has(name) && members.has(client.address) ? Math.floor(sentMs / 1000) : [],
+    ),
+  );
+  const isMeanwhile = (sentMs: number): boolean =>
+    back.some((earlier) => seconds.has(Math.floor((sentMs + AROUND_MS) / 1000) - earlier));
+  claims.take(
+    claims.open.filter(
+      ({ name, sentMs }) =>
+        loops(name) &&
+        // Names of the cluster they have in memory.
+        !observed.domains.isOfCluster(name) &&
+        isMeanwhile(sentMs),
+    ),
+  );
+}
+
+/** The zone of a name that goes round, as far as the name tells it: what is above it; of one below a top-level domain the name itself. */
+function zoneOf(name: string): string {
+  const above = name.slice(name.indexOf('.') + 1);
+  return above.indexOf('.') < above.length - 1 ? above : name;
+}
+
+function isBelow(name: string, zones: ReadonlySet<string>): boolean {
+  for (let at = name.indexOf('.') + 1; at > 0; at = name.indexOf('.', at) + 1)
+    if (zones.has(name.slice(at))) return true;
+  return false;
 }
 
 /** By name: the clients that got no answer, or a failure. */

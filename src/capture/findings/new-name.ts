@@ -1,5 +1,5 @@
 /** Names that are asked for before they exist. */
-import type { NameView, NegativeTtl } from '../evidence/name-view.ts';
+import type { NameView, ServerTimes } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import {
   clock,
@@ -10,6 +10,7 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
+import { countdown, countsDown, isRemembered } from './remembered-denial.ts';
 
 /** So often, and for so long, was a name missing, and so often found afterwards; more names at once are no new ones. */
 const UNSEEN = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
@@ -20,15 +21,15 @@ export const newName: Rule = {
   title: 'A new name stays invisible: that it was missing is cached',
   name: 'a cached "no such name"',
   check(observed, claims) {
-    const cached = observed.names.list.filter(
-      ({ name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs, cameAtEach }) => {
-        if (claims.names.has(name)) return false;
-        if (outcomes.nxdomain < 3 || outcomes.found === 0) return false;
-        // Of several servers each forgets at its own time.
-        if (firstFoundMs < lastNegativeMs && !cameAtEach) return false;
-        return countsDown(negativeTtls);
-      },
-    );
+    const cached = observed.names.list.filter((view) => {
+      const { name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs } = view;
+      if (claims.names.has(name)) return false;
+      if (outcomes.nxdomain < 3 || outcomes.found === 0) return false;
+      // Of several caches each forgets at its own time.
+      return firstFoundMs < lastNegativeMs
+        ? isRemembered(observed, view)
+        : countsDown(negativeTtls);
+    });
     if (cached.length === 0) {
       const unseen = withoutTtl(observed, claims);
       const [one] = unseen;
@@ -47,20 +48,54 @@ export const newName: Rule = {
     if (candidates.length === 0)
       return unknown('no name was asked for again and again while it was missing');
     if (cached.length === 0) return excluded('names that were missing are not found later');
-    const [first] = cached;
     for (const { name } of cached) claims.names.add(name);
     return {
       ...told(observed, cached),
       confidence: 0.9,
-      seen: [
-        `${namesOf(cached)}: NXDOMAIN up to ${clock(first!.lastNegativeMs)} with a TTL that counts down (${first!.negativeTtls
-          .slice(0, 5)
-          .map(({ ttl }) => ttl)
-          .join(', ')}), then found at ${clock(first!.firstFoundMs)}.`,
-      ],
+      seen: [`${namesOf(cached)}: ${timesOf(cached[0]!)}`],
     };
   },
 };
+
+/** When one server denied the name, until when, and what others did that denied it. */
+function timesOf({ serverTimes, negativeTtls }: NameView): string {
+  const denying = serverTimes.filter(({ missingMs }) => missingMs > -Infinity);
+  const isThrough = ({ missingMs, existsMs }: ServerTimes): boolean =>
+    existsMs >= missingMs && existsMs < Infinity;
+  const shown = ({ server }: ServerTimes): readonly number[] =>
+    countdown(negativeTtls.filter((each) => each.server === server)).map(({ ttl }) => ttl);
+  // One of which the capture has it all, if there is one.
+  const [one] = denying.toSorted(
+    (here, there) =>
+      Number(isThrough(there)) - Number(isThrough(here)) ||
+      shown(there).length - shown(here).length,
+  );
+  const { server, missingMs, existsMs } = one!;
+  const ttls = shown(one!);
+  const denied = `${server} says NXDOMAIN up to ${clock(missingMs)}${ttls.length > 1 ? ` with a TTL that counts down (${ttls.slice(0, 5).join(', ')})` : ''}`;
+  const then =
+    existsMs >= missingMs
+      ? `, then found at ${clock(existsMs)}.`
+      : `, and from ${clock(existsMs)} on that it is there: behind this address several caches forget it at times of their own.`;
+  const others = denying.filter((each) => each !== one);
+  const alike = others.filter(isThrough);
+  const keeping = others.filter(({ existsMs: at }) => at === Infinity);
+  const lastMs = (all: readonly ServerTimes[]): number =>
+    Math.max(...all.map((each) => each.missingMs));
+  return [
+    denied + then,
+    ...(alike.length > 0
+      ? [
+          `${alike.length} more ${alike.length === 1 ? 'server denies' : 'servers deny'} it, too, ${alike.length === 1 ? '' : 'the last one '}up to ${clock(lastMs(alike))}.`,
+        ]
+      : []),
+    ...(keeping.length > 0
+      ? [
+          `${listed(keeping.map((each) => each.server))} still ${keeping.length === 1 ? 'says' : 'say'} NXDOMAIN at ${clock(lastMs(keeping))}.`,
+        ]
+      : []),
+  ].join(' ');
+}
 
 /** Names that were missing, and asked for again and again, until they were found for good, in a capture that has not the end of negative answers, and so no TTL. Empty: there are none, or too many to be new. */
 function withoutTtl({ names, cut }: Observations, claims: Claims): readonly NameView[] {
@@ -102,18 +137,4 @@ function told(
 
 function namesOf(cached: readonly NameView[]): string {
   return listed([...new Set(cached.map(({ name }) => name))]);
-}
-
-/** Whether the TTLs of one server go down with time, as those of a cached answer do. */
-function countsDown(ttls: readonly NegativeTtl[]): boolean {
-  for (const [, own] of Map.groupBy(ttls, ({ server }) => server)) {
-    let falls = 0;
-    for (let at = 1; at < own.length; at++) {
-      const elapsed = (own[at]!.ms - own[at - 1]!.ms) / 1000;
-      const fell = own[at - 1]!.ttl - own[at]!.ttl;
-      if (fell > 0 && Math.abs(fell - elapsed) <= 1.5) falls++;
-    }
-    if (falls >= 2) return true;
-  }
-  return false;
 }

@@ -94,10 +94,13 @@ function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[])
 }
 
 /** Whether it is but the rest of something that is known: fewer by far, for the same names or at the same servers, at the same time. */
-function isRest({ open, explained }: Claims): boolean {
+function isRest({ open, explained, names: known }: Claims): boolean {
   if (open.length > REST * explained.length) return false;
   const names = new Set(explained.map(({ name }) => name));
-  const servers = new Set(explained.map(({ server }) => server.address));
+  // What is known to fail by its name says nothing of other names at the same server.
+  const servers = new Set(
+    explained.filter(({ name }) => !known.has(name)).map(({ server }) => server.address),
+  );
   const times = explained.map(({ sentMs }) => sentMs);
   const fromMs = times.reduce((least, ms) => Math.min(least, ms), Infinity) - AROUND_MS;
   const toMs = times.reduce((most, ms) => Math.max(most, ms), -Infinity) + AROUND_MS;

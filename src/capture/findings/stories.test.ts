@@ -32,6 +32,11 @@ describe('the first finding of a capture', () => {
             findings[0].seen.some((each) => story.seen!.test(each)),
             `seed ${seed}: ${findings[0].seen.join(' ')}`,
           );
+        for (const code of story.also ?? [])
+          assert.ok(
+            findings.some((each) => each.code === code),
+            `seed ${seed}: ${told.join(', ')}`,
+          );
         for (const { code } of findings)
           assert.ok(!story.without?.includes(code), `seed ${seed}: ${told.join(', ')}`);
         for (const { seen, why, fix, prove, disproved } of findings)

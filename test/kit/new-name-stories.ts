@@ -1,0 +1,121 @@
+/** Stories of names whose absence several caches remember, each for its own time, and of what looks like that. */
+import { play, type Fate, type Passing } from './story.ts';
+import { pods, type Story } from './story-parts.ts';
+
+const NAME = 'fresh.shop.svc.cluster.local';
+const servers = ['10.244.3.2', '10.244.4.2', '10.244.5.2'];
+
+/** What one of several caches says, by the port of the query; behind the service's address, as the node sees it, or by that address alone. */
+function byCache(
+  cachedUntilMs: (cache: number, atMs: number) => number,
+  { count = 3, isSeen = true } = {},
+): (passing: Passing) => Fate {
+  return ({ atMs, port, type }) => {
+    const cache = port % count;
+    const untilMs = cachedUntilMs(cache, atMs);
+    const behind = isSeen ? { behind: servers[cache]! } : {};
+    return atMs > untilMs
+      ? { addresses: type === 'A' ? ['10.96.3.7'] : [], tookMs: 0.4, ...behind }
+      : { rcode: 3, ttl: Math.ceil((untilMs - atMs) / 1000), tookMs: 0.3, ...behind };
+  };
+}
+
+const asking = (fate: (passing: Passing) => Fate, name = NAME) => ({
+  packets: (seed: number) =>
+    play(
+      pods('glibc', 6, {
+        names: [name],
+        lookups: 100,
+        everyMs: 130,
+        resolvConf: 'nameserver 10.96.0.10\n',
+      }),
+      fate,
+      { seed },
+    ),
+});
+
+const forgetsAt =
+  (...untilMs: number[]) =>
+  (cache: number): number =>
+    untilMs[cache]!;
+
+/** A cache that does not know the name, and asks for it anew each time that it has forgotten. */
+const deniesAnew =
+  (ttlMs: number) =>
+  (cache: number, atMs: number): number =>
+    cache === 0 ? Math.floor(atMs / ttlMs) * ttlMs + ttlMs : -1;
+
+const differ = ['ND8001', 'ND8004'];
+
+/** Stories of new names. */
+export const newNameStories: readonly Story[] = [
+  {
+    name: 'a new name, that three DNS pods forget at their own times, is told of one of them',
+    code: 'ND8003',
+    seen: /: 10\.244\.[34]\.2 says NXDOMAIN up to 03:07:0[78] with a TTL that counts down \((?:9, )?8, 7, 6, 5(?:, 4)?\), then found at 03:07:08\. 2 more servers deny it, too, the last one up to 03:07:10\.$/,
+    without: differ,
+    ...asking(byCache(forgetsAt(8000, 8700, 10_900))),
+  },
+  {
+    name: 'a new name, that one of three DNS pods has not forgotten when the capture ends',
+    code: 'ND8003',
+    seen: /10\.244\.5\.2 still says NXDOMAIN at 03:07:1[23]\.$/,
+    without: differ,
+    ...asking(byCache(forgetsAt(8000, 8700, 40_000))),
+  },
+  {
+    name: 'a new name, that one of three DNS pods never had as missing',
+    code: 'ND8003',
+    without: differ,
+    ...asking(byCache(forgetsAt(8000, -1, 8700))),
+  },
+  {
+    name: 'a new name, that three DNS pods forget at their own times, seen at a client',
+    code: 'ND8003',
+    seen: /10\.96\.0\.10 says NXDOMAIN up to 03:07:10 with a TTL that counts down .* and from 03:07:08 on that it is there: behind this address/,
+    without: differ,
+    ...asking(byCache(forgetsAt(8000, 8700, 10_900), { isSeen: false })),
+  },
+  {
+    name: 'a new name, that one of three DNS pods has not forgotten when the capture ends, seen at a client',
+    code: 'ND8003',
+    without: differ,
+    ...asking(byCache(forgetsAt(8000, 8700, 40_000), { isSeen: false })),
+  },
+  {
+    name: 'a new name, that one of three DNS pods never had as missing, seen at a client',
+    code: 'ND8003',
+    without: differ,
+    ...asking(byCache(forgetsAt(8000, -1, 8700), { isSeen: false })),
+  },
+  ...[5000, 30_000].map((ttlMs): Story => ({
+    name: `one of two DNS pods lacks a name, and remembers that for ${ttlMs / 1000} s each time`,
+    code: 'ND8001',
+    without: ['ND8003'],
+    ...asking(byCache(deniesAnew(ttlMs), { count: 2 })),
+  })),
+  ...[5000, 30_000].map((ttlMs): Story => ({
+    name: `one of two DNS pods lacks a name, and remembers that for ${ttlMs / 1000} s each time, seen at a client`,
+    code: 'ND8004',
+    without: ['ND8003'],
+    ...asking(byCache(deniesAnew(ttlMs), { count: 2, isSeen: false })),
+  })),
+  {
+    name: 'autopath does not know a pod yet, on one of two DNS pods, which remembers what it said',
+    code: 'ND8001',
+    without: ['ND8003'],
+    packets: (seed) => {
+      const cached = byCache(forgetsAt(8000, -1), { count: 2 });
+      return play(
+        pods('glibc', 6, { names: ['www.example.com'], lookups: 60, everyMs: 220 }),
+        (passing) =>
+          passing.name === 'www.example.com.'
+            ? { addresses: ['192.0.2.10'], tookMs: 2 }
+            : passing.name.includes('.shop.svc.')
+              ? { ...cached(passing), cname: 'www.example.com.' }
+              : { rcode: 3, tookMs: 0.4 },
+        { seed },
+      );
+    },
+  },
+];
