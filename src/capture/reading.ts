@@ -222,7 +222,8 @@ export class Reading {
         return new QueryLogReader(
           {
             exchange: (exchange) => {
-              this.#time(exchange.sentMs);
+              this.#follow(exchange.sentMs);
+              if (exchange.logged === 'with times') this.#span(exchange.sentMs);
               this.#begun(exchange);
               this.#ended(exchange);
             },
@@ -264,6 +265,11 @@ export class Reading {
   }
 
   #time(ms: number): void {
+    this.#follow(ms);
+    this.#span(ms);
+  }
+
+  #follow(ms: number): void {
     // Another capture of the same time, or one that was appended: what is open will not go on.
     if (ms < this.#nowMs - this.#backMs) {
       this.end();
@@ -271,6 +277,9 @@ export class Reading {
     }
     this.#backMs = BACK_MS;
     if (ms > this.#nowMs) this.#nowMs = ms;
+  }
+
+  #span(ms: number): void {
     if (ms < this.#firstMs) this.#firstMs = ms;
     if (ms > this.#lastMs) this.#lastMs = ms;
   }

@@ -9,7 +9,7 @@ import { TYPE } from '../wire/iana.ts';
 import { readMessage, writeMessage, type DnsRecord, type Message } from '../wire/message.ts';
 import { Opaque } from '../wire/record/kind.ts';
 import { ReadError } from '../wire/reader.ts';
-import type { SeenExchange } from './exchanges/seen-exchange.ts';
+import { addressOf, type SeenExchange, type ServerPeer } from './exchanges/seen-exchange.ts';
 
 /** Labels that say how names are built and nothing about anybody. */
 const kept: ReadonlySet<string> = new Set(
@@ -70,8 +70,8 @@ export class Redaction {
     return printed;
   }
 
-  peer({ address, port }: Peer): Peer {
-    return { address: this.address(address), port };
+  peer(peer: ServerPeer): Peer {
+    return { address: this.address(addressOf(peer)), port: peer.port };
   }
 
   exchange(exchange: SeenExchange): SeenExchange {

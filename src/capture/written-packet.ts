@@ -1,7 +1,7 @@
 /** Exchanges written as packets: for captures of what was no packet (dnstap, logs), or may not be shown as it was. */
 import { parseAddress } from '../base/ip.ts';
 import type { Peer } from '../wire/exchange.ts';
-import type { SeenExchange } from './exchanges/seen-exchange.ts';
+import { addressOf, type SeenExchange } from './exchanges/seen-exchange.ts';
 import { PROTOCOL } from './packets/ip-packet.ts';
 import { emptyFrame, LINK, type Frame } from './packets/frame.ts';
 
@@ -12,7 +12,8 @@ const PUSH_ACK_FIN = 0x19;
 
 /** The packets of an exchange, with the times that they had; link type RAW. */
 export function packetsOf(exchange: SeenExchange): readonly Frame[] {
-  const { client, server, query, reply, protocol } = exchange;
+  const { client, query, reply, protocol } = exchange;
+  const server = { address: addressOf(exchange.server), port: exchange.server.port };
   const frames = [packet(client, server, query, protocol, exchange.sentMs)];
   if (reply !== null && exchange.repliedMs !== null)
     frames.push(packet(server, client, reply, protocol, exchange.repliedMs));

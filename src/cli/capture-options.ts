@@ -109,7 +109,11 @@ const table = {
     ...ownerOptions,
   }),
   ...group('How much', {
-    count: one('-c, --count', integer('N', 1, 4_294_967_295), 'end after so many exchanges'),
+    count: one(
+      '-c, --count',
+      integer('N', 1, 4_294_967_295),
+      'end after so many exchanges, or lookups',
+    ),
     for: one('--for', duration(1, 86_400_000 * 7), 'end after this time: 30s, 5m'),
   }),
   ...group('Output', {

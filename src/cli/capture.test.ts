@@ -122,6 +122,15 @@ describe('ndots capture', () => {
     );
   });
 
+  test('so many lookups are shown as are wanted, and counted', async () => {
+    const { out, err } = await run(file, '-o', 'flow', '-c', '1');
+    assert.equal(out.match(/^\d\d:/gm)?.length, 1, out);
+    assert.match(err, /1 shown/);
+    const all = await run(file, '-o', 'flow');
+    assert.equal(all.out.match(/^\d\d:/gm)?.length, 2);
+    assert.doesNotMatch(all.err, /shown/);
+  });
+
   test('clients are pods, servers are services, and filters know them', async () => {
     const { out } = await run(
       file,

@@ -120,15 +120,16 @@ class CaptureRun {
     const events: ReadingEvents = {
       ended: (exchange) => {
         if (!this.#takes(exchange)) return;
-        this.#shown++;
         this.#write(() => this.#outputs.exchange(exchange));
         if (exchange.ending === 'answered') this.#keep = true;
-        this.#enough();
+        if (output !== 'flow') this.#count();
       },
     };
     if (output === 'flow')
       events.lookup = (lookup) => {
-        if (lookup.exchanges.some(this.#filter)) this.#write(() => this.#outputs.lookup(lookup));
+        if (this.#isEnough || !lookup.exchanges.some(this.#filter)) return;
+        this.#write(() => this.#outputs.lookup(lookup));
+        this.#count();
       };
     if (frame !== null) {
       events.frame = (each) => this.#frame(each);
@@ -149,7 +150,9 @@ class CaptureRun {
     return this.#options.count !== null && this.#shown >= this.#options.count;
   }
 
-  #enough(): void {
+  /** One more was shown: an exchange, or a lookup where these are. */
+  #count(): void {
+    this.#shown++;
     if (this.#isEnough) this.#stop.abort();
   }
 
@@ -247,6 +250,7 @@ class CaptureRun {
 
   #summary(): void {
     const { totals } = this.#reading;
+    const of = this.#options.output === 'flow' ? totals.lookups : totals.exchanges;
     const parts = [
       ...(totals.frames > 0 ? [count(totals.frames, 'packet', 'packets')] : []),
       count(totals.messages > 0 ? totals.messages : totals.exchanges, 'message', 'messages'),
@@ -266,7 +270,7 @@ class CaptureRun {
       ...(totals.encrypted > 0
         ? [count(totals.encrypted, 'encrypted packet', 'encrypted packets')]
         : []),
-      ...(this.#shown !== totals.exchanges ? [`${this.#shown} shown`] : []),
+      ...(this.#shown !== of ? [`${this.#shown} shown`] : []),
     ];
     // What could not be read at all has been told of.
     const nothing = totals.frames + totals.messages + totals.exchanges === 0;

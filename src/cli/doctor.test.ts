@@ -142,6 +142,32 @@ describe('ndots doctor', () => {
     assert.match(out, /✓ Nothing critical was found, but \d of \d+ queries got no reply|^✕/m);
   });
 
+  test('a log without times has no duration, widens none, and names no resolver and no server that it does not know', async () => {
+    const line = (nth: number, took: string): string =>
+      `[INFO] 10.244.0.9:${40_000 + nth * 7} - ${(nth * 7919) % 65_536} "A IN www${nth}.example. udp 41 false 1232" NOERROR qr,rd,ra 68 ${took}\n`;
+    const lines = (stamp = ''): string =>
+      Array.from({ length: 25 }, (_, nth) => stamp + line(nth, '3.990251s')).join('');
+    writeFileSync(at('plain.log'), lines());
+    const { out } = await run(at('plain.log'));
+    assert.match(out, /^25 queries, 25 lookups/);
+    assert.match(out, /The server of the log: one in three of its replies took more than/);
+    assert.match(out, /ndots query NAME @SERVER twice/);
+    assert.doesNotMatch(out, /resolvers:|@ |^ {2}seen {4}: /m);
+    const alone = /^\d+ queries(, \d+ s),/.exec((await run(at('race.pcap'))).out)![1]!;
+    for (const files of [
+      [at('race.pcap'), at('plain.log')],
+      [at('plain.log'), at('race.pcap')],
+    ]) {
+      const both = await run(...files);
+      assert.ok(/^[^\n]*/.exec(both.out)![0].includes(`queries${alone}, `), both.out.slice(0, 80));
+    }
+    const timed = lines('2026-11-22T03:07:20.123Z ');
+    writeFileSync(at('timed.log'), timed.replace(/(:20)(?=\.123Z .*www24)/, ':59'));
+    const { out: withTimes } = await run(at('timed.log'));
+    assert.match(withTimes, /^25 queries, \d+ s, /);
+    assert.doesNotMatch(withTimes, /resolvers:/);
+  });
+
   test('a log alone is no proof that it is not DNS: what never came, or came back to nobody, is not in it', async () => {
     const line = (nth: number): string =>
       `[INFO] 10.244.0.9:${40_000 + nth} - ${nth} "A IN www${nth}.example. udp 41 false 512" NOERROR qr,rd,ra 68 0.000990251s\n`;

@@ -74,15 +74,18 @@ export function traitsOf(lookup: SeenLookup): Traits {
     votes.set(trait, (votes.get(trait) ?? 0) + (present ? 1 : -1));
   };
   const { exchanges } = lookup;
+  const [first] = exchanges as [SeenExchange];
+  // Whether dig or Go asked a single question with EDNS, its options would tell, which a log has not.
+  if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
   for (const group of groups) ofPair(group, vote);
   ofWalk(groups, vote);
   ofRepeats(exchanges, vote);
-  for (const { udpSize, cookie, capitals, protocol, query, name } of exchanges) {
+  for (const { udpSize, cookie, capitals, protocol, query, name, logged } of exchanges) {
     if (protocol === 'udp') {
       vote('no EDNS', udpSize === 0);
-      // What stands in an OPT is not in a message that is cut.
-      if (udpSize === 0 || !isCut(name)) {
+      // What stands in an OPT is not in a message that is cut, and not in a log.
+      if (udpSize === 0 || (!isCut(name) && logged === undefined)) {
         vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
         vote('EDNS with cookie', cookie);
       }

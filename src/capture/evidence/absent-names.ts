@@ -8,6 +8,7 @@ import { isServiceConfig } from './service-config.ts';
 const CLIENTS_MAX = 2000;
 const PARENTS_MAX = 5000;
 const SAMPLES_MAX = 200;
+const NAMES_MAX = 16_000;
 
 /** Queries for names that do not exist, by who asks and by the domain that the names are in. */
 export class AbsentNames {
@@ -18,6 +19,8 @@ export class AbsentNames {
   walked: number = 0;
   readonly clients: BoundedMap<string, { readonly address: string; queries: number }> =
     new BoundedMap(CLIENTS_MAX);
+  /** As they were written. */
+  readonly names: Set<string> = new Set();
   /** The first ones. */
   readonly samples: SeenLookup[] = [];
   readonly #kept = new CopiedBytes();
@@ -25,7 +28,9 @@ export class AbsentNames {
     new BoundedMap(PARENTS_MAX);
 
   add(lookup: SeenLookup): void {
-    const last = lookup.candidates.at(-1);
+    const { name: meant } = lookup;
+    // What the search path made is not what the program wants, be it the last name that was asked for.
+    const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
     let queries = 0;
     for (const { name, type, rcode } of lookup.exchanges) {
       if (name !== last) continue;
@@ -37,6 +42,7 @@ export class AbsentNames {
     if (last === undefined || queries === 0) return;
     this.queries += queries;
     this.lookups++;
+    if (this.names.size < NAMES_MAX) this.names.add(last);
     this.walked += lookup.exchanges.length;
     const { client: address } = lookup;
     const client = this.clients.at(address, () => ({ address, queries: 0 }));

@@ -31,6 +31,7 @@ import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
+import { ServerNames } from './server-names.ts';
 import { FELT_MS, ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
@@ -140,6 +141,7 @@ export class Observations {
   readonly reverse: Outcomes = noOutcomes();
   readonly types: BoundedMap<number, Outcomes> = new BoundedMap(500);
   readonly servers: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
+  readonly serverNames: ServerNames = new ServerNames();
   /** Those behind the addresses of services, where the capture shows them. */
   readonly backends: BoundedMap<string, ServerView> = new BoundedMap(MOST.servers);
   /** By server: the times of queries, for a limit on packets. */
@@ -254,6 +256,7 @@ export class Observations {
 
   exchange(exchange: SeenExchange): void {
     if (exchange.ending === 'waiting') return;
+    this.serverNames.give(exchange);
     if (exchange.ending === 'open') {
       this.endMs = Math.max(this.endMs, exchange.sentMs);
       const { client, server, hops } = exchange;
@@ -265,8 +268,10 @@ export class Observations {
       return;
     }
     const { server, sentMs, name, type } = exchange;
-    this.firstMs = Math.min(this.firstMs, sentMs);
-    this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
+    if (exchange.logged !== 'without times') {
+      this.firstMs = Math.min(this.firstMs, sentMs);
+      this.lastMs = Math.max(this.lastMs, exchange.repliedMs ?? sentMs);
+    }
     countOutcome(this.total, exchange);
     if (isServiceConfig(name, type)) countOutcome(this.serviceConfigs, exchange);
     if (isReverseLookup(name, type)) countOutcome(this.reverse, exchange);
@@ -310,11 +315,12 @@ export class Observations {
 
   lookup(lookup: SeenLookup): void {
     this.lookups++;
-    const [{ name: firstName, type: firstType }] = lookup.exchanges as [SeenExchange];
+    const [{ name: firstName, type: firstType, logged }] = lookup.exchanges as [SeenExchange];
     const client = this.clients.get(lookup.client);
     // Of a question that is cut nobody knows whether it is for an address.
     const isOfAddress = !isCut(firstName) || !isOther(firstName, firstType);
-    if (isOfAddress) client?.recognition.add(lookup);
+    // Half of what resolvers are known by is when they send.
+    if (isOfAddress && logged !== 'without times') client?.recognition.add(lookup);
     const whole = lookup.exchanges.filter(({ name }) => !isCut(name));
     if (whole.length === lookup.exchanges.length) this.#whole(lookup, client);
     else if (whole.length === 0) this.#cut(lookup);

@@ -4,7 +4,7 @@ import { FLAG } from '../../wire/iana.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import type { MessageHead } from './message-head.ts';
-import type { Ending, Hop, SeenExchange } from './seen-exchange.ts';
+import type { Ending, Hop, SeenExchange, ServerPeer } from './seen-exchange.ts';
 
 const noHops: readonly Hop[] = [];
 
@@ -12,7 +12,7 @@ const noHops: readonly Hop[] = [];
 export class PairedExchange implements SeenExchange {
   readonly protocol: 'udp' | 'tcp';
   readonly client: Peer;
-  readonly server: Peer;
+  server: ServerPeer;
   readonly sentMs: number;
   readonly name: string;
   readonly type: number;

@@ -7,7 +7,7 @@ import { isCut } from './message-head.ts';
 /** The same query behind a translation of addresses: asked at a service's address, and taken to a pod. */
 export interface Hop {
   readonly client: Peer;
-  readonly server: Peer;
+  readonly server: ServerPeer;
   readonly sentMs: number;
   repliedMs: number | null;
   /** Interface of the capture on which it was seen. */
@@ -16,12 +16,24 @@ export interface Hop {
   replyBytes: number;
 }
 
+/** A server. */
+export interface ServerPeer extends Peer {
+  /** Its address, where `address` is a name with the port in it (`ServerNames`). */
+  readonly host?: string;
+}
+
+/** The address of a server, without the port that its name may have. */
+export function addressOf({ address, host }: ServerPeer): string {
+  return host ?? address;
+}
+
 /** Why an exchange is over. `open`: the capture ended before it could be known. */
 export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
 /** An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so often. */
 export interface SeenExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
+  server: ServerPeer;
   /** Absolute, lower case; what the capture has only the beginning of ends in `…` (`isCut`), or is empty. */
   readonly name: string;
   readonly type: number;
@@ -55,6 +67,8 @@ export interface SeenExchange extends Exchange {
   strandedBytes: number;
   /** Who answered instead of the server that was asked. */
   stray: Peer | null;
+  /** Of a line of a log: which options its query had is not known; and of one without times nothing of when. Absent: of a message. */
+  readonly logged?: 'with times' | 'without times';
   /** The lookup that it is of, while that grows: of its grouping alone. */
   growing: object | null;
   /** Moves its bytes to where those stand that outlive the others; absent: they stand by themselves. */

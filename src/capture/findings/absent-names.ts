@@ -41,11 +41,7 @@ export const absentNames: Rule = {
       return excluded('why these names are not there is known');
     const domain = absent.domain(0.8);
     const clients = absent.clients.list.toSorted((one, other) => other.queries - one.queries);
-    const seen = new Set(
-      names.list
-        .filter(({ name, outcomes }) => outcomes.nxdomain > 0 && isBelow(name, domain))
-        .map(({ name }) => name),
-    );
+    const seen = new Set([...absent.names].filter((name) => isBelow(name, domain)));
     const few = seen.size <= 0.1 * absent.lookups;
     const example = absent.samples[0]!.name;
     return {
@@ -54,7 +50,7 @@ export const absentNames: Rule = {
       severity: 'warning',
       confidence: 0.9,
       seen: [
-        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in all` : '; no search path made these names'}.`,
+        `${share(absent.queries, total.asked)} queries got NXDOMAIN for a name as it was written${seconds === 0 ? '' : `, ${(absent.queries / Math.max(1, seconds)).toFixed(0)} a second`}${searched ? `, after the search path had been tried: ${share(absent.walked, total.asked)} queries in all` : '; no search path made these names'}.`,
         `Who asks most: ${listed(
           clients.map(
             ({ address, queries }) => `${address} (${percent(queries, absent.queries)} of them)`,

@@ -87,8 +87,10 @@ export function explainWaiting(
         ),
     ),
   );
-  const late = observed.slow.filter((each) => claims.isOfSilence(each));
-  if (late.length >= NEARLY_ALL * observed.slow.length)
+  // Of a log without times, beside a capture, nobody knows when it was.
+  const slow = observed.slow.filter(({ sentMs }) => sentMs >= observed.firstMs);
+  const late = slow.filter((each) => claims.isOfSilence(each));
+  if (late.length >= NEARLY_ALL * slow.length)
     for (const address of askers) claims.late.add(address);
 }
 
@@ -122,7 +124,7 @@ export function explainLate(
 
 /** Servers that ask one of these, and the addresses that they stand behind. */
 function askersOf(
-  { servers, backends }: Observations,
+  { servers, backends, serverNames }: Observations,
   silent: ReadonlySet<string>,
 ): ReadonlySet<string> {
   const clients = new Set(
@@ -132,7 +134,7 @@ function askersOf(
     ]),
   );
   const askers = [...servers.list, ...backends.list].filter(
-    ({ address }) => clients.has(address) && !silent.has(address),
+    ({ address }) => clients.has(serverNames.hostOf(address)) && !silent.has(address),
   );
   const served = new Set(
     askers.flatMap(({ address, clients: theirs }) =>
@@ -148,12 +150,13 @@ function askersOf(
 
 /** Names, with their types, that failed at no other time than in these silences, or so shortly afterwards that it was remembered. */
 export function failedInSilence(
-  { failed }: Observations,
+  { failed, firstMs }: Observations,
   claims: Claims,
 ): (name: string, type: number) => boolean {
   const counts = new Map<string, { all: number; within: number }>();
   if (claims.silences.length > 0)
     for (const each of failed) {
+      if (each.sentMs < firstMs) continue;
       const key = `${each.type} ${each.name}`;
       let count = counts.get(key);
       if (count === undefined) counts.set(key, (count = { all: 0, within: 0 }));

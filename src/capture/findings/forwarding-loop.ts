@@ -15,8 +15,15 @@ export const forwardingLoop: Rule = {
   name: 'a forwarding loop',
   check(observed, claims) {
     const said = observed.counters.get('loopDetected') ?? 0;
-    const both = observed.clients.list.filter(({ address }) => isServer(observed, address));
-    if (both.length === 0 && said === 0) return unknown('no server of the capture asks others');
+    const both = observed.clients.list.filter(
+      ({ address }) => isServer(observed, address) && !observed.serverNames.isShared(address),
+    );
+    if (both.length === 0 && said === 0)
+      return unknown(
+        observed.clients.list.some(({ address }) => observed.serverNames.isShared(address))
+          ? 'several servers have one address: which of them asks another cannot be seen'
+          : 'no server of the capture asks others',
+      );
     const circles = both
       .map(({ address }) => circleOf(observed, address))
       .filter((found) => found !== null);
@@ -32,7 +39,11 @@ export const forwardingLoop: Rule = {
     // The same question goes round: that two servers ask each other for different names is not a circle.
     const asking = askedInVain(observed);
     const round = (circle: readonly string[]): typeof repeated =>
-      repeated.filter(({ name }) => circle.every((address) => asking.get(name)?.has(address)));
+      repeated.filter(
+        ({ name }) =>
+          !(circle.length === 1 && name === HEALTH_CHECK) &&
+          circle.every((address) => asking.get(name)?.has(address)),
+      );
     const circle = circles.find((found) => round(found).length > 0) ?? circles[0];
     const going = circle === undefined ? repeated : round(circle);
     const names = going.map(({ name }) => name);
@@ -123,6 +134,8 @@ function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, Read
   return found;
 }
 
+/** What forwarders ask for to see whether an upstream lives: one that does so at its own address asks its neighbour there. */
+const HEALTH_CHECK = '.';
 /** Fewer queries are of a program on the server's own host. */
 const LEAST = 5;
 
@@ -166,7 +179,11 @@ function askedFrom(observed: Observations, address: string): readonly string[] {
     ...(observed.clients.get(address)?.servers.keys() ?? []),
     ...behind.map((view) => view.address),
   ];
-  return [...new Set(asked)].filter((other) => asks(observed, address, other));
+  // Who is called by address and port asks others from the address alone; of several at one address it is not known which does.
+  return [...new Set(asked)]
+    .filter((other) => asks(observed, address, other))
+    .map((other) => observed.serverNames.hostOf(other))
+    .filter((other) => !observed.serverNames.isShared(other));
 }
 
 function roundText(observed: Observations, circle: readonly string[]): string {
@@ -174,5 +191,6 @@ function roundText(observed: Observations, circle: readonly string[]): string {
   if (others.length > 0)
     return `${address} asks ${others.join(', which asks ')}, which asks ${address}.`;
   const ways = [...(observed.clients.get(address)?.servers.keys() ?? [])];
-  return `${address} asks itself${asksDirectly(observed, address, address) ? '' : `, by way of ${listed(ways)}`}.`;
+  const own = observed.serverNames.only(address) ?? address;
+  return `${address} asks itself${asksDirectly(observed, address, own) ? '' : `, by way of ${listed(ways)}`}.`;
 }

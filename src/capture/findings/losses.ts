@@ -246,9 +246,16 @@ export function upstreams({ names, domains }: Observations): ReadonlySet<string>
   return new Set(inside.size === 0 ? [] : [...all].filter((address) => !inside.has(address)));
 }
 
-/** Whether the client is a name server itself, which asks for others. */
-export function isServer({ servers, backends }: Observations, address: string): boolean {
-  return servers.get(address) !== undefined || backends.get(address) !== undefined;
+/** Whether the client is a name server itself, which asks for others; or, where several share an address, may be one. */
+export function isServer(
+  { servers, backends, serverNames }: Observations,
+  address: string,
+): boolean {
+  return (
+    servers.get(address) !== undefined ||
+    backends.get(address) !== undefined ||
+    serverNames.has(address)
+  );
 }
 
 /** Clients that are no name servers themselves; all, where the capture shows none but these. */

@@ -1,7 +1,7 @@
 /** Clients that ask a server of their own choice, which does not know the cluster. */
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import { excluded, listed, share, unknown, type Rule } from './finding.ts';
-import { serveTheSame } from './losses.ts';
+import { isServer, serveTheSame } from './losses.ts';
 
 /** So many names of the cluster have to be missing there. */
 const LEAST = 3;
@@ -91,8 +91,4 @@ function askers(
   const programs = all.filter((client) => !isServer(observed, client.address));
   if (programs.length === all.length) return programs;
   return programs.filter(({ servers }) => [...servers.keys()].every((each) => !knows.has(each)));
-}
-
-function isServer({ servers, backends }: Observations, address: string): boolean {
-  return servers.get(address) !== undefined || backends.get(address) !== undefined;
 }

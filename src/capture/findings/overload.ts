@@ -1,5 +1,6 @@
 /** Servers that cannot keep up, by what they lose or by what waits for what. */
 import type { Observations } from '../evidence/observations.ts';
+import { answered } from '../evidence/outcomes.ts';
 import type { History, ServerView } from '../evidence/server-view.ts';
 import { latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import {
@@ -175,9 +176,16 @@ function waitingLine(observed: Observations, claims: Claims): Verdict | null {
 
 /** How fast the server that loses most answers while it does, and otherwise. */
 function paceText({ servers }: Observations): string {
-  const [worst] = servers.list.toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
-  if (worst === undefined || worst.outcomes.lost === 0)
-    return 'no query is lost, and none waits for those before it';
+  const losing = servers.list
+    .filter(({ outcomes }) => outcomes.lost > 0)
+    .toSorted((one, other) => other.outcomes.lost - one.outcomes.lost);
+  if (losing.length === 0) return 'no query is lost, and none waits for those before it';
+  // Who never answers is not late.
+  const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
+  if (worst === undefined) return 'who leaves queries without a reply answers none';
   const { within, otherwise } = worst.pace;
+  // Where all that was sent in a second is lost, or there is no second without a loss, there are not two paces to compare.
+  if (within === 0 || otherwise === 0)
+    return `${worst.address} loses queries, and those that it answers mostly take ${took(within + otherwise)}`;
   return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;
 }

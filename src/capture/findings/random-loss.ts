@@ -34,7 +34,7 @@ export const randomLoss: Rule = {
     const losses = firstTries(claims.open);
     if (observed.total.asked < 5) return unknown('too few queries');
     if (losses.length < 3 || losses.length < RARE * askedMeanwhile(observed, losses))
-      return excluded('(nearly) all queries are answered, or the loss is explained');
+      return excluded(lossText(observed, claims));
     if (isRest(claims)) {
       claims.take(claims.open);
       return excluded('what is lost besides is of the moments of what is explained');
@@ -78,6 +78,13 @@ export const randomLoss: Rule = {
     };
   },
 };
+
+/** How little is lost, or that it is known why. */
+function lossText({ total }: Observations, { explained }: Claims): string {
+  if (explained.length === 0 || total.lost < RARE * total.asked)
+    return '(nearly) all queries are answered';
+  return `${share(total.lost, total.asked)} queries got no reply, and the findings explain it`;
+}
 
 /** What was asked from the first of these on: what was well before says nothing of them. */
 function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[]): number {

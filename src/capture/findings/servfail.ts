@@ -1,7 +1,14 @@
 /** SERVFAIL: who gives it, and for what. */
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
-import { addOutcomes, isFailure, noOutcomes, wrong, type Outcomes } from '../evidence/outcomes.ts';
+import {
+  addOutcomes,
+  answered,
+  isFailure,
+  noOutcomes,
+  wrong,
+  type Outcomes,
+} from '../evidence/outcomes.ts';
 import { RCODE, rcodeName, TYPE } from '../../wire/iana.ts';
 import { failedInSilence } from './consequences.ts';
 import { excluded, listed, sentence, share, unknown, type Claims, type Rule } from './finding.ts';
@@ -196,7 +203,7 @@ export const serverFails: Rule = {
         !isOfSilence(each.name, each.type),
     );
     if ((servfail < 5 || servfail < 0.02 * asked) && late.length < LATE_LEAST)
-      return excluded('SERVFAIL is rare');
+      return excluded(failingText(observed, servfail));
     const views = observed.backends.size > 1 ? observed.backends.list : observed.servers.list;
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
@@ -239,6 +246,13 @@ export const serverFails: Rule = {
     };
   },
 };
+
+/** How rare it is that servers fail, or that it is known why they do. */
+function failingText({ total }: Observations, unexplained: number): string {
+  const all = failures(total);
+  if (all <= unexplained || all < 0.02 * total.asked) return 'SERVFAIL is rare';
+  return `${share(all, answered(total))} replies are SERVFAIL or another error, and the findings explain ${unexplained === 0 ? 'them' : `all but ${unexplained} of them`}`;
+}
 
 /** Queries that were answered with an error, but for REFUSED. */
 function failures({ servfail, error }: Outcomes): number {

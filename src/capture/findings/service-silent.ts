@@ -1,4 +1,5 @@
 /** The address of the service answers nobody, while the DNS pods behind it answer whoever asks them by their own. */
+import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
@@ -39,7 +40,7 @@ export const serviceSilent: Rule = {
         (other) =>
           other.address !== address &&
           // Who asks by the other family may be the same pod.
-          isSix(other.address) === isSix(address) &&
+          isSix(observed, other.address) === isSix(observed, address) &&
           ofCluster.found.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
           ![...theirs].some((client) => other.clients.has(client)),
@@ -90,6 +91,6 @@ function isWellSince({ history }: ServerView, fromMs: number): boolean {
   return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
 }
 
-function isSix(address: string): boolean {
-  return address.includes(':');
+function isSix({ serverNames }: Observations, server: string): boolean {
+  return serverNames.hostOf(server).includes(':');
 }

@@ -23,9 +23,12 @@ export const silentServer: Rule = {
       if (losses.length < 3 || reached) continue;
       takeSilence(observed, claims, losses);
       const icmp = observed.unreachable.get(address);
-      const others = observed.servers.list.filter((server) => answered(server.outcomes) > 0);
+      // (A log does not say whose it is.)
+      const others = observed.servers.list.filter(
+        (server) => server.address !== '' && answered(server.outcomes) > 0,
+      );
       const otherFamily = others.some(
-        (other) => other.address.includes(':') !== address.includes(':'),
+        (other) => isIpv6(observed, other.address) !== isIpv6(observed, address),
       );
       const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
       const isUpstream = [...clients].some((client) => isServer(observed, client));
@@ -82,7 +85,7 @@ export const silentServer: Rule = {
               'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
               ...(otherFamily
                 ? [
-                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${address.includes(':') ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${isIpv6(observed, address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
                   ]
                 : []),
               'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
@@ -120,4 +123,8 @@ function replicasElsewhere(
       ? other.address
       : [],
   );
+}
+
+function isIpv6({ serverNames }: Observations, server: string): boolean {
+  return serverNames.hostOf(server).includes(':');
 }

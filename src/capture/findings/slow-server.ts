@@ -27,6 +27,8 @@ const LATE_SHARE = 0.65;
 const HALF_MS = 400;
 /** So many replies that are felt, and so much of all, are worth a word where most are quick. */
 const AT_TIMES = { late: 5, share: 0.01 };
+/** A log does not say whose it is. */
+const LOGGED = 'The server of the log';
 /** Who waits for somebody does so at the time, milliseconds. */
 const AROUND_MS = 1500;
 
@@ -67,7 +69,7 @@ export const slowServer: Rule = {
       ...said(slow.address),
       confidence: 0.8,
       seen: [
-        `${slow.address}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
+        `${slow.address || LOGGED}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0
           ? [
@@ -116,7 +118,7 @@ function atTimes(
     confidence: 0.65,
     seen: [
       sentence(
-        `${address}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries between ${clock(fromMs)} and ${clock(toMs)}: ${listed([...names])}`,
+        `${address || LOGGED}: ${share(slow.late, outcomes.asked - outcomes.lost)} replies took ${took(FELT_MS)} or longer, up to ${took(longest)}; half of all came within ${took(slow.quantile(0.5))}. These were for queries${exchanges[0]!.logged === 'without times' ? '' : ` between ${clock(fromMs)} and ${clock(toMs)}`}: ${listed([...names])}`,
       ),
       `${share(observed.slowLookups, observed.lookups)} lookups took a second or more. Who asks again after 5 s (glibc, Go) or 2.5 s (musl) has often given up by the time the reply comes.`,
     ],
@@ -142,7 +144,7 @@ function said(
       'See which upstream is slow: coredns_proxy_request_duration_seconds by "to"; forward { policy latency } (ndots) prefers the quickest.',
       'A cache with prefetch for what is asked often.',
     ],
-    prove: `ndots query NAME @${address} twice: the second time it comes from the cache`,
+    prove: `ndots query NAME @${address || 'SERVER'} twice: the second time it comes from the cache`,
     disproved: 'the server’s own latency metric is low: then the way to it is slow',
   };
 }

@@ -58,6 +58,38 @@ const inVain = (ms: number, i: number): Captured[] =>
 /** Times in no order that goes by seconds. */
 const begins = Array.from({ length: 14 }, (_, i) => 500 + i * 2170 + ((i * 733) % 900));
 
+test('what a search domain made is not listed as a name as it was written', async () => {
+  const packets = inOrder(
+    Array.from({ length: 240 }, (_, i) => {
+      const walk = (domain: string, nth: number): Captured[] =>
+        asked(
+          i * 50 + nth * 2,
+          ends('10.244.1.30', 20_000 + i),
+          `api${i % 3}.acme.test.${domain}`,
+          i + 1,
+          {
+            rcode: 3,
+          },
+        );
+      return [
+        ...[
+          'shop.svc.cluster.local.',
+          'svc.cluster.local.',
+          'cluster.local.',
+          'eu.internal.',
+        ].flatMap(walk),
+        ...(i % 3 === 0 ? [] : walk('', 4)),
+      ];
+    }),
+  );
+  const { findings } = await examine(packets);
+  const absent = findings.find(({ code }) => code === 'ND2008');
+  assert.ok(absent !== undefined, findings.map(({ code }) => code).join());
+  assert.doesNotMatch(absent.seen.join(' '), /eu\.internal|svc|api0/);
+  assert.match(absent.seen.join(' '), /api1\.acme\.test\./);
+  assert.match(absent.prove, /api1\.acme\.test/);
+});
+
 describe('what findings say', () => {
   test('programs whose first name server nobody on the link has begin their lookups seconds late: no query is lost, and they are warned', async () => {
     const packets = inOrder([

@@ -21,6 +21,8 @@ export interface LoggedExchange {
   readonly rcode: number;
   /** Flags of the reply, without its rcode. */
   readonly flags: number;
+  /** Whether the log has times; absent: it is no log. */
+  readonly logged?: 'with times' | 'without times';
   /** Line of the log. */
   readonly line: number;
 }
@@ -64,6 +66,7 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
     strandedBytes: 0,
     stray: null,
     growing: null,
+    ...(logged.logged === undefined ? {} : { logged: logged.logged }),
   };
 }
 

@@ -158,6 +158,7 @@ export class QueryLogReader {
         repliedMs,
         rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
         flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
+        logged: TIME.test(line) ? 'with times' : 'without times',
         line: this.#line,
       });
     } catch (error) {
