@@ -42,7 +42,7 @@ const TIME =
 const SLOW = 'plugin/slowlog:';
 /** What a server writes and no list of names holds: its own version at its start, and a level before whatever it says. */
 const SAID =
-  /^(?:\S+ ){0,3}(?:(?:CoreDNS|ndots)-\d+\.\d+\.\d+\S*$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
+  /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
 /** A server names its listeners before it says anything else: so many lines are looked at before a text is taken for a list. */
 const UNDECIDED_MAX = 256;
 /** Longer lines are of no query log. */

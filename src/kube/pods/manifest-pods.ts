@@ -19,6 +19,7 @@ export async function manifestPods(
     namespace === null || manifest.namespace === namespace;
   return {
     name: path,
+    isFolder: true,
     namespace: null,
     get: ({ kind }, namespace, name) => {
       const found = manifests.find(
