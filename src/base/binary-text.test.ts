@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isBinary } from './binary-text.ts';
+import { hasControls, isBinary, isNoUtf8 } from './binary-text.ts';
 
 test('text is text in every language, with tabs and colours', () => {
   for (const text of [
@@ -13,11 +13,24 @@ test('text is text in every language, with tabs and colours', () => {
     assert.equal(isBinary(text), false, text);
 });
 
-test('bytes that are no UTF-8, and zeros, are none', () => {
+test('zeros and control characters are none', () => {
   assert.equal(isBinary(Buffer.from([0xff, 0xfe, 0x61, 0, 0x62, 0]).toString('utf8')), true);
   assert.equal(isBinary('\u007fELF\u0002\u0001\u0001\u0000\u0000'), true);
 });
 
-test('one wrong byte in a long text makes no binary file of it', () => {
-  assert.equal(isBinary(`# by M\ufffdller\n${'a: 1\n'.repeat(100)}`), false);
+test('text in KOI8-R, GBK or Latin-1 is text, and no UTF-8', () => {
+  for (const bytes of ['cbcfcdcdc5ced4c1d2c9ca', 'd7a2cacd', '4df66c6c6572']) {
+    const text = Buffer.from(bytes, 'hex').toString('utf8');
+    assert.equal(isBinary(text), false, bytes);
+    assert.equal(isNoUtf8(text), true, bytes);
+  }
+});
+
+test('one wrong byte in a long text makes it neither binary nor another encoding', () => {
+  assert.equal(isNoUtf8(`# by M\ufffdller\n${'a: 1\n'.repeat(100)}`), false);
+});
+
+test('a control character in a line is found at any place, a tab or a colour is none', () => {
+  assert.equal(hasControls(`${'x'.repeat(1000)}\u0000`), true);
+  assert.equal(hasControls('\u001b[31mred\u001b[0m\t'), false);
 });

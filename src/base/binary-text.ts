@@ -1,14 +1,34 @@
-/** What was read as text and is none: a program, an archive, text in UTF-16. */
+/**
+ * What was read as text and is none: a program, an archive, text in UTF-16. Text that is not UTF-8
+ * (KOI8-R, GBK, Latin-1) is text: whether it will do is for those to say who read it.
+ */
 
 /** So many characters are looked at. */
 const LOOKED_AT = 512;
-/** Of these so many are neither text nor UTF-8, though a comment may hold some. */
+/** Of these so many are none of text, though a comment or a line of a log may hold some. */
 const BINARY_SHARE = 0.05;
+/** Control characters that no text has. With an escape colours begin. */
+// eslint-disable-next-line no-control-regex -- those are what is looked for
+const CONTROLS = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/g;
+/** What stands for bytes that are not UTF-8. */
+const REPLACED = /\ufffd/g;
 
-/** Whether a file that was read as UTF-8 begins like no text. */
+/** Whether a file that was read as text, in whatever encoding, begins like none. */
 export function isBinary(text: string): boolean {
+  return hasMany(text, CONTROLS);
+}
+
+/** Whether a file that was read as UTF-8 begins like text in another encoding, or like none. */
+export function isNoUtf8(text: string): boolean {
+  return isBinary(text) || hasMany(text, REPLACED);
+}
+
+/** Whether there is a control character in a line that no text has, at any place. */
+export function hasControls(line: string): boolean {
+  return line.search(CONTROLS) >= 0;
+}
+
+function hasMany(text: string, odd: RegExp): boolean {
   const start = text.slice(0, LOOKED_AT);
-  // eslint-disable-next-line no-control-regex -- those are what is looked for
-  const odd = start.match(/[\u0000-\u0008\u000e-\u001a\u001c-\u001f\ufffd]/g) ?? [];
-  return odd.length > BINARY_SHARE * start.length;
+  return (start.match(odd) ?? []).length > BINARY_SHARE * start.length;
 }

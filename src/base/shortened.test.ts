@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Problem } from './problem.ts';
-import { shortened } from './shortened.ts';
+import { clipped, shortened } from './shortened.ts';
 
 test('a word of megabytes is shown by its beginning and its length', () => {
   const text = shortened(`unknown option "${'x'.repeat(2_000_000)}" of it`);
@@ -32,4 +32,10 @@ test('a problem is printed so', () => {
     place: { file: 'f', line: 1, column: 1 },
   });
   assert.ok(problem.print().length < 1000);
+});
+
+test('a line that is clipped has the length it may have, and no half characters', () => {
+  assert.equal(clipped('abcd', 4), 'abcd');
+  assert.equal(clipped('abcde', 4), 'abc…');
+  assert.equal(clipped('ab\u{1f600}cd', 4), 'ab…');
 });

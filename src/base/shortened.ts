@@ -6,6 +6,8 @@ const WORD_MAX = 600;
 const WORD_SHOWN = 120;
 /** Longer than any message, with a path or two in it. */
 const LINE_MAX = 3000;
+/** Half of a character at the end, which is none. */
+const HALF = /[\ud800-\udbff]$/;
 
 /** The text with its longest words, and then its longest lines, cut: `xxxx… (2000000 characters)`. */
 export function shortened(text: string): string {
@@ -19,9 +21,14 @@ export function shortened(text: string): string {
     .join('\n');
 }
 
+/** At most so many characters of a line, the last of them … where it is longer. */
+export function clipped(line: string, most: number): string {
+  if (line.length <= most) return line;
+  return `${line.slice(0, most - 1).replace(HALF, '')}…`;
+}
+
 function cut(text: string, most: number, shown: number): string {
   if (text.length <= most) return text;
-  // Half of a character is none.
-  const part = text.slice(0, shown).replace(/[\ud800-\udbff]$/, '');
+  const part = text.slice(0, shown).replace(HALF, '');
   return `${part}… (${text.length} characters)`;
 }

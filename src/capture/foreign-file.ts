@@ -1,5 +1,6 @@
 /** Files that are neither captures nor text, told by how they begin: nothing in them can be read as lines. */
 
+import { isBinary } from '../base/binary-text.ts';
 import { isPcap } from './packets/pcap.ts';
 import { isPcapng } from './packets/pcapng.ts';
 
@@ -49,8 +50,8 @@ const kinds: readonly (readonly [at: number, bytes: string, what: string, remedy
 
 /** So many bytes are looked at. */
 const LOOKED_AT = 512;
-/** Of these bytes so many are no text, though a line of a log may hold some. */
-const BINARY_SHARE = 0.05;
+// eslint-disable-next-line no-control-regex -- those are what is looked for
+const LEADING_ZEROS = /^\0+/;
 
 /** What it is, if it begins so; null: it may be text. */
 export function foreignFile(first: Uint8Array): ForeignFile | null {
@@ -59,12 +60,7 @@ export function foreignFile(first: Uint8Array): ForeignFile | null {
   const kind = kinds.find(([at, bytes]) => letters.startsWith(bytes, at));
   if (kind !== undefined) return { what: kind[2], remedy: kind[3] };
   // A log that was cut while it was written to begins with zeros.
-  const begin = start.findIndex((byte) => byte !== 0);
-  const rest = begin < 0 ? start.subarray(start.length) : start.subarray(begin);
-  const controls = rest.filter(
-    (byte) => byte < 32 && !'\t\n\v\f\r\u001b'.includes(String.fromCharCode(byte)),
-  );
-  return controls.length > BINARY_SHARE * rest.length
+  return isBinary(letters.replace(LEADING_ZEROS, ''))
     ? { what: 'binary, of a kind that is not known', remedy: none }
     : null;
 }

@@ -3,7 +3,7 @@ import { splitHostPort } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
 import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstGiven, parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, namespaceName, text, usage } from './option-values.ts';
 
 /** What `ndots cache` does: its first word. */
@@ -123,6 +123,8 @@ export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   if (inCluster && servers.length > 0) throw usage('--server or the cluster, not both');
   if (inCluster && cert !== null)
     throw usage('the API server shows no certificate of yours to the pods', 'Use --token-file.');
+  const lonely = firstGiven(table, values, ['namespace', 'selector', 'port']);
+  if (!inCluster && lonely !== null) throw usage(`${lonely} goes with --cluster`);
   const secure = values.tls || ca !== null || cert !== null;
   return {
     action,

@@ -8,7 +8,7 @@ import { keptOf, type KeptJobCounts } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstBeside, firstGiven, parseOptions } from './option-parse.ts';
 import { choice, file, integer, listenAddress, text, usage } from './option-values.ts';
 import { nearest } from '../base/problem.ts';
 
@@ -153,6 +153,18 @@ export const checkUsage: Usage = {
 
 const actions = ['run', 'serve', 'list', 'init'] as const;
 
+/** What counts for one of them only. */
+const ofList = ['output', 'color', 'noColor'] as const;
+const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
+const ofServe = ['listen', 'targetsMax'] as const;
+const ofKuberhealthy = [
+  'targetNamespace',
+  'reportingUrl',
+  'reportBy',
+  'keepCompleted',
+  'keepFailed',
+] as const;
+
 /** Reads the words behind `ndots check`. */
 export function parseCheckOptions(
   words: readonly string[],
@@ -180,6 +192,13 @@ export function parseCheckOptions(
     throw usage('list takes -o text or -o json');
   if (values.kuberhealthy && action !== 'serve')
     throw usage('--kuberhealthy goes with serve', 'As in: ndots check serve --kuberhealthy');
+  const idle = action === 'list' || action === 'init';
+  const other = idle
+    ? firstBeside(table, values, action === 'list' ? ofList : [])
+    : firstGiven(table, values, action === 'run' ? [...ofServe, ...ofKuberhealthy] : ofRun);
+  if (other !== null) throw usage(`${action} takes no ${other}`);
+  const lonely = firstGiven(table, values, ofKuberhealthy);
+  if (lonely !== null && !values.kuberhealthy) throw usage(`${lonely} goes with --kuberhealthy`);
   const url =
     values.reportingUrl || env['KH_CHECK_REPORT_URL'] || env['KH_EXTERNAL_REPORTING_URL'] || '';
   const kept = keptOf(values.kuberhealthy ? env : {});

@@ -31,6 +31,9 @@ export const clusterOptions: ClusterTable = {
   asGroup: many('--as-group', text('GROUP'), '… of this group'),
 };
 
+/** The keys of these options in the table of a verb. */
+export const clusterKeys = ['kubeconfig', 'context', 'as', 'asGroup'] as const;
+
 /** Options of the verbs that give addresses names. */
 export const ownerOptions: ClusterTable & {
   readonly manifests: One<string>;

@@ -16,7 +16,7 @@ import {
 } from './live-source-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstBeside, firstGiven, parseOptions } from './option-parse.ts';
 import { choice, duration, file, namespaceName, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots doctor` says. */
@@ -121,6 +121,11 @@ const table = {
   }),
 };
 
+/** What counts for the page of a finding. */
+const ofExplain = ['explain', 'output', 'quiet', 'color', 'noColor'] as const;
+/** What counts for a living cluster only. */
+const ofCluster = ['namespace', 'domain', 'names', 'timeout'] as const;
+
 /** The help of `ndots doctor`. */
 export const doctorUsage: Usage = {
   synopsis: 'FILE…|- | cluster | -i INTERFACE [--for TIME]',
@@ -149,8 +154,11 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   if (mistyped !== undefined)
     throw usage(`there is no file ${mistyped}`, 'Did you mean cluster: ndots doctor cluster?');
   const idle = values.rbac ? '--rbac' : values.explain === null ? null : '--explain';
-  if (idle !== null && words[0] !== undefined)
-    throw usage(`${idle} reads nothing, and not "${words[0]}"`);
+  if (idle !== null) {
+    // The words for a cluster may stand there, and --rbac be added to see what they take.
+    const other = words[0] ?? (values.rbac ? null : firstBeside(table, values, ofExplain));
+    if (other !== null) throw usage(`${idle} reads nothing, and not "${other}"`);
+  }
   const netns = namespaceOf(values);
   const device = values.device ?? (netns === null ? null : 'any');
   if (device !== null && words.length > 0)
@@ -160,6 +168,9 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
       'what is to be looked at?',
       'A capture, - for standard input, -i any --for 60s, or cluster',
     );
+  const lonely = firstGiven(table, values, ofCluster);
+  if (!living && idle === null && lonely !== null)
+    throw usage(`${lonely} is for a living cluster`, 'As in: ndots doctor cluster');
   if (living && (values.redact || values.redactKey !== null))
     throw usage('--redact is for captures', 'What is said of a living cluster has its names.');
   return {

@@ -4,7 +4,7 @@ import type { EtcdAccess } from '../etcd/client.ts';
 import { parseEndpoint, type EtcdEndpoint } from '../etcd/endpoint.ts';
 import { normalPrefix } from '../plugins/etcd/path.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstGiven, parseOptions } from './option-parse.ts';
 import { choice, file, integer, text, usage } from './option-values.ts';
 
 /** What `ndots etcd` does: its first word. */
@@ -85,6 +85,20 @@ const table = {
   }),
 };
 
+/** What counts for records that are put. */
+const ofPut = [
+  'port',
+  'priority',
+  'weight',
+  'text',
+  'mail',
+  'ttl',
+  'targetstrip',
+  'group',
+  'lease',
+  'keepAlive',
+] as const;
+
 /** The help of `ndots etcd`. */
 export const etcdUsage: Usage = {
   synopsis: 'put NAME [HOST] | get NAME… | list [NAME…] | rm NAME…',
@@ -125,6 +139,10 @@ export function parseEtcdOptions(
       'put takes a host behind the name, or --text',
       'As in: put a1.web.shop.local 10.3.0.116',
     );
+  const other =
+    (action === 'put' ? null : firstGiven(table, values, ofPut)) ??
+    (action === 'rm' ? null : firstGiven(table, values, ['below']));
+  if (other !== null) throw usage(`${action} takes no ${other}`);
   const [, host] = action === 'put' ? names : [];
   return {
     action,

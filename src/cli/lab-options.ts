@@ -5,13 +5,14 @@ import type { ProxyOptions } from '../dataplane/traffic.ts';
 import { defaultProxy } from '../dataplane/traffic.ts';
 import {
   clusterGiven,
+  clusterKeys,
   clusterOptions,
   namesCluster,
   type ClusterOptions,
 } from './cluster-options.ts';
 import { flag, group, one, type OfferContext, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstGiven, parseOptions } from './option-parse.ts';
 import { addresses, choice, file, integer, text, usage } from './option-values.ts';
 
 /** What `ndots lab` does: its first word. */
@@ -112,6 +113,34 @@ const table = {
   }),
 };
 
+/** What counts for some of the actions only. */
+const ofActions: readonly (readonly [
+  keys: readonly (keyof typeof table)[],
+  actions: readonly LabAction[],
+])[] = [
+  [['model', 'pcap', 'save', 'keep'], ['run']],
+  [['server'], ['run', 'up']],
+  [['mode'], ['run', 'up', 'rules']],
+  [['corefile'], ['up']],
+  [
+    [
+      'manifests',
+      ...clusterKeys,
+      'ipv6',
+      'node',
+      'zone',
+      'nodeIP',
+      'clusterCIDR',
+      'masqueradeAll',
+      'masqueradeBit',
+      'nodePortIPs',
+      'noLocalhost',
+      'oldNames',
+    ],
+    ['rules'],
+  ],
+];
+
 /** The help of `ndots lab`. */
 export const labUsage: Usage = {
   synopsis: 'list|init|rules | run STORY… | report FILE | up|down | exec POD -- CMD',
@@ -166,6 +195,10 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
   if (action === 'list' && values.output === 'html') throw usage('list takes -o text or -o json');
   if (values.output !== null && !['list', 'run', 'report'].includes(action))
     throw usage(`${action} takes no -o`);
+  for (const [keys, actions] of ofActions) {
+    const other = actions.includes(action) ? null : firstGiven(table, values, keys);
+    if (other !== null) throw usage(`${action} takes no ${other}`);
+  }
   checkWords(action, others, program, values.file);
   return {
     action,

@@ -1,10 +1,10 @@
 /** The command line of `ndots lint`. */
 import { parseTarget, type LintTarget } from '../lint/target.ts';
 import type { LintSeverity } from '../lint/finding.ts';
-import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
+import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstBeside, parseOptions } from './option-parse.ts';
 import { choice, duration, file, usage } from './option-values.ts';
 
 /** What the command line of `ndots lint` says. */
@@ -118,6 +118,9 @@ const table = {
   }),
 };
 
+/** What counts where rules are only shown. */
+const ofListing = ['explain', 'rules', 'output', 'color', 'noColor'] as const;
+
 /** The help of `ndots lint`. */
 export const lintUsage: Usage = {
   synopsis: '[PATH…]',
@@ -143,12 +146,20 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
   const isListed = values.explain !== null || values.rules;
   if (isListed && !['text', 'json'].includes(values.output ?? 'text'))
     throw usage(`${values.rules ? '--rules' : '--explain'} takes -o text or -o json`);
+  if (isListed) {
+    const other = paths[0] ?? firstBeside(table, values, ofListing);
+    if (other !== null)
+      throw usage(`${values.rules ? '--rules' : '--explain'} reads nothing, and not "${other}"`);
+    if (values.rules && values.explain !== null) throw usage('--rules or --explain, not both');
+  }
+  const cluster = values.cluster || namesCluster(values);
   if (values.fix && values.diff) throw usage('--fix and --diff exclude each other');
-  if ((values.fix || values.diff) && (paths.includes('-') || values.cluster))
+  if ((values.fix || values.diff) && (paths.includes('-') || cluster))
     throw usage('--fix and --diff take files, not standard input or the cluster');
   return {
     ...values,
     paths,
+    cluster,
     ignore: values.ignore.flat(),
     only: values.only.flat(),
     timeoutMs: values.timeout ?? 2000,

@@ -630,6 +630,24 @@ describe('input that is no good', () => {
     );
   });
 
+  for (const [plugin, word, first, last] of [
+    ['kubernetes cluster.local', 'endpoint', 'https://10.0.0.1:6443', 'https://10.0.0.2:6443'],
+    ['kubernetes cluster.local clusterset.local', 'multicluster', 'clusterset.local', 'a.local'],
+    ['forward . dns.example', 'resolver', '10.0.0.1', '10.0.0.2'],
+  ])
+    test(`of several lines ${word} only the last one counts, and that is told`, async () => {
+      const text = `. {\n ${plugin} {\n  ${word} ${first}\n  ${word} ${last}\n }\n}\n`;
+      const path = join(files({ Corefile: text }), 'Corefile');
+      const found = (await findings(path)).filter(({ code }) => code === 'CF44');
+      assert.deepEqual(
+        found.map(({ line }) => line),
+        [4],
+      );
+      const once = files({ Corefile: text.replace(`  ${word} ${first}\n`, '') });
+      const none = (await findings(join(once, 'Corefile'))).filter(({ code }) => code === 'CF44');
+      assert.deepEqual(none, []);
+    });
+
   test('a folder that may not be read: told where it was named, and else beside what could be linted', async () => {
     const path = files({ Corefile: looping, 'closed/Corefile': looping });
     chmodSync(folder, 0o755);

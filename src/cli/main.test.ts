@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -171,6 +172,46 @@ describe('serve refuses', () => {
       assert.match(ran.err, text);
     });
   }
+});
+
+describe('the encoding of a Corefile', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ndots-encoding-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  /** Comments in KOI8-R, and such as no text has: CoreDNS takes both. */
+  const comments = {
+    'KOI8-R': '# \xcb\xcf\xcd\xcd\xc5\xce\xd4\xc1\xd2\xc9\xca\n',
+    GBK: '# \xd7\xa2\xca\xcd\xd7\xa2\xca\xcd\n',
+    zeros: '# a\0b\0c\0\n',
+  };
+  const written = (name: string, bytes: Buffer): string => {
+    writeFileSync(join(folder, name), bytes);
+    return join(folder, name);
+  };
+
+  for (const [name, comment] of Object.entries(comments))
+    test(`a comment with ${name} is no reason to refuse it, as in CoreDNS`, async () => {
+      const text = `${comment}.:0 {\n whoami\n}\n`;
+      const conf = written(name, Buffer.from(text, 'latin1'));
+      const served = spawn(process.execPath, [...program, 'serve', '-conf', conf]);
+      let told = '';
+      served.stderr.on('data', (part: Buffer) => (told += part.toString()));
+      const first = await Promise.race([once(served.stdout, 'data'), once(served, 'exit')]);
+      served.kill();
+      assert.match(String(first[0]), /^\.:/, told);
+    });
+
+  test('a mistake is told as such, whatever the comments are in', () => {
+    const text = `${comments['KOI8-R']}. {\n nosuch\n}\n`;
+    const ran = ndots('serve', '-conf', written('mistake', Buffer.from(text, 'latin1')));
+    assert.match(ran.err, /Unknown directive 'nosuch'/);
+  });
+
+  test('UTF-16 is told as binary', () => {
+    const conf = written('utf16', Buffer.from('\ufeff. {\n whoami\n}\n', 'utf16le'));
+    const ran = ndots('serve', '-conf', conf);
+    assert.equal(ran.code, 1);
+    assert.match(ran.err, /utf16 is no Corefile: it is binary\n/);
+  });
 });
 
 describe('what is no text, or has no end of line, is told of in a few words:', () => {

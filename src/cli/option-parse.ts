@@ -36,6 +36,36 @@ export function parseOptions<T extends OptionTable>(
   return { values: values as OptionValues<T>, words: rest };
 }
 
+/**
+ * The first of these options that was given, as it is spelled; null: none was. With it, a verb refuses options that
+ * what was asked for would pass over.
+ */
+export function firstGiven<T extends OptionTable>(
+  table: T,
+  values: OptionValues<T>,
+  keys: Iterable<keyof T & string>,
+): string | null {
+  for (const key of keys) {
+    const value: unknown = values[key];
+    const isGiven = Array.isArray(value) ? value.length > 0 : value !== null && value !== false;
+    if (isGiven) return table[key]?.names.at(-1) ?? key;
+  }
+  return null;
+}
+
+/** The first option given that is none of these; null: there is none. */
+export function firstBeside<T extends OptionTable>(
+  table: T,
+  values: OptionValues<T>,
+  kept: readonly (keyof T & string)[],
+): string | null {
+  return firstGiven(
+    table,
+    values,
+    Object.keys(table).filter((key) => !kept.includes(key)),
+  );
+}
+
 /** The options and other words of a command line in their order, for verbs where it matters. */
 export function readOptions(
   table: OptionTable,

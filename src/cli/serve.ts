@@ -310,19 +310,25 @@ function load(
   starting: boolean,
 ): ParseOutput {
   const text = read();
-  return parseCorefileText({
+  const parsed = parseCorefileText({
     file,
     text: starting && text.trim() === '' ? builtIn(dnsPort) : text,
     dnsPort,
     env,
     syntaxes,
   });
+  // CoreDNS takes whatever bytes there are in comments: binary is only what cannot be parsed, either.
+  if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
+  throw new Problem({
+    code: 'corefile-unreadable',
+    text: `loading Caddyfile via flag: ${file} is no Corefile: it is binary`,
+    remedy: `Is this the file that was meant? head -c 300 ${file}`,
+  });
 }
 
 function readCorefile(file: string): string {
-  let text: string;
   try {
-    text = readFileText(file, FILE_MAX.corefile);
+    return readFileText(file, FILE_MAX.corefile);
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     const [why, remedy] = unreadable[code] ?? [message, `Check the path: ls -l ${file}`];
@@ -334,12 +340,6 @@ function readCorefile(file: string): string {
       cause: error,
     });
   }
-  if (!isBinary(text)) return text;
-  throw new Problem({
-    code: 'corefile-unreadable',
-    text: `loading Caddyfile via flag: ${file} is no Corefile: it is binary, or text that is not UTF-8`,
-    remedy: `Is this the file that was meant? head -c 300 ${file}`,
-  });
 }
 
 /** By error of the system: its words, what to do. */

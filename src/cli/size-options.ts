@@ -1,8 +1,13 @@
 /** The command line of `ndots size`. */
 import { readDefaults, readTargets, type ScaleTarget } from '../kube/scaling/autoscaler.ts';
-import { clusterGiven, clusterOptions, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterGiven,
+  clusterKeys,
+  clusterOptions,
+  type ClusterOptions,
+} from './cluster-options.ts';
 import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstBeside, parseOptions } from './option-parse.ts';
 import {
   choice,
   duration,
@@ -108,6 +113,28 @@ const table = {
   }),
 };
 
+/** What counts for each of the three ways. */
+const ofModes = {
+  follow: [
+    'follow',
+    'namespace',
+    'configMap',
+    'target',
+    'defaults',
+    'nodeLabels',
+    'every',
+    'listen',
+    ...clusterKeys,
+  ],
+  measured: ['metrics', 'for', 'cpu', 'peak', 'output'],
+  cluster: ['nodes', 'cores', 'params', 'output'],
+} as const;
+const besideMode = {
+  follow: (name: string): string => `--follow takes no ${name}`,
+  measured: (name: string): string => `--metrics takes no ${name}`,
+  cluster: (name: string): string => `${name} needs --metrics or --follow`,
+};
+
 /** The help of `ndots size`. */
 export const sizeUsage: Usage = {
   synopsis: '--nodes N --cores N | --metrics URL… | --follow …',
@@ -129,6 +156,9 @@ export function parseSizeOptions(
   const { values, words: rest } = parseOptions(table, words);
   if (rest.length > 0) throw usage(`what is "${rest[0]}"?`, 'All that size takes are options.');
   const output = values.output ?? 'text';
+  const mode = values.follow ? 'follow' : values.metrics.length > 0 ? 'measured' : 'cluster';
+  const other = firstBeside(table, values, [...ofModes[mode], 'logtostderr', 'verbosity']);
+  if (other !== null) throw usage(besideMode[mode](other));
   if (values.follow) {
     const namespace = values.namespace ?? env['MY_POD_NAMESPACE'] ?? '';
     const { configMap, target } = values;

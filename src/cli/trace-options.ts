@@ -1,6 +1,6 @@
 /** The command line of `ndots trace`. */
 import type { AddressFamily } from '../resolver/client.ts';
-import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
+import { clusterKeys, clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import {
   flag,
   group,
@@ -11,7 +11,7 @@ import {
   type Usage,
 } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstBeside, firstGiven, parseOptions } from './option-parse.ts';
 import {
   addresses,
   choice,
@@ -153,6 +153,20 @@ const table = {
   }),
 };
 
+/** What counts for a trace that was saved. `-c all` prints the differences of its clients only. */
+const ofReplay = [
+  'client',
+  'output',
+  'json',
+  'wide',
+  'strace',
+  'compare',
+  'save',
+  'replay',
+  'color',
+  'noColor',
+] as const;
+
 /** Kinds, then, behind a slash, the names that the cluster or the manifests have. */
 async function offerPods({ word, before, env }: OfferContext): Promise<readonly string[]> {
   const kinds = ['host', 'pod/', 'deploy/', 'sts/', 'ds/', 'job/', 'cronjob/', 'svc/'];
@@ -189,6 +203,10 @@ export const traceUsage: Usage = {
 /** Throws a `Problem` with the code `usage`. */
 export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   const { values, words } = parseOptions(table, given);
+  if (values.replay !== null) {
+    const other = words[0] ?? firstBeside(table, values, ofReplay);
+    if (other !== null) throw usage(`--replay prints what was saved, and takes no "${other}"`);
+  }
   const { name, server, port, type } = readWords(words);
   const local = values.from === null || values.from === 'host';
   // With manifests alone it is a pod of their cluster that asks.
@@ -197,13 +215,13 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
       ? (['namespace', 'clusterDns'] as const)
       : [];
   const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
-  const ofKubectl = ['context', 'kubeconfig', 'as'] as const;
-  const lonely = [...ofPods, ...ofKubectl, ...ofClusters].find(
-    (key) => local && values[key] !== null,
-  );
-  if (lonely !== undefined)
+  const cluster = firstGiven(table, values, clusterKeys);
+  if (values.manifests !== null && cluster !== null)
+    throw usage('--manifests or the cluster, not both', `${cluster} is for a cluster.`);
+  const lonely = firstGiven(table, values, [...ofPods, ...clusterKeys, ...ofClusters]);
+  if (local && lonely !== null)
     throw usage(
-      `${table[lonely].names.at(-1) ?? ''} means nothing without a pod`,
+      `${lonely} means nothing without a pod`,
       'As in: --from deploy/web --namespace shop',
     );
   const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');

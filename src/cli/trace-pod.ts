@@ -1,6 +1,6 @@
 /** `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod. */
 import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
-import { Problem } from '../base/problem.ts';
+import { nearest, Problem } from '../base/problem.ts';
 import { clusterPods } from '../kube/pods/cluster-pods.ts';
 import { manifestPods } from '../kube/pods/manifest-pods.ts';
 import { podBehind } from '../kube/pods/pod-behind.ts';
@@ -101,6 +101,14 @@ async function settingsWithin(
   namespace: string,
   kubelet: Kubelet,
 ): Promise<PodSettings> {
+  if (source.namespaces?.has(namespace) === false) {
+    const meant = nearest(namespace, source.namespaces);
+    throw new Problem({
+      code: 'namespace-missing',
+      text: `there is no namespace ${namespace} in ${source.name}, and nothing that is in it`,
+      remedy: meant === null ? undefined : `Did you mean -n ${meant}?`,
+    });
+  }
   const name = `any pod in namespace ${namespace}`;
   const found = await settingsOf(podDnsOf({}, namespace), name, source, kubelet);
   const note = `no --from POD is given: the settings are those of ${name} (-n NAMESPACE; --from host for this machine's)`;

@@ -1,9 +1,14 @@
 /** The command line of `ndots webhook`. */
 import { nearest } from '../base/problem.ts';
 import type { Mode } from '../webhook/admission.ts';
-import { clusterGiven, clusterOptions, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterGiven,
+  clusterKeys,
+  clusterOptions,
+  type ClusterOptions,
+} from './cluster-options.ts';
 import { group, many, one, type OptionValue, type Usage } from './option.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstGiven, parseOptions } from './option-parse.ts';
 import { choice, file, integer, namespaceName, text, usage } from './option-values.ts';
 
 const actions = ['serve', 'policy'] as const;
@@ -97,6 +102,7 @@ const ofServe = [
   'service',
   'secret',
   'configuration',
+  ...clusterKeys,
 ] as const;
 const ofPolicy = ['name', 'labels'] as const;
 
@@ -132,15 +138,9 @@ export function parseWebhookOptions(
     );
   }
   if (more.length > 0) throw usage(`what is "${more[0]}"?`);
-  const others = action === 'serve' ? ofPolicy : ofServe;
-  const other = others.find((name) => {
-    const value = values[name];
-    return Array.isArray(value) ? value.length > 0 : value !== null;
-  });
-  if (other !== undefined)
-    throw usage(
-      `${table[other].names.at(-1) ?? ''} is for ${action === 'serve' ? 'policy' : 'serve'}`,
-    );
+  const others: readonly (keyof typeof table)[] = action === 'serve' ? ofPolicy : ofServe;
+  const other = firstGiven(table, values, others);
+  if (other !== null) throw usage(`${other} is for ${action === 'serve' ? 'policy' : 'serve'}`);
   const { cert, key } = values;
   if ((cert === null) !== (key === null)) throw usage('--cert and --key belong together');
   return {

@@ -17,8 +17,11 @@ function written(name: string, text: string): string {
 const empty = written('empty', '');
 const bad = written('bad.yaml', 'a: [\n');
 const noKey = written('key', '# no key\n');
+const binary = written('binary', '\0'.repeat(100));
 const mapping = written('mapping.yaml', 'a: 1\n');
 mkdirSync(join(folder, 'dir'));
+
+const ofManifests = ['trace', 'a', '--manifests', 'examples/cluster'];
 
 /** Words, exit code, what is told. */
 const cases: readonly (readonly [words: readonly string[], code: number, told: RegExp])[] = [
@@ -49,6 +52,39 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   [['size', '--follow'], 3, /--follow needs --namespace, --configmap and --target/],
   [['lab', 'rules', '--manifests', 'examples/cluster', '-o', 'json'], 3, /rules takes no -o/],
   [['lab', 'down', '-o', 'json'], 3, /down takes no -o/],
+  [
+    [...ofManifests, '--from', 'deploy/web', '--context', 'foo', '--kubeconfig', '/nonexistent'],
+    3,
+    /--manifests or the cluster, not both/,
+  ],
+  [[...ofManifests, '--as-group', 'x'], 3, /--manifests or the cluster, not both/],
+  [[...ofManifests, '-n', 'nosuch'], 2, /there is no namespace nosuch in examples\/cluster/],
+  [['trace', 'a', '--manifests', binary], 2, /binary is no YAML: it is binary/],
+  [['trace', 'a', '--as-group', 'x'], 3, /--as-group means nothing without a pod/],
+  [['trace', 'a', '--replay', 'x.json'], 3, /--replay prints what was saved, and takes no "a"/],
+  [['trace', '--replay', 'x.json', '--plan'], 3, /takes no "--plan"/],
+  [['webhook', 'policy', '--kubeconfig', 'x'], 3, /--kubeconfig is for serve/],
+  [['webhook', 'policy', '--as', 'x'], 3, /--as is for serve/],
+  [['webhook', 'policy', '--as-group', 'x'], 3, /--as-group is for serve/],
+  [['lint', '--explain', 'CF01', 'foo'], 3, /--explain reads nothing, and not "foo"/],
+  [['lint', '--rules', 'foo'], 3, /--rules reads nothing, and not "foo"/],
+  [['lint', '--rules', '--only', 'CF01'], 3, /--rules reads nothing, and not "--only"/],
+  [['lint', '--explain', 'CF01', '--context', 'x'], 3, /not "--context"/],
+  [['lint', '--fix', '--context', 'x'], 3, /take files, not standard input or the cluster/],
+  [['doctor', '--explain', 'ND3001', '--cluster'], 3, /reads nothing, and not "--cluster"/],
+  [['doctor', 'x.pcap', '--name', 'a.b'], 3, /--name is for a living cluster/],
+  [['check', 'list', '-f', 'x'], 3, /list takes no --file/],
+  [['check', 'init', '-o', 'json'], 3, /init takes no --output/],
+  [['check', 'run', '--listen', ':1'], 3, /run takes no --listen/],
+  [['check', 'serve', '--nagios'], 3, /serve takes no --nagios/],
+  [['check', 'serve', '--keep-failed', '1'], 3, /--keep-failed goes with --kuberhealthy/],
+  [['lab', 'run', 'all', '--context', 'x'], 3, /run takes no --context/],
+  [['lab', 'list', '--corefile', 'x'], 3, /list takes no --corefile/],
+  [['size', '--nodes', '1', '--cores', '1', '--cpu', '1'], 3, /--cpu needs --metrics or --follow/],
+  [['size', '--follow', '--nodes', '1'], 3, /--follow takes no --nodes/],
+  [['etcd', 'get', 'a.b', '--ttl', '5'], 3, /get takes no --ttl/],
+  [['etcd', 'put', 'a.b', '10.0.0.1', '--below'], 3, /put takes no --below/],
+  [['cache', 'flush', '--all', '-n', 'x'], 3, /--namespace goes with --cluster/],
   [['serve', '-x'], 3, /flag provided but not defined: -x\n/],
 ];
 

@@ -125,6 +125,15 @@ export class DirectiveLine {
     });
   }
 
+  /** Warns that this line takes the place of those before it, which look as if they added up. */
+  replacesOthers(): void {
+    const { text, place } = this.name;
+    this.binding.warning(place, `of several lines '${text}' only the last one counts`, {
+      code: 'property-repeated',
+      remedy: 'Write all of it into one line, or take the others away.',
+    });
+  }
+
   /** Too many words, or too few. */
   refuseCount(): never {
     const text =

@@ -158,6 +158,7 @@ export function list<T>(
   return property(word, show, help, [] as readonly T[], (line, before) => {
     if (line.left < min || line.left > max) line.refuseCount();
     const values = line.readAll(value);
+    if (lastLineCounts && before.length > 0) line.replacesOthers();
     return lastLineCounts ? values : [...before, ...values];
   });
 }
@@ -185,6 +186,7 @@ export function zoneList(
     (line, before) => {
       if (line.left < min) line.refuseCount();
       const zones = takeZones(line, undefined, isStrict);
+      if (lastLineCounts && before !== null) line.replacesOthers();
       return lastLineCounts ? zones : [...(before ?? []), ...zones];
     },
   );

@@ -1,4 +1,5 @@
 /** How all checks are, as Kuberhealthy shows it: the JSON of version 2 and of version 3, and the metrics of both. */
+import { clipped } from '../base/shortened.ts';
 import { printDuration } from '../base/duration.ts';
 import type { MetricSample } from '../metrics/sample.ts';
 import { fullName, type CheckObject, type KuberhealthyVersion } from './check-object.ts';
@@ -255,7 +256,7 @@ function histogram(checks: readonly CheckObject[]): readonly MetricSample[] {
 function shortened(value: string): string {
   // Not every reader of metrics can bear a control character.
   const line = value.replace(/[\s\p{Cc}]+/gu, ' ');
-  return line.length > LABEL_MAX ? `${line.slice(0, LABEL_MAX - 1)}…` : line;
+  return clipped(line, LABEL_MAX);
 }
 
 /** How long a run took, for people. */

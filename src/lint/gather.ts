@@ -4,6 +4,7 @@
  */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isBinary } from '../base/binary-text.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileBytes, readGivenBytes } from '../base/read-file.ts';
 import { cannotLint } from './finding.ts';
@@ -103,7 +104,7 @@ function filesIn(
   });
 }
 
-/** The content as UTF-8 without NUL, or the reason why it is not text. */
+/** The content, or the reason why it is not text. */
 function readText(
   file: string,
   named: boolean,
@@ -114,7 +115,8 @@ function readText(
   } catch (error) {
     return { why: whyFailed(error) };
   }
-  return bytes.includes(0) ? { why: 'this is no text' } : { text: bytes.toString('utf8') };
+  const text = bytes.toString('utf8');
+  return isBinary(text) ? { why: 'it is binary' } : { text };
 }
 
 function unreadable(file: string, why: string, cause?: unknown): Error {

@@ -1,3 +1,4 @@
+import { clipped } from '../base/shortened.ts';
 import { basename } from 'node:path';
 
 import { builtins } from '../base/builtins.ts';
@@ -97,7 +98,7 @@ async function commandOf(pid: string): Promise<string> {
   // A process without a command line (one that is ending) still has its short name.
   if (line === '')
     return (await builtins.filePromises().readFile(`/proc/${pid}/comm`, 'utf8')).trim();
-  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
+  return clipped(line, 60);
 }
 
 async function holdsOne(pid: string, sockets: ReadonlySet<string>): Promise<boolean> {

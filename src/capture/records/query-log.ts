@@ -7,6 +7,7 @@ import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../wire/iana.ts';
 import { NameError } from '../../wire/name.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Remarks } from '../packets/remarks.ts';
+import { hasControls } from '../../base/binary-text.ts';
 import { madeExchange } from './made-exchange.ts';
 
 /** An upstream that did not answer, as plugin errors has it. */
@@ -115,7 +116,7 @@ export class QueryLogReader {
     if (this.#query(line)) return this.#takeAsLog();
     const failure = FAILURE.exec(line);
     if (failure === null) {
-      if (isBinary(line)) this.#takeNoise(line.length);
+      if (hasControls(line)) this.#takeNoise(line.length);
       if (line !== '') this.#other(line);
       return;
     }
@@ -217,13 +218,4 @@ export class QueryLogReader {
     const fraction = /\.\d{3}(\d{1,6})/.exec(stamp!)?.[1];
     return (this.#lastMs = ms + (fraction === undefined ? 0 : Number(`0.${fraction}`)));
   }
-}
-
-/** Whether there are bytes in a line that no text has. */
-function isBinary(line: string): boolean {
-  for (let at = 0; at < line.length; at++) {
-    const code = line.charCodeAt(at);
-    if (code < 7 || (code > 13 && code < 27)) return true;
-  }
-  return false;
 }

@@ -258,6 +258,6 @@ function isMissing(error: unknown): boolean {
 function withFate(problem: Problem, kept: boolean): Problem {
   const fate = kept
     ? 'until then the file counts as it was before'
-    : 'until then this object is left out';
+    : `until then this ${problem.code === 'yaml-binary' ? 'file' : 'object'} is left out`;
   return problem.with({ remedy: problem.remedy === null ? fate : `${problem.remedy}; ${fate}` });
 }

@@ -44,6 +44,18 @@ describe('manifests that are read once', () => {
     );
   });
 
+  test('of which none is good are an error: a cluster without objects would answer', async () => {
+    for (const [name, text] of [
+      ['binary.yaml', '\0'.repeat(100)],
+      ['broken.yaml', 'a: [\n'],
+    ])
+      await assert.rejects(told(file(name!, text!)), (problem: Problem) => {
+        assert.match(problem.print(), /no YAML/);
+        assert.doesNotMatch(problem.print(), /left out/);
+        return true;
+      });
+  });
+
   test('are no pipe, which cannot be looked at again', async () => {
     await assert.rejects(told('/dev/null'), /\/dev\/null is neither a file nor a folder/);
   });

@@ -16,13 +16,9 @@ export async function readManifestsOnce(
   const { problems } = await folder.look();
   const { manifests } = folder;
   const [first] = problems;
-  // Where nothing could be read, as of a single file, it is the path that is wrong.
-  if (
-    manifests.length === 0 &&
-    first !== undefined &&
-    problems.every(({ code }) => code === first.code && code === 'unreadable-manifests')
-  )
-    throw first;
+  // Where there is nothing to read, or nothing of it is good, it is the path that is wrong: a cluster without objects
+  // would answer as if they did not exist.
+  if (manifests.length === 0 && first !== undefined) throw withoutFate(first);
   for (const each of problems) problem(each);
   if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));
   return manifests;
@@ -31,11 +27,15 @@ export async function readManifestsOnce(
 /** All manifests. @throws Problem the first mistake in them, or that there are none */
 export async function readGoodManifests(path: string): Promise<readonly Manifest[]> {
   return readManifestsOnce(path, (problem) => {
-    throw problem.with({
-      hint: problem.hint ?? 'Kubernetes objects are expected here, in YAML or JSON',
-      // Nothing is made of the rest.
-      remedy: problem.remedy?.replace(/(^|; )until then .*$/, '') || undefined,
-    });
+    throw withoutFate(problem);
+  });
+}
+
+/** The problem where nothing is made of the rest, and nobody waits for the file to be mended. */
+function withoutFate(problem: Problem): Problem {
+  return problem.with({
+    hint: problem.hint ?? 'Kubernetes objects are expected here, in YAML or JSON',
+    remedy: problem.remedy?.replace(/(^|; )until then .*$/, '') || undefined,
   });
 }
 

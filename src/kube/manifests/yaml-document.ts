@@ -1,6 +1,6 @@
 /** Parses YAML and JSON files to plain values, with the place of each. */
 import type { Document, Scalar } from 'yaml';
-import { isBinary } from '../../base/binary-text.ts';
+import { isNoUtf8 } from '../../base/binary-text.ts';
 import { Problem, type Place } from '../../base/problem.ts';
 import {
   loadYaml,
@@ -56,10 +56,10 @@ export function* readYaml(
   const yaml = loadYaml();
   const lines = new Lines(content);
   const placeAt = (offset: number): Place => ({ file, ...lines.place(offset) });
-  if (isBinary(content)) {
+  if (isNoUtf8(content)) {
     const place = { file, line: 1, column: 0 };
     const problem = new Problem({
-      code: 'yaml-syntax',
+      code: 'yaml-binary',
       text: `${file} is no YAML: it is binary, or text that is not UTF-8`,
       place,
     });

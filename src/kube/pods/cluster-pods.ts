@@ -46,6 +46,7 @@ export function clusterPods(
     name: access.name,
     isFolder: false,
     namespace: access.namespace,
+    namespaces: null,
     close: () => client.close(),
     async get(of, namespace, name) {
       const where = namespace ?? access.namespace;

@@ -21,6 +21,13 @@ export async function manifestPods(
     name: path,
     isFolder: true,
     namespace: null,
+    // Those that have an object exist, whether or not their own is among the manifests.
+    namespaces: new Set([
+      'default',
+      ...manifests.map(({ kind, namespace, name: own }) =>
+        kind === 'Namespace' ? own : namespace,
+      ),
+    ]),
     get: ({ kind }, namespace, name) => {
       const found = manifests.find(
         (one) => one.kind === kind && one.name === name && inside(one, namespace),

@@ -10,6 +10,8 @@ export interface PodSource {
   readonly isFolder: boolean;
   /** The default namespace; null: any. */
   readonly namespace: string | null;
+  /** All namespaces that there are; null: they are not known here. */
+  readonly namespaces: ReadonlySet<string> | null;
   /** The object with this name; null if there is none. */
   get(of: ResourceKind, namespace: string | null, name: string): Promise<JsonObject | null>;
   /** The pods that a selector (in the API's syntax) selects. */

@@ -102,9 +102,10 @@ describe('round_robin', () => {
       'b.example.org. 30 A 10.0.0.2',
       '@ 30 TXT x',
     ];
-    for (let turned = 0; turned < records.length; turned++) {
-      const answer: Answer = { answer: [...records.slice(turned), ...records.slice(0, turned)] };
-      const found = await orders(await world('loadbalance', answer), 'www.example.org. A', 20);
+    const all = permutations(records);
+    assert.equal(all.length, 24);
+    for (const answer of all) {
+      const found = await orders(await world('loadbalance', { answer }), 'www.example.org. A', 20);
       for (const order of found.keys())
         assert.match(order, /^b\.example\.org\. \| x \| 10\.0\.0\.[12] \| 10\.0\.0\.[12]$/);
     }
@@ -322,3 +323,11 @@ describe('weighted', () => {
     });
   });
 });
+
+/** Every order of these. */
+function permutations<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length < 2) return [items];
+  return items.flatMap((first, at) =>
+    permutations(items.toSpliced(at, 1)).map((rest) => [first, ...rest]),
+  );
+}

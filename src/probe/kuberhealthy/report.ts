@@ -1,4 +1,5 @@
 /** Reports checks to Kuberhealthy, versions 2 and 3: one POST, and the meaning of its refusals. */
+import { clipped } from '../../base/shortened.ts';
 import type { Problem } from '../../base/problem.ts';
 import { request } from 'node:http';
 import { printSpan } from '../../base/elapsed.ts';
@@ -63,7 +64,7 @@ export function reportOfProblems(problems: readonly Problem[]): KuberhealthyRepo
 
 function shortened(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
-  return line.length > ERROR_LENGTH ? `${line.slice(0, ERROR_LENGTH - 1)}…` : line;
+  return clipped(line, ERROR_LENGTH);
 }
 
 /** Time limit for a response, in milliseconds. */
