@@ -39,6 +39,8 @@ export interface ReadingEvents {
   failure?(failure: LoggedFailure): void;
   /** A line of a text that is no query and no failure. */
   line?(line: string, number: number): void;
+  /** A line of a text that is no log, as the names of a list are. */
+  entry?(line: string, number: number): void;
 }
 
 /** What was read, for summaries. */
@@ -229,6 +231,7 @@ export class Reading {
             },
             failure: (failure) => this.#events.failure?.(failure),
             other: (line, number) => this.#events.line?.(line, number),
+            entry: (line, number) => this.#events.entry?.(line, number),
           },
           this.remarks,
         );

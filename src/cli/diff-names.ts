@@ -32,7 +32,7 @@ export async function readNames(
       queries++;
       if (isDomainName(name)) add(name, [type]);
     },
-    line(line) {
+    entry(line) {
       const [name = '', ...words] = line.trim().split(/\s+/);
       const types = words.map((word) => typeNumber(word.toUpperCase()));
       if (name === '' || name.startsWith('#')) return;
@@ -45,7 +45,7 @@ export async function readNames(
   await readGiven(reading, path, io, () => found.size >= NAMES_MAX);
   if (found.size >= NAMES_MAX)
     reading.remarks.add(`${path}: the first ${NAMES_MAX} names are asked, and no more is read`);
-  // A log has other lines, too; in a list they are mistakes, or it is not a list of names.
+  // In a list they are mistakes, or it is not a list of names.
   if (queries === 0 && odd > 0)
     reading.remarks.add(
       `${path}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME TYPE…, and left out; the first: ${JSON.stringify(firstOdd)}`,

@@ -306,16 +306,19 @@ describe('ndots diff', () => {
   });
 
   test('asks the names of a list, and of a log', async () => {
-    const names = file(
-      'one.shop.example AAAA\n[INFO] 10.0.0.9:4711 - 17 "A IN two.shop.example. udp 40 false 512" NOERROR qr,rd 60 0.001s\n',
+    const list = file('one.shop.example AAAA\n');
+    const log = file(
+      '.:53\nCoreDNS-1.14.7\nlinux/amd64, go1.26.0, 5f2d1ab\n[INFO] 10.0.0.9:4711 - 17 "A IN two.shop.example. udp 40 false 512" NOERROR qr,rd 60 0.001s\n',
     );
     const stub = `${kubeadm}shop.example:53 {\n    forward . 10.1.0.53\n}\n`;
-    const { out } = await run(file(kubeadm), file(stub), '--names', names, '-o', 'json');
-    const all = JSON.stringify((JSON.parse(out) as { changes: unknown }).changes);
-    assert.match(all, /shop\.example/);
     const count = (text: string): number => (JSON.parse(text) as { questions: number }).questions;
     const without = (await run(file(kubeadm), file(stub), '-o', 'json')).out;
-    assert.equal(count(out), count(without) + 2);
+    for (const names of [list, log]) {
+      const { out } = await run(file(kubeadm), file(stub), '--names', names, '-o', 'json');
+      const all = JSON.stringify((JSON.parse(out) as { changes: unknown }).changes);
+      assert.match(all, /shop\.example/);
+      assert.equal(count(out), count(without) + 1);
+    }
   });
 
   test('says of names that are none that they are not asked', async () => {

@@ -150,9 +150,19 @@ async function remove(client: EtcdClient, options: EtcdVerbOptions, io: Io): Pro
     io.out(`${removed} ${removed === 1 ? 'record' : 'records'} removed\n`);
     return EXIT.ok;
   }
-  const hint = options.below ? '' : ' itself; --below removes what lies below it';
+  const isAbove = !options.below && (await lieBelow(client, options));
+  const hint = isAbove ? ' itself; --below removes what lies below it' : '';
   io.err(`ndots etcd: there is no record with this name${hint}\n`);
   return EXIT.no;
+}
+
+/** Whether there are records below a name that has none itself. */
+async function lieBelow(client: EtcdClient, options: EtcdVerbOptions): Promise<boolean> {
+  for (const name of options.names) {
+    const { kvs } = await client.range({ ...below(keyOf(name, options)), limit: 1 });
+    if (kvs.length > 0) return true;
+  }
+  return false;
 }
 
 /** Keys of one page. */

@@ -32,8 +32,9 @@ export function printFindings(format: LintOutput, report: LintReport, style: Tex
 
 /** The targets in words. */
 function targetText({ target }: LintReport): string {
-  if (target === null) return 'any release';
-  return target.kind === 'ndots' ? 'ndots' : target.label;
+  // What ndots reads, and a release does not, is an error only for that release.
+  if (target === null) return 'as ndots reads it; --target judges for a release';
+  return target.kind === 'ndots' ? 'for ndots' : `for ${target.label}`;
 }
 
 const colours: Readonly<Record<LintSeverity, string>> = { error: '31', warning: '33', note: '36' };
@@ -59,6 +60,8 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
     lines.push('');
   }
   const fixable = findings.filter(({ edits }) => edits.length > 0).length;
+  const places = findings.reduce((sum, { edits }) => sum + edits.length, 0);
+  const where = places === fixable ? '' : ` at ${places} places`;
   const [first] = findings.toSorted(
     (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
   );
@@ -68,7 +71,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
     ...(fixable === 0
       ? []
       : [
-          `${count(fixable, 'finding', 'findings')} can be mended by: ${program} lint --fix (--diff shows it)`,
+          `${count(fixable, 'finding', 'findings')} can be mended${where} by: ${program} lint --fix (--diff shows it)`,
         ]),
     ...(first === undefined ? [] : [`Why: ${program} lint --explain ${first.code}`]),
   ];
@@ -122,7 +125,7 @@ function summary(report: LintReport): string {
     return count(number, severity, `${severity}s`);
   });
   const ignored = suppressed > 0 ? `, ${suppressed} ignored` : '';
-  return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (for ${targetText(report)})`;
+  return `${count(files.length, 'file', 'files')}: ${totals.join(', ')}${ignored} (${targetText(report)})`;
 }
 
 function documentOf(report: LintReport): unknown {

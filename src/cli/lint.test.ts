@@ -69,7 +69,7 @@ describe('ndots lint prints', () => {
       Each query comes back until memory is used up; with loop the server ends instead.
       Name the resolver that is to be asked.
 
-1 file: 1 error, 0 warnings, 0 notes (for any release)
+1 file: 1 error, 0 warnings, 0 notes (as ndots reads it; --target judges for a release)
 Why: ndots lint --explain CF03
 `,
     );
@@ -182,6 +182,17 @@ describe('Corefiles within other files are found, with the places of those files
     );
   });
 
+  test('places in what is told are counted as those of the heading', async () => {
+    const twice =
+      '.:53 {\n    errors\n    errors\n    health\n    forward . 10.0.0.2\n    forward a.example 10.0.0.3\n}\n.:53 {\n    health\n}\n';
+    const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${twice.replace(/^(?=.)/gm, '    ')}`;
+    const { out } = await run(files({ 'cm.yaml': text }));
+    assert.match(out, /the first one that fits\s+\([^\n]*cm\.yaml:11\)/);
+    assert.match(out, /The first one is at [^\n]*cm\.yaml:7\./);
+    assert.match(out, /It is there since [^\n]*cm\.yaml:10;/);
+    assert.doesNotMatch(out, /"\]:\d/);
+  });
+
   test('in a ConfigMap as kubectl prints it, where the text stands in quotes', async () => {
     const text = `apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: coredns\n  data:\n    Corefile: ${JSON.stringify(looping)}\n`;
     const [found] = await findings(files({ 'list.yaml': text }));
@@ -189,6 +200,39 @@ describe('Corefiles within other files are found, with the places of those files
       [found!.code, found!.line, found!.excerpt.trim()],
       ['CF03', 9, 'forward . 127.0.0.1 {'],
     );
+  });
+
+  for (const [how, parameters] of [
+    ['plain', 'parameters: . 127.0.0.1'],
+    ['quoted', 'parameters: ". 127.0.0.1"'],
+    ['folded', 'parameters: >-\n      . 127.0.0.1'],
+  ] as const)
+    test(`parameters of the CoreDNS chart have places of their own: ${how}`, async () => {
+      const text = `servers:\n- zones:\n  - zone: .\n  port: 53\n  plugins:\n  - name: forward\n    ${parameters}\n`;
+      const path = files({ 'values.yaml': text });
+      const found = (await findings(path, '--only', 'CF03'))[0]!;
+      const word = text.split('\n')[found.line - 1]!.slice(found.column - 1, found.endColumn - 1);
+      assert.equal(word.replace(/"$/, ''), '127.0.0.1');
+      assert.match(found.excerpt, /127\.0\.0\.1/);
+    });
+
+  test('a text that is no Corefile is told to be none, with few of its mistakes', async () => {
+    const prose = Array.from(
+      { length: 40 },
+      (_, at) => `Word${at}, and so on {\n  this is prose ${at}\n}\n`,
+    );
+    const found = await findings(join(files({ Corefile: prose.join('') }), 'Corefile'));
+    assert.equal(found.length, 10);
+    assert.match(found[0]!.text, /this looks like no Corefile/);
+  });
+
+  test('a release that is not known yet is judged as the newest, which is told', async () => {
+    const path = join(files({ Corefile: looping }), 'Corefile');
+    assert.match(
+      (await run(path, '--target', 'coredns@1.99')).err,
+      /the newest release that is known is 1\.14\.7/,
+    );
+    assert.equal((await run(path, '--target', 'coredns@1.14.7')).err, '');
   });
 
   test('in the settings of the CoreDNS chart', async () => {

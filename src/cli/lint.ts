@@ -21,6 +21,7 @@ import { clusterFiles } from './lint-cluster.ts';
 import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
 import { holdsText, printFindings } from './lint-formats.ts';
 import { parseLintOptions, type LintOptions } from './lint-options.ts';
+import { newestBefore } from '../lint/target.ts';
 import { usage } from './option-values.ts';
 import { beside, setMarkdown } from './page.ts';
 
@@ -54,6 +55,11 @@ async function run(words: readonly string[], io: Io): Promise<number> {
     );
     return EXIT.ok;
   }
+  const newest = newestBefore(options.target);
+  if (newest !== null)
+    io.err(
+      `ndots lint: the newest release that is known is ${newest}: the target is judged as that one\n`,
+    );
   const given = await gatherAll(options, io);
   let report = await lintFiles(given, options, io);
   if (options.fix || options.diff) {

@@ -81,7 +81,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
         lookups++;
         take(lookup);
       },
-      line(line) {
+      entry(line) {
         const [name = '', count = '1', rest = '#'] = line.trim().split(/\s+/);
         const times = Number(count);
         if (name === '' || name.startsWith('#')) return;
@@ -96,7 +96,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     for (const remark of reading.remarks.list)
       // The savings do not depend on when a name was looked up.
       if (remark.text !== noTimesRemark) io.err(`ndots plan: ${printRemark(remark)}\n`);
-    // A log has other lines, too; in a list they are mistakes, or it is not a list of names.
+    // In a list they are mistakes, or it is not a list of names.
     if (lookups === 0 && odd > 0)
       io.err(
         `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,

@@ -292,6 +292,37 @@ describe('ndots plan', () => {
   });
 });
 
+describe('what a server says at its start is no name that was asked for', () => {
+  const starts: Readonly<Record<string, string>> = {
+    CoreDNS:
+      '.:53\n[INFO] plugin/reload: Running configuration SHA512 = 1b226df7\nCoreDNS-1.14.7\nlinux/amd64, go1.26.0, 5f2d1ab\n',
+    ndots: '.:53 on 127.0.0.1\nexample.org.:53\nndots-0.1.0\nlinux/x64, node 26.0.0, 1 worker\n',
+    'kubectl logs --timestamps':
+      '2026-07-22T10:00:00.000000001Z .:53\n2026-07-22T10:00:00.000000002Z CoreDNS-1.14.7\n',
+    'a rule that is no level': 'backend\nCoreDNS-1.14.7\n',
+  };
+  for (const [whose, start] of Object.entries(starts))
+    test(whose, async () => {
+      const asked = logOf('10.244.1.7', walk('api.stripe.com'));
+      const log = file('started.log', `${start}${asked}\n`);
+      const found = await json(log, '--manifests', manifests);
+      assert.deepEqual(
+        found.map(({ workload: { name } }) => name),
+        ['deploy/cart'],
+      );
+      assert.doesNotMatch((await run(log)).err, /names of the list|neither NAME/);
+      const { code, out, err } = await run(file('start.log', start));
+      assert.deepEqual([code, out], [2, '']);
+      assert.match(err, /nobody looked a name up/);
+      assert.doesNotMatch(err, /names of the list|neither NAME/);
+    });
+
+  test('but names of a list may begin as it does', async () => {
+    const [found] = await json(file('names.txt', 'ndots-1.example.org 3\n'));
+    assert.deepEqual([found!.names, found!.lookups], [1, 3]);
+  });
+});
+
 describe('what is no list of names', () => {
   test('is told by what it is, with what to do', async () => {
     const packed = join(folder, 'names.xz');

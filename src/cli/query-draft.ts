@@ -13,6 +13,10 @@ export type QueryProtocol = Exclude<Protocol, 'grpc'>;
 export interface QueryOptions extends ColourOptions {
   readonly name: string;
   readonly type: number;
+  /** The type as a word of the command line; null: there was none. */
+  readonly typeWord: string | null;
+  /** A word for a type that a later one replaced. */
+  readonly overridden: string | null;
   readonly class: number;
   readonly transport: QueryProtocol;
   /** Host or address; null = the first server of /etc/resolv.conf. */
@@ -98,6 +102,8 @@ const everything: PrintedParts = {
 export const fresh: Draft = {
   name: null,
   type: null,
+  typeWord: null,
+  overridden: null,
   class: 1,
   transport: null,
   server: null,

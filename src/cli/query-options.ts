@@ -218,14 +218,14 @@ export function parseQueryOptions(words: readonly string[]): readonly QueryOptio
 /** @param from what holds for all of its queries, unless the line says otherwise */
 export function parseQueryLine(words: readonly string[], from: Draft = fresh): QueryLine {
   const done: Draft[] = [];
-  let draft: Draft = { ...from };
+  let draft: Draft = { ...from, typeWord: null };
   let common: Draft | null = null;
   /** A name begins a query; a second one begins the next. */
   const begin = (name: string): void => {
     common ??= { ...draft };
     if (draft.name !== null) {
       done.push(draft);
-      draft = { ...common };
+      draft = { ...common, typeWord: null, overridden: null };
     }
     draft.name = name;
   };
@@ -297,6 +297,8 @@ function readWord(draft: Draft, word: string, named: boolean): boolean {
   const could = named || !/^[a-z]/.test(word);
   const type = typeOf(word);
   if (type !== null && could) {
+    if (draft.typeWord !== null && draft.type !== type.type) draft.overridden = draft.typeWord;
+    draft.typeWord = word;
     Object.assign(draft, type);
     return true;
   }

@@ -27,6 +27,20 @@ describe('the words of ndots query', () => {
     assert.equal(dig.transport, 'tcp');
   });
 
+  test('of two types the last one is asked, and which was passed over is kept for a warning', () => {
+    const { type, overridden } = read('one.test A AAAA @127.0.0.1');
+    assert.deepEqual([type, overridden], [28, 'A']);
+    assert.equal(read('one.test AAAA @127.0.0.1').overridden, null);
+    const both = parseQueryOptions('one.test A one.test AAAA @127.0.0.1'.split(' '));
+    assert.deepEqual(
+      both.map((each) => [each.type, each.overridden]),
+      [
+        [1, null],
+        [28, null],
+      ],
+    );
+  });
+
   test('servers may hold a port, a scheme, a path', () => {
     const server = (text: string): string => {
       const options = read(`${text} example.com`);

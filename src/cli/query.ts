@@ -30,6 +30,12 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number> {
   let worst: number = EXIT.ok;
   for (const options of queries) {
+    const { overridden, typeWord } = options;
+    // As dig warns of it.
+    if (overridden !== null)
+      io.err(
+        `ndots query: of the types ${overridden} and ${typeWord} the last one is asked; NAME ${overridden} NAME ${typeWord} asks both\n`,
+      );
     const code = await ask(options, io).catch((error: unknown) => failure('query', error, io));
     worst = Math.max(worst, code);
   }

@@ -238,6 +238,8 @@ describe('trace --from, from manifests', () => {
     const { code, err } = await runTrace(['a', ...words('web-0', '-n', 'other')]);
     assert.equal(code, 2);
     assert.match(err, /no Pod "web-0" in namespace other in .*manifests/);
+    assert.doesNotMatch(err, /kubectl/);
+    assert.match(err, /Its objects of that kind: .*web-0/);
   });
 
   test('a folder that is not there is told', async () => {

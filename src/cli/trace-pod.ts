@@ -75,7 +75,7 @@ export async function resolvConfOfPod(
     // What is wrong with the manifests is why it is not there.
     const [why] = warnings;
     throw error instanceof Problem && why !== undefined
-      ? error.with({ hint: why.replaceAll(/\n\s*/g, '; '), remedy: undefined })
+      ? error.with({ hint: why.replaceAll(/\n\s*/g, '; ') })
       : error;
   } finally {
     source.close();

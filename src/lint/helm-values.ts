@@ -45,11 +45,29 @@ class Writer {
     return this.#written.join('\n');
   }
 
-  /** Adds a line that comes from the value at `path`. */
-  line(text_: string, path: DocumentPath, indent: number): void {
+  /**
+   * Adds a line that comes from the value at `path`.
+   * @param rest the words after the first, if they come from another value
+   */
+  line(text_: string, path: DocumentPath, indent: number, rest?: LineOrigin['rest']): void {
     const { line, column } = this.#values.place(path);
     this.#written.push(' '.repeat(indent) + text_);
-    this.origins.push({ line, shift: column - 1 - indent, exact: false });
+    const origin = { line, shift: column - 1 - indent, exact: false };
+    this.origins.push(rest === undefined ? origin : { ...origin, rest });
+  }
+
+  /** Where the parameters of a plugin stand, which in the Corefile follow the name on its line. */
+  #parameters(name: string, plugin: JsonObject, path: DocumentPath): LineOrigin['rest'] {
+    const given = textOf(plugin['parameters']);
+    if (given === '') return undefined;
+    const { line, column } = this.#values.place([...path, 'parameters']);
+    // Quotes, or the mark of a block, stand before the text.
+    const lines = [this.#lines[line - 1]?.slice(column - 1) ?? '', this.#lines[line] ?? ''];
+    const [same, next] = lines.map((each) => each.indexOf(given));
+    const from = 4 + name.length + 2;
+    if (same! < 0 && next! >= 0)
+      return { from, line: line + 1, shift: next! + 1 - from, exact: false };
+    return { from, line, shift: column + Math.max(0, same!) - from, exact: false };
   }
 
   server(server: JsonObject, path: DocumentPath): void {
@@ -70,7 +88,8 @@ class Writer {
   #plugin(plugin: JsonObject, path: DocumentPath): void {
     const block = text(plugin, 'configBlock');
     const head = words(text(plugin, 'name'), plugin);
-    this.line(block === '' ? head : `${head} {`, [...path, 'name'], 4);
+    const parameters = this.#parameters(text(plugin, 'name'), plugin, path);
+    this.line(block === '' ? head : `${head} {`, [...path, 'name'], 4, parameters);
     if (block === '') return;
     const { line, column } = this.#values.place([...path, 'configBlock']);
     const isBlock = this.#lines[line - 1]?.[column - 1] === '|';
@@ -90,8 +109,10 @@ class Writer {
 
 function words(name: string, config: unknown): string {
   const given = typeof config === 'object' && config !== null ? config : {};
-  const parameters: unknown = (given as JsonObject)['parameters'];
-  const tail =
-    typeof parameters === 'string' || typeof parameters === 'number' ? ` ${parameters}` : '';
-  return `${name}${tail}`;
+  const parameters = textOf((given as JsonObject)['parameters']);
+  return parameters === '' ? name : `${name} ${parameters}`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

@@ -72,6 +72,15 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   if (parts.live !== undefined) progress?.(() => 'asking the network');
   for (const [rule, told] of (await parts.live?.(subject)) ?? []) collector.add(rule, told);
   for (const problem of inputs.problems) collector.unreadable(problem);
+  const foreign = new Set<string>();
+  for (const corefile of corefiles.filter((each) => isForeign(each, plugins))) {
+    const { file } = corefile.tree;
+    foreign.add(corefile.file);
+    collector.unreadable({
+      message: 'this looks like no Corefile: hardly any of its lines begins with a directive',
+      place: { file, line: 1, column: 1 },
+    });
+  }
   for (const { file, why } of given.passed)
     collector.unreadable({ message: why, place: { file, line: 1, column: 0 } });
   const { known = rules } = parts;
@@ -93,7 +102,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   const mendable = (finding: LintFinding): LintFinding =>
     finding.edits.some(({ file }) => guessed.has(file)) ? { ...finding, edits: [] } : finding;
   return {
-    findings: [...kept.map(mendable), ...misuses].toSorted(byPlace),
+    findings: shortened([...kept.map(mendable), ...misuses].toSorted(byPlace), foreign),
     files: [...files],
     notJudged: given.files
       .filter(({ file, named }) => named && !files.has(file) && !told.has(file))
@@ -107,6 +116,35 @@ export async function lint(parts: LintParts): Promise<LintReport> {
 /** Whether the structure is a guess, because braces do not match. Fixes are then not offered. */
 function isGuessed({ problems }: Pick<LintedCorefile, 'problems'>): boolean {
   return problems.some(({ code }) => /^corefile-(?:syntax|brace|end|depth)$/.test(code));
+}
+
+/** Mistakes from which on a text may be no Corefile at all. */
+const FOREIGN_PROBLEMS = 5;
+/** The number of findings that are reported of a text that is no Corefile. */
+const FOREIGN_MAX = 10;
+
+/** Whether hardly anything in a text is a directive. */
+function isForeign({ problems, blocks, fragment }: LintedCorefile, known: KnownPlugins): boolean {
+  if (fragment || problems.length < FOREIGN_PROBLEMS) return false;
+  const names = blocks.flatMap(({ block }) => block.directives.map(({ name }) => name));
+  const good = names.filter(
+    (name) => known.directives.includes(name) || Object.hasOwn(known.external, name),
+  );
+  return good.length * FOREIGN_PROBLEMS <= names.length;
+}
+
+/** Of texts that are no Corefiles only the first findings, and among them that they are none. */
+function shortened(
+  findings: readonly LintFinding[],
+  foreign: ReadonlySet<string>,
+): readonly LintFinding[] {
+  const counts = new Map<string, number>();
+  return findings.filter(({ spot: { file }, code }) => {
+    if (!foreign.has(file) || code === unreadableRule.code) return true;
+    const count = (counts.get(file) ?? 1) + 1;
+    counts.set(file, count);
+    return count <= FOREIGN_MAX;
+  });
 }
 
 /** The number of objects of a file that are named; further ones are counted. */
@@ -204,14 +242,21 @@ class FindingCollector {
     this.findings.push({
       code,
       severity: told.severity ?? severity,
-      text: told.text,
+      text: this.#placed(told.text),
       spot,
       within: source?.within ?? null,
       ...shown,
-      hint: told.hint ?? null,
-      remedy: told.remedy ?? null,
+      hint: told.hint ? this.#placed(told.hint) : null,
+      remedy: told.remedy ? this.#placed(told.remedy) : null,
       edits: [told.fix ?? []].flat().flatMap((fix) => this.#edits(fix)),
     });
+  }
+
+  /** The text with the places in it counted as those of findings are: in the file that a person edits. */
+  #placed(text: string): string {
+    let placed = text;
+    for (const [label, source] of this.#sources) placed = source.placedText(placed, label);
+    return placed;
   }
 
   /** The edits of a fix, which may also concern texts that the Corefile imports. */

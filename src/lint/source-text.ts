@@ -15,6 +15,8 @@ export interface LineOrigin {
    * known.
    */
   readonly exact: boolean;
+  /** Where the line goes on from this column of the text on, if that is elsewhere. */
+  readonly rest?: LineOrigin & { readonly from: number };
 }
 
 /** A text that is parsed as a Corefile or as a part of one. */
@@ -78,7 +80,22 @@ export class SourceText {
     if (this.#origins === null) return { file, line, column: at, exact };
     const origin = this.#origins[line - 1] ?? this.#origins.at(-1);
     if (origin === undefined) return { file, line: 1, column: 1, exact: false };
-    return { file, line: origin.line, column: at + origin.shift, exact: exact && origin.exact };
+    const { rest } = origin;
+    const part = rest !== undefined && at >= rest.from ? rest : origin;
+    return { file, line: part.line, column: at + part.shift, exact: exact && part.exact };
+  }
+
+  /** `text` with the places of this source in it, `LABEL:LINE`, as places in the file. */
+  placedText(text: string, label: string): string {
+    if (this.#origins === null || !text.includes(`${label}:`)) return text;
+    const [head = '', ...tails] = text.split(`${label}:`);
+    const placed = tails.map((tail) => {
+      const number = /^\d+/.exec(tail)?.[0];
+      if (number === undefined) return `${label}:${tail}`;
+      const { file, line } = this.outside({ line: Number(number), column: 1 });
+      return `${file}:${line}${tail.slice(number.length)}`;
+    });
+    return head + placed.join('');
   }
 
   /** A line before variables were replaced; null: there is no such line. */

@@ -1,6 +1,6 @@
 /** The target of a configuration: a release of CoreDNS or of node-cache, or ndots. */
 import { Problem } from '../base/problem.ts';
-import { nodeCacheReleases } from './releases.ts';
+import { newestCore, nodeCacheReleases } from './releases.ts';
 import { isBefore, readVersion, type Version } from './version.ts';
 
 /**
@@ -53,6 +53,14 @@ function targetOf(kind: 'coredns' | 'node-cache', version: Version): LintTarget 
 function coreOf(version: Version): Version {
   const known = nodeCacheReleases.filter(([own]) => !isBefore(version, own));
   return known.at(-1)?.[1] ?? nodeCacheReleases[0]![1];
+}
+
+/** The newest release that is known, if the target claims a newer one; else null. */
+export function newestBefore(target: LintTarget | null): string | null {
+  if (target === null || target.kind === 'ndots') return null;
+  const newest = target.kind === 'coredns' ? newestCore : nodeCacheReleases.at(-1)![0];
+  const given = readVersion(target.label.slice(target.label.indexOf('@') + 1));
+  return isBefore(newest, given) ? newest.join('.') : null;
 }
 
 /** The CoreDNS release of the target; null if there is none, or if it is ndots. */

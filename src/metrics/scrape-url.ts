@@ -39,7 +39,9 @@ export async function scrapeUrl(request: ScrapeRequest): Promise<Scrape> {
       name === 'TimeoutError'
         ? `nothing in ${printSpan(waitMs)}`
         : cause instanceof Error
-          ? whyFailed(cause)
+          ? cause.message === 'bad port'
+            ? 'no HTTP client asks this port, which belongs to another protocol'
+            : whyFailed(cause)
           : message;
     throw new Error(text, { cause: error });
   }

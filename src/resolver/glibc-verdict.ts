@@ -57,7 +57,7 @@ export function explain(result: Walked, rcode: string): string {
       : `A CNAME without an address: to glibc that is an answer, so it stops, and finds nothing. ${cite('glibc-cname')}`;
   }
   if (result.errno === 'ECONNREFUSED')
-    return `No server can be reached: the lookup ends. ${cite('glibc-refused')}`;
+    return `No server can be reached. Each is tried as often as attempts says, and then the lookup ends. ${cite('glibc-refused')}`;
   if (result.herrno === 'HOST_NOT_FOUND' || result.herrno === 'NO_DATA') {
     return `Nothing here: on to the next name, if there is one. ${cite('glibc-next')}`;
   }

@@ -12,8 +12,10 @@ export function replyBytes(reply: ClientReply): Uint8Array {
     (reply.recursionAvailable ? FLAG.RA : 0) |
     (reply.truncated ? FLAG.TC : 0);
   const minimum = reply.negativeTtl ?? 0;
+  // The zone is that of the name at the end of the aliases.
+  const alias = reply.answer.findLast(({ type }) => type === 'CNAME');
   const soa = {
-    name: reply.name,
+    name: alias?.data ?? reply.name,
     type: TYPE.SOA,
     class: 1,
     ttl: minimum,

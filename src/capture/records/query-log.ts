@@ -26,6 +26,8 @@ export interface LogEvents {
   failure(failure: LoggedFailure): void;
   /** A line that is something else. */
   other(line: string, number: number): void;
+  /** A line of a text that is no log: lists of names are such texts. */
+  entry(line: string, number: number): void;
 }
 
 /** What follows the client and ` - `. */
@@ -39,6 +41,11 @@ const TIME =
   /^(?:\[pod\/\S+\] )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s/;
 /** What plugin slowlog writes of a query besides. */
 const SLOW = 'plugin/slowlog:';
+/** What a server writes and no list of names holds: its own version at its start, and a level before whatever it says. */
+const SAID =
+  /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
+/** A server names its listeners before it says anything else: so many lines are looked at before a text is taken for a list. */
+const UNDECIDED_MAX = 256;
 /** Longer lines are of no query log. */
 const LINE_MAX = 8192;
 /** Bytes of lines that are too long or not text, after which no log is expected any more. */
@@ -67,6 +74,9 @@ export class QueryLogReader {
   #lastMs = 0;
   #timed = false;
   #noise = 0;
+  #isLog = false;
+  /** Lines before it shows what the text is; null: it has shown. */
+  #undecided: { readonly line: string; readonly number: number }[] | null = [];
 
   constructor(events: LogEvents, remarks: Remarks) {
     this.#events = events;
@@ -96,22 +106,46 @@ export class QueryLogReader {
   end(): void {
     if (this.#rest !== '') this.#take(this.#rest);
     this.#rest = '';
+    this.#decide();
   }
 
   #take(raw: string): void {
     this.#line++;
     if (raw.length > LINE_MAX) return this.#takeNoise(raw.length);
     const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
-    if (this.#query(line)) return;
+    if (this.#query(line)) return this.#takeAsLog();
     const failure = FAILURE.exec(line);
     if (failure === null) {
       if (hasControls(line)) this.#takeNoise(line.length);
-      if (line !== '') this.#events.other(line, this.#line);
+      if (line !== '') this.#other(line);
       return;
     }
+    this.#takeAsLog();
     const [, name = '', type = '', text = ''] = failure;
     const upstream = UPSTREAM.exec(text)?.[1] ?? '';
     this.#events.failure({ name, type, upstream, text, line: this.#line });
+  }
+
+  #other(line: string): void {
+    this.#events.other(line, this.#line);
+    if (!line.startsWith('#') && SAID.test(line)) this.#takeAsLog();
+    if (this.#isLog) return;
+    if (this.#undecided === null) return this.#events.entry(line, this.#line);
+    this.#undecided.push({ line, number: this.#line });
+    if (this.#undecided.length === UNDECIDED_MAX) this.#decide();
+  }
+
+  /** What stood before it was a log's, too. */
+  #takeAsLog(): void {
+    this.#isLog = true;
+    this.#undecided = null;
+  }
+
+  /** Nothing has shown that the text is a log. */
+  #decide(): void {
+    const lines = this.#undecided ?? [];
+    this.#undecided = null;
+    for (const { line, number } of lines) this.#events.entry(line, number);
   }
 
   #takeNoise(size: number): void {

@@ -44,6 +44,7 @@ export function clusterPods(
     `${group === '' ? '/api' : `/apis/${group}`}/${version}/namespaces/${namespace}/${plural}`;
   return {
     name: access.name,
+    isFolder: false,
     namespace: access.namespace,
     namespaces: null,
     close: () => client.close(),

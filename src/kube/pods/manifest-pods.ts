@@ -19,6 +19,7 @@ export async function manifestPods(
     namespace === null || manifest.namespace === namespace;
   return {
     name: path,
+    isFolder: true,
     namespace: null,
     // Those that have an object exist, whether or not their own is among the manifests.
     namespaces: new Set([

@@ -31,7 +31,7 @@ export async function podBehind(source: PodSource, wanted: ResourceName): Promis
   const { of, name } = wanted;
   const asked = wanted.namespace ?? source.namespace;
   const object = await source.get(of, asked, name);
-  if (object === null) throw notFound(source, wanted, asked);
+  if (object === null) throw await notFound(source, wanted, asked);
   const namespace = text(child(object, 'metadata'), 'namespace') || asked || 'default';
   const whole = `${of.kind} ${namespace}/${name}`;
   if (of.kind === 'Pod')
@@ -96,18 +96,29 @@ function selectorOf(object: JsonObject): string | null {
   return terms.length === 0 ? null : terms.join(',');
 }
 
-function notFound(
+async function notFound(
   source: PodSource,
   { of, name }: ResourceName,
   namespace: string | null,
-): Problem {
+): Promise<Problem> {
   const where = namespace === null ? '' : ` in namespace ${namespace}`;
   return new Problem({
     code: 'not-found',
     text: `no ${of.kind} "${name}"${where} in ${source.name}`,
     hint: namespace === null ? undefined : 'Another namespace? --namespace NAME',
-    remedy: `kubectl get ${of.plural} -A lists them all.`,
+    remedy: source.isFolder
+      ? thereText(of, await source.names(of, null))
+      : `kubectl get ${of.plural} -A lists them all.`,
   });
+}
+
+/** Names that are shown of those that a folder has. */
+const THERE_MAX = 10;
+
+function thereText({ kind }: ResourceName['of'], names: readonly string[]): string {
+  if (names.length === 0) return `It has no ${kind}.`;
+  const more = names.length > THERE_MAX ? ` and ${names.length - THERE_MAX} more` : '';
+  return `Its objects of that kind: ${names.slice(0, THERE_MAX).join(', ')}${more}.`;
 }
 
 /** The labels of the pods that a template makes. */

@@ -6,6 +6,8 @@ import type { PodOwnerKind, ResourceKind } from './resource-name.ts';
 export interface PodSource {
   /** A description for people: `context prod`, or the folder. */
   readonly name: string;
+  /** Whether it is a folder of manifests, which kubectl knows nothing of. */
+  readonly isFolder: boolean;
   /** The default namespace; null: any. */
   readonly namespace: string | null;
   /** All namespaces that there are; null: they are not known here. */

@@ -1,4 +1,5 @@
 /** Rules about probes and about the termination of a pod. */
+import type { Place } from '../../base/problem.ts';
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { child, text, type JsonObject } from '../../base/json-object.ts';
@@ -18,17 +19,17 @@ const probes: LintRule = {
       if (server?.role === 'server') podProbes(object, subject, tell);
     }
     for (const { blocks } of subject.corefiles) {
-      const seen = new Map<string, number>();
+      const seen = new Map<string, Place>();
       for (const { at, args } of blocks.flatMap((block) => block.directives('health'))) {
         const address = args[0]?.text ?? ':8080';
-        const line = seen.get(address);
-        seen.set(address, line ?? at.place.line);
-        if (line === undefined) continue;
+        const first = seen.get(address);
+        seen.set(address, first ?? at.place);
+        if (first === undefined) continue;
         tell({
           at,
           text: `health at ${address} stands in a second server block`,
           severity: 'note',
-          hint: `It is there since line ${line}; health is the same for the whole process.`,
+          hint: `It is there since ${first.file}:${first.line}; health is the same for the whole process.`,
           remedy: 'Keep one of them, or give this one another address.',
           fix: { kind: 'remove', token: at },
         });

@@ -209,14 +209,14 @@ const unreached: LintRule = blockRule({
       });
       before.push({ zone, directive });
       if (taker === undefined) continue;
-      const line = taker.directive.at.place.line;
+      const { file, line } = taker.directive.at.place;
       tell({
         at: directive.args[0] ?? directive.at,
         text:
           taker.zone === zone
             ? `a second forward of '${zone}' in one block is never asked`
             : `the forward of '${taker.zone}' above takes the names of '${zone}' first`,
-        hint: `Forwards of one block are tried in the order of the file; the first one that fits (line ${line}) has the query.`,
+        hint: `Forwards of one block are tried in the order of the file; the first one that fits (${file}:${line}) has the query.`,
         remedy:
           taker.zone === zone
             ? 'Merge the two, or put this one in a server block of its own.'

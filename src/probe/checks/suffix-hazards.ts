@@ -50,6 +50,15 @@ export async function askBelow(
   };
 }
 
+/** What the resolvers of clients make of it. */
+function whoSuffers({ reply, failure }: ProbeResult): string {
+  if (reply !== null) return 'musl ends its walk here, others wait';
+  // Musl's socket is not connected, so that it is not told that a port is closed.
+  return failure?.startsWith('nobody listens') === true
+    ? 'glibc and Go fail at once here, and musl waits for its time to pass'
+    : 'each client waits here for its time to pass';
+}
+
 /** The check `suffix-hazards`. */
 export const suffixHazards: CheckKind = checkKind({
   name: 'suffix-hazards',
@@ -73,7 +82,7 @@ export const suffixHazards: CheckKind = checkKind({
           });
         return observe(suffix, results, {
           state,
-          text: odd === null ? text : `${text}; musl ends its walk here, others wait`,
+          text: odd === null ? text : `${text}; ${whoSuffers(odd)}`,
         });
       }),
     );

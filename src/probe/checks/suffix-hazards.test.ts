@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ProbeContext } from '../check.ts';
+import { suffixHazards } from './suffix-hazards.ts';
+
+for (const [what, failure, told] of [
+  [
+    'a closed port',
+    'nobody listens at 127.0.0.1:9',
+    /glibc and Go fail at once here, and musl waits/,
+  ],
+  ['a server that is silent', 'no reply in 2 s', /each client waits here for its time to pass/],
+] as const)
+  test(`what clients make of ${what}`, async () => {
+    const none = { reply: null, size: 0, tookMs: null, sent: 1, lost: 1, failure };
+    const context = {
+      vip: [{ host: '127.0.0.1', port: 9 }],
+      search: ['cluster.local'],
+      random: { integer: () => 1 },
+      network: { ask: () => Promise.resolve([none]) },
+      timeoutMs: 1000,
+      tries: 1,
+    } as unknown as ProbeContext;
+    const [found] = await suffixHazards.prepare({ suffixes: [], name: 'www.example.com.' })(
+      context,
+    );
+    assert.match(found!.text, told);
+  });
