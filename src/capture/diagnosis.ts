@@ -62,7 +62,10 @@ export function diagnose(
   return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
 }
 
-/** What gets lost on the way to a server or back from it (ND3…), a limit of packets, EDNS on the way, an overloaded server. */
+/**
+ * What gets lost on the way to a server or back from it (ND3…), a limit of packets, EDNS on the
+ * way, an overloaded server.
+ */
 const ON_THE_WAY = /^ND(?:3\d{3}|4001|4009|7001)$/;
 
 /** A log has what its server answered: what it cannot show is not excluded by it. */
@@ -110,7 +113,10 @@ function onceByCode(list: readonly NotFound[]): readonly NotFound[] {
   return [...new Map(list.toReversed().map((each) => [each.code, each])).values()].toReversed();
 }
 
-/** Two looks at the same: what both have found is one finding, and what one has found is not excluded by the other. */
+/**
+ * Two looks at the same: what both have found is one finding, and what one has found is not
+ * excluded by the other.
+ */
 export function mergedDiagnosis(one: Diagnosis, other: Diagnosis): Diagnosis {
   const found = new Map(one.findings.map((finding) => [finding.code, finding]));
   for (const finding of other.findings) {
@@ -148,7 +154,10 @@ function ranked(findings: readonly Finding[]): readonly Finding[] {
   );
 }
 
-/** How sure a finding is; among those that are about as sure, how much it is about. What was only counted comes behind. */
+/**
+ * How sure a finding is; among those that are about as sure, how much it is about. What was only
+ * counted comes behind.
+ */
 function weight({ confidence, exchanges, affected }: Finding): number {
   if (exchanges.length === 0 && affected === undefined) return confidence - 0.5;
   return confidence + Math.min(0.15, Math.log10(1 + exchanges.length) * 0.05);

@@ -1,4 +1,7 @@
-/** Which exchanges are wanted, in the words of Hubble's command line: from-pod, to-ip, verdict, not … */
+/**
+ * Which exchanges are wanted, in the words of Hubble's command line: from-pod, to-ip, verdict, not
+ * …
+ */
 import { netHolds, parseAddress, parseNet, type Net } from '../base/ip.ts';
 import { Problem, nearest } from '../base/problem.ts';
 import { rcodeNumber, typeNumber } from '../wire/iana.ts';
@@ -29,7 +32,10 @@ export type FilterWord = (typeof filterWords)[number];
 /** Filters that nothing but the reply decides: packets cannot be chosen by them as they pass. */
 export const afterwards: ReadonlySet<FilterWord> = new Set(['rcode', 'verdict', 'slower-than']);
 
-/** One filter as it was given. Values of one word are alternatives; different words must all hold; a negated one must not hold. */
+/**
+ * One filter as it was given. Values of one word are alternatives; different words must all hold; a
+ * negated one must not hold.
+ */
 export interface GivenFilter {
   readonly word: FilterWord;
   readonly value: string;
@@ -39,7 +45,10 @@ export interface GivenFilter {
 /** Whether an exchange is wanted. */
 export type Filter = (exchange: SeenExchange) => boolean;
 
-/** @param owners who has which address, for pods and services. @throws Problem with the code `usage` */
+/**
+ * @param owners who has which address, for pods and services.
+ * @throws Problem with the code `usage`
+ */
 export function filterOf(given: readonly GivenFilter[], owners: AddressOwners): Filter {
   const wanted = new Map<FilterWord, Filter[]>();
   const unwanted: Filter[] = [];
@@ -114,7 +123,10 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
   }
 }
 
-/** `NAMESPACE/NAME` or `NAME`: as in Hubble the beginning of the pod's name is enough, and `NAMESPACE/` is the whole namespace. */
+/**
+ * `NAMESPACE/NAME` or `NAME`: as in Hubble the beginning of the pod's name is enough, and
+ * `NAMESPACE/` is the whole namespace.
+ */
 function isPod(owners: AddressOwners, address: string, value: string): boolean {
   const owner = owners.get(address);
   if (owner?.kind !== 'pod') return false;

@@ -1,4 +1,7 @@
-/** Files that are neither captures nor text, told by how they begin: nothing in them can be read as lines. */
+/**
+ * Files that are neither captures nor text, told by how they begin: nothing in them can be read as
+ * lines.
+ */
 
 import { isBinary } from '../base/binary-text.ts';
 import { isPcap } from './packets/pcap.ts';

@@ -21,7 +21,10 @@ export interface Input {
   readonly format: Format;
   /** Bytes of the file as it lies there; null of a pipe. */
   readonly size: number | null;
-  /** The bytes, decompressed, in pieces. A damaged end is remarked upon, and what came before it is given. */
+  /**
+   * The bytes, decompressed, in pieces. A damaged end is remarked upon, and what came before it is
+   * given.
+   */
   readonly chunks: AsyncIterable<Uint8Array>;
   /** Bytes of the file that have been taken. */
   taken(): number;
@@ -68,14 +71,20 @@ function unreadable(path: string, error: unknown): never {
   });
 }
 
-/** A named pipe; null: it is something else. To open one that nobody writes to would hold up a thread of the runtime, and with it the end of the program. */
+/**
+ * A named pipe; null: it is something else. To open one that nobody writes to would hold up a
+ * thread of the runtime, and with it the end of the program.
+ */
 async function pipeAt(path: string): Promise<Readable | null> {
   if (!(await stat(path)).isFIFO()) return null;
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({ fd, readable: true, writable: false });
 }
 
-/** A file is read into one piece of memory over and over: each chunk is good until the next one is asked for. */
+/**
+ * A file is read into one piece of memory over and over: each chunk is good until the next one is
+ * asked for.
+ */
 async function openRegular(
   name: string,
   handle: FileHandle,

@@ -19,7 +19,8 @@ test('what a place has no room for is not taken for lost there', () => {
     for (const each of [client, server]) each.add(exchange(id, id * 1000));
   assert.equal(server.leftOut, 60);
   const { exchanges } = join([client, server]);
-  // The last of the server's is of second 39; what was sent in the 2 s before it may have arrived later.
+  // The last of the server's is of second 39; what was sent in the 2 s before it may have arrived
+  // later.
   assert.equal(exchanges.length, 38);
   assert.ok(exchanges.every(({ seen }) => seen[1] !== null));
 });

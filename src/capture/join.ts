@@ -1,18 +1,21 @@
 /**
- * The same traffic captured at several places, in the order of its way: at which stretch of it queries and replies were lost. Queries are
- * known again by id, name and type, whatever was done to their addresses on the way.
+ * The same traffic captured at several places, in the order of its way: at which stretch of it
+ * queries and replies were lost. Queries are known again by id, name and type, whatever was done to
+ * their addresses on the way.
  */
 import { limit, type Limit } from '../base/limits.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
 
 /**
- * Exchanges that are compared, of all places together, besides those that wait for replies when these have come: they are all in memory. More are
- * left out, and that is told.
+ * Exchanges that are compared, of all places together, besides those that wait for replies when
+ * these have come: they are all in memory. More are left out, and that is told.
  */
 export const joinLimit: Limit = limit({ default: 100_000, min: 10, max: 10_000_000 });
 /** No exchange takes longer to its end, be it answered or lost: milliseconds. */
 const ENDING_MS = 16_000;
-/** Clocks of two machines may differ by this much without a search for the difference, milliseconds. */
+/**
+ * Clocks of two machines may differ by this much without a search for the difference, milliseconds.
+ */
 const NEAR_MS = 1000;
 /** One query is nowhere seen later than this after it left. */
 const WAY_MS = 2000;
@@ -33,7 +36,9 @@ export class Vantage {
     this.#most = most;
   }
 
-  /** Takes an exchange that has ended: they come in the order of their ends, and the lost ones late. */
+  /**
+   * Takes an exchange that has ended: they come in the order of their ends, and the lost ones late.
+   */
   add(exchange: SeenExchange): void {
     const { sentMs } = exchange;
     if (this.exchanges.length < this.#most) this.#lastMs = Math.max(this.#lastMs, sentMs);
@@ -51,7 +56,10 @@ export class Vantage {
   }
 }
 
-/** Where a message was last seen: between the place of this index and the next; at the last place, beyond it. */
+/**
+ * Where a message was last seen: between the place of this index and the next; at the last place,
+ * beyond it.
+ */
 export interface PathStretch {
   readonly what: 'query' | 'reply';
   readonly from: number;
@@ -61,7 +69,10 @@ export interface PathStretch {
 /** One exchange of the first place, and what the others saw of it. */
 export interface JoinedExchange {
   readonly exchange: SeenExchange;
-  /** Of each place: when it saw the query and the reply, on the first place's clock; null = it did not. */
+  /**
+   * Of each place: when it saw the query and the reply, on the first place's clock; null = it did
+   * not.
+   */
   readonly seen: readonly ({ readonly sentMs: number; readonly repliedMs: number | null } | null)[];
   /** Null: it was answered at the first place. */
   readonly lost: PathStretch | null;
@@ -70,7 +81,10 @@ export interface JoinedExchange {
 /** What a join has found. */
 export interface Join {
   readonly exchanges: readonly JoinedExchange[];
-  /** Milliseconds that each place's clock is ahead of the first one's (with the way of the query in it). */
+  /**
+   * Milliseconds that each place's clock is ahead of the first one's (with the way of the query in
+   * it).
+   */
   readonly aheadMs: readonly number[];
   /** Exchanges of the first place that each place saw. */
   readonly matched: readonly number[];
@@ -111,7 +125,10 @@ function stretchOf(seen: JoinedExchange['seen']): PathStretch {
   return { what: 'query', from: last, to: last + 1 };
 }
 
-/** The nearest place before this one that saw the query: a place that saw nothing may not lie on the way. */
+/**
+ * The nearest place before this one that saw the query: a place that saw nothing may not lie on the
+ * way.
+ */
 function previous(seen: JoinedExchange['seen'], index: number): number {
   return seen.findLastIndex((each, at) => at < index && each !== null);
 }
@@ -136,10 +153,16 @@ function keyOf({ id, type, name }: SeenExchange): string {
   return `${id} ${type} ${name}`;
 }
 
-/** Exchanges that look the same, in the order of their sending. Each is taken once; those that are left are found in (nearly) constant time. */
+/**
+ * Exchanges that look the same, in the order of their sending. Each is taken once; those that are
+ * left are found in (nearly) constant time.
+ */
 class Sightings {
   readonly #list: SeenExchange[];
-  /** From each place the way to the first that is left, there or later; the length of the list: there is none. */
+  /**
+   * From each place the way to the first that is left, there or later; the length of the list:
+   * there is none.
+   */
   readonly #later: number[];
   /** The same, before it: counted from 1, and 0 where there is none. */
   readonly #earlier: number[];
@@ -155,7 +178,10 @@ class Sightings {
     return this.#list.length === 1 ? this.#list[0]!.sentMs : null;
   }
 
-  /** Takes what was sent nearest to this time, on the clock of the place; null: nothing that is left was sent near it. */
+  /**
+   * Takes what was sent nearest to this time, on the clock of the place; null: nothing that is left
+   * was sent near it.
+   */
   take(ms: number): SeenExchange | null {
     const list = this.#list;
     let [from, to] = [0, list.length];
@@ -180,7 +206,9 @@ function endOf(way: number[], at: number): number {
   return at;
 }
 
-/** The median difference of what is surely the same: ids and names that stand in both captures once. */
+/**
+ * The median difference of what is surely the same: ids and names that stand in both captures once.
+ */
 function clockDifference(exchanges: readonly SeenExchange[], table: Table): number {
   const counts = new Map<string, number>();
   for (const exchange of exchanges) {

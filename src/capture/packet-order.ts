@@ -1,13 +1,24 @@
-/** Packets put into the order of their times: those of several interfaces are written in turns, and exchanges become known when they end. */
+/**
+ * Packets put into the order of their times: those of several interfaces are written in turns, and
+ * exchanges become known when they end.
+ */
 import { CopiedBytes } from './exchanges/copied-bytes.ts';
 import type { Frame } from './packets/frame.ts';
 
-/** Packets that are held at most, and their bytes; then the earlier half is let go, whatever comes. */
+/**
+ * Packets that are held at most, and their bytes; then the earlier half is let go, whatever comes.
+ */
 const HELD_MAX = 40_000;
 const HELD_BYTES = 32 * 1024 * 1024;
-/** Packets of several interfaces are written so late at most, milliseconds: dumpcap takes turns of tenths of a second. */
+/**
+ * Packets of several interfaces are written so late at most, milliseconds: dumpcap takes turns of
+ * tenths of a second.
+ */
 export const TURN_MS = 1000;
-/** Packets of one interface that was read by several processors go back by less than this; they are left as they stand, milliseconds. */
+/**
+ * Packets of one interface that was read by several processors go back by less than this; they are
+ * left as they stand, milliseconds.
+ */
 const NEAR_MS = 10;
 /** What goes back by more than this is another capture, milliseconds. */
 export const BACK_MS = 5000;
@@ -70,8 +81,8 @@ export class PacketOrder {
 }
 
 /**
- * Gives the packets of one capture in the order of their times. As long as there is one interface and nothing has gone far back, each passes
- * as it comes: to hold packets takes copies of them.
+ * Gives the packets of one capture in the order of their times. As long as there is one interface
+ * and nothing has gone far back, each passes as it comes: to hold packets takes copies of them.
  */
 export class CaptureOrder {
   readonly #give: (frame: Frame) => void;

@@ -6,7 +6,10 @@ import { SearchDomains } from './exchanges/search-walk.ts';
 import { madeExchange } from './records/made-exchange.ts';
 import { diagnoseWithParts, type Part } from './part-diagnosis.ts';
 
-/** Answers for so many clients, and then queries of a few others that are lost. @returns the parts that are worth a look */
+/**
+ * Answers for so many clients, and then queries of a few others that are lost.
+ * @returns the parts that are worth a look
+ */
 async function partsFor(answered: number): Promise<readonly Part[]> {
   const observed = new Observations(new SearchDomains());
   let atMs = 1.7e12;

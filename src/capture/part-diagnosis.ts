@@ -1,6 +1,7 @@
 /**
- * The parts of a capture in which queries are lost, or fail. Rules weigh all that was seen, so a good time before, or the many who are well,
- * hide what is plain where something goes wrong: what the whole does not explain is looked at by itself.
+ * The parts of a capture in which queries are lost, or fail. Rules weigh all that was seen, so a
+ * good time before, or the many who are well, hide what is plain where something goes wrong: what
+ * the whole does not explain is looked at by itself.
  */
 import { diagnose, mergedDiagnosis, type Diagnosis } from './diagnosis.ts';
 import { densestStretch } from './evidence/densest-stretch.ts';
@@ -67,10 +68,16 @@ const symptoms: readonly Symptom[] = [
 
 /** Fewer show no pattern. */
 const LEAST = 4;
-/** Time besides a stretch, before and after it, that makes it a part: queries of the last seconds may still be answered. */
+/**
+ * Time besides a stretch, before and after it, that makes it a part: queries of the last seconds
+ * may still be answered.
+ */
 const BEFORE_MS = 1500;
 const AFTER_MS = 5000;
-/** What goes wrong is that of few clients if so much of it is, and they ask no more than so much of all. */
+/**
+ * What goes wrong is that of few clients if so much of it is, and they ask no more than so much of
+ * all.
+ */
 const THEIRS = 0.9;
 const THEIR_SHARE = 0.6;
 /** A part explains its losses if it does so for as many of them. */
@@ -91,7 +98,10 @@ export function holdsTime({ fromMs, toMs }: Part, timeMs: number): boolean {
   return timeMs >= fromMs && timeMs <= toMs;
 }
 
-/** What the whole shows, and the parts that are worth a look. @param again reads parts of the same capture; null: it cannot be read again */
+/**
+ * What the whole shows, and the parts that are worth a look.
+ * @param again reads parts of the same capture; null: it cannot be read again
+ */
 export async function diagnoseWithParts(
   observed: Observations,
   again: ((parts: readonly Part[]) => Promise<readonly Observations[]>) | null,
@@ -122,7 +132,10 @@ function takeSizes(part: Observations, { names }: Observations): void {
     view.knowLength(names.get(view.name, view.type)?.longest ?? 0);
 }
 
-/** Where these are: the time in which they are dense, and the few that they are of. Empty: they are everywhere. */
+/**
+ * Where these are: the time in which they are dense, and the few that they are of. Empty: they are
+ * everywhere.
+ */
 function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[] {
   if (bad.length < LEAST) return [];
   const stretch = stretchOf(bad, observed);
@@ -137,7 +150,10 @@ function partsOf(bad: readonly Moment[], observed: Observations): readonly Part[
   ];
 }
 
-/** What the whole and its part come to: a cause that the part shows plainly takes the place of what was said without one. Null: it shows none. */
+/**
+ * What the whole and its part come to: a cause that the part shows plainly takes the place of what
+ * was said without one. Null: it shows none.
+ */
 function withPart(
   whole: Diagnosis,
   ofPart: Diagnosis,
@@ -205,7 +221,10 @@ function stretchOf(bad: readonly Moment[], observed: Observations): Part | null 
   return stretch === null ? null : partBetween(stretch, observed);
 }
 
-/** From the first to the last of these: what was well before and afterwards says nothing of them; null: that is nearly everything. */
+/**
+ * From the first to the last of these: what was well before and afterwards says nothing of them;
+ * null: that is nearly everything.
+ */
 function spanOf(bad: readonly Moment[], observed: Observations): Part | null {
   return partBetween(sentSpan(bad), observed);
 }
@@ -225,7 +244,10 @@ function isNearly(one: Part, other: Part | null): boolean {
   );
 }
 
-/** The few clients that (nearly) all of these are of; null: they are of many, or of some of which it is not known how much they ask. */
+/**
+ * The few clients that (nearly) all of these are of; null: they are of many, or of some of which it
+ * is not known how much they ask.
+ */
 function fewOf(bad: readonly Moment[], { clients }: Observations): ReadonlySet<string> | null {
   const counts = new Map<string, number>();
   for (const { client } of bad) counts.set(client.address, (counts.get(client.address) ?? 0) + 1);

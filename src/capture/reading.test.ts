@@ -51,7 +51,10 @@ test('what a stream calls itself reaches no terminal as it came', async () => {
   assert.deepEqual(remarksOf(reading), ['a stream of protobuf:\\x1b]0;mine\\x07, not of dnstap']);
 });
 
-/** A query every 50 ms at a pod and, translated, at the server: each interface is written for itself, as dumpcap does. */
+/**
+ * A query every 50 ms at a pod and, translated, at the server: each interface is written for
+ * itself, as dumpcap does.
+ */
 function inTurns(): Uint8Array {
   const at = (port: number) =>
     Array.from({ length: 60 }, (_, nth) => {
@@ -145,7 +148,9 @@ test('a message of dnstap whose time no calendar has is passed over', () => {
   assert.match(remarksOf(reading).join(), /passed over/);
 });
 
-/** A query over TCP, amid its connection, and one over UDP that gets no reply: both within a second. */
+/**
+ * A query over TCP, amid its connection, and one over UDP that gets no reply: both within a second.
+ */
 function shortCapture(): Uint8Array {
   const ends = { from: '10.244.1.5', fromPort: 4000, to: '10.96.0.10', toPort: 53 };
   const query = dnsMessage('www.example.', 'A', { id: 5 });

@@ -1,4 +1,7 @@
-/** One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and lookups. */
+/**
+ * One reading of any number of captures, dnstap streams and logs: from bytes to exchanges and
+ * lookups.
+ */
 import { CopiedBytes } from './exchanges/copied-bytes.ts';
 import { LookupGrouping } from './exchanges/lookups.ts';
 import { Pairing, type PairingCounts } from './exchanges/pairing.ts';
@@ -21,7 +24,10 @@ import { SearchDomains } from './exchanges/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
 import { isTime, SteadyTime } from './steady-time.ts';
 
-/** Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS is told from it). */
+/**
+ * Ports at which name servers are asked: DNS's own, and that of OpenShift's DNS pods (Multicast DNS
+ * is told from it).
+ */
 export const usualPorts: readonly number[] = [53, 5353];
 
 /** Who is told of what is read. All of it is optional. */
@@ -91,7 +97,10 @@ export class Reading {
   #firstMs = Infinity;
   #lastMs = -Infinity;
   #nowMs = -Infinity;
-  /** Times that go back by more are of another capture: those of another file go back by less, milliseconds. */
+  /**
+   * Times that go back by more are of another capture: those of another file go back by less,
+   * milliseconds.
+   */
   #backMs = BACK_MS;
 
   /** @param ports where name servers are asked */

@@ -1,6 +1,7 @@
 /**
- * Names and addresses replaced by pseudonyms: the same one gets the same one, so that a capture can be given away and still be
- * diagnosed. The number of labels, their lengths, equal suffixes, and the words of clusters (svc, cluster.local) stay.
+ * Names and addresses replaced by pseudonyms: the same one gets the same one, so that a capture can
+ * be given away and still be diagnosed. The number of labels, their lengths, equal suffixes, and
+ * the words of clusters (svc, cluster.local) stay.
  */
 import { createHmac } from 'node:crypto';
 import { netHolds, parseAddress, parseNet, printAddress } from '../base/ip.ts';
@@ -20,9 +21,15 @@ const kept: ReadonlySet<string> = new Set(
 /** A label as names print it: an escape stands for one byte (RFC 1035 section 5.1). */
 const LABEL = /(?:\\(?:\d{3}|\D)|[^.\\])+/gu;
 const ESCAPE = /\\(?:\d{3}|\D)/gu;
-/** Pseudonyms that are remembered, so that no two labels have the same; of more labels only short ones may have. */
+/**
+ * Pseudonyms that are remembered, so that no two labels have the same; of more labels only short
+ * ones may have.
+ */
 const LABELS_MAX = 250_000;
-/** Characters of a name without escapes and final dot: 255 bytes on the wire (RFC 1035 section 2.3.4). */
+/**
+ * Characters of a name without escapes and final dot: 255 bytes on the wire (RFC 1035 section
+ * 2.3.4).
+ */
 const TEXT_MAX = 253;
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
 /** Addresses that are the same everywhere stay as they are. */
@@ -30,7 +37,10 @@ const plainNets = ['127.0.0.0/8', '169.254.0.0/16', '0.0.0.0/32', '::1/128', 'fe
   (text) => parseNet(text)!,
 );
 
-/** Replaces names and addresses; pseudonyms depend on the key alone, and on what was met before where two would be equal. */
+/**
+ * Replaces names and addresses; pseudonyms depend on the key alone, and on what was met before
+ * where two would be equal.
+ */
 export class Redaction {
   readonly #key: string;
   readonly #labels = new Map<string, string>();
@@ -47,13 +57,17 @@ export class Redaction {
   /** An absolute or relative name. */
   name(text: string): string {
     const made = text.replace(LABEL, (label) => this.#label(label));
-    // Labels that ran out of pseudonyms of their length make a name that is as long as can be too long.
+    // Labels that ran out of pseudonyms of their length make a name that is as long as can be too
+    // long.
     return made.length - (made.endsWith('.') ? 1 : 0) <= TEXT_MAX
       ? made
       : text.replace(LABEL, (label) => (isKept(label) ? label : this.#tightLabel(label)));
   }
 
-  /** What is no address (a log may say anything in its place) is taken for one nevertheless: somebody may be known by it. */
+  /**
+   * What is no address (a log may say anything in its place) is taken for one nevertheless:
+   * somebody may be known by it.
+   */
   address(text: string): string {
     const known = this.#addresses.get(text);
     if (known !== undefined) return known;

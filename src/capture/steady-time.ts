@@ -1,6 +1,6 @@
 /**
- * Packets whose time is years off those before and after: a damaged record, or a host whose clock was set amid the capture. One of them
- * would make a capture of a minute last for decades.
+ * Packets whose time is years off those before and after: a damaged record, or a host whose clock
+ * was set amid the capture. One of them would make a capture of a minute last for decades.
  */
 
 /** Nobody leaves a capture running, without a packet, for longer than this: milliseconds. */
@@ -13,7 +13,10 @@ export function isTime(ms: number): boolean {
   return ms >= 0 && ms < END_MS;
 }
 
-/** Takes what has a time, in the order of a capture, and gives it on when what comes next is of the same time. */
+/**
+ * Takes what has a time, in the order of a capture, and gives it on when what comes next is of the
+ * same time.
+ */
 export class SteadyTime<T extends { readonly timeMs: number }> {
   readonly #give: (item: T) => void;
   readonly #copy: (item: T) => T;

@@ -19,7 +19,10 @@ export interface Who {
   readonly nodes: number;
   /** The largest first. */
   readonly groups: readonly NamedClients[];
-  /** What their resolvers are taken for, the most frequent first; `glibc or c-ares`: the capture does not tell these two. */
+  /**
+   * What their resolvers are taken for, the most frequent first; `glibc or c-ares`: the capture
+   * does not tell these two.
+   */
   readonly resolvers: readonly (readonly [string, number])[];
 }
 

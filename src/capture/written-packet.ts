@@ -1,4 +1,7 @@
-/** Exchanges written as packets: for captures of what was no packet (dnstap, logs), or may not be shown as it was. */
+/**
+ * Exchanges written as packets: for captures of what was no packet (dnstap, logs), or may not be
+ * shown as it was.
+ */
 import { parseAddress } from '../base/ip.ts';
 import type { Peer } from '../wire/exchange.ts';
 import { addressOf, type SeenExchange } from './exchanges/seen-exchange.ts';
@@ -7,7 +10,9 @@ import { emptyFrame, LINK, type Frame } from './packets/frame.ts';
 
 const UDP_HEADER = 8;
 const TCP_HEADER = 20;
-/** FIN, too: numbers of bytes are not known, and each message stands for a connection of its own. */
+/**
+ * FIN, too: numbers of bytes are not known, and each message stands for a connection of its own.
+ */
 const PUSH_ACK_FIN = 0x19;
 
 /** The packets of an exchange, with the times that they had; link type RAW. */
@@ -20,7 +25,10 @@ export function packetsOf(exchange: SeenExchange): readonly Frame[] {
   return frames;
 }
 
-/** One message as an IP packet. A message that came over TCP stands in one segment, behind its length. */
+/**
+ * One message as an IP packet. A message that came over TCP stands in one segment, behind its
+ * length.
+ */
 function packet(
   from: Peer,
   to: Peer,

@@ -1,4 +1,6 @@
-/** Servers that are given commands: at their addresses, or through the API server of their cluster. */
+/**
+ * Servers that are given commands: at their addresses, or through the API server of their cluster.
+ */
 import type { RequestOptions } from 'node:https';
 import { builtins } from '../base/builtins.ts';
 import { printHostPort } from '../base/ip.ts';
@@ -170,7 +172,10 @@ async function runningPods(
   return names;
 }
 
-/** The API server passes on the status of the pod's server, and has its own for what it does not let through. */
+/**
+ * The API server passes on the status of the pod's server, and has its own for what it does not let
+ * through.
+ */
 function podFailure(
   { kind, message, status }: ApiFailure,
   pod: string,

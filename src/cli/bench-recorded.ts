@@ -15,8 +15,8 @@ import { readGiven } from './reading-progress.ts';
 const QUERIES_MAX = 1_000_000;
 
 /**
- * The queries of a file, in their order and as often as they were asked: what clients repeated and walked is in them. Each has the
- * EDNS size of the recorded one, or no EDNS.
+ * The queries of a file, in their order and as often as they were asked: what clients repeated and
+ * walked is in them. Each has the EDNS size of the recorded one, or no EDNS.
  * @param path `-` is standard input
  * @throws Problem if there are none
  */

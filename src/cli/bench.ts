@@ -1,4 +1,7 @@
-/** `ndots bench`: a load as clients make it, against one server or two, with the times and losses that they see. */
+/**
+ * `ndots bench`: a load as clients make it, against one server or two, with the times and losses
+ * that they see.
+ */
 import { printSpan } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';

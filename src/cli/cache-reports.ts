@@ -1,4 +1,7 @@
-/** What servers say to commands about their caches, as far as it is what it should be: any program may listen at their address. */
+/**
+ * What servers say to commands about their caches, as far as it is what it should be: any program
+ * may listen at their address.
+ */
 import { isObject, type JsonObject } from '../base/json-object.ts';
 import type { CacheReport } from '../plugins/cache/control.ts';
 

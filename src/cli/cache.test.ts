@@ -68,7 +68,8 @@ describe('ndots cache', () => {
     for (const { port } of servers)
       for (let i = 0; i < 8; i++) await ask(port, ['www.example.', 'a.www.example.']);
     ports.forEach((port, index) => pods.set(`coredns-${index}`, port));
-    // As the API server does it: pods are listed, and what is sent to `proxy` is handed on to the pod.
+    // As the API server does it: pods are listed, and what is sent to `proxy` is handed on to the
+    // pod.
     api = createServer((asked, answer) => {
       if (forbidden && asked.method === 'POST') {
         answer.writeHead(403, { 'content-type': 'application/json' });

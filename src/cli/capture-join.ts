@@ -21,7 +21,10 @@ import { readGiven } from './reading-progress.ts';
 /** Rows of what was lost that are shown; the rest is counted. */
 const SHOWN = 20;
 
-/** Reads all files and says where what was lost was lost. @returns the exit code: 0 nothing was lost, 1 something was */
+/**
+ * Reads all files and says where what was lost was lost.
+ * @returns the exit code: 0 nothing was lost, 1 something was
+ */
 export async function captureJoin(
   options: CaptureOptions,
   parts: {

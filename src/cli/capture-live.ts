@@ -56,7 +56,10 @@ export function capturePackets(
   };
 }
 
-/** `port 53`, `ports 53 and 5353`, so that a person whose queries use another port knows why nothing is shown. */
+/**
+ * `port 53`, `ports 53 and 5353`, so that a person whose queries use another port knows why nothing
+ * is shown.
+ */
 function printPorts(ports: readonly number[]): string {
   const last = ports.at(-1);
   return ports.length < 2 ? `port ${last}` : `ports ${ports.slice(0, -1).join(', ')} and ${last}`;

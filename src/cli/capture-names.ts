@@ -1,4 +1,7 @@
-/** Addresses as people know them: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a service. */
+/**
+ * Addresses as people know them: `shop/cart-7d4b9c` for a pod, `svc kube-system/kube-dns` for a
+ * service.
+ */
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import type { Redaction } from '../capture/redaction.ts';

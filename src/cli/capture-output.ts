@@ -1,4 +1,6 @@
-/** Where what was captured goes: lines and JSON to standard output, packets to a file or there, too. */
+/**
+ * Where what was captured goes: lines and JSON to standard output, packets to a file or there, too.
+ */
 import { whyFailed } from '../base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
@@ -29,7 +31,10 @@ export interface CaptureOutputs {
   close(): void;
 }
 
-/** @param asPassed whether packets can be written as they passed: they are packets, and nothing about them has to be hidden */
+/**
+ * @param asPassed whether packets can be written as they passed: they are packets, and nothing
+ * about them has to be hidden
+ */
 export function captureOutputs(
   options: CaptureOptions,
   parts: {

@@ -374,7 +374,8 @@ describe('ndots capture', () => {
       writeFileSync(at(name), pcapFile(LINK.RAW, packets));
       return at(name);
     };
-    // Query 1 (packet 2) never reaches the node; reply 2 (packet 5) is lost before the client; query 3 is not answered at all.
+    // Query 1 (packet 2) never reaches the node; reply 2 (packet 5) is lost before the client;
+    // query 3 is not answered at all.
     const paths = [
       at3('client.pcap', (packet) => [3, 5, 7].includes(packet), 0),
       at3('node.pcap', (packet) => [2, 3, 7].includes(packet), 3_600_000),

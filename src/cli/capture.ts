@@ -1,4 +1,7 @@
-/** `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams and logs. */
+/**
+ * `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams
+ * and logs.
+ */
 import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
 import { afterwards, filterOf, type Filter } from '../capture/filter.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
@@ -98,7 +101,9 @@ class CaptureRun {
     return this.#shown > 0 ? EXIT.ok : EXIT.no;
   }
 
-  /** Whether there is no packet, no message and no line that could be read, and a reason was told. */
+  /**
+   * Whether there is no packet, no message and no line that could be read, and a reason was told.
+   */
   get #isUnread(): boolean {
     const { remarks, totals } = this.#reading;
     return (

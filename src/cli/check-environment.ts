@@ -1,4 +1,7 @@
-/** What Kuberhealthy's environment says to `ndots check serve --kuberhealthy`, so that its deployment can stay as it is. */
+/**
+ * What Kuberhealthy's environment says to `ndots check serve --kuberhealthy`, so that its
+ * deployment can stay as it is.
+ */
 import type { Environment } from '../base/environment.ts';
 import { parseDuration } from '../base/duration.ts';
 import { usage } from './option-values.ts';

@@ -35,13 +35,17 @@ const MARGIN_MS = 5000;
 /** No lookup of the reporting host takes longer. */
 const LOOKUP_MS = 3000;
 
-/** Runs the checks and reports them. Exit code 0 if the report was taken, or came too late; what the checks found is in the report. */
+/**
+ * Runs the checks and reports them. Exit code 0 if the report was taken, or came too late; what the
+ * checks found is in the report.
+ */
 export async function runForKuberhealthy(
   run: KuberhealthyRun,
   options: CheckOptions,
   io: Io,
 ): Promise<number> {
-  // Before anything else, and once: when the checks are done, DNS may be what they found to be down.
+  // Before anything else, and once: when the checks are done, DNS may be what they found to be
+  // down.
   const found = await findReportingAddresses(run.url, addressSources(options, io));
   await tellAddresses(run, found, io);
   const report = await checked(run, options, io);
@@ -118,7 +122,10 @@ async function checkAll(
   return reportOf(results);
 }
 
-/** What `dns-resolution-check` does with these variables: one name, by the service or at each of its servers. */
+/**
+ * What `dns-resolution-check` does with these variables: one name, by the service or at each of its
+ * servers.
+ */
 function planOfEnvironment(io: Io): readonly [CheckPlan, ServiceLabels | null] {
   const { name, labels, namespace, remarks } = resolutionCheck(io.env, hostname());
   for (const remark of remarks) io.err(`ndots check: ${remark}\n`);

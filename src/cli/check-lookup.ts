@@ -5,7 +5,10 @@ import type { ProbeNetwork } from '../probe/network.ts';
 import { runLookup } from '../resolver/run.ts';
 import { LiveNetwork } from './live-network.ts';
 
-/** No lookup of a check waits longer, milliseconds: glibc's own patience with one server and three suffixes. */
+/**
+ * No lookup of a check waits longer, milliseconds: glibc's own patience with one server and three
+ * suffixes.
+ */
 const LIMIT_MS = 45_000;
 
 /** @param timeoutMs of each try; resolv.conf has whole seconds */

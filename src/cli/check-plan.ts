@@ -1,4 +1,7 @@
-/** What `ndots check` checks, and which servers it asks: from the file, the command line, the cluster, and this machine. */
+/**
+ * What `ndots check` checks, and which servers it asks: from the file, the command line, the
+ * cluster, and this machine.
+ */
 import { systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
@@ -23,7 +26,10 @@ import { accessOf, withCluster } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** What is run without a file: the checks that need no names of their own, and the walk to the one name that every cluster has. */
+/**
+ * What is run without a file: the checks that need no names of their own, and the walk to the one
+ * name that every cluster has.
+ */
 const usual = checkKinds
   .filter(({ parameters }) =>
     Object.values(parameters).every((each) => each.fallback !== undefined),
@@ -52,7 +58,9 @@ export async function planOf({ file }: CheckOptions, io: Io): Promise<CheckPlan>
   return readCheckFile(content, file);
 }
 
-/** The servers: those of the command line, else the file's, else the service's, else this machine's. */
+/**
+ * The servers: those of the command line, else the file's, else the service's, else this machine's.
+ */
 export async function contextOf(
   plan: CheckPlan,
   options: CheckOptions,

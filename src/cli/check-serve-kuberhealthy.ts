@@ -1,4 +1,7 @@
-/** `ndots check serve --kuberhealthy`: the checks of the cluster's objects, in Kuberhealthy's place; those of a file besides. */
+/**
+ * `ndots check serve --kuberhealthy`: the checks of the cluster's objects, in Kuberhealthy's place;
+ * those of a file besides.
+ */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { systemClock } from '../base/clock.ts';

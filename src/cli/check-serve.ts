@@ -1,4 +1,6 @@
-/** `ndots check serve`: checks again and again, their metrics, and whether the error budget burns. */
+/**
+ * `ndots check serve`: checks again and again, their metrics, and whether the error budget burns.
+ */
 import { every, systemClock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
 import { makeLog, type Log } from '../base/log.ts';

@@ -3,12 +3,18 @@ import { nearest, Problem } from '../base/problem.ts';
 import type { Client } from '../resolver/client.ts';
 import { clientLabels, clients, findClient } from '../resolver/clients.ts';
 
-/** The models with these labels; `all` stands for every one. @throws Problem with what was probably meant */
+/**
+ * The models with these labels; `all` stands for every one.
+ * @throws Problem with what was probably meant
+ */
 export function clientsNamed(labels: readonly string[]): readonly Client[] {
   return labels.includes('all') ? clients : labels.map(clientNamed);
 }
 
-/** The model with this label, `glibc` or `glibc@2.36`. @throws Problem with what was probably meant */
+/**
+ * The model with this label, `glibc` or `glibc@2.36`.
+ * @throws Problem with what was probably meant
+ */
 export function clientNamed(label: string): Client {
   const client = findClient(label);
   if (client !== null) return client;

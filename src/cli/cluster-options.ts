@@ -1,4 +1,7 @@
-/** Which cluster a verb asks, as kubectl is told: one table of options for all verbs, and the way to that cluster. */
+/**
+ * Which cluster a verb asks, as kubectl is told: one table of options for all verbs, and the way to
+ * that cluster.
+ */
 import { systemClock } from '../base/clock.ts';
 import { apiClient, userAgent, type ApiClient, type ClientParts } from '../kube/api/client.ts';
 import { clusterAccess, type ClusterAccess } from '../kube/api/cluster-access.ts';
@@ -80,7 +83,10 @@ export function clusterClient(
   });
 }
 
-/** Asks the cluster, and closes the connections at the end. Throws a `Problem` where there is no cluster. */
+/**
+ * Asks the cluster, and closes the connections at the end. Throws a `Problem` where there is no
+ * cluster.
+ */
 export async function withCluster<T>(
   access: ClusterAccess,
   use: (client: ApiClient) => Promise<T>,

@@ -6,7 +6,10 @@ import { problemsIn } from '../base/problem.ts';
 export interface Io {
   out(text: string): void;
   err(text: string): void;
-  /** Says on a terminal how far the verb is, if it takes longer than a moment: one line, which the next one takes the place of, and all else that is printed. */
+  /**
+   * Says on a terminal how far the verb is, if it takes longer than a moment: one line, which the
+   * next one takes the place of, and all else that is printed.
+   */
   progress(text: () => string): void;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether standard output is a terminal that wants colour. */
@@ -24,14 +27,20 @@ export interface Io {
   readonly program: string;
 }
 
-/** One verb of ndots; what it takes stands in its `Usage`, which help and completion load without it. */
+/**
+ * One verb of ndots; what it takes stands in its `Usage`, which help and completion load without
+ * it.
+ */
 export interface Command {
   readonly name: string;
   /** @returns the exit code (see EXIT). Problems that it throws are printed by `failure`. */
   run(words: readonly string[], io: Io): Promise<number>;
 }
 
-/** One table for all verbs. `serve` and `node-cache` also use 1 for a Corefile that cannot be served, as CoreDNS does. */
+/**
+ * One table for all verbs. `serve` and `node-cache` also use 1 for a Corefile that cannot be
+ * served, as CoreDNS does.
+ */
 export const EXIT = {
   /** What was asked for is so. */
   ok: 0,
@@ -45,8 +54,8 @@ export const EXIT = {
 } as const;
 
 /**
- * Prints the problems in anything that a verb has thrown, and gives the exit code: 3 for a command line that is wrong, else 2.
- * What is no problem, so a bug, is thrown again.
+ * Prints the problems in anything that a verb has thrown, and gives the exit code: 3 for a command
+ * line that is wrong, else 2. What is no problem, so a bug, is thrown again.
  */
 export function failure(verb: string, error: unknown, io: Io): number {
   const problems = problemsIn(error);

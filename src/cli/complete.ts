@@ -1,7 +1,8 @@
 /**
- * What a shell may put in place of the word at the cursor. Shells ask by `ndots __complete WORD…`, whose last word is the one
- * that is being written, and which prints what cobra's programs print, so that kubectl understands it: a candidate a line,
- * with a tab before what it means, and in the end a colon and the sum of `DIRECTIVE`s.
+ * What a shell may put in place of the word at the cursor. Shells ask by `ndots __complete WORD…`,
+ * whose last word is the one that is being written, and which prints what cobra's programs print,
+ * so that kubectl understands it: a candidate a line, with a tab before what it means, and in the
+ * end a colon and the sum of `DIRECTIVE`s.
  */
 import type { OfferContext, Offers, Option, Usage } from './option.ts';
 import { isVerb, splitVerb, verbSummaries } from './verb-names.ts';

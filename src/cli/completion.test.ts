@@ -84,7 +84,8 @@ describe('zsh', () => {
   for (const [line, words] of cases) {
     test(`${line}…`, (t) => {
       if (absent('zsh', t)) return;
-      // A terminal of its own: what is typed there, a tab behind it, and what then stands on the screen.
+      // A terminal of its own: what is typed there, a tab behind it, and what then stands on the
+      // screen.
       const { out, err } = run(
         'zsh',
         '-fc',

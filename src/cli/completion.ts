@@ -1,4 +1,7 @@
-/** `ndots completion SHELL`: scripts that ask `ndots __complete` (`complete.ts`) what may stand at the cursor. */
+/**
+ * `ndots completion SHELL`: scripts that ask `ndots __complete` (`complete.ts`) what may stand at
+ * the cursor.
+ */
 import { EXIT, type Command } from './command.ts';
 import type { Usage } from './option.ts';
 import { parseOptions } from './option-parse.ts';

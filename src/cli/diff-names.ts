@@ -11,7 +11,10 @@ import { readGiven } from './reading-progress.ts';
 /** More names than this make more questions than are asked. */
 const NAMES_MAX = 50_000;
 
-/** The names of a file, each once with its types. Lines of a text that are no log are `NAME [TYPE…]`. Says what is left out. */
+/**
+ * The names of a file, each once with its types. Lines of a text that are no log are `NAME
+ * [TYPE…]`. Says what is left out.
+ */
 export async function readNames(
   path: string,
   io: Pick<Io, 'err' | 'progress'>,

@@ -75,7 +75,8 @@ interface Common {
 type UseSides<T> = (before: Side, after: Side, questions: readonly DiffQuestion[]) => Promise<T>;
 
 /**
- * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be served.
+ * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be
+ * served.
  * @returns the problems of the second one if it cannot be served
  */
 export async function withBoth<T>(

@@ -25,7 +25,10 @@ import { openGiven } from './named-file.ts';
 const LIVE_MS = 60_000;
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-/** What is beside a part belongs to it when a query of it is waited for, or was asked before: milliseconds. */
+/**
+ * What is beside a part belongs to it when a query of it is waited for, or was asked before:
+ * milliseconds.
+ */
 const BESIDE_MS = 20_000;
 
 /**

@@ -21,7 +21,10 @@ interface RbacObject {
   }[];
 }
 
-/** A living cluster is examined: healthy, nothing fires; with one thing wrong, that is the first finding. */
+/**
+ * A living cluster is examined: healthy, nothing fires; with one thing wrong, that is the first
+ * finding.
+ */
 
 describe('ndots doctor cluster', () => {
   test('finds nothing wrong with a cluster that is well, and tells what it is not', async () => {
@@ -30,7 +33,8 @@ describe('ndots doctor cluster', () => {
     assert.deepEqual(found.findings, []);
     assert.deepEqual(found.cluster.lacking, []);
     assert.equal(found.code, 0);
-    // Counters need traffic, and connection tracking a machine that has it; nothing else is left open.
+    // Counters need traffic, and connection tracking a machine that has it; nothing else is left
+    // open.
     const open = found.unknown.map(({ code }) => code);
     const usual = ['ND4002', 'ND4003', 'ND2001', 'ND3003'];
     assert.deepEqual(

@@ -1,4 +1,7 @@
-/** `ndots doctor cluster`: a living cluster is examined, and what it is said of at the head and the foot of the report. */
+/**
+ * `ndots doctor cluster`: a living cluster is examined, and what it is said of at the head and the
+ * foot of the report.
+ */
 import { systemClock } from '../base/clock.ts';
 import { secureRandom } from '../base/random.ts';
 import type { Diagnosis } from '../capture/diagnosis.ts';
@@ -56,7 +59,9 @@ export async function examineCluster(options: DoctorOptions, io: Io): Promise<Cl
   );
 }
 
-/** The search path of this machine, if its resolv.conf is one of a pod: others say nothing of pods. */
+/**
+ * The search path of this machine, if its resolv.conf is one of a pod: others say nothing of pods.
+ */
 function ownSearch(): readonly string[] {
   try {
     const text = readFileText('/etc/resolv.conf', FILE_MAX.small);

@@ -2,9 +2,15 @@
 import type { Observations } from '../capture/evidence/observations.ts';
 import type { Redaction } from '../capture/redaction.ts';
 
-/** Between blanks: those within a name are escaped (RFC 1035 section 5.1), and names may hold any other punctuation. */
+/**
+ * Between blanks: those within a name are escaped (RFC 1035 section 5.1), and names may hold any
+ * other punctuation.
+ */
 const TOKEN = /\S+/g;
-/** What most names and addresses are made of, where something else is glued to them; punctuation at its end is not of it. */
+/**
+ * What most names and addresses are made of, where something else is glued to them; punctuation at
+ * its end is not of it.
+ */
 const WORD = /[\w:*-][\w.:*-]*/g;
 /** What a sentence puts around a word, and how much of it at most. */
 const OPENING = '("\'[{<';
@@ -23,7 +29,8 @@ export function hiddenText(observed: Observations, redaction: Redaction): (text:
   /** The pseudonym; null: the capture does not name it. @param rest what follows in the text */
   const hidden = (bare: string, rest: string): string | null => {
     if (addresses.has(bare)) return redaction.address(bare);
-    // Single words may be of the text itself; a label among them is replaced only where a dot shows that it is one.
+    // Single words may be of the text itself; a label among them is replaced only where a dot shows
+    // that it is one.
     const isName = (bare.includes('.') || rest.startsWith('.')) && names.has(bare);
     return isName ? redaction.name(bare) : null;
   };
@@ -54,7 +61,10 @@ function endOf(text: string, marks: string, most: number): number {
   return end;
 }
 
-/** Names, what stands in front of a dot of them, and what behind one: a name, what precedes its search domain, and what it ends in. */
+/**
+ * Names, what stands in front of a dot of them, and what behind one: a name, what precedes its
+ * search domain, and what it ends in.
+ */
 class NameParts {
   /** Absolute, in order; what begins alike stands together. */
   readonly #forward: readonly string[];

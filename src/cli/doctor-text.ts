@@ -1,4 +1,7 @@
-/** A diagnosis as text: for each finding what was seen, who is hit, why, what to do, how to prove it, where to look. */
+/**
+ * A diagnosis as text: for each finding what was seen, who is hit, why, what to do, how to prove
+ * it, where to look.
+ */
 import type { Diagnosis, NotFound } from '../capture/diagnosis.ts';
 import type { Finding } from '../capture/findings/finding.ts';
 import type { Who } from '../capture/who.ts';
@@ -14,7 +17,11 @@ const FRAMES = 6;
 /** Pods and places that are named. */
 const PLACES = 5;
 
-/** @param who of each finding. @param hide replaces names and addresses, if that was asked for. @param well stands where nothing critical was found */
+/**
+ * @param who of each finding.
+ * @param hide replaces names and addresses, if that was asked for.
+ * @param well stands where nothing critical was found
+ */
 export function diagnosisText(
   { findings, excluded, unknown }: Diagnosis,
   who: (finding: Finding) => Who,

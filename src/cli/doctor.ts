@@ -1,4 +1,7 @@
-/** `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom, why, and what to do. */
+/**
+ * `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom,
+ * why, and what to do.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';

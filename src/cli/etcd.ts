@@ -65,7 +65,8 @@ async function put(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promis
   const read = packService(value, 0n);
   const host = String(options.fields['host'] ?? '');
   if (typeof read !== 'string') throw usage(`the record would not be answered: ${read.detail}`);
-  // Names of all sorts are answered, but these are mistakes. No top-level domain is a number (RFC 3696 section 2).
+  // Names of all sorts are answered, but these are mistakes. No top-level domain is a number (RFC
+  // 3696 section 2).
   if (/\s|(^|\.)\d+\.?$/.test(host) && parseAddress(host) === null)
     throw usage(`the host ${JSON.stringify(host)} is neither an address nor the name of a host`);
   if (options.leaseSeconds === null) {

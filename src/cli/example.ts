@@ -20,7 +20,8 @@ const file = fileURLToPath(new URL('../../examples/Corefile', import.meta.url));
 const PORTS = { dns: 1053, health: 8080, ready: 8181, metrics: 9153 } as const;
 
 /**
- * The example cluster on 127.0.0.1. Nobody asked for its HTTP ports, so others take their place where they are taken.
+ * The example cluster on 127.0.0.1. Nobody asked for its HTTP ports, so others take their place
+ * where they are taken.
  * @param wanted the DNS port that was asked for: others do not take its place; 0: any that is free
  */
 export async function openExample(wanted: number = PORTS.dns): Promise<Example> {

@@ -1,4 +1,7 @@
-/** `ndots exec POD -- VERB …`: a verb of ndots where only the pod itself can see, in an ephemeral container. */
+/**
+ * `ndots exec POD -- VERB …`: a verb of ndots where only the pod itself can see, in an ephemeral
+ * container.
+ */
 import { systemClock } from '../base/clock.ts';
 import { nearest, Problem } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';

@@ -1,4 +1,7 @@
-/** Stories as one page without script: a ladder of packets for each act, and what was expected and seen. */
+/**
+ * Stories as one page without script: a ladder of packets for each act, and what was expected and
+ * seen.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import type { PacketRow } from '../lab/capture.ts';
 import { isAsTold, type Act, type StoryOutcome } from '../lab/story.ts';

@@ -26,7 +26,10 @@ export interface LabOptions {
   readonly words: readonly string[];
   /** `exec`: the program and its words. */
   readonly program: readonly string[];
-  /** `up`: Kubernetes objects; null: the example cluster. `run`: a story; null: those that are named. */
+  /**
+   * `up`: Kubernetes objects; null: the example cluster. `run`: a story; null: those that are
+   * named.
+   */
   readonly file: string | null;
   /** `up`: of its DNS pods; null: kubeadm's. */
   readonly corefile: string | null;

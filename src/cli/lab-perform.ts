@@ -1,4 +1,7 @@
-/** Stories that are performed: each in a lab of its own, a process behind walls, or on its model where that cannot be. */
+/**
+ * Stories that are performed: each in a lab of its own, a process behind walls, or on its model
+ * where that cannot be.
+ */
 import { whyFailed } from '../base/why-failed.ts';
 import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -34,7 +37,10 @@ export function ownWords(): readonly string[] {
   return [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
 }
 
-/** Performs stories one after the other, each in a lab of its own, and tells what was seen. Gives the exit code. */
+/**
+ * Performs stories one after the other, each in a lab of its own, and tells what was seen. Gives
+ * the exit code.
+ */
 export async function performStories(
   chosen: readonly Performance[],
   run: RunOptions,
@@ -135,7 +141,10 @@ export function checkCoredns(file: string | null): void {
   });
 }
 
-/** Plays one story in a process of its own, behind walls. Ctrl-C ends it, without a verdict unless it is over and only stands. */
+/**
+ * Plays one story in a process of its own, behind walls. Ctrl-C ends it, without a verdict unless
+ * it is over and only stands.
+ */
 async function playOutside(
   story: Story,
   words: readonly string[],

@@ -1,4 +1,6 @@
-/** Stories as text: packets one below the other, what was expected, what was seen, and a verdict. */
+/**
+ * Stories as text: packets one below the other, what was expected, what was seen, and a verdict.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import { visible } from '../base/visible.ts';
 import type { PacketRow } from '../lab/capture.ts';
@@ -96,7 +98,10 @@ interface Measure {
   readonly value: number;
 }
 
-/** Numbers that are not the same with the flaw and with the cures: a row for each act, with a bar as long as the number is large. */
+/**
+ * Numbers that are not the same with the flaw and with the cures: a row for each act, with a bar as
+ * long as the number is large.
+ */
 function comparison(acts: readonly Act[], { paint, columns }: Page): readonly string[] {
   const measures = new Map<string, Measure[]>();
   for (const { kind, title, facts } of acts)

@@ -181,7 +181,9 @@ async function down(io: Io): Promise<number> {
   return EXIT.ok;
 }
 
-/** Until the lab is recorded, `down` could not find it: so it ends with the process that started it. */
+/**
+ * Until the lab is recorded, `down` could not find it: so it ends with the process that started it.
+ */
 function endWithStarter(): void {
   let stands = false;
   process.stdin.on('data', () => (stands = true));

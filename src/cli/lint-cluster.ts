@@ -1,4 +1,6 @@
-/** `--cluster`: the objects that have their say in DNS, from the cluster that kubectl would talk to. */
+/**
+ * `--cluster`: the objects that have their say in DNS, from the cluster that kubectl would talk to.
+ */
 import type { GivenFile } from '../lint/gather.ts';
 import { fileOf, readObjects } from '../live/cluster/objects.ts';
 import { configured } from '../live/cluster/wanted.ts';

@@ -1,4 +1,7 @@
-/** Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's annotations, JUnit. */
+/**
+ * Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's
+ * annotations, JUnit.
+ */
 import { severities, type LintFinding, type LintSeverity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';

@@ -13,7 +13,10 @@ import { runCommand } from '../../test/kit/trace-command.ts';
 import { Authority } from '../base/certificates.ts';
 import { lint } from './lint.ts';
 
-/** Rules that ask the network, on real sockets: what is there is found, and without `--live` nothing is sent. */
+/**
+ * Rules that ask the network, on real sockets: what is there is found, and without `--live` nothing
+ * is sent.
+ */
 
 const folder = mkdtempSync(join(tmpdir(), 'ndots-lint-live-'));
 

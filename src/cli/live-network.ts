@@ -26,7 +26,10 @@ const holdingClock: Clock = {
   },
 };
 
-/** The network of a live trace: the machine's own sockets, whose queries and replies go into the trace. */
+/**
+ * The network of a live trace: the machine's own sockets, whose queries and replies go into the
+ * trace.
+ */
 export class LiveNetwork implements ClientNetwork {
   readonly clock: Clock = systemClock;
   readonly serverPort: number;
@@ -74,7 +77,10 @@ function faultOf(error: Error): Fault {
   return code === 'EHOSTUNREACH' ? 'unreachable' : 'closed';
 }
 
-/** Counts the rounds of the event loop in which something is sent: what leaves in one round leaves in one go. */
+/**
+ * Counts the rounds of the event loop in which something is sent: what leaves in one round leaves
+ * in one go.
+ */
 class SendRounds {
   #count = 0;
   #open = false;
@@ -119,7 +125,9 @@ abstract class LiveSocket extends ReceivingSocket {
     this.arrivals.push(arrival);
   }
 
-  /** A message from the wire; what cannot be read, or answers nothing that was asked, is dropped. */
+  /**
+   * A message from the wire; what cannot be read, or answers nothing that was asked, is dropped.
+   */
   protected message(bytes: Uint8Array, server: string): void {
     let reply: ClientReply;
     try {
@@ -207,7 +215,10 @@ function noWay(trace: Trace, server: string): void {
   if (trace.steps.every((step) => step.text !== text)) trace.step(text);
 }
 
-/** Servers are addresses: nothing is looked up, so that a socket is bound, and a query sent, in the turn that asks for it. */
+/**
+ * Servers are addresses: nothing is looked up, so that a socket is bound, and a query sent, in the
+ * turn that asks for it.
+ */
 function atOnce(
   address: string,
   _options: unknown,
@@ -281,8 +292,9 @@ class LiveTcp extends LiveSocket {
 const rehearsalMs = 250;
 
 /**
- * Runs a lookup like `plan` against a server in this process that knows no name. The runtime compiles what it runs for the
- * first time, which takes milliseconds: they would stand in the trace as if the client, or the server, had taken them.
+ * Runs a lookup like `plan` against a server in this process that knows no name. The runtime
+ * compiles what it runs for the first time, which takes milliseconds: they would stand in the trace
+ * as if the client, or the server, had taken them.
  */
 export async function rehearse(plan: LookupPlan, random: Random): Promise<void> {
   const server = createSocket({ type: 'udp4', lookup: atOnce });

@@ -1,4 +1,7 @@
-/** Where packets are captured, and what is hidden of them: the same options for the verbs that capture. */
+/**
+ * Where packets are captured, and what is hidden of them: the same options for the verbs that
+ * capture.
+ */
 import { randomBytes } from 'node:crypto';
 import { flag, one, type One, type OptionValue, type Switch } from './option.ts';
 import { file, integer, readInteger, text, usage } from './option-values.ts';

@@ -1,6 +1,6 @@
 /**
- * Where the program begins: everything else is loaded from here, so that a runtime that cannot even read it says so in a
- * sentence.
+ * Where the program begins: everything else is loaded from here, so that a runtime that cannot even
+ * read it says so in a sentence.
  */
 import './signals.ts';
 

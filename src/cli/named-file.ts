@@ -11,7 +11,8 @@ import type { Remarks } from '../capture/packets/remarks.ts';
 import type { Io } from './command.ts';
 
 /**
- * The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become U+FFFD.
+ * The text of a file that a person named; it must be readable. Bytes that are no UTF-8 become
+ * U+FFFD.
  * @param path `-` is standard input
  * @param what what the file should be, for messages: `list of names`
  * @param most bytes that it may have

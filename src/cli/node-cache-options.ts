@@ -1,4 +1,7 @@
-/** The command line of `ndots node-cache`: the flags of NodeLocal DNSCache and of coredns, and a few more. */
+/**
+ * The command line of `ndots node-cache`: the flags of NodeLocal DNSCache and of coredns, and a few
+ * more.
+ */
 import { parseAddress, printAddress, splitHostPort } from '../base/ip.ts';
 import type { MetricsAddress } from '../nodelocal/setup-metrics.ts';
 import { flag, group, one, type OptionValue, type Usage } from './option.ts';
@@ -20,7 +23,10 @@ const localAddresses: OptionValue<readonly string[]> = {
   },
 };
 
-/** Go multiplies a duration by a second, so that only `60ns` ever meant a minute: here seconds are meant, however they are written. */
+/**
+ * Go multiplies a duration by a second, so that only `60ns` ever meant a minute: here seconds are
+ * meant, however they are written.
+ */
 const interval: OptionValue<number> = {
   placeholder: 'SECONDS',
   read(given, name) {

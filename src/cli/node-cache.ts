@@ -62,7 +62,9 @@ async function run(words: readonly string[], io: Io): Promise<number> {
 
 const dnsPortOf = ({ dnsPort }: NodeCacheOptions): number => dnsPort ?? 53;
 
-/** What is around the server: the Corefile is made, the interface is there, and later the rules are. */
+/**
+ * What is around the server: the Corefile is made, the interface is there, and later the rules are.
+ */
 async function around(
   options: NodeCacheOptions,
   corefile: string,
@@ -184,7 +186,10 @@ function clusterEndpoints(
   return new ClusterEndpoints({ name: upstreamEndpoints, clusterDns: address, file, ...world });
 }
 
-/** Without server blocks CoreDNS would answer every name at every address, which are the node's here. */
+/**
+ * Without server blocks CoreDNS would answer every name at every address, which are the node's
+ * here.
+ */
 function notEmpty(parsed: ParseOutput, corefile: string): ParseOutput {
   if (parsed.problems.length > 0 || parsed.corefile.blocks.length > 0) return parsed;
   const nothing = new Problem({

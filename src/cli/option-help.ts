@@ -1,10 +1,14 @@
 /** `--help` of a verb and its page of the manual, from its usage. */
 import type { Option, Usage } from './option.ts';
 
-/** Nobody likes to read lines that are wider, and words find no place in lines that are narrower. */
+/**
+ * Nobody likes to read lines that are wider, and words find no place in lines that are narrower.
+ */
 const WIDEST = 100;
 const NARROWEST = 40;
-/** Where there is no room for options and what they do side by side, the one stands below the other. */
+/**
+ * Where there is no room for options and what they do side by side, the one stands below the other.
+ */
 const SIDE_BY_SIDE = 90;
 const BELOW = ' '.repeat(10);
 
@@ -114,7 +118,9 @@ function filled(text: string, indent: string, columns: number): string[] {
   return lines;
 }
 
-/** A command line, broken between its words as a shell takes it; what stands in quotes stays whole. */
+/**
+ * A command line, broken between its words as a shell takes it; what stands in quotes stays whole.
+ */
 function typed(command: string, columns: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -172,7 +178,10 @@ function roffNames({ names, value, kind }: Option): string {
   return `${bold}${kind === 'maybe' ? `[${shown}]` : shown}`;
 }
 
-/** The text as roff takes it. Backslashes and leading dots are no commands there, and letters outside ASCII have names. */
+/**
+ * The text as roff takes it. Backslashes and leading dots are no commands there, and letters
+ * outside ASCII have names.
+ */
 export function roff(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -37,8 +37,8 @@ export function parseOptions<T extends OptionTable>(
 }
 
 /**
- * The first of these options that was given, as it is spelled; null: none was. With it, a verb refuses options that
- * what was asked for would pass over.
+ * The first of these options that was given, as it is spelled; null: none was. With it, a verb
+ * refuses options that what was asked for would pass over.
  */
 export function firstGiven<T extends OptionTable>(
   table: T,
@@ -81,8 +81,8 @@ export function readOptions(
 type OptionNames = ReadonlyMap<string, string>;
 
 /**
- * Flags have one dash or two, and their values stand behind them (`-x v`) or after an equals sign (`-x=v`). The first word
- * that is no flag ends them. Errors are told in Go's words.
+ * Flags have one dash or two, and their values stand behind them (`-x v`) or after an equals sign
+ * (`-x=v`). The first word that is no flag ends them. Errors are told in Go's words.
  */
 function* readGo(
   table: OptionTable,
@@ -115,8 +115,8 @@ function* readGo(
 }
 
 /**
- * Options are spelled `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's are `+[no]name[=value]`.
- * The word `--` ends them.
+ * Options are spelled `--name value`, `--name=value`, `-n value`, `-nvalue` or `-46`, and dig's are
+ * `+[no]name[=value]`. The word `--` ends them.
  */
 function* readGnu(
   table: OptionTable,

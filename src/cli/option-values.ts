@@ -18,7 +18,9 @@ export function file(placeholder = 'FILE'): OptionValue<string> {
   return text(placeholder, { files: true });
 }
 
-/** The name of a namespace: a label of DNS in small letters (RFC 1123), as the API server takes it. */
+/**
+ * The name of a namespace: a label of DNS in small letters (RFC 1123), as the API server takes it.
+ */
 export const namespaceName: OptionValue<string> = {
   placeholder: 'NAME',
   read(given, name) {
@@ -60,8 +62,8 @@ export function choice<const T extends string>(
 }
 
 /**
- * Reads a server that is given by its address: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`. Instead of the colon
- * it takes dig's `#` as well. The port is null where none is named.
+ * Reads a server that is given by its address: `10.96.0.10`, `10.96.0.10:1053` or `[fd00::a]:53`.
+ * Instead of the colon it takes dig's `#` as well. The port is null where none is named.
  */
 export function readServer(given: string): {
   readonly server: string;

@@ -1,6 +1,7 @@
 /**
- * The options of a verb, as one table. The parser (`option-parse.ts`), `--help` and the manual (`option-help.ts`) and the
- * completion of shells (`complete.ts`) read it, so an option is written down once.
+ * The options of a verb, as one table. The parser (`option-parse.ts`), `--help` and the manual
+ * (`option-help.ts`) and the completion of shells (`complete.ts`) read it, so an option is written
+ * down once.
  */
 
 /** What an option may be given: how it is read, and what stands for it in help and completion. */
@@ -31,12 +32,18 @@ export interface OfferContext {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** One option. Its names: `--client`, `-c`; `-conf` as Go spells flags; `+tcp` as dig does, which also knows `+notcp`. */
+/**
+ * One option. Its names: `--client`, `-c`; `-conf` as Go spells flags; `+tcp` as dig does, which
+ * also knows `+notcp`.
+ */
 export interface Option<T = unknown> {
   readonly names: readonly string[];
   /** What it takes; null = nothing. */
   readonly value: OptionValue<T> | null;
-  /** `switch`: there or not. `maybe`: a switch that may have a value after `=`. `one`: the last counts. `many`: all count. */
+  /**
+   * `switch`: there or not. `maybe`: a switch that may have a value after `=`. `one`: the last
+   * counts. `many`: all count.
+   */
   readonly kind: 'switch' | 'maybe' | 'one' | 'many';
   /** One line. */
   readonly help: string;
@@ -65,7 +72,10 @@ export interface Many<T> extends Option<T> {
   readonly value: OptionValue<T>;
 }
 
-/** What a table's options have been given: switches are true or false, `one` is null if it was not given. */
+/**
+ * What a table's options have been given: switches are true or false, `one` is null if it was not
+ * given.
+ */
 export type OptionValues<T extends OptionTable> = {
   readonly [K in keyof T]: T[K] extends Many<infer V>
     ? readonly V[]
@@ -74,7 +84,10 @@ export type OptionValues<T extends OptionTable> = {
       : boolean;
 };
 
-/** How the words of a verb are spelled: as GNU (and dig) do, or as Go's package `flag`, where one dash is as good as two. */
+/**
+ * How the words of a verb are spelled: as GNU (and dig) do, or as Go's package `flag`, where one
+ * dash is as good as two.
+ */
 export type Style = 'gnu' | 'go';
 
 /** What a verb takes, for people: help, manual, completion. */
@@ -87,7 +100,10 @@ export interface Usage {
   readonly options: OptionTable;
   /** Groups whose options help lists by name only; the manual explains each. */
   readonly brief?: readonly string[];
-  /** What else help says, in paragraphs; lines of a paragraph that begin with blanks stay as they are. */
+  /**
+   * What else help says, in paragraphs; lines of a paragraph that begin with blanks stay as they
+   * are.
+   */
   readonly notes: readonly string[];
   /** What completion offers besides options. */
   readonly words?: Offers;

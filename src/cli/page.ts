@@ -18,7 +18,10 @@ export interface TextOptions {
   readonly columns: number;
 }
 
-/** On a terminal of this width what belongs together stands in one line, however long it is: what reads it by program has the whole in it. */
+/**
+ * On a terminal of this width what belongs together stands in one line, however long it is: what
+ * reads it by program has the whole in it.
+ */
 export const ONE_LINE_COLUMNS = 100;
 
 /** Narrower than this words do not fit, and wider than this nobody likes to read. */
@@ -71,7 +74,8 @@ const BESIDE = 24;
 const BELOW = '    ';
 
 /**
- * What `left` names, and beside it from column `indent` on what is to be said of it; below it where there is no room.
+ * What `left` names, and beside it from column `indent` on what is to be said of it; below it where
+ * there is no room.
  * @returns lines
  */
 export function beside(
@@ -87,7 +91,9 @@ export function beside(
   return [left + first.slice(visible(left)), ...more];
 }
 
-/** A page in Markdown for a terminal: paragraphs fill the lines; tables and code stay as they are. */
+/**
+ * A page in Markdown for a terminal: paragraphs fill the lines; tables and code stay as they are.
+ */
 export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): string {
   const lines: string[] = [];
   let paragraph = '';

@@ -3,7 +3,9 @@ import { lstatSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Log } from '../base/log.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
-/** Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end. */
+/**
+ * Without its pid file the server still serves, as CoreDNS does: the error is a line, not an end.
+ */
 export function writePidFile(file: string, pid: number, log: Log): void {
   try {
     writeFileSync(file, `${pid}\n`);
@@ -14,7 +16,10 @@ export function writePidFile(file: string, pid: number, log: Log): void {
   }
 }
 
-/** Removes it if it is still this process's own: no device, and not one that the next server has written meanwhile. */
+/**
+ * Removes it if it is still this process's own: no device, and not one that the next server has
+ * written meanwhile.
+ */
 export function removePidFile(file: string, pid: number): void {
   try {
     if (!lstatSync(file).isFile()) return;

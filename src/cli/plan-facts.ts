@@ -1,4 +1,7 @@
-/** What the candidates of a search path are answered with: as the wire showed it, as the services say, or as it must be. */
+/**
+ * What the candidates of a search path are answered with: as the wire showed it, as the services
+ * say, or as it must be.
+ */
 import { parseResourceName } from '../kube/pods/resource-name.ts';
 import type { PodSource } from '../kube/pods/pod-source.ts';
 import { emptyScript, type AnswerRule, type Script } from '../resolver/answers-file.ts';
@@ -16,14 +19,20 @@ export class NameFacts {
   /** An address of its own for each name, so that it can be told which one was found. */
   readonly #numbers = new Map<string, number>();
 
-  /** @param source where services are listed; null: nowhere @param domain the cluster's, without a final dot */
+  /**
+   * @param source where services are listed; null: nowhere
+   * @param domain the cluster's, without a final dot
+   */
   constructor(seen: SeenNames, source: PodSource | null, domain: string) {
     this.#seen = seen;
     this.#source = source;
     this.#domain = `.${domain}.`;
   }
 
-  /** The network in which a client with this search path looks for the name. @param listed nobody saw it on the wire */
+  /**
+   * The network in which a client with this search path looks for the name.
+   * @param listed nobody saw it on the wire
+   */
   async scriptFor(name: string, search: readonly string[], listed: boolean): Promise<Script> {
     const plain = `${name.toLowerCase().replace(/\.$/, '')}.`;
     const candidates = search.map(
@@ -50,7 +59,8 @@ export class NameFacts {
   #found(name: string, a: boolean, aaaa: boolean): readonly AnswerRule[] {
     const number = this.#numbers.get(name) ?? this.#numbers.size + 1;
     this.#numbers.set(name, number);
-    // Addresses for benchmarks (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two names share one.
+    // Addresses for benchmarks (RFC 2544) first, then reserved ones (240.0.0.0/4), so that no two
+    // names share one.
     const bits = (number < 2 ** 17 ? 0xc6120000 : 0xf0000000) + number;
     const v4 = `${bits >>> 24}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
     const v6 = `2001:db8::${(number >>> 16).toString(16)}:${(number & 0xffff).toString(16)}`;

@@ -1,4 +1,6 @@
-/** Names that clients have looked up, as their applications spelled them, and what is known of each. */
+/**
+ * Names that clients have looked up, as their applications spelled them, and what is known of each.
+ */
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading } from '../capture/reading.ts';
 import { noTimesRemark } from '../capture/records/query-log.ts';
@@ -110,8 +112,9 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
 }
 
 /**
- * The name as the application spelled it, told from what its resolver made of it: what stands in front of the first search domain, with
- * fewer dots than `ndots`, was searched. A name that was not, though its dots are few, was written with a final dot.
+ * The name as the application spelled it, told from what its resolver made of it: what stands in
+ * front of the first search domain, with fewer dots than `ndots`, was searched. A name that was
+ * not, though its dots are few, was written with a final dot.
  */
 export function spelledName(
   { first, stem }: SeenWalk,

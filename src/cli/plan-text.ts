@@ -152,8 +152,8 @@ const kinds: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * A strategic merge patch for each workload for which something is proposed. The options of a dnsConfig are replaced as a whole, so those
- * that are there stand in it, too.
+ * A strategic merge patch for each workload for which something is proposed. The options of a
+ * dnsConfig are replaced as a whole, so those that are there stand in it, too.
  */
 export function printPatches(found: readonly WorkloadPlan[]): string {
   return found

@@ -83,7 +83,10 @@ const manifests = file(
   }),
 );
 
-/** Lines of CoreDNS's query log for one lookup: both families of each name, the last of which is there. */
+/**
+ * Lines of CoreDNS's query log for one lookup: both families of each name, the last of which is
+ * there.
+ */
 function logOf(client: string, names: readonly string[]): string {
   return names
     .flatMap((name, index) => {

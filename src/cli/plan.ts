@@ -1,4 +1,7 @@
-/** `ndots plan`: what a lower `ndots` or final dots save, for the names that were looked up, and what would break. */
+/**
+ * `ndots plan`: what a lower `ndots` or final dots save, for the names that were looked up, and
+ * what would break.
+ */
 import { addressOwners } from './capture-names.ts';
 import { EXIT, type Command } from './command.ts';
 import { readNames } from './plan-names.ts';

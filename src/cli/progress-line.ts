@@ -1,4 +1,7 @@
-/** The last line of a terminal, on which a verb says how far it is: written over, and gone when something else is printed. */
+/**
+ * The last line of a terminal, on which a verb says how far it is: written over, and gone when
+ * something else is printed.
+ */
 import { oneLine } from '../base/visible.ts';
 
 /** Work that is done sooner needs no word, milliseconds. */

@@ -1,4 +1,7 @@
-/** The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's (`MX example.com @tls://1.1.1.1 --json`). */
+/**
+ * The command line of `ndots query`: dig's spelling (`@1.1.1.1 example.com MX +tcp`) and doggo's
+ * (`MX example.com @tls://1.1.1.1 --json`).
+ */
 import { domainToASCII } from 'node:url';
 import { parseAddress } from '../base/ip.ts';
 import type { RemoteServer } from '../net/one-exchange.ts';
@@ -210,7 +213,10 @@ export interface QueryLine {
   readonly common: Draft;
 }
 
-/** The queries of one command line. What stands before the first name holds for all of them, as in dig. */
+/**
+ * The queries of one command line. What stands before the first name holds for all of them, as in
+ * dig.
+ */
 export function parseQueryOptions(words: readonly string[]): readonly QueryOptions[] {
   return parseQueryLine(words).queries;
 }
@@ -291,7 +297,8 @@ function wireName(name: string, idn: boolean): string {
 
 /**
  * A bare word is a type or a class; false if it is neither, so a name.
- * @param named whether there is a name already, or one follows: without one, a word in lower case is the name
+ * @param named whether there is a name already, or one follows: without one, a word in lower case
+ * is the name
  */
 function readWord(draft: Draft, word: string, named: boolean): boolean {
   const could = named || !/^[a-z]/.test(word);

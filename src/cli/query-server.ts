@@ -56,9 +56,9 @@ function firstServer(file: string): string {
 }
 
 /**
- * The names to ask one after the other as long as they do not exist, as dig 9.18 has it. A name with at least ndots dots is
- * asked as it is and nothing else, where programs on glibc would go on with the list. Other names are asked with the list,
- * and as they are last.
+ * The names to ask one after the other as long as they do not exist, as dig 9.18 has it. A name
+ * with at least ndots dots is asked as it is and nothing else, where programs on glibc would go on
+ * with the list. Other names are asked with the list, and as they are last.
  */
 export function searchNames(options: QueryOptions): readonly string[] {
   const { name } = options;

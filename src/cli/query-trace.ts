@@ -92,7 +92,10 @@ function printStep(
   return `${lines.join('\n')}\n\n`;
 }
 
-/** Names of the servers of `zone`, as a reply has them in its answer (of the root) or as a delegation. */
+/**
+ * Names of the servers of `zone`, as a reply has them in its answer (of the root) or as a
+ * delegation.
+ */
 function delegation({ answer, authority }: Message, zone: string): readonly string[] {
   const servers = [...answer, ...authority].filter(
     ({ type, name }) => type === TYPE.NS && name.toLowerCase() === zone.toLowerCase(),

@@ -11,7 +11,10 @@ import type { QueryServer } from './query-server.ts';
 import { exchangeStream } from './query-transport.ts';
 import { replyDocument, serverLines, wallSeconds } from './query-words.ts';
 
-/** Whether the message is signed: some in the middle need not be. @throws Problem where the signature is wrong */
+/**
+ * Whether the message is signed: some in the middle need not be.
+ * @throws Problem where the signature is wrong
+ */
 function proved(
   signed: SignedExchange,
   bytes: Uint8Array,

@@ -89,7 +89,10 @@ async function overStream(
   return { ...ends, reply };
 }
 
-/** One message out, over TCP or TLS, and those that come back, until `take` says that it was the last. */
+/**
+ * One message out, over TCP or TLS, and those that come back, until `take` says that it was the
+ * last.
+ */
 export function exchangeStream(
   message: Uint8Array,
   options: QueryOptions,

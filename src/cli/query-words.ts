@@ -1,4 +1,7 @@
-/** What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and as JSON. */
+/**
+ * What `ndots query` says about a reply besides the reply: server, time, size; as lines of dig and
+ * as JSON.
+ */
 import { systemClock } from '../base/clock.ts';
 import { messageDocument } from '../wire/exchange.ts';
 import type { Protocol } from '../wire/transports.ts';

@@ -42,7 +42,10 @@ async function askAll(queries: readonly QueryOptions[], io: Io): Promise<number>
   return worst;
 }
 
-/** `-f`: each line is as a command line has it; a line that is wrong keeps none of the others from being asked. */
+/**
+ * `-f`: each line is as a command line has it; a line that is wrong keeps none of the others from
+ * being asked.
+ */
 async function askLines(
   file: string,
   common: Draft,
@@ -105,7 +108,10 @@ async function ask(options: QueryOptions, io: Io): Promise<number> {
 
 const nxdomain = 3;
 
-/** One query and its reply, over TCP if it does not fit into a datagram. Throws a `Problem` if none comes. */
+/**
+ * One query and its reply, over TCP if it does not fit into a datagram. Throws a `Problem` if none
+ * comes.
+ */
 async function askServer(
   message: Uint8Array,
   options: QueryOptions,

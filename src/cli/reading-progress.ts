@@ -9,7 +9,8 @@ import { count } from './page.ts';
 const EVERY_MS = 500;
 
 /**
- * Reads a file that a person named, to which nothing else belongs, and tells meanwhile how far it is.
+ * Reads a file that a person named, to which nothing else belongs, and tells meanwhile how far it
+ * is.
  * @param stopped says that no more is wanted
  * @throws Problem
  */
@@ -40,7 +41,8 @@ export function readingProgress(
       io.progress(() => {
         const { name, size } = input;
         const share = size === null ? [] : [`${Math.floor((100 * input.taken()) / size)} %`];
-        // A log has no messages: each of its lines is a query and its reply; and a list has neither.
+        // A log has no messages: each of its lines is a query and its reply; and a list has
+        // neither.
         const { messages, exchanges } = reading.totals;
         const read = Math.max(messages, exchanges);
         const parts = read === 0 ? share : [...share, count(read, 'message', 'messages')];

@@ -1,4 +1,6 @@
-/** `ndots rollout rehearse`: what a rollout of the DNS Deployment loses, predicted and then played. */
+/**
+ * `ndots rollout rehearse`: what a rollout of the DNS Deployment loses, predicted and then played.
+ */
 import { rehearsal } from '../lab/rehearsal.ts';
 import type { Command } from './command.ts';
 import { isInside, performInside, performStories } from './lab-perform.ts';

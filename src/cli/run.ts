@@ -110,8 +110,8 @@ const progress =
     : null;
 
 /**
- * Writes to a stream of the process. Names and texts of other people pass through all verbs: a file gets them as they are,
- * and a terminal gets only what it may obey.
+ * Writes to a stream of the process. Names and texts of other people pass through all verbs: a file
+ * gets them as they are, and a terminal gets only what it may obey.
  */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
   return (text) => {
@@ -156,8 +156,8 @@ const io: Io = {
   program: process.env['NDOTS_PROGRAM'] ?? 'ndots',
 };
 
-// A reader that has seen enough (`head`) needs no message. The exit code is the one that the shell gives a program that
-// SIGPIPE has ended.
+// A reader that has seen enough (`head`) needs no message. The exit code is the one that the shell
+// gives a program that SIGPIPE has ended.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(141);
   // The disk is full, or the stream was closed. A server goes on without its log.
@@ -168,13 +168,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 process.stderr.on('error', () => process.exit(EXIT.failed));
 
-// Timers of the clock and idle connections do not keep the process alive. Without this timer a verb that waits for nothing
-// else would end in its middle.
+// Timers of the clock and idle connections do not keep the process alive. Without this timer a verb
+// that waits for nothing else would end in its middle.
 setInterval(() => undefined, 60_000);
 const code = await main(process.argv.slice(2), io);
 progress?.clear();
-// A slow reader gets all that was printed, and an error of the stream is still heard. Nobody waits for a socket or a timer
-// that a lookup left behind when it was cut short.
+// A slow reader gets all that was printed, and an error of the stream is still heard. Nobody waits
+// for a socket or a timer that a lookup left behind when it was cut short.
 if (process.stdout.writableLength > 0)
   await new Promise((resolve) => process.stdout.write('', resolve));
 if (process.stderr.writableLength > 0)

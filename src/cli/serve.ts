@@ -67,7 +67,10 @@ export interface Serving {
   readonly io: Io;
   /** Printed once it serves. */
   readonly greeting?: string | null;
-  /** What a verb does around the server: asked for before the Corefile is read. It may throw Problems. */
+  /**
+   * What a verb does around the server: asked for before the Corefile is read. It may throw
+   * Problems.
+   */
   readonly around?: (host: ServeHost) => Promise<ServeHooks>;
 }
 
@@ -94,11 +97,15 @@ export interface ServeHooks {
   ended(): Promise<void>;
 }
 
-/** Serves until a signal ends it, or something fatal does. @returns the exit code, if it could not begin */
+/**
+ * Serves until a signal ends it, or something fatal does.
+ * @returns the exit code, if it could not begin
+ */
 export async function serveCorefile(serving: Serving): Promise<number> {
   const { options, source, io, greeting = null, around } = serving;
   seedHashes(secureRandom.integer(2 ** 32));
-  // This thread works for milliseconds, those that answer for microseconds: they need not wait for its turn to end.
+  // This thread works for milliseconds, those that answer for microseconds: they need not wait for
+  // its turn to end.
   takeLongTurns();
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(
@@ -118,7 +125,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
       return leave(code, inOrder, lines);
     });
   const reload = (): void => void server?.reload();
-  // From the first moment: process 1 of a container has no other way to end, and a signal may come while objects are read.
+  // From the first moment: process 1 of a container has no other way to end, and a signal may come
+  // while objects are read.
   onSignals(log, { end, quit, reload });
   process.once('uncaughtException', (error: Error) => {
     lines.write(`[FATAL] a bug: ${bugText(error)}`);
@@ -152,7 +160,8 @@ export async function serveCorefile(serving: Serving): Promise<number> {
     // The node cache sees to it by itself.
     if (hooks === null) keepMemorySettled(systemClock, GROWTH.much);
   }
-  // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until the end.
+  // Workers and HTTP servers do not keep the process alive by themselves: this timer does, until
+  // the end.
   const alive = setInterval(() => undefined, 1 << 30);
   const code = await ended;
   clearInterval(alive);
@@ -218,7 +227,8 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
           memory,
           pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
         },
-        // The first begins before the Corefile is read, when nobody knows yet how many there will be.
+        // The first begins before the Corefile is read, when nobody knows yet how many there will
+        // be.
         workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(processors))),
       ),
     onFatal,
@@ -236,10 +246,11 @@ export function pluginList(): string {
 }
 
 /**
- * Sets what the runtime does not take from NODE_OPTIONS, which is all that an image has: there is no machine code between the
- * interpreter's and the optimized one. Code that is hot gets the latter, and for the rest it is not worth 3 MiB
- * (docs/decisions/memory.md). It is set only while the program serves. The runtime takes what was compiled before (its own
- * modules and those of the compile cache) only with the flags of that time, and the cache is written at the end.
+ * Sets what the runtime does not take from NODE_OPTIONS, which is all that an image has: there is
+ * no machine code between the interpreter's and the optimized one. Code that is hot gets the
+ * latter, and for the rest it is not worth 3 MiB (docs/decisions/memory.md). It is set only while
+ * the program serves. The runtime takes what was compiled before (its own modules and those of the
+ * compile cache) only with the flags of that time, and the cache is written at the end.
  * @param serving false: as it was
  */
 function tuneRuntime(serving: boolean): void {
@@ -269,7 +280,10 @@ function lostLines({ lost }: LineOutput): MetricSample {
   };
 }
 
-/** A configuration that cannot be served: every problem on standard error, as CoreDNS without a time stamp. */
+/**
+ * A configuration that cannot be served: every problem on standard error, as CoreDNS without a time
+ * stamp.
+ */
 function refuse(error: unknown, io: Io): number {
   const problems = problemsIn(error);
   if (problems === null) throw error;
@@ -288,7 +302,10 @@ export interface CorefileSource {
   read(): string;
 }
 
-/** The file that `-conf` names, the pipe, or the usual one. @param conf `stdin`: what comes over the pipe */
+/**
+ * The file that `-conf` names, the pipe, or the usual one.
+ * @param conf `stdin`: what comes over the pipe
+ */
 export async function corefileSource(
   conf: string | undefined,
   port: number,
@@ -320,7 +337,8 @@ function load(
     env,
     syntaxes,
   });
-  // CoreDNS takes whatever bytes there are in comments: binary is only what cannot be parsed, either.
+  // CoreDNS takes whatever bytes there are in comments: binary is only what cannot be parsed,
+  // either.
   if (parsed.problems.length === 0 || !isBinary(text)) return parsed;
   throw new Problem({
     code: 'corefile-unreadable',
@@ -356,8 +374,8 @@ const unreadable: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /**
- * CoreDNS's list of what is served (`zone:port`, with the scheme unless it is plain DNS, with the address if bound), and the
- * version.
+ * CoreDNS's list of what is served (`zone:port`, with the scheme unless it is plain DNS, with the
+ * address if bound), and the version.
  */
 function startLines(server: Server): readonly string[] {
   const lines = server.endpoints.flatMap(({ scheme, address, port, zones }) =>
@@ -399,6 +417,7 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
     },
     SIGUSR2: () => log.info('SIGUSR2: Ignored (replace the process instead)'),
   };
-  // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT ends it at once.
+  // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT
+  // ends it at once.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
 }

@@ -10,7 +10,8 @@ const skip =
   spawnSync(unshare[0]!, [...unshare.slice(1), 'true']).status !== 0 &&
   'process namespaces cannot be made here';
 
-// The system delivers process 1 no signal that it does not listen to; a container would be killed after its grace period.
+// The system delivers process 1 no signal that it does not listen to; a container would be killed
+// after its grace period.
 for (const [signal, code] of [
   ['SIGTERM', 143],
   ['SIGINT', 130],
@@ -25,7 +26,8 @@ for (const [signal, code] of [
       });
       const exited = once(outer, 'exit');
       const children = `/proc/${outer.pid}/task/${outer.pid}/children`;
-      // It waits for the end of its input. Until the program has begun nobody can listen: the signal comes again and again.
+      // It waits for the end of its input. Until the program has begun nobody can listen: the
+      // signal comes again and again.
       for (let tries = 0; tries < 300 && outer.exitCode === null; tries++) {
         const child = Number(readFileSync(children, 'utf8'));
         try {

@@ -1,14 +1,14 @@
 /**
- * What signals do before anything else is loaded. SIGUSR1 is taken away from the runtime, which would open its debugger,
- * because `serve` reloads on it. The runtime's own switch for this blocks the signal altogether
- * (docs/decisions/sigusr1.md).
+ * What signals do before anything else is loaded. SIGUSR1 is taken away from the runtime, which
+ * would open its debugger, because `serve` reloads on it. The runtime's own switch for this blocks
+ * the signal altogether (docs/decisions/sigusr1.md).
  */
 
 process.on('SIGUSR1', () => undefined);
 // Listening for a signal keeps no process alive, so the other verbs are not affected.
 
-// The system ends every process that does not listen for a signal, except process 1 of a container. That one has to end
-// itself until the verb listens.
+// The system ends every process that does not listen for a signal, except process 1 of a container.
+// That one has to end itself until the verb listens.
 if (process.pid === 1)
   for (const [signal, number] of [
     ['SIGINT', 2],

@@ -1,4 +1,7 @@
-/** `ndots size`: how many replicas, by the cluster's size or by what is measured; or keeping them so. */
+/**
+ * `ndots size`: how many replicas, by the cluster's size or by what is measured; or keeping them
+ * so.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { printSpan } from '../base/elapsed.ts';
 import { sleep, systemClock } from '../base/clock.ts';
@@ -160,8 +163,8 @@ async function follow(options: FollowOptions, io: Io): Promise<number> {
 const CONNECTIONS_MAX = 16;
 
 /**
- * `/healthz`, as cluster-proportional-autoscaler has it: success means that this process is alive, whether or not the
- * API server is.
+ * `/healthz`, as cluster-proportional-autoscaler has it: success means that this process is alive,
+ * whether or not the API server is.
  */
 function answerHealth(request: IncomingMessage, response: ServerResponse): void {
   const found = request.url?.split('?')[0] === '/healthz';

@@ -1,4 +1,6 @@
-/** Several clients, one line each, and in what they differ: first what matters, then what it costs. */
+/**
+ * Several clients, one line each, and in what they differ: first what matters, then what it costs.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import type { TraceDocument } from '../resolver/report.ts';
 import { clip, count, pageFor, wrap, type Page, type TextOptions } from './page.ts';
@@ -64,7 +66,10 @@ export interface ClientDifference {
 /** A client that takes so much longer than the fastest waits for something, milliseconds. */
 const slowMs = 1000;
 
-/** In what clients differ: in whether they find the name, in what they find, in how long they wait, in what it costs. */
+/**
+ * In what clients differ: in whether they find the name, in what they find, in how long they wait,
+ * in what it costs.
+ */
 export function compare(documents: readonly TraceDocument[]): {
   readonly differences: readonly ClientDifference[];
   readonly verdict: string;
@@ -130,7 +135,10 @@ function costText(documents: readonly TraceDocument[]): string {
     .concat('.');
 }
 
-/** Why a client fails: what it made of the last answers, else of what it did without asking, else what it says. */
+/**
+ * Why a client fails: what it made of the last answers, else of what it did without asking, else
+ * what it says.
+ */
 function reasonOf({ queries, steps, result }: TraceDocument): string {
   const last = queries.findLast(({ outcome }) => outcome !== '') ?? queries.at(-1);
   if (last === undefined) return steps.at(-1)?.text ?? failure(result);

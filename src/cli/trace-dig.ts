@@ -1,4 +1,7 @@
-/** A trace as a series of dig's outputs, from the replies themselves: to be pasted where people read dig. */
+/**
+ * A trace as a series of dig's outputs, from the replies themselves: to be pasted where people read
+ * dig.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { parseBase64 } from '../wire/encoding.ts';

@@ -1,4 +1,7 @@
-/** Traces for other programs and for bug reports: Markdown and Graphviz here, the larger formats in files of their own. */
+/**
+ * Traces for other programs and for bug reports: Markdown and Graphviz here, the larger formats in
+ * files of their own.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import type { TraceDocument } from '../resolver/report.ts';

@@ -1,4 +1,7 @@
-/** Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons in words, and a table where clients are compared. */
+/**
+ * Traces as one page without script, for a wide screen, a phone and paper: bars to scale, reasons
+ * in words, and a table where clients are compared.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import { escape, htmlPage } from '../base/html.ts';

@@ -80,7 +80,8 @@ describe('a live trace', () => {
     assert.equal(document.results.length, 2);
     const [one, two] = document.results.map(({ elapsedMs }) => elapsedMs);
     const last = document.queries.at(-1);
-    // Together they take no longer than from the first query to the last answer, but for what lies between them.
+    // Together they take no longer than from the first query to the last answer, but for what lies
+    // between them.
     const end = (last?.atMs ?? 0) + (last?.tookMs ?? 0);
     assert.ok((one ?? 0) <= (second?.atMs ?? 0) + 0.2);
     assert.ok((two ?? 0) >= end - (second?.atMs ?? 0) - 0.2);

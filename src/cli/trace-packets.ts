@@ -1,4 +1,6 @@
-/** A trace beside a capture: the packets as tcpdump prints them, the system calls as strace does. */
+/**
+ * A trace beside a capture: the packets as tcpdump prints them, the system calls as strace does.
+ */
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
 import type { MessageDocument } from '../wire/exchange.ts';
 import { answer, outcome } from './trace-words.ts';
@@ -15,7 +17,10 @@ function inOrder(events: readonly Event[]): string {
     .join('');
 }
 
-/** One line for what leaves and one for what comes. Source ports and ids of a plan are numbered in order of first use. */
+/**
+ * One line for what leaves and one for what comes. Source ports and ids of a plan are numbered in
+ * order of first use.
+ */
 export function tcpdump(document: TraceDocument): string {
   const events = document.queries.flatMap((query): Event[] => {
     const { atMs, server, serverPort, sourcePort, port, type, name, tookMs, reply } = query;
@@ -44,7 +49,9 @@ const rcodes: Readonly<Record<string, string>> = {
   REFUSED: ' Refused',
 };
 
-/** `* 1/0/1 A 10.3.0.116 (96)`: flags, records of the three sections, those of the answer, bytes. */
+/**
+ * `* 1/0/1 A 10.3.0.116 (96)`: flags, records of the three sections, those of the answer, bytes.
+ */
 function repliedWith(reply: MessageDocument): string {
   const has = (flag: string): boolean => reply.flags.includes(flag);
   const flags = `${has('aa') ? '*' : ''}${has('ra') ? '' : '-'}${has('tc') ? '|' : ''}${has('ad') ? '$' : ''}`;
@@ -55,7 +62,10 @@ function repliedWith(reply: MessageDocument): string {
   return `${rcode}${flags} ${counts}${records} (${reply.size})`;
 }
 
-/** The calls that every client makes in one form or another; messages stand decoded where strace has bytes. */
+/**
+ * The calls that every client makes in one form or another; messages stand decoded where strace has
+ * bytes.
+ */
 export function strace(document: TraceDocument): string {
   const open = new Set<string>();
   const events = document.queries.flatMap((query): Event[] => {

@@ -1,4 +1,6 @@
-/** `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod. */
+/**
+ * `--from pod/NAME`, `deploy/NAME`, `svc/NAME` …: the resolv.conf that kubelet writes for that pod.
+ */
 import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
 import { nearest, Problem } from '../base/problem.ts';
 import { clusterPods } from '../kube/pods/cluster-pods.ts';
@@ -47,8 +49,8 @@ export interface PodChoice extends PodSourceChoice {
 }
 
 /**
- * The settings of the pod that is named. Where none is, they are those of a pod in the namespace that says nothing of DNS
- * itself.
+ * The settings of the pod that is named. Where none is, they are those of a pod in the namespace
+ * that says nothing of DNS itself.
  * @param nodeResolvConf that of the node, as far as this machine can know it
  */
 export async function resolvConfOfPod(
@@ -162,7 +164,9 @@ export async function podSource(
   });
 }
 
-/** kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given. */
+/**
+ * kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given.
+ */
 async function dnsOf(source: PodSource, warnings: string[]): Promise<readonly string[]> {
   const found = await source.dnsAddresses();
   if (found.length > 0) return found;

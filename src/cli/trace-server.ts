@@ -1,7 +1,7 @@
 /**
- * A whole server in this process answers a planned lookup, without a socket and on the lookup's own (virtual) clock. It has
- * the Corefile of `--corefile`, or kubeadm's without that option. Its objects are those of `--manifests`, and what it
- * forwards is answered by the answers file.
+ * A whole server in this process answers a planned lookup, without a socket and on the lookup's own
+ * (virtual) clock. It has the Corefile of `--corefile`, or kubeadm's without that option. Its
+ * objects are those of `--manifests`, and what it forwards is answered by the answers file.
  */
 import { dirname, resolve } from 'node:path';
 import { systemClock } from '../base/clock.ts';
@@ -41,8 +41,8 @@ export interface NamedCorefile {
   readonly folder: string;
   readonly text: string;
   /**
-   * Where the objects of its `kubernetes` blocks come from, whatever cluster they name. Null means that they come from
-   * that cluster.
+   * Where the objects of its `kubernetes` blocks come from, whatever cluster they name. Null means
+   * that they come from that cluster.
    */
   readonly manifests: string | null;
 }
@@ -68,7 +68,10 @@ export function corefileOf(file: string, text: string, manifests: string | null)
 /** The name of the Corefile that stands for `--manifests`. */
 const MADE = '--manifests';
 
-/** kubeadm's Corefile, as far as answers depend on it, for the objects of a folder or file of manifests. */
+/**
+ * kubeadm's Corefile, as far as answers depend on it, for the objects of a folder or file of
+ * manifests.
+ */
 export function corefileFor(manifests: string, clusterDomain: string): NamedCorefile {
   const text = `.:53 {
     kubernetes ${clusterDomain} in-addr.arpa ip6.arpa {
@@ -101,8 +104,8 @@ export function traceServer(parts: TraceServerParts): StartServer {
     const started = embedded.start().catch((error: unknown) => {
       throw withoutMadePlaces(error);
     });
-    // Objects are read in real time, while the lookup's clock stands still. After the first time in vain nobody waits
-    // again.
+    // Objects are read in real time, while the lookup's clock stands still. After the first time in
+    // vain nobody waits again.
     if (!(await within(systemClock, patienceMs, started))) patienceMs = 0;
     await clock.run(started);
     starting = false;

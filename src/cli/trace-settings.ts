@@ -24,11 +24,15 @@ export interface GatheredSettings {
   readonly from: string | null;
 }
 
-/** Reads the files that decide a lookup. Throws a `Problem` for one that a person named and that cannot be read. */
+/**
+ * Reads the files that decide a lookup. Throws a `Problem` for one that a person named and that
+ * cannot be read.
+ */
 export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
-  // Who names manifests means a pod of that cluster: this machine's own settings would answer for nobody.
+  // Who names manifests means a pod of that cluster: this machine's own settings would answer for
+  // nobody.
   const ofPod =
     options.resolvConf === null &&
     (options.from === null ? options.manifests !== null : options.from !== 'host');
@@ -84,8 +88,8 @@ function hostOf(options: TraceVerbOptions, own: boolean): Host {
   const internal = interfaces.filter((one) => one.internal).map((one) => one.address);
   const external = interfaces.filter((one) => !one.internal).map((one) => one.address);
   const addresses = options.hostAddresses ?? (own ? external : ['10.244.0.10', 'fe80::1']);
-  // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would have a link-local
-  // address otherwise.
+  // Where a person lists addresses without one of IPv6, the machine has IPv6 switched off. It would
+  // have a link-local address otherwise.
   const known = options.hostAddresses ?? (own ? internal : ['127.0.0.1', '::1']);
   const without6 = known.length > 0 && known.every((address) => !address.includes(':'));
   const loopback: AddressFamily[] = without6 ? [4] : [4, 6];

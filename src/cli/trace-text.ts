@@ -1,4 +1,7 @@
-/** A trace for people, as wide as the terminal (100 columns without one): one row for what is sent together, the reason under it. */
+/**
+ * A trace for people, as wide as the terminal (100 columns without one): one row for what is sent
+ * together, the reason under it.
+ */
 import { printElapsed } from '../base/elapsed.ts';
 import { printHostPort } from '../base/ip.ts';
 import type { QueryDocument, TraceDocument } from '../resolver/report.ts';
@@ -68,14 +71,20 @@ const lead = 15;
 /** Room that answers get behind the name, at least: `A NXDOMAIN  AAAA NXDOMAIN  20 ms`. */
 const answerRoom = 34;
 
-/** The name's column: as wide as the names, as far as answers find room behind it. A narrow page has none. */
+/**
+ * The name's column: as wide as the names, as far as answers find room behind it. A narrow page has
+ * none.
+ */
 function nameWidth(rows: readonly TraceRow[], page: Page): number {
   const longest = Math.max(20, ...rows.map((row) => row.first.name.length));
   if (page.wide) return longest;
   return page.narrow ? 0 : Math.min(longest, page.columns - lead - 1 - answerRoom);
 }
 
-/** What stands behind the name: an answer for each query, the server where there are several, the time. */
+/**
+ * What stands behind the name: an answer for each query, the server where there are several, the
+ * time.
+ */
 function rowTail(row: TraceRow, document: TraceDocument, room: number, page: Page): string[] {
   const { first, queries } = row;
   const parts = answers(row, room, page);
@@ -176,7 +185,8 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   if (query.tookMs === null)
     return `${query.answer} ${paint.bad(`too late${waited(query, ', waited ')}`)}`;
   if (query.data.length > 0) {
-    // The address is what counts; an alias on the way is shown where there is room, or nothing else.
+    // The address is what counts; an alias on the way is shown where there is room, or nothing
+    // else.
     const addresses = query.data.filter((data) => !data.startsWith('CNAME '));
     const found = addresses.length > 0;
     const list = wide || !found ? query.data : addresses;
@@ -190,7 +200,10 @@ function answerText(query: QueryDocument, room: number, { paint, wide }: Page): 
   return query.answer;
 }
 
-/** A client that hears at once of a closed port does not wait; one that does not hear of it waits as for a lost packet. */
+/**
+ * A client that hears at once of a closed port does not wait; one that does not hear of it waits as
+ * for a lost packet.
+ */
 const patienceMs = 100;
 
 function waited({ waitedMs }: QueryDocument, before: string): string {

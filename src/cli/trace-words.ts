@@ -15,7 +15,10 @@ export function outcome(document: TraceDocument): string {
   return `fails: ${failure(result)}`;
 }
 
-/** A reply's addresses and aliases, or the word that stands for there being none (`NXDOMAIN`, `DROP` …). */
+/**
+ * A reply's addresses and aliases, or the word that stands for there being none (`NXDOMAIN`, `DROP`
+ * …).
+ */
 export function answer(query: QueryDocument): string {
   return query.data.length > 0 ? query.data.join(' ') : query.answer;
 }

@@ -435,7 +435,10 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** Where a value does not fit; every key must be in the schema, and every key of the schema in the value. */
+/**
+ * Where a value does not fit; every key must be in the schema, and every key of the schema in the
+ * value.
+ */
 function misfits(value: unknown, schema: Schema, root: Schema, path: string): string[] {
   if (schema.$ref !== undefined) {
     return misfits(value, root.$defs?.[schema.$ref.slice(8)] ?? {}, root, path);

@@ -1,4 +1,7 @@
-/** `ndots trace NAME`: every query that a client would send for a name, why, and what the application gets. */
+/**
+ * `ndots trace NAME`: every query that a client would send for a name, why, and what the
+ * application gets.
+ */
 import { writeFileSync } from 'node:fs';
 import { whyFailed } from '../base/why-failed.ts';
 import { systemClock } from '../base/clock.ts';
@@ -48,8 +51,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
     );
   const script = await readScript(options);
   const planned = sendsNothing(options);
-  // What is odd about the manifests has been told already if a pod was looked for in them. A Corefile of its own may
-  // have further oddities.
+  // What is odd about the manifests has been told already if a pod was looked for in them. A
+  // Corefile of its own may have further oddities.
   const told = notes.map((note) => note.split('\n')[0] ?? '');
   const tell = (text: string): void => {
     const isOld =
@@ -81,8 +84,8 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
 }
 
 /**
- * With `--corefile` or `--manifests` a server in this process answers. It is the whole of ndots serve, and so it is
- * loaded only then.
+ * With `--corefile` or `--manifests` a server in this process answers. It is the whole of ndots
+ * serve, and so it is loaded only then.
  * @param tell hears what is odd about Corefile and objects
  */
 async function serverStarter(
@@ -157,7 +160,8 @@ function checkedName(name: string | null): string {
       remedy: 'Names outside ASCII go into DNS in their xn-- form.',
     });
   }
-  // A name that no client can send is still worth a trace, but not one that is not even close to a name.
+  // A name that no client can send is still worth a trace, but not one that is not even close to a
+  // name.
   if (byteLength(name) > 4096) {
     throw new Problem({
       code: 'usage',
@@ -259,7 +263,8 @@ function show(documents: readonly TraceDocument[], options: TraceVerbOptions, io
   };
   if (output === 'json') io.out(json);
   else if (output === 'text' || output === 'wide') {
-    // With many clients their differences are what is asked for, and each one's trace is a page of its own.
+    // With many clients their differences are what is asked for, and each one's trace is a page of
+    // its own.
     const brief = many && output === 'text' && (options.compare || options.clients.includes('all'));
     const parts = brief ? [] : documents.map((document) => printTrace(document, text));
     if (many) parts.push(printComparison(documents, text));

@@ -9,7 +9,9 @@ export interface TextChange {
 
 /** Lines of context around a change. */
 const CONTEXT = 3;
-/** Beyond this the middle is shown as replaced whole: the table of common lines would be too large. */
+/**
+ * Beyond this the middle is shown as replaced whole: the table of common lines would be too large.
+ */
 const CELLS_MAX = 4_000_000;
 
 const UNENDED = '\n\\ No newline at end of file';

@@ -1,4 +1,7 @@
-/** The verbs of ndots by name, and which of them a command line means. Imports nothing: `main.ts` asks before anything is loaded. */
+/**
+ * The verbs of ndots by name, and which of them a command line means. Imports nothing: `main.ts`
+ * asks before anything is loaded.
+ */
 
 /** In the order in which help lists them. */
 const summaries = {
@@ -38,7 +41,10 @@ export function isVerb(name: string): name is VerbName {
   return Object.hasOwn(summaries, name);
 }
 
-/** The verb that words begin with, whether or not there is one, and the words that are its own. coredns's flags (`-conf …`) are those of `serve`. */
+/**
+ * The verb that words begin with, whether or not there is one, and the words that are its own.
+ * coredns's flags (`-conf …`) are those of `serve`.
+ */
 export function splitVerb(words: readonly string[]): {
   readonly verb: string;
   readonly own: readonly string[];
@@ -55,7 +61,10 @@ export function wantsHelp(words: readonly string[]): boolean {
   return (end < 0 ? words : words.slice(0, end)).some((word) => helpWords.has(word));
 }
 
-/** Whether a command line starts a server, which does not end by itself and takes threads of its own. */
+/**
+ * Whether a command line starts a server, which does not end by itself and takes threads of its
+ * own.
+ */
 export function startsServer(words: readonly string[]): boolean {
   const { verb, own } = splitVerb(words);
   if (verb !== 'serve' && verb !== 'node-cache') return false;

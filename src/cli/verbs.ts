@@ -1,4 +1,7 @@
-/** What is behind the names of verbs. What a verb takes is loaded apart from what it does: help and completion need only the former. */
+/**
+ * What is behind the names of verbs. What a verb takes is loaded apart from what it does: help and
+ * completion need only the former.
+ */
 import type { Command } from './command.ts';
 import type { Usage } from './option.ts';
 import type { VerbName } from './verb-names.ts';

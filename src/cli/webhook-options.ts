@@ -26,7 +26,10 @@ export interface WebhookOptions extends ClusterOptions {
   readonly service: string;
   readonly secret: string;
   readonly configuration: string;
-  /** Certificate and key that are maintained elsewhere; null: the webhook keeps its own in the Secret. */
+  /**
+   * Certificate and key that are maintained elsewhere; null: the webhook keeps its own in the
+   * Secret.
+   */
   readonly files: { readonly cert: string; readonly key: string } | null;
   readonly name: string;
   readonly namespaceLabels: Readonly<Record<string, string>>;

@@ -1,4 +1,7 @@
-/** `ndots webhook`: dnsConfig of pods by annotation, as an admission webhook or as a policy of the API server. */
+/**
+ * `ndots webhook`: dnsConfig of pods by annotation, as an admission webhook or as a policy of the
+ * API server.
+ */
 import { stringify } from 'yaml';
 import { systemClock } from '../base/clock.ts';
 import { asObject } from '../base/json-object.ts';

@@ -252,7 +252,10 @@ class FindingCollector {
     });
   }
 
-  /** The text with the places in it counted as those of findings are: in the file that a person edits. */
+  /**
+   * The text with the places in it counted as those of findings are: in the file that a person
+   * edits.
+   */
   #placed(text: string): string {
     let placed = text;
     for (const [label, source] of this.#sources) placed = source.placedText(placed, label);

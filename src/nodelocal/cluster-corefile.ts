@@ -1,4 +1,6 @@
-/** From the cluster's Corefile to the template of the node's, so that a name means the same on both. */
+/**
+ * From the cluster's Corefile to the template of the node's, so that a name means the same on both.
+ */
 import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { printCorefile } from '../corefile/print.ts';
@@ -10,7 +12,9 @@ export interface DeriveParts {
   readonly health: string;
   /** `:9253`. */
   readonly metrics: string;
-  /** Where pods ask. The cluster's own blocks may have another one, to which their service leads. */
+  /**
+   * Where pods ask. The cluster's own blocks may have another one, to which their service leads.
+   */
   readonly port: number;
 }
 
@@ -44,9 +48,10 @@ const neutral: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The template of a node's Corefile. Zones of `kubernetes` are asked at the cluster's DNS. Of the others, those that the cluster only
- * forwards are forwarded straight to the same upstreams; those that it answers in any other way (`hosts`, `rewrite`, `template`,
- * `file`, `etcd` …) are asked at the cluster's DNS, too: what a node could answer differently it does not answer by itself.
+ * The template of a node's Corefile. Zones of `kubernetes` are asked at the cluster's DNS. Of the
+ * others, those that the cluster only forwards are forwarded straight to the same upstreams; those
+ * that it answers in any other way (`hosts`, `rewrite`, `template`, `file`, `etcd` …) are asked at
+ * the cluster's DNS, too: what a node could answer differently it does not answer by itself.
  * @throws Problem if no block serves the cluster's DNS
  */
 export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
@@ -72,7 +77,10 @@ export function deriveTemplate(cluster: Corefile, parts: DeriveParts): string {
   return pieces.join('\n').replace(/^ {4}errors$/m, `    errors\n    health ${parts.health}`);
 }
 
-/** As NodeLocal DNSCache asks the cluster: over TCP, and names that are not there are asked for again soon. */
+/**
+ * As NodeLocal DNSCache asks the cluster: over TCP, and names that are not there are asked for
+ * again soon.
+ */
 const clusterLines = [
   'cache {',
   '    success 9984 30',
@@ -95,8 +103,8 @@ function printBlock(
 }
 
 /**
- * The port of the cluster's DNS in its pods, which is often none that pods ask (OpenShift has 5353): that of the blocks with
- * `kubernetes`, else the one that pods ask, else the only one.
+ * The port of the cluster's DNS in its pods, which is often none that pods ask (OpenShift has
+ * 5353): that of the blocks with `kubernetes`, else the one that pods ask, else the only one.
  * @param asked counts first where several would do
  */
 function clusterPort({ blocks }: Corefile, asked: number): number {
@@ -153,7 +161,10 @@ function isPlainForward({ name, args, block }: Directive): boolean {
   return !files && args.slice(1).every(({ text }) => isReachable(text));
 }
 
-/** The pod's own address is not the node's, and of the files of its image a node has only the usual one. */
+/**
+ * The pod's own address is not the node's, and of the files of its image a node has only the usual
+ * one.
+ */
 function isReachable(to: string): boolean {
   if (to === '/etc/resolv.conf') return true;
   const [, host = ''] = /^(?:[a-z]+:\/\/)?\[?([^%\]]*)/.exec(to) ?? [];

@@ -26,8 +26,8 @@ export interface ClusterEndpointsParts {
 }
 
 /**
- * Looks the endpoints up at the cluster's DNS itself: every node may do that, and the API server has nothing to do with it. What was known
- * last stays when there is no answer.
+ * Looks the endpoints up at the cluster's DNS itself: every node may do that, and the API server
+ * has nothing to do with it. What was known last stays when there is no answer.
  */
 export class ClusterEndpoints {
   readonly #parts: ClusterEndpointsParts;

@@ -1,4 +1,7 @@
-/** The node's Corefile on disk: made from its template, and made again whenever what it is made of changes. */
+/**
+ * The node's Corefile on disk: made from its template, and made again whenever what it is made of
+ * changes.
+ */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { errorCode } from '../base/error-code.ts';
 import type { Log } from '../base/log.ts';
@@ -52,7 +55,8 @@ export class CorefileWriter {
 
   /**
    * Makes it of what is there now.
-   * @returns whether it is another one than before. Without a template nothing is written: the Corefile is used as it is.
+   * @returns whether it is another one than before. Without a template nothing is written: the
+   * Corefile is used as it is.
    */
   update(): boolean {
     try {
@@ -136,10 +140,15 @@ function nothingToServe(): Problem {
   });
 }
 
-/** Who may not make a file beside the other one, or not put it in its place because that is a mount. */
+/**
+ * Who may not make a file beside the other one, or not put it in its place because that is a mount.
+ */
 const ONLY_IN_PLACE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'EBUSY', 'EXDEV']);
 
-/** Puts a text in the place of a file: where the disk is full the file stays as it was, for what half of a Corefile says is another thing. */
+/**
+ * Puts a text in the place of a file: where the disk is full the file stays as it was, for what
+ * half of a Corefile says is another thing.
+ */
 function replace(path: string, text: string): void {
   const beside = `${path}.new`;
   try {

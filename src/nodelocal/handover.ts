@@ -9,7 +9,10 @@ import { whyFailed } from '../base/why-failed.ts';
 const WORDS = { ASK: 'take over', SERVING: 'serving', RELEASED: 'released' };
 /** One that says nothing for so long is not there, milliseconds. */
 const SILENCE_MS = 8000;
-/** Of what the caches hold no more is handed over, bytes: the largest nodes have some in each of many workers. */
+/**
+ * Of what the caches hold no more is handed over, bytes: the largest nodes have some in each of
+ * many workers.
+ */
 const CACHE_MAX = 64 * 1024 * 1024;
 const LINE_MAX = 64;
 
@@ -32,8 +35,9 @@ export interface HandoverParts {
 }
 
 /**
- * Where the instances of this network namespace meet: a socket in a folder that only root can enter, and that they all see. Several nodes
- * of one machine (network namespaces) may share the folder.
+ * Where the instances of this network namespace meet: a socket in a folder that only root can
+ * enter, and that they all see. Several nodes of one machine (network namespaces) may share the
+ * folder.
  */
 export function meetingPoint(folder: string): string {
   return join(folder, `node-cache-${statSync('/proc/self/ns/net').ino}.sock`);

@@ -1,8 +1,14 @@
-/** The server block that answers the heartbeat, beside those of the Corefile and at the same addresses. */
+/**
+ * The server block that answers the heartbeat, beside those of the Corefile and at the same
+ * addresses.
+ */
 import type { Corefile, ServerBlock } from '../corefile/tree.ts';
 import { HEARTBEAT_ZONE } from './heartbeat.ts';
 
-/** Text of the blocks to add: one for the addresses that others are bound to, one for all addresses if others have no `bind`. */
+/**
+ * Text of the blocks to add: one for the addresses that others are bound to, one for all addresses
+ * if others have no `bind`.
+ */
 export function heartbeatBlocks({ blocks }: Corefile, port: number): string {
   const here = blocks.filter(({ keys }) =>
     keys.some((key) => key.scheme === 'dns' && key.port === port),

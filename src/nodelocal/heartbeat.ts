@@ -5,7 +5,9 @@ import { parseName } from '../wire/name.ts';
 import { makeQuery } from '../wire/query.ts';
 import { HEARTBEAT_SOURCE } from './rules.ts';
 
-/** The zone of the heartbeat's query: it exists nowhere (RFC 6761), and the cache itself answers it. */
+/**
+ * The zone of the heartbeat's query: it exists nowhere (RFC 6761), and the cache itself answers it.
+ */
 export const HEARTBEAT_ZONE = 'node-cache-heartbeat.invalid.';
 
 /** Five or six of them fit into a lease: a busy machine may be late with some. */
@@ -23,8 +25,9 @@ export interface HeartbeatParts {
 }
 
 /**
- * Asks every local address several times a second. The kernel sees the replies pass and renews the lease of the address that they come from, so
- * that nothing here has to be alive for a lease to end.
+ * Asks every local address several times a second. The kernel sees the replies pass and renews the
+ * lease of the address that they come from, so that nothing here has to be alive for a lease to
+ * end.
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts;

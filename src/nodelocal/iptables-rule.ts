@@ -3,8 +3,9 @@ import { parseAddress, printAddress } from '../base/ip.ts';
 import type { PacketRule } from './rules.ts';
 
 /**
- * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only; but of signs that come every 150 ms
- * there are two within the last second for as long as the last is not older than 0.85 s.
+ * Signs of life that a lease takes, and within how many seconds. iptables knows whole seconds only;
+ * but of signs that come every 150 ms there are two within the last second for as long as the last
+ * is not older than 0.85 s.
  */
 const LEASE = { SECONDS: 1, SIGNS: 2 };
 
@@ -14,7 +15,10 @@ export interface SavedRule {
   readonly meaning: string;
 }
 
-/** The rule in the words that NodeLocal DNSCache uses. @param list of the module `recent` that holds the leases */
+/**
+ * The rule in the words that NodeLocal DNSCache uses.
+ * @param list of the module `recent` that holds the leases
+ */
 export function ruleWords(rule: PacketRule, list: string): readonly string[] {
   const { protocol, from, notFrom, to, fromPort, toPort, action, comment } = rule;
   const recent = ['-m', 'recent', '--name', list];
@@ -58,7 +62,10 @@ function wordsOf(line: string): readonly string[] {
 /** Options that say nothing, with the word behind them. */
 const silent: ReadonlySet<string> = new Set(['-m', '--mask']);
 
-/** The words in an order and a spelling of their own, so that two rules that do the same are the same text. */
+/**
+ * The words in an order and a spelling of their own, so that two rules that do the same are the
+ * same text.
+ */
 function meaningOf(words: readonly string[]): string {
   const found: string[] = [];
   let negated = '';

@@ -28,9 +28,9 @@ const WAIT = ['-w', '5'];
 const LOCKED = 4;
 
 /**
- * Keeps the rules of one family. They are looked at with `iptables-save` and changed with one call of `iptables-restore`, which
- * changes a table as a whole: at no time do some of them hold and others not. Rules of others, with the same comments too, stay as
- * they are.
+ * Keeps the rules of one family. They are looked at with `iptables-save` and changed with one call
+ * of `iptables-restore`, which changes a table as a whole: at no time do some of them hold and
+ * others not. Rules of others, with the same comments too, stay as they are.
  */
 export class IptablesRules implements RuleSet {
   readonly name = 'iptables';

@@ -65,7 +65,10 @@ function readServers(value: unknown, folder: string, what: string): readonly str
   return value as string[];
 }
 
-/** `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`; nothing that would be a second word of the Corefile. */
+/**
+ * `IP`, `IP:PORT`, `[v6]:PORT`, any of them with `dns://` or `tls://`; nothing that would be a
+ * second word of the Corefile.
+ */
 function isServer(server: unknown): boolean {
   if (typeof server !== 'string') return false;
   const found = parseHostPort(server.replace(/^(?:dns|tls):\/\//, ''));

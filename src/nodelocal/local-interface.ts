@@ -18,13 +18,14 @@ import {
 /** What is written on the interface: `ip link show` prints it. */
 const ALIAS = 'ndots node-cache';
 /**
- * What holds addresses without a wire behind it, the usual first. A bridge without ports does it where the kernel has no dummy
- * devices, and `lo` anywhere.
+ * What holds addresses without a wire behind it, the usual first. A bridge without ports does it
+ * where the kernel has no dummy devices, and `lo` anywhere.
  */
 const KINDS = ['dummy', 'bridge'];
 /**
- * The kernel takes an address away when it was not renewed for so long, seconds, and gets to it up to a second later. Until then
- * it does no harm to pods, whose queries the rules let go of sooner. At first it is as long as a start may take.
+ * The kernel takes an address away when it was not renewed for so long, seconds, and gets to it up
+ * to a second later. Until then it does no harm to pods, whose queries the rules let go of sooner.
+ * At first it is as long as a start may take.
  */
 const LEASE_SECONDS = { FIRST: 60, LATER: 4 };
 
@@ -37,7 +38,9 @@ export interface LocalInterfaceParts {
   readonly log: Log;
 }
 
-/** Makes the interface, looks after it, and takes it away; nothing else of the machine is touched. */
+/**
+ * Makes the interface, looks after it, and takes it away; nothing else of the machine is touched.
+ */
 export class LocalInterface {
   readonly #parts: LocalInterfaceParts;
   /** Addresses are on `lo`, for want of a better one. */
@@ -80,7 +83,10 @@ export class LocalInterface {
     for (const address of this.#parts.addresses) putAddress(link.index, address, null);
   }
 
-  /** Removes the addresses, and the interface if there are no other addresses on it. @throws SystemError */
+  /**
+   * Removes the addresses, and the interface if there are no other addresses on it.
+   * @throws SystemError
+   */
   remove(): void {
     const link = this.#ours ? findLink(this.#name) : null;
     if (link === null) return;
@@ -134,7 +140,10 @@ export class LocalInterface {
     return findLink(name)!;
   }
 
-  /** An interface of that name that was there before: one of ours that was left behind, of another node cache, or somebody's. */
+  /**
+   * An interface of that name that was there before: one of ours that was left behind, of another
+   * node cache, or somebody's.
+   */
   #judge({ name, kind, index, alias }: Link): void {
     if (kind !== 'dummy' && alias !== ALIAS) {
       throw new Problem({

@@ -38,9 +38,10 @@ const hooks: Readonly<Record<string, { readonly name: string; readonly at: strin
 };
 
 /**
- * Keeps a table in the hands of an `nft` process that reads our commands: the kernel guards it against everybody else
- * (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches it, and takes it away when that process ends, as it does
- * when we do. Where that is not to be had the table is an ordinary one.
+ * Keeps a table in the hands of an `nft` process that reads our commands: the kernel guards it
+ * against everybody else (`flags owner`, Linux 5.12), so that not even `nft flush ruleset` touches
+ * it, and takes it away when that process ends, as it does when we do. Where that is not to be had
+ * the table is an ordinary one.
  */
 export class NftablesRules implements RuleSet {
   readonly name = 'nftables';

@@ -1,4 +1,7 @@
-/** What a node cache has of the machine's network: its interface and its rules, looked after until the end. */
+/**
+ * What a node cache has of the machine's network: its interface and its rules, looked after until
+ * the end.
+ */
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { SystemError } from '../linux/libc.ts';
@@ -30,7 +33,10 @@ export interface NodeNetworkParts {
   readonly onRepair: (what: 'interface' | 'rules') => void;
 }
 
-/** Sets the network up, repairs it, withdraws it. Failures after the start are counted and logged, never fatal. */
+/**
+ * Sets the network up, repairs it, withdraws it. Failures after the start are counted and logged,
+ * never fatal.
+ */
 export class NodeNetwork {
   readonly #parts: NodeNetworkParts;
   readonly #teardown: TeardownShell | null;
@@ -140,7 +146,10 @@ export class NodeNetwork {
     this.#parts.log.error(text);
   }
 
-  /** First half of the end: new queries go to the cluster's service, while those under way are still answered. */
+  /**
+   * First half of the end: new queries go to the cluster's service, while those under way are still
+   * answered.
+   */
   async withdraw(): Promise<void> {
     this.#over = true;
     await this.#busy;

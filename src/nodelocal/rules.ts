@@ -1,4 +1,7 @@
-/** The packet filter rules of a node cache, as data: those of NodeLocal DNSCache, and the lease that lets go of its addresses. */
+/**
+ * The packet filter rules of a node cache, as data: those of NodeLocal DNSCache, and the lease that
+ * lets go of its addresses.
+ */
 
 /** What a rule does with a packet. */
 export type PacketAction =
@@ -7,7 +10,10 @@ export type PacketAction =
   | 'accept'
   /** A sign of life of the cache: the lease of the address that it came from begins anew. */
   | 'renew'
-  /** The lease of the address that it goes to is over: it goes the way of all packets, to the cluster's service. */
+  /**
+   * The lease of the address that it goes to is over: it goes the way of all packets, to the
+   * cluster's service.
+   */
   | 'lapse';
 
 /** One rule for one local address. What is not said matches everything. */
@@ -43,10 +49,16 @@ export interface RuleParts {
   readonly lease: boolean;
 }
 
-/** A program that sets rules waits for a lock for 5 s at most: one that has not ended by then is ended, milliseconds. */
+/**
+ * A program that sets rules waits for a lock for 5 s at most: one that has not ended by then is
+ * ended, milliseconds.
+ */
 export const RULE_LIMIT_MS: number = 8000;
 
-/** The source address of the cache's own heartbeat: no other program asks a local address from a loopback one. */
+/**
+ * The source address of the cache's own heartbeat: no other program asks a local address from a
+ * loopback one.
+ */
 export const HEARTBEAT_SOURCE = { 4: '127.0.0.1', 6: '::1' } as const;
 
 /** All rules, in the order in which each chain must have them. */
@@ -103,8 +115,9 @@ export interface RuleSet {
   /** Puts back what is missing. @throws RuleFailure */
   ensure(): Promise<Ensured>;
   /**
-   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a tracked reply would be
-   * the first packet of a connection, and bind later queries from the same port to it.
+   * Takes away what leads packets here. What keeps replies out of connection tracking stays: a
+   * tracked reply would be the first packet of a connection, and bind later queries from the same
+   * port to it.
    * @throws RuleFailure
    */
   divert(): Promise<void>;

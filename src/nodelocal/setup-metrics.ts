@@ -82,7 +82,9 @@ export class SetupMetrics {
     this.#handovers.with(direction).add(1);
   }
 
-  /** Serves them; an address that cannot be had is a line of the log, as with NodeLocal DNSCache. */
+  /**
+   * Serves them; an address that cannot be had is a line of the log, as with NodeLocal DNSCache.
+   */
   async serve({ host, port }: MetricsAddress, log: Log): Promise<void> {
     const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
     boundConnections(server, CONNECTIONS);

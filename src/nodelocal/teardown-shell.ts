@@ -5,9 +5,10 @@ import { startProgram, type StartedProgram } from '../linux/programs.ts';
 const NAME = 'ndots-node-cache-teardown';
 
 /**
- * A child of one MiB that reads from a pipe of which only this process has the other end. Whatever ends this process (SIGKILL, the
- * out-of-memory killer), the kernel closes the pipe, and the shell runs its lines. Whatever ends the shell, this process notices
- * and starts another. Where both end at once, or this process hangs, addresses and rules lapse by their leases.
+ * A child of one MiB that reads from a pipe of which only this process has the other end. Whatever
+ * ends this process (SIGKILL, the out-of-memory killer), the kernel closes the pipe, and the shell
+ * runs its lines. Whatever ends the shell, this process notices and starts another. Where both end
+ * at once, or this process hangs, addresses and rules lapse by their leases.
  */
 export class TeardownShell {
   readonly #shell: string;
@@ -29,7 +30,8 @@ export class TeardownShell {
   ensure(): void {
     if (this.#child !== null) return;
     const script = [
-      // A signal to the process group is meant for the node cache: the shell has to outlive it to clean up.
+      // A signal to the process group is meant for the node cache: the shell has to outlive it to
+      // clean up.
       `trap '' HUP INT TERM`,
       'while read -r line; do [ "$line" = release ] && exit 0; done',
       'exec 2>/dev/null',

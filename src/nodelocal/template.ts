@@ -1,4 +1,7 @@
-/** From the template of a node cache's Corefile to the Corefile: NodeLocal DNSCache's variables and stub domains. */
+/**
+ * From the template of a node cache's Corefile to the Corefile: NodeLocal DNSCache's variables and
+ * stub domains.
+ */
 import { Problem } from '../base/problem.ts';
 import type { KubeDnsConfig } from './kube-dns-config.ts';
 
@@ -17,7 +20,10 @@ export interface TemplateValues {
 /** Seconds that replies of stub domains are cached. */
 const STUB_TTL = 30;
 
-/** What the template says of upstreams that are the node's own, but not of those that a ConfigMap names: those speak UDP. */
+/**
+ * What the template says of upstreams that are the node's own, but not of those that a ConfigMap
+ * names: those speak UDP.
+ */
 const FORCED_UPSTREAMS =
   /forward[ \t]+\.[ \t]+__PILLAR__UPSTREAM__SERVERS__[ \t]*\{\s*force_tcp\s*\}/g;
 
@@ -64,7 +70,9 @@ function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
     .join('');
 }
 
-/** The variable that holds the address of a service in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`. */
+/**
+ * The variable that holds the address of a service in every pod: `KUBE_DNS_UPSTREAM_SERVICE_HOST`.
+ */
 export function serviceVariable(service: string): string {
   return `${service.replaceAll('-', '_').toUpperCase()}_SERVICE_HOST`;
 }

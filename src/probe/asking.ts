@@ -104,7 +104,9 @@ export function mustBeMissing(asked: ProbeResult, name: string, type: number): P
   };
 }
 
-/** An observation from one or more results about one target. Lost queries turn `ok` into a warning. */
+/**
+ * An observation from one or more results about one target. Lost queries turn `ok` into a warning.
+ */
 export function observe(
   target: string,
   results: readonly ProbeResult[],

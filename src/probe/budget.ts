@@ -1,10 +1,14 @@
-/** How often something was good lately: sliding windows, the error budget, and how fast it is used up. */
+/**
+ * How often something was good lately: sliding windows, the error budget, and how fast it is used
+ * up.
+ */
 
 /** The number of parts of a window; the oldest is dropped as time goes on. */
 const PARTS = 60;
 
 /**
- * Counts good and bad events of the last so many milliseconds, in constant memory, exact to a sixtieth of that time.
+ * Counts good and bad events of the last so many milliseconds, in constant memory, exact to a
+ * sixtieth of that time.
  */
 export class SlidingWindow {
   readonly lengthMs: number;
@@ -61,8 +65,8 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * An alert: the budget is used up at this speed in both windows. The short one ends the alert soon after the failures
- * end.
+ * An alert: the budget is used up at this speed in both windows. The short one ends the alert soon
+ * after the failures end.
  */
 export interface BurnAlert {
   readonly name: string;
@@ -106,7 +110,10 @@ export class ErrorBudget {
     for (const window of this.#windows.values()) window.add(now, isGood);
   }
 
-  /** How many times faster than allowed the budget was used up over the last `lengthMs` milliseconds. */
+  /**
+   * How many times faster than allowed the budget was used up over the last `lengthMs`
+   * milliseconds.
+   */
   burnRate(now: number, lengthMs: number): number {
     const window = this.#windows.get(lengthMs);
     if (window === undefined) return 0;

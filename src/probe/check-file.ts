@@ -1,4 +1,7 @@
-/** Reads the file of checks: YAML to checks that can be run. Mistakes are reported with their places. */
+/**
+ * Reads the file of checks: YAML to checks that can be run. Mistakes are reported with their
+ * places.
+ */
 import { isObject, type JsonObject } from '../base/json-object.ts';
 import { nearest, Problem, Problems } from '../base/problem.ts';
 import { parseYaml, type DocumentPath } from '../kube/manifests/yaml-document.ts';
@@ -126,7 +129,10 @@ export const commonParameters: FieldsOf<CommonValues> = {
 /** The most checks of a file; more can be put into several files. */
 const CHECKS_MAX = 1000;
 
-/** Reads a file of checks. @throws Problems with everything that is wrong, or the problem of the YAML */
+/**
+ * Reads a file of checks.
+ * @throws Problems with everything that is wrong, or the problem of the YAML
+ */
 export function readCheckFile(content: string, file: string): CheckPlan {
   const { documents, problems } = parseYaml(content, file);
   if (problems.length > 0) throw new Problems(problems);
@@ -278,7 +284,8 @@ function plannedCheck(
 }
 
 /**
- * Adapts default parameters, which are written for `cluster.local`, to another cluster domain. Given parameters stay.
+ * Adapts default parameters, which are written for `cluster.local`, to another cluster domain.
+ * Given parameters stay.
  */
 function inDomain(
   values: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 /**
- * The interface of a kind of check: what it is given, and what it returns. The kinds are in `checks/`, one file each;
- * their table is `kinds.ts`.
+ * The interface of a kind of check: what it is given, and what it returns. The kinds are in
+ * `checks/`, one file each; their table is `kinds.ts`.
  */
 import type { Clock } from '../base/clock.ts';
 import type { YamlFields, ValuesOf } from '../kube/manifests/yaml-shape.ts';

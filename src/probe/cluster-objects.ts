@@ -1,6 +1,6 @@
 /**
- * Objects that checks create in the cluster temporarily: a service and its endpoints, labelled so that those left
- * behind by a crash can be found.
+ * Objects that checks create in the cluster temporarily: a service and its endpoints, labelled so
+ * that those left behind by a crash can be found.
  */
 import type { Clock } from '../base/clock.ts';
 import { asObject, child, children, text } from '../base/json-object.ts';
@@ -8,7 +8,10 @@ import type { ApiClient } from '../kube/api/client.ts';
 import { getJson } from '../kube/api/get-json.ts';
 import { createObject, deleteObject, type ObjectRequest } from '../kube/api/one-object.ts';
 
-/** What a check may create. Rejects with an `ApiFailure`, or with a `Problem` if there is no cluster. */
+/**
+ * What a check may create. Rejects with an `ApiFailure`, or with a `Problem` if there is no
+ * cluster.
+ */
 export interface ProbeObjects {
   /** Creates a headless service with endpoints that have these host names, all at one address. */
   make(service: MadeService): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * What a check may do on the network: ask a server, and look a name up as a client does. The real implementation is
- * `system-network.ts`.
+ * What a check may do on the network: ask a server, and look a name up as a client does. The real
+ * implementation is `system-network.ts`.
  */
 import type { Client } from '../resolver/client.ts';
 import type { LookupRun } from '../resolver/run.ts';
@@ -56,7 +56,10 @@ export interface ProbeNetwork {
     questions: readonly ProbeQuestion[],
     terms: AskTerms,
   ): Promise<readonly ProbeResult[]>;
-  /** Looks a name up as this client does, at a server, with these resolv.conf settings besides `nameserver`. */
+  /**
+   * Looks a name up as this client does, at a server, with these resolv.conf settings besides
+   * `nameserver`.
+   */
   lookup(
     client: Client,
     name: string,

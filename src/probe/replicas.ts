@@ -1,4 +1,7 @@
-/** Finds the replicas of a DNS service: by its EndpointSlices, or by its Endpoints if the former may not be read. */
+/**
+ * Finds the replicas of a DNS service: by its EndpointSlices, or by its Endpoints if the former may
+ * not be read.
+ */
 import { asObject, child, children, text, texts, type JsonObject } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
@@ -88,7 +91,8 @@ export async function findServers(
 }
 
 /**
- * The problem that the service does not exist: without it, other servers would be checked than those that were meant.
+ * The problem that the service does not exist: without it, other servers would be checked than
+ * those that were meant.
  */
 function notThere(service: string): Problem {
   return new Problem({

@@ -1,4 +1,6 @@
-/** The network of checks over the machine's own sockets. Each call opens one socket and closes it. */
+/**
+ * The network of checks over the machine's own sockets. Each call opens one socket and closes it.
+ */
 import { systemClock } from '../base/clock.ts';
 import { errorCode } from '../base/error-code.ts';
 import { printHostPort } from '../base/ip.ts';
@@ -67,7 +69,8 @@ class WaitingProbe {
   }
 
   /**
-   * Takes a reply. An unreadable one does not count: another may come; if none does, it is the reason for the failure.
+   * Takes a reply. An unreadable one does not count: another may come; if none does, it is the
+   * reason for the failure.
    */
   readonly take = (bytes: Uint8Array): boolean => {
     try {

@@ -1,4 +1,7 @@
-/** The HTTP server of `ndots check serve`: metrics, the current status as JSON, liveness and readiness. */
+/**
+ * The HTTP server of `ndots check serve`: metrics, the current status as JSON, liveness and
+ * readiness.
+ */
 import { createServer, type Server } from 'node:http';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';

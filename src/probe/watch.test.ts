@@ -105,7 +105,8 @@ describe('ndots check serve', () => {
 
 describe('a month of rounds each 10 s in which 0.01 % of messages are lost', () => {
   test('no target is down, and no window burns', () => {
-    // The rounds themselves: what a query with two tries comes to is drawn as the network above draws it.
+    // The rounds themselves: what a query with two tries comes to is drawn as the network above
+    // draws it.
     const draw = seededRandom(99);
     const isLost = (): boolean => draw.integer(1_000_000) < 100;
     for (let target = 0; target < 3; target++) {

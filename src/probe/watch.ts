@@ -21,13 +21,19 @@ export interface WatchParts {
   readonly targetsMax: number;
 }
 
-/** A target is down after this many failed rounds in a row, so that a lost query or two is no outage. */
+/**
+ * A target is down after this many failed rounds in a row, so that a lost query or two is no
+ * outage.
+ */
 const DOWN_AFTER = 2;
 /** A failed round is repeated after this share of the interval. */
 const CONFIRM = 0.25;
 /** Intervals vary by this share, so that rounds of many instances do not stay in step. */
 const JITTER = 0.1;
-/** A target that was not seen for this many intervals is dropped: it was a replica that has been replaced. */
+/**
+ * A target that was not seen for this many intervals is dropped: it was a replica that has been
+ * replaced.
+ */
 const FORGET_AFTER = 10;
 
 /** A target with its current and past state. */
@@ -91,7 +97,8 @@ export class CheckSchedule {
     while (!signal.aborted) {
       const begun = clock.now();
       const suspects = await this.#round(check);
-      // A first failure is checked again soon, so that it is confirmed or cleared before the next regular round.
+      // A first failure is checked again soon, so that it is confirmed or cleared before the next
+      // regular round.
       const confirm: boolean = suspects && isConfirmed;
       isConfirmed = !confirm;
       const wait = everyMs * (confirm ? CONFIRM : 1 - JITTER * share());

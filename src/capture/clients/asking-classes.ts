@@ -1,4 +1,7 @@
-/** How the resolvers that are told apart ask: of each way of asking, the share of its lookups that show a trait. */
+/**
+ * How the resolvers that are told apart ask: of each way of asking, the share of its lookups that
+ * show a trait.
+ */
 import type { Trait } from './lookup-traits.ts';
 
 /** Kinds of resolvers that are told apart. */
@@ -179,13 +182,17 @@ export interface AskingClass {
 }
 
 /**
- * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other; so has Go up to 1.18, and what is built
- * of modules that say so (netedns0=0). glibc asks one question at a time from the first lookup on that lost one of a pair, for as long as the
- * process lives; with single-request it always does; a pod with several processes does both; and who wants one family has it asked for alone.
- * c-ares may keep its socket from lookup to lookup, or not (the last of its classes): then it is glibc's like in all but the ids of a pair, the port of a
- * walk, and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of either, and a reply to A comes in between as
- * often. The last one is Go that asks two servers by turns, of which one has another address of the client's, or Go that wants one family.
- * Who never goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk tells them.
+ * What is weighed. c-ares before 1.22 sends no EDNS, and a program has either the one or the other;
+ * so has Go up to 1.18, and what is built of modules that say so (netedns0=0). glibc asks one
+ * question at a time from the first lookup on that lost one of a pair, for as long as the process
+ * lives; with single-request it always does; a pod with several processes does both; and who wants
+ * one family has it asked for alone. c-ares may keep its socket from lookup to lookup, or not (the
+ * last of its classes): then it is glibc's like in all but the ids of a pair, the port of a walk,
+ * and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of
+ * either, and a reply to A comes in between as often. The last one is Go that asks two servers by
+ * turns, of which one has another address of the client's, or Go that wants one family. Who never
+ * goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk
+ * tells them.
  */
 export const classes: readonly AskingClass[] = [
   { kind: 'glibc', prior: 34, shares: glibc },
@@ -341,7 +348,8 @@ export const classes: readonly AskingClass[] = [
       'ids that count up': 1,
     },
   },
-  // Where the server knows no cookies, c-ares sends none either; and a program that keeps no socket has another port for each lookup.
+  // Where the server knows no cookies, c-ares sends none either; and a program that keeps no socket
+  // has another port for each lookup.
   {
     kind: 'c-ares',
     prior: 3,

@@ -1,4 +1,7 @@
-/** What of a lookup shows which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is present, absent, or cannot be seen. */
+/**
+ * What of a lookup shows which resolver sent it: ports, ids, order, pauses, EDNS. Each trait is
+ * present, absent, or cannot be seen.
+ */
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { isCut } from '../exchanges/message-head.ts';
 import {
@@ -52,8 +55,9 @@ const SLACK_MS = 260;
 /** musl makes both ids from the nanoseconds of one clock, one after the other. */
 const NEAR_IDS = 2500;
 /**
- * glibc makes an id of the nanoseconds of a clock, folded so that bits which differ stay below bits which do not, and sends its bytes the other
- * way round (include/random-bits.h). So much do those of a pair differ, which it makes one after the other: nearly always, and mostly.
+ * glibc makes an id of the nanoseconds of a clock, folded so that bits which differ stay below bits
+ * which do not, and sends its bytes the other way round (include/random-bits.h). So much do those
+ * of a pair differ, which it makes one after the other: nearly always, and mostly.
  */
 const CLOCK_IDS = { nearly: 0x2000, mostly: 0x800 };
 /** Ids that are nearer are counted. */
@@ -64,10 +68,15 @@ const TICKS_A_MS = 1;
 const IP_IDS_BETWEEN = 8;
 /** After longer any identification could be the next one, milliseconds. */
 const IP_IDS_MS = 3000;
-/** After these times clients repeat a query from a new port; at other times somebody else asks for the same name, milliseconds. */
+/**
+ * After these times clients repeat a query from a new port; at other times somebody else asks for
+ * the same name, milliseconds.
+ */
 const TIMERS_MS = [2000, 2500, 5000];
 
-/** The traits of a lookup. Those of one search step count as often as they are seen, by majority. */
+/**
+ * The traits of a lookup. Those of one search step count as often as they are seen, by majority.
+ */
 export function traitsOf(lookup: SeenLookup): Traits {
   const votes = new Map<Trait, number>();
   const vote = (trait: Trait, present: boolean): void => {
@@ -75,7 +84,8 @@ export function traitsOf(lookup: SeenLookup): Traits {
   };
   const { exchanges } = lookup;
   const [first] = exchanges as [SeenExchange];
-  // Whether dig or Go asked a single question with EDNS, its options would tell, which a log has not.
+  // Whether dig or Go asked a single question with EDNS, its options would tell, which a log has
+  // not.
   if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
   for (const group of groups) ofPair(group, vote);
@@ -110,7 +120,10 @@ function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExc
   return steps;
 }
 
-/** Both questions of a pair in the order in which they left, or the one that there is. Of a question that is cut nobody knows the type; A mostly comes first. */
+/**
+ * Both questions of a pair in the order in which they left, or the one that there is. Of a question
+ * that is cut nobody knows the type; A mostly comes first.
+ */
 function pairOf(
   group: readonly SeenExchange[],
 ): readonly [a: SeenExchange | undefined, aaaa: SeenExchange | undefined] {
@@ -124,7 +137,10 @@ function pairOf(
   return second === undefined ? [undefined, undefined] : [first, second];
 }
 
-/** How many questions it asks: of what is cut, as many as there are ids, and of a single one it is not known. */
+/**
+ * How many questions it asks: of what is cut, as many as there are ids, and of a single one it is
+ * not known.
+ */
 function familiesOf(group: readonly SeenExchange[]): number {
   if (!isCut(group[0]!.name)) return new Set(group.map(({ type }) => type)).size;
   return Math.min(2, new Set(group.map(({ id }) => id)).size);
@@ -237,9 +253,10 @@ function turned(id: number): number {
 }
 
 /**
- * Whether the later of two queries from different ports goes on with the IP identification of the earlier one; null: it cannot be seen. Linux
- * counts those of all sockets that are not connected in one place, by at most its clock's ticks in between (net/ipv4/route.c,
- * `ip_idents_reserve`), and gives each socket that is connected a beginning of its own: of resolvers, musl does not connect.
+ * Whether the later of two queries from different ports goes on with the IP identification of the
+ * earlier one; null: it cannot be seen. Linux counts those of all sockets that are not connected in
+ * one place, by at most its clock's ticks in between (net/ipv4/route.c, `ip_idents_reserve`), and
+ * gives each socket that is connected a beginning of its own: of resolvers, musl does not connect.
  */
 export function goesOnInIp(before: SentPacket, after: SentPacket): boolean | null {
   if (before.ipId === 0 || after.ipId === 0) return null;

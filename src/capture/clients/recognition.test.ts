@@ -136,7 +136,9 @@ test('of five lookups for one name each, the ids of a pair, which glibc makes of
     assert.ok(share(kind) >= 0.9, `${kind}: ${share(kind)}; ${wrong.join('; ')}`);
 });
 
-/** The id of one of a pair as glibc makes it: the nanoseconds of a clock, folded, its bytes turned. */
+/**
+ * The id of one of a pair as glibc makes it: the nanoseconds of a clock, folded, its bytes turned.
+ */
 function clockId(pair: number, half: number): number {
   const ns = pair * 99_991 + half * 430;
   const bits = ns ^ (ns >>> 8);
@@ -287,7 +289,10 @@ test('one walk along the search path tells glibc, which takes a port for each na
   }
 });
 
-/** Walks of the search path, of names that only exist as they are. @param step the queries of one name: type, port and milliseconds */
+/**
+ * Walks of the search path, of names that only exist as they are.
+ * @param step the queries of one name: type, port and milliseconds
+ */
 function walks5(
   step: (at: number) => readonly (readonly [type: string, port: number, ms: number])[],
   id: (at: number) => number = (at) => (at * 7919 + 77) & 0xffff,

@@ -1,6 +1,7 @@
 /**
- * Which resolver a client has, by the traits of its lookups: for each kind the share of its lookups that show a trait, and from these the
- * likeliest kind (Bayes, the traits taken as independent). The shares are those of real resolvers, measured (docs/resolvers.md).
+ * Which resolver a client has, by the traits of its lookups: for each kind the share of its lookups
+ * that show a trait, and from these the likeliest kind (Bayes, the traits taken as independent).
+ * The shares are those of real resolvers, measured (docs/resolvers.md).
  */
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { classes, kinds, type Kind } from './asking-classes.ts';
@@ -14,7 +15,10 @@ export interface Recognised {
   /** The same of glibc and c-ares as one: in most they do the same. */
   readonly either: number;
   readonly lookups: number;
-  /** The fewest kinds of which it is one for sure, the likeliest first; empty: it takes more than two, or it is like none. */
+  /**
+   * The fewest kinds of which it is one for sure, the likeliest first; empty: it takes more than
+   * two, or it is like none.
+   */
   readonly among: readonly Kind[];
 }
 
@@ -24,8 +28,8 @@ const SURE = 0.7;
 /** One lookup says less than the sum of its traits, as they are not independent. */
 const WEIGHT = 0.8;
 /**
- * Lookups of one client are alike: what the first shows, the others show as well. So many of them say no more than
- * 1 / ALIKE lookups of different clients (the design effect of clustered samples).
+ * Lookups of one client are alike: what the first shows, the others show as well. So many of them
+ * say no more than 1 / ALIKE lookups of different clients (the design effect of clustered samples).
  */
 const ALIKE = 0.08;
 /** How common resolvers of other kinds are, and what each number costs that is fitted to them. */
@@ -39,7 +43,9 @@ const noPorts: readonly number[] = [];
 
 /** Collects traits of one client. */
 export class Recognition {
-  /** By trait, in the order of their names: lookups that show it, and lookups that show its absence. */
+  /**
+   * By trait, in the order of their names: lookups that show it, and lookups that show its absence.
+   */
   #counts = noCounts;
   #lookups = 0;
   #ports = noPorts;
@@ -117,8 +123,9 @@ export class Recognition {
   }
 
   /**
-   * The same of a resolver that is none of these: its shares are whatever was seen, at the price of as many numbers that were fitted
-   * (Schwarz, 1978). Without it the least unlikely kind would be certain, however unlike it the client is.
+   * The same of a resolver that is none of these: its shares are whatever was seen, at the price of
+   * as many numbers that were fitted (Schwarz, 1978). Without it the least unlikely kind would be
+   * certain, however unlike it the client is.
    */
   get #unlike(): number {
     let score = Math.log(UNKNOWN);

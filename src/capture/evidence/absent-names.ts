@@ -1,4 +1,7 @@
-/** Names that do not exist and that programs ask for by themselves: no step of a search path goes on from them. */
+/**
+ * Names that do not exist and that programs ask for by themselves: no step of a search path goes on
+ * from them.
+ */
 import { RCODE, TYPE } from '../../wire/iana.ts';
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
@@ -12,7 +15,10 @@ const NAMES_MAX = 16_000;
 
 /** Queries for names that do not exist, by who asks and by the domain that the names are in. */
 export class AbsentNames {
-  /** Queries, and lookups, that got NXDOMAIN for the name as it was meant; what gRPC asks for besides is explained by itself. */
+  /**
+   * Queries, and lookups, that got NXDOMAIN for the name as it was meant; what gRPC asks for
+   * besides is explained by itself.
+   */
   queries: number = 0;
   lookups: number = 0;
   /** Queries of these lookups, those that the search path made included. */
@@ -29,7 +35,8 @@ export class AbsentNames {
 
   add(lookup: SeenLookup): void {
     const { name: meant } = lookup;
-    // What the search path made is not what the program wants, be it the last name that was asked for.
+    // What the search path made is not what the program wants, be it the last name that was asked
+    // for.
     const last = lookup.candidates.find((name) => name === meant || name === `${meant}.`);
     let queries = 0;
     for (const { name, type, rcode } of lookup.exchanges) {
@@ -55,7 +62,10 @@ export class AbsentNames {
     this.samples.push(lookup);
   }
 
-  /** The longest domain that this share of the names, 0 to 1, is below; `.` if they have none in common. */
+  /**
+   * The longest domain that this share of the names, 0 to 1, is below; `.` if they have none in
+   * common.
+   */
   domain(share: number): string {
     const counts = new Map<string, number>();
     for (const { parent, queries } of this.#parents.list)

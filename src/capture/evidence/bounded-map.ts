@@ -12,7 +12,10 @@ export class BoundedMap<K, V> {
     this.#most = most;
   }
 
-  /** @param make should be one function for all calls: a new one for each exchange costs more than what is looked for */
+  /**
+   * @param make should be one function for all calls: a new one for each exchange costs more than
+   * what is looked for
+   */
   at(key: K, make: (key: K) => V): V | null {
     const known = this.#values.get(key);
     if (known !== undefined) return known;

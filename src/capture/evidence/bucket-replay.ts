@@ -1,14 +1,21 @@
 /**
- * Whether a limit on packets explains what one server lost: the queries of a capture are sent once more through a token bucket, which is
- * how firewalls, clouds and network plugins limit a rate, and what it drops is compared with what was lost.
+ * Whether a limit on packets explains what one server lost: the queries of a capture are sent once
+ * more through a token bucket, which is how firewalls, clouds and network plugins limit a rate, and
+ * what it drops is compared with what was lost.
  */
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** Queries that are kept of one server. */
 const QUERIES_MAX = 60_000;
-/** A query counts as lost so long after it was sent: what is younger in a full table is not known yet, milliseconds. */
+/**
+ * A query counts as lost so long after it was sent: what is younger in a full table is not known
+ * yet, milliseconds.
+ */
 const SETTLED_MS = 15_000;
-/** Losses are compared by slots of this length, milliseconds: which packet of a crowd is dropped is a matter of microseconds. */
+/**
+ * Losses are compared by slots of this length, milliseconds: which packet of a crowd is dropped is
+ * a matter of microseconds.
+ */
 const SLOT_MS = 50;
 /** Smaller bursts cannot be told from pairs of A and AAAA of which the second is lost. */
 const BURSTS = [
@@ -46,7 +53,8 @@ export class BucketReplay {
   add(exchange: SeenExchange): void {
     if (this.#full || exchange.protocol !== 'udp') return;
     if (this.#queries.length >= this.#most) {
-      // As long as all goes well only the latest have to be remembered: what is lost of these is known later.
+      // As long as all goes well only the latest have to be remembered: what is lost of these is
+      // known later.
       if (this.#lost > 0) {
         this.#full = true;
         return;
@@ -66,7 +74,8 @@ export class BucketReplay {
       .toSorted((one, other) => one.ms - other.ms);
     const untilMs = this.#full ? sorted.at(-1)!.ms - SETTLED_MS : Infinity;
     const known = sorted.filter(({ ms }) => ms <= untilMs);
-    // Before the first and after the last that is dropped there may be no limit; when the first one is, the bucket is empty.
+    // Before the first and after the last that is dropped there may be no limit; when the first one
+    // is, the bucket is empty.
     const from = known.findIndex((query) => query.lost);
     const queries = known.slice(from, known.findLastIndex((query) => query.lost) + 1);
     const lost = queries.filter((query) => query.lost).length;
@@ -102,7 +111,10 @@ function slotsOf(queries: readonly { readonly ms: number; readonly lost: boolean
   }));
 }
 
-/** How far the losses of the slots are from those of this bucket. @param most what is further is not followed to its end */
+/**
+ * How far the losses of the slots are from those of this bucket.
+ * @param most what is further is not followed to its end
+ */
 function errorOf(slots: readonly Slot[], rate: number, burst: number, most: number): number {
   let tokens = 0;
   let lastMs = slots[0]!.times[0]!;

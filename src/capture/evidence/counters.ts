@@ -1,6 +1,12 @@
-/** What is known besides packets: counters of connection tracking, messages of the kernel, metrics of CoreDNS. */
+/**
+ * What is known besides packets: counters of connection tracking, messages of the kernel, metrics
+ * of CoreDNS.
+ */
 
-/** What lines of texts are about, by what they are known by; each with what is counted. Patterns are linear. */
+/**
+ * What lines of texts are about, by what they are known by; each with what is counted. Patterns are
+ * linear.
+ */
 const patterns: readonly (readonly [CountedEvent, RegExp])[] = [
   ['tableFull', /nf_conntrack: (?:nf_conntrack: )?table full, dropping packet/],
   ['neighbourOverflow', /neighbou?r(?:: \S+| table:?| ) ?(?:neighbor )?table overflow/i],

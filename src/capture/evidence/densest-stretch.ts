@@ -1,9 +1,15 @@
-/** The stretch of time in which something happens more often than before and afterwards: a scan statistic (Kulldorff, 1997). */
+/**
+ * The stretch of time in which something happens more often than before and afterwards: a scan
+ * statistic (Kulldorff, 1997).
+ */
 import type { Second } from './server-view.ts';
 
 /** Slots of time that are compared; a longer capture has longer ones. */
 const SLOTS_MAX = 400;
-/** Ten times more likely by a change than by chance in each of so many stretches, as a natural logarithm. */
+/**
+ * Ten times more likely by a change than by chance in each of so many stretches, as a natural
+ * logarithm.
+ */
 const LIKELY_MIN = 12;
 
 /** From the first to the last of them, milliseconds since 1970. */
@@ -12,7 +18,11 @@ export interface Stretch {
   readonly toMs: number;
 }
 
-/** @param timesMs when it happened. @param histories what was asked, by servers and seconds. @returns null if it is spread evenly */
+/**
+ * @param timesMs when it happened.
+ * @param histories what was asked, by servers and seconds.
+ * @returns null if it is spread evenly
+ */
 export function densestStretch(
   timesMs: readonly number[],
   histories: readonly (readonly (readonly [second: number, Second])[])[],
@@ -56,7 +66,10 @@ export function densestStretch(
   };
 }
 
-/** How much likelier (as a logarithm) two rates are than one; 0 if it is the rest that has the higher one. */
+/**
+ * How much likelier (as a logarithm) two rates are than one; 0 if it is the rest that has the
+ * higher one.
+ */
 function likelihood(k: number, n: number, count: number, total: number): number {
   const [restK, restN] = [count - k, total - n];
   if (n === 0 || k / n <= count / total) return 0;

@@ -1,8 +1,9 @@
 /** Whether something happens as chance would have it, or by a count. */
 
 /**
- * How unevenly something succeeds, compared with chance: the index of dispersion of a binomial distribution, in standard deviations (Wilson and
- * Hilferty, 1931). 0: as chance has it; below it, more evenly: -3 comes once in 700 times by chance.
+ * How unevenly something succeeds, compared with chance: the index of dispersion of a binomial
+ * distribution, in standard deviations (Wilson and Hilferty, 1931). 0: as chance has it; below it,
+ * more evenly: -3 comes once in 700 times by chance.
  * @param tries how many there were each time, about the same number
  */
 export function unevenness(successes: readonly number[], tries: readonly number[]): number {

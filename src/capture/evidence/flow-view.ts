@@ -1,4 +1,7 @@
-/** All queries between one port of a client and one server: whether replies stopped, while queries went on. */
+/**
+ * All queries between one port of a client and one server: whether replies stopped, while queries
+ * went on.
+ */
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { NumberRows } from './number-rows.ts';
 
@@ -93,12 +96,18 @@ export class FlowView {
     (this.#since as Unanswered[]).push({ ms: sentMs, id });
   }
 
-  /** Whether the socket had got a reply when this query was sent. Exchanges that end before it have to be added first, and it not yet. */
+  /**
+   * Whether the socket had got a reply when this query was sent. Exchanges that end before it have
+   * to be added first, and it not yet.
+   */
   knew({ sentMs }: SeenExchange): boolean {
     return sentMs > this.firstReplyMs;
   }
 
-  /** Queries with ids of their own (a client that repeats one keeps its id) that got no reply, at the end. */
+  /**
+   * Queries with ids of their own (a client that repeats one keeps its id) that got no reply, at
+   * the end.
+   */
   get unanswered(): number {
     return new Set(this.#since.map(({ id }) => id)).size;
   }

@@ -1,4 +1,7 @@
-/** One name and type: who answered what, when, and with which addresses. What is counted stands in rows that all names share. */
+/**
+ * One name and type: who answered what, when, and with which addresses. What is counted stands in
+ * rows that all names share.
+ */
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { readMessage } from '../../wire/message.ts';
 import { printData } from '../../wire/print.ts';
@@ -12,7 +15,10 @@ import { outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
 const SERVERS_MAX = 8;
 const ADDRESSES_MAX = 4;
 const TTLS_MAX = 16;
-/** The same TTL again says nothing for so long, milliseconds: a busy capture would show but the first moment. */
+/**
+ * The same TTL again says nothing for so long, milliseconds: a busy capture would show but the
+ * first moment.
+ */
 const SAME_TTL_MS = 1000;
 /** A failure that comes so soon was not asked of anybody else. */
 const CACHED_MS = 1.5;
@@ -27,7 +33,10 @@ export interface NegativeTtl {
 /** When one server denied a name, and when it had it; milliseconds since 1970, Infinity: never. */
 export interface ServerTimes {
   readonly server: string;
-  /** The last NXDOMAIN, and until when all that it said may be remembered, by their TTLs; -Infinity: there is none. */
+  /**
+   * The last NXDOMAIN, and until when all that it said may be remembered, by their TTLs; -Infinity:
+   * there is none.
+   */
   readonly missingMs: number;
   readonly untilMs: number;
   /** The first answer that says that the name exists. */
@@ -67,7 +76,10 @@ const ABSENT_NOW = SOCKETS + 12;
 const ABSENT = SOCKETS + 13;
 /** How often it was gone after it had been found. */
 const DEPARTURES = SOCKETS + 14;
-/** Times NXDOMAIN before it was said for the first time that it exists, and answers that say so since the last NXDOMAIN. */
+/**
+ * Times NXDOMAIN before it was said for the first time that it exists, and answers that say so
+ * since the last NXDOMAIN.
+ */
 const MISSING_FIRST = SOCKETS + 15;
 const EXISTING_LAST = SOCKETS + 16;
 /** The greatest TTL of NXDOMAIN, seconds. */
@@ -90,12 +102,18 @@ const NEXT = 0;
 const SERVER = 1;
 const LISTED = 2;
 
-/** Times in the row of a server: when it first said that the name exists, when it last said that it does not, and until when that may be remembered; 0: it did not. */
+/**
+ * Times in the row of a server: when it first said that the name exists, when it last said that it
+ * does not, and until when that may be remembered; 0: it did not.
+ */
 const FIRST_EXISTING = 0;
 const LAST_MISSING = 1;
 const MISSING_UNTIL = 2;
 
-/** What the views of names share: their rows, those of the lists that they have, and the servers' addresses. */
+/**
+ * What the views of names share: their rows, those of the lists that they have, and the servers'
+ * addresses.
+ */
 export class NameRows {
   readonly names: NumberRows = new NumberRows(COUNTS, TIMES);
   readonly servers: NumberRows = new NumberRows(LISTED + outcomeOrder.length, 3);
@@ -159,7 +177,10 @@ export class NameView {
     return this.#rows.names.count(this.#row, SOCKETS);
   }
 
-  /** Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as many as fit into no packet. */
+  /**
+   * Bytes of the longest reply that anybody got, or that was seen on its way; of a truncated one as
+   * many as fit into no packet.
+   */
   get longest(): number {
     return this.#rows.names.count(this.#row, LONGEST);
   }
@@ -196,7 +217,10 @@ export class NameView {
     return new ServerOutcomes(this.#rows, this.#rows.names.count(this.#row, SERVERS));
   }
 
-  /** By server: when it denied the name, and when it had it; of those behind a service, where they can be seen. */
+  /**
+   * By server: when it denied the name, and when it had it; of those behind a service, where they
+   * can be seen.
+   */
   get serverTimes(): readonly ServerTimes[] {
     const { names, servers } = this.#rows;
     const found: ServerTimes[] = [];
@@ -225,7 +249,10 @@ export class NameView {
     return this.#rows.names.count(this.#row, LONGEST_TTL);
   }
 
-  /** By the address that was asked: when the last query was sent that was answered, and not with a failure; milliseconds since 1970. */
+  /**
+   * By the address that was asked: when the last query was sent that was answered, and not with a
+   * failure; milliseconds since 1970.
+   */
   get answeredMs(): ReadonlyMap<string, number> {
     const { names, answered } = this.#rows;
     const found: (readonly [string, number])[] = [];
@@ -366,7 +393,10 @@ export class NameView {
     return made;
   }
 
-  /** One more in the present streak, which is the longest one if none was longer. @param times that are remembered of a streak */
+  /**
+   * One more in the present streak, which is the longest one if none was longer.
+   * @param times that are remembered of a streak
+   */
   #streak(
     atMs: number,
     now: number,
@@ -473,9 +503,13 @@ export class ServerOutcomes implements Iterable<readonly [server: string, Outcom
   }
 }
 
-/** The first row about a server in the list that begins with the row `first` (counted from 1; 0: the list is empty); -1: there is none. */
+/**
+ * The first row about a server in the list that begins with the row `first` (counted from 1; 0: the
+ * list is empty); -1: there is none.
+ */
 function rowOf(all: NameRows, rows: NumberRows, first: number, address: string): number {
-  // A server without a number is in no list, and gets none before it has a place in one: a capture may name any number of addresses.
+  // A server without a number is in no list, and gets none before it has a place in one: a capture
+  // may name any number of addresses.
   const number = all.knownNumberOf(address);
   if (number < 0) return -1;
   let at = first;
@@ -503,7 +537,10 @@ function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
 
 const records = new Records();
 
-/** The TTL of the SOA record with which a negative answer comes, seconds; -1: it has none that can be read. */
+/**
+ * The TTL of the SOA record with which a negative answer comes, seconds; -1: it has none that can
+ * be read.
+ */
 function negativeTtlOf(reply: Uint8Array): number {
   for (records.over(reply); records.next();)
     if (records.section === SECTION.authority && records.type === TYPE.SOA)

@@ -25,7 +25,10 @@ export class Names {
     return this.#views.get(type, name);
   }
 
-  /** The names that a server answers: when the last query of any type was sent that it did, milliseconds since 1970. */
+  /**
+   * The names that a server answers: when the last query of any type was sent that it did,
+   * milliseconds since 1970.
+   */
   answeredBy(server: string): ReadonlyMap<string, number> {
     this.#answered ??= this.#answeredNow();
     return this.#answered.get(server) ?? noNames;

@@ -1,4 +1,7 @@
-/** Who was asked for on the local network, by ARP or by neighbour discovery (RFC 826, RFC 4861), and whether anybody answered. */
+/**
+ * Who was asked for on the local network, by ARP or by neighbour discovery (RFC 826, RFC 4861), and
+ * whether anybody answered.
+ */
 import { BoundedMap } from './bounded-map.ts';
 
 const ADDRESSES_MAX = 2000;

@@ -1,4 +1,7 @@
-/** What becomes of queries from sockets that never got a reply, and meanwhile of those from sockets that did: by short stretches of time. */
+/**
+ * What becomes of queries from sockets that never got a reply, and meanwhile of those from sockets
+ * that did: by short stretches of time.
+ */
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { BoundedMap } from './bounded-map.ts';
 
@@ -36,7 +39,10 @@ export class NewSockets {
     if (isLost(exchange)) fates.lost++;
   }
 
-  /** The sum over the stretches in which queries of new sockets got lost, and in how many of these all others were answered. */
+  /**
+   * The sum over the stretches in which queries of new sockets got lost, and in how many of these
+   * all others were answered.
+   */
   get meanwhile(): Ages & { readonly spared: number } {
     const sum = noAges();
     let spared = 0;
@@ -51,7 +57,10 @@ export class NewSockets {
     return { ...sum, spared };
   }
 
-  /** The sum over the stretches in which no query of a new socket is answered, and none before or behind them either: amid a silence. */
+  /**
+   * The sum over the stretches in which no query of a new socket is answered, and none before or
+   * behind them either: amid a silence.
+   */
   get amid(): Ages {
     const asked = this.#stretches.entries
       .filter(([, { fresh }]) => fresh.asked > 0)

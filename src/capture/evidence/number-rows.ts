@@ -1,13 +1,16 @@
 /**
- * Numbers about very many things of one kind. As an object for each they would take several times as much memory, and be looked at by
- * the collector again and again.
+ * Numbers about very many things of one kind. As an object for each they would take several times
+ * as much memory, and be looked at by the collector again and again.
  */
 
 /** Rows in one piece of memory: 2 to this power. */
 const SHIFT = 10;
 const MASK = (1 << SHIFT) - 1;
 
-/** A table that grows by rows, each of so many counts (32 bits, unsigned) and so many times (64 bits, with fractions). All begin as 0. */
+/**
+ * A table that grows by rows, each of so many counts (32 bits, unsigned) and so many times (64
+ * bits, with fractions). All begin as 0.
+ */
 export class NumberRows {
   /** Rows that there are. */
   size: number = 0;

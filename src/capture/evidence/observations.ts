@@ -1,6 +1,7 @@
 /**
- * What findings are made of: counts of exchanges by server, client, flow, name and type, and a bounded number of those that went wrong,
- * whole. Filled while a capture is read, in memory that does not grow with its length.
+ * What findings are made of: counts of exchanges by server, client, flow, name and type, and a
+ * bounded number of those that went wrong, whole. Filled while a capture is read, in memory that
+ * does not grow with its length.
  */
 import { printAddress } from '../../base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
@@ -64,7 +65,10 @@ const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
 
-/** What a router says when nobody on its link has the address: ICMP type 3 code 1 (RFC 1812), ICMPv6 type 1 code 3 (RFC 4443). */
+/**
+ * What a router says when nobody on its link has the address: ICMP type 3 code 1 (RFC 1812), ICMPv6
+ * type 1 code 3 (RFC 4443).
+ */
 const HOST_UNREACHABLE = 0x301;
 const ADDRESS_UNREACHABLE = 0x103;
 /** What a firewall says: type 3 code 9, 10 and 13 (RFC 1812), ICMPv6 type 1 code 1 (RFC 4443). */
@@ -105,9 +109,15 @@ export interface ClientView {
 export interface Asked {
   asked: number;
   lost: number;
-  /** Ports of the first queries that got no reply, those included of which the capture has not the end. */
+  /**
+   * Ports of the first queries that got no reply, those included of which the capture has not the
+   * end.
+   */
   readonly silentPorts: Set<number>;
-  /** By the second, from the time on when it had asked often; null: it has not, or many others had before. */
+  /**
+   * By the second, from the time on when it had asked often; null: it has not, or many others had
+   * before.
+   */
   rates: Rates | null;
   /** The times of its queries, from the same one on. */
   replay: BucketReplay | null;
@@ -163,9 +173,15 @@ export class Observations {
   readonly affected: SeenLookup[] = [];
   /** Lookups that took long, of whose names the capture has only the beginning. */
   readonly slowCut: SeenLookup[] = [];
-  /** Lookups, the first ones, that ended with a name that a search domain made which is not the cluster’s. */
+  /**
+   * Lookups, the first ones, that ended with a name that a search domain made which is not the
+   * cluster’s.
+   */
   readonly searched: SeenLookup[] = [];
-  /** First queries of lookups, some, that began when the kernel of the client had just given up an address on the link. */
+  /**
+   * First queries of lookups, some, that began when the kernel of the client had just given up an
+   * address on the link.
+   */
   readonly begunLate: SeenExchange[] = [];
   /** Exchanges whose reply was cut to fit into UDP. */
   readonly truncated: SeenExchange[] = [];
@@ -182,17 +198,29 @@ export class Observations {
   tooBig: number = 0;
   /** Sockets, address and port, that a packet was on its way to when it was found too big. */
   readonly outgrown: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** Clients' ends of TCP connections, address and port, to which later segments came, and never one before them. */
+  /**
+   * Clients' ends of TCP connections, address and port, to which later segments came, and never one
+   * before them.
+   */
   readonly gapped: Set<string> = new Set();
   /** Queries of whose names the capture has only the beginning. */
   cutNames: number = 0;
   /** Messages of which the capture has only the beginning, and all. */
   readonly cut: { messages: number; of: number } = { messages: 0, of: 0 };
-  /** Connections that have nothing to do with DNS: opened, and opened once more because nothing came. */
+  /**
+   * Connections that have nothing to do with DNS: opened, and opened once more because nothing
+   * came.
+   */
   readonly others: OtherConnections = new OtherConnections();
-  /** Sockets, address and port, of whose packets a router said that nobody on its link has the address they go to. */
+  /**
+   * Sockets, address and port, of whose packets a router said that nobody on its link has the
+   * address they go to.
+   */
   readonly astray: BoundedMap<string, true> = new BoundedMap(MOST.events);
-  /** Packets that were administratively prohibited, by who sent them and where they went: `client server`. */
+  /**
+   * Packets that were administratively prohibited, by who sent them and where they went: `client
+   * server`.
+   */
   readonly prohibited: Map<string, number> = new Map();
   readonly neighbours: Neighbours = new Neighbours();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
@@ -228,7 +256,10 @@ export class Observations {
     return Math.max(0, (this.lastMs - this.firstMs) / 1000);
   }
 
-  /** What there was too much of to be looked at one by one: it is in the sums, and no finding names it. */
+  /**
+   * What there was too much of to be looked at one by one: it is in the sums, and no finding names
+   * it.
+   */
   get leftOut(): readonly LeftOut[] {
     const all: readonly LeftOut[] = [
       { what: 'queries of more clients', most: MOST.clients, count: this.clients.leftOut },
@@ -241,7 +272,10 @@ export class Observations {
     return all.filter(({ count }) => count > 0);
   }
 
-  /** Lets go of what takes most of the memory, and rules alone look at: names, sockets, lookups. Sums, servers and clients stay. */
+  /**
+   * Lets go of what takes most of the memory, and rules alone look at: names, sockets, lookups.
+   * Sums, servers and clients stay.
+   */
   forgetDetails(): void {
     this.names.clear();
     this.flows.clear();
@@ -331,7 +365,9 @@ export class Observations {
     }
   }
 
-  /** Which question it was is not known, nor what came of it; when it was asked, and answered, is. */
+  /**
+   * Which question it was is not known, nor what came of it; when it was asked, and answered, is.
+   */
   #cut(lookup: SeenLookup): void {
     const { exchanges, startMs, endMs } = lookup;
     this.#pair(exchanges);

@@ -1,4 +1,7 @@
-/** Connections that have nothing to do with DNS: whether what hits queries hits them, too, and at the same time. */
+/**
+ * Connections that have nothing to do with DNS: whether what hits queries hits them, too, and at
+ * the same time.
+ */
 import { BoundedMap } from './bounded-map.ts';
 
 /** Connections whose first packet is remembered. */
@@ -8,7 +11,10 @@ const SECONDS_MAX = 7200;
 /** What comes again sooner is a copy of the packet, milliseconds. */
 const AGAIN_MS = 200;
 
-/** Connections that were opened, and of these the ones whose first packet had to be repeated because nothing came. */
+/**
+ * Connections that were opened, and of these the ones whose first packet had to be repeated because
+ * nothing came.
+ */
 export interface Openings {
   opened: number;
   repeated: number;

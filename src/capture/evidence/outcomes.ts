@@ -72,7 +72,10 @@ export function wrong({ lost, servfail, refused, error }: Outcomes): number {
   return lost + servfail + refused + error;
 }
 
-/** Whether the reply is an error that says nothing of the name: SERVFAIL, REFUSED, FORMERR and what else there is. */
+/**
+ * Whether the reply is an error that says nothing of the name: SERVFAIL, REFUSED, FORMERR and what
+ * else there is.
+ */
 export function isFailure({ rcode }: SeenExchange): boolean {
   return rcode > 0 && rcode !== RCODE.NXDOMAIN;
 }

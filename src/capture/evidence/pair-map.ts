@@ -1,4 +1,7 @@
-/** A table by two keys with a limit: neither is made part of a text for it, which a busy capture would do a million times. */
+/**
+ * A table by two keys with a limit: neither is made part of a text for it, which a busy capture
+ * would do a million times.
+ */
 
 /** Values by both keys, made on first use; null once the table is full. */
 export class PairMap<A, B, V> {

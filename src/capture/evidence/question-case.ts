@@ -1,6 +1,7 @@
 /**
- * Replies whose question is spelled otherwise than the query's. Some resolvers draw the capitals of a name by chance and take no reply
- * that does not repeat them (draft-vixie-dnsext-dns0x20): what looks answered is thrown away, and asked for again.
+ * Replies whose question is spelled otherwise than the query's. Some resolvers draw the capitals of
+ * a name by chance and take no reply that does not repeat them (draft-vixie-dnsext-dns0x20): what
+ * looks answered is thrown away, and asked for again.
  */
 import { HEADER } from '../../wire/iana.ts';
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
@@ -51,7 +52,10 @@ export class QuestionCase {
   }
 }
 
-/** The same id again (c-ares takes another port), or other capitals: a new lookup of a name that a program spells so has another id and the same capitals. */
+/**
+ * The same id again (c-ares takes another port), or other capitals: a new lookup of a name that a
+ * program spells so has another id and the same capitals.
+ */
 function isAnotherTry(one: SeenExchange, other: SeenExchange): boolean {
   return one.id === other.id || isSpelledOtherwise(one.query, other.query);
 }

@@ -1,4 +1,7 @@
-/** TCP connections to name servers: which were accepted, refused, or never answered however often the client tried. */
+/**
+ * TCP connections to name servers: which were accepted, refused, or never answered however often
+ * the client tried.
+ */
 import { BoundedMap } from './bounded-map.ts';
 
 /** Connections that are followed at a time; the oldest is let go. */
@@ -8,7 +11,10 @@ const PAIRS_MAX = 10_000;
 const LATE_MS = 2500;
 /** Times that are remembered of one pair. */
 const TIMES_MAX = 500;
-/** A client tries for longer than this before it gives up: what is younger at the end of a capture may still be answered, milliseconds. */
+/**
+ * A client tries for longer than this before it gives up: what is younger at the end of a capture
+ * may still be answered, milliseconds.
+ */
 const OPEN_MS = 3000;
 
 /** The connections of one client to one server. */
@@ -20,9 +26,15 @@ export interface ConnectionPair {
   refused: number;
   /** Never answered, and not refused. */
   silent: number;
-  /** Accepted when the first packet had been repeated more than once: for so long nothing came through. */
+  /**
+   * Accepted when the first packet had been repeated more than once: for so long nothing came
+   * through.
+   */
   late: number;
-  /** When the first and the last of those were opened that were not accepted; Infinity and -Infinity: all were. */
+  /**
+   * When the first and the last of those were opened that were not accepted; Infinity and
+   * -Infinity: all were.
+   */
   failedFromMs: number;
   failedToMs: number;
   /** When the first ones were opened that were accepted. */
@@ -43,7 +55,10 @@ interface Opening {
 export class ServerConnections {
   readonly #pairs: BoundedMap<string, ConnectionPair> = new BoundedMap(PAIRS_MAX);
   readonly #opening = new Map<string, Opening>();
-  /** The last first packet: who waits for TCP asks nothing meanwhile, so it may be later than all messages. */
+  /**
+   * The last first packet: who waits for TCP asks nothing meanwhile, so it may be later than all
+   * messages.
+   */
   #lastMs = -Infinity;
 
   /** A first packet, or the same once more. @param ports of both ends, in this order */

@@ -30,7 +30,10 @@ const on = (fromPort: number, toPort: number, host = '127.0.0.1'): Parameters<ty
   ...{ from: host, fromPort, to: host, toPort },
 });
 
-/** A server that programs on its own host ask forwards to another one at the same address, which is silent; it looks whether that lives. */
+/**
+ * A server that programs on its own host ask forwards to another one at the same address, which is
+ * silent; it looks whether that lives.
+ */
 const beside = (port: number, silent: number, host?: string): Captured[] =>
   [
     ...Array.from({ length: 25 }, (_, i) =>

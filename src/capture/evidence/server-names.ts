@@ -1,6 +1,7 @@
 /**
- * What servers are called: by their address alone where one serves at it, and by address and port where several do, as on the loopback of a
- * pod with two containers (dnsmasq beside CoreDNS), where one asks the other.
+ * What servers are called: by their address alone where one serves at it, and by address and port
+ * where several do, as on the loopback of a pod with two containers (dnsmasq beside CoreDNS), where
+ * one asks the other.
  */
 import { netHolds, parseAddress, parseNet, printHostPort } from '../../base/ip.ts';
 import type { Peer } from '../../wire/exchange.ts';

@@ -13,13 +13,20 @@ const CLIENTS_MAX = 1000;
 const PAUSES_MAX = 2000;
 const PAUSE_MS = 1000;
 const BUCKETS = 20;
-/** Queries after the last reply that are remembered, and how long before it they may have been sent: some overtake others, milliseconds. */
+/**
+ * Queries after the last reply that are remembered, and how long before it they may have been sent:
+ * some overtake others, milliseconds.
+ */
 const SINCE_MAX = 50;
 const LAST_MS = 50;
-/** So much later than else, and milliseconds, are most replies of a server that is out of breath. */
+/**
+ * So much later than else, and milliseconds, are most replies of a server that is out of breath.
+ */
 const MUCH_MORE = 15;
 const MUCH_MS = 15;
-/** A process that stands still gives no reply for so many seconds, and then late ones, milliseconds. */
+/**
+ * A process that stands still gives no reply for so many seconds, and then late ones, milliseconds.
+ */
 const STILL = { seconds: 3, ms: 2000 };
 /** What a reply takes for which programs wait noticeably, milliseconds. */
 export const FELT_MS = 900;
@@ -34,7 +41,10 @@ export interface Second extends Rate {
   latencyMs: number;
   /** Sum of the natural logarithms of the latencies, milliseconds. */
   logMs: number;
-  /** Replies to queries for names of the cluster that were asked in it, and the sum of their latencies, milliseconds. */
+  /**
+   * Replies to queries for names of the cluster that were asked in it, and the sum of their
+   * latencies, milliseconds.
+   */
   own: number;
   ownMs: number;
   /** Bytes of the longest reply over UDP that came in it; a truncated one counts as what it has. */
@@ -54,7 +64,10 @@ export type History = readonly (readonly [second: number, Second])[];
 export interface QueryCounts {
   asked: number;
   lost: number;
-  /** Answered with FORMERR or NOTIMP: the server does not know what it was sent (RFC 6891 section 7). */
+  /**
+   * Answered with FORMERR or NOTIMP: the server does not know what it was sent (RFC 6891 section
+   * 7).
+   */
   misread: number;
 }
 
@@ -85,7 +98,10 @@ export class ServerView {
     this.address = address;
   }
 
-  /** @param isOwn whether the name is of the cluster: a server that has its services answers from memory */
+  /**
+   * @param isOwn whether the name is of the cluster: a server that has its services answers from
+   * memory
+   */
   add(exchange: SeenExchange, isOwn: boolean): void {
     const { sentMs, repliedMs, client } = exchange;
     countOutcome(this.outcomes, exchange);
@@ -135,7 +151,10 @@ export class ServerView {
     this.#latencies[Math.min(BUCKETS - 1, bucket)]!++;
   }
 
-  /** Bytes of the longest reply over UDP that came in the whole seconds of this time; where it has none, in the seconds that it touches. */
+  /**
+   * Bytes of the longest reply over UDP that came in the whole seconds of this time; where it has
+   * none, in the seconds that it touches.
+   */
   longestBetween(fromMs: number, toMs: number): number {
     const touched = this.history.filter(
       ([second]) => second * 1000 + 1000 > fromMs && second * 1000 <= toMs,
@@ -164,7 +183,10 @@ export class ServerView {
     return this.#sinceReply;
   }
 
-  /** The latency that this share of the answered queries stayed below; within a factor of two. Milliseconds. */
+  /**
+   * The latency that this share of the answered queries stayed below; within a factor of two.
+   * Milliseconds.
+   */
   quantile(share: number): number {
     const total = this.#latencies.reduce((sum, each) => sum + each, 0);
     let reached = 0;
@@ -175,20 +197,29 @@ export class ServerView {
     return 0;
   }
 
-  /** What replies took in these seconds, milliseconds, as a geometric mean: a few that take very long hardly count. */
+  /**
+   * What replies took in these seconds, milliseconds, as a geometric mean: a few that take very
+   * long hardly count.
+   */
   static usualMs(seconds: History): number {
     const replies = seconds.reduce((sum, [, { asked, lost }]) => sum + asked - lost, 0);
     const sum = seconds.reduce((total, [, { logMs }]) => total + logMs, 0);
     return replies === 0 ? 0 : Math.exp(sum / replies);
   }
 
-  /** Whether replies take very much longer in the time in which queries are lost than before and after it. */
+  /**
+   * Whether replies take very much longer in the time in which queries are lost than before and
+   * after it.
+   */
   get isOutOfBreath(): boolean {
     const { within, otherwise } = this.pace;
     return otherwise > 0 && within > MUCH_MS && within > MUCH_MORE * otherwise;
   }
 
-  /** Whether the server said nothing for a while, and then answered what had waited: it had no time at all, and not too little. */
+  /**
+   * Whether the server said nothing for a while, and then answered what had waited: it had no time
+   * at all, and not too little.
+   */
   get stoodStill(): boolean {
     // The beginning counts: it may have stood still by then.
     const seconds = this.history.filter(([, { replied }], at) => at === 0 || replied > 0);
@@ -198,13 +229,19 @@ export class ServerView {
     return isGap && this.quantile(1) >= STILL.ms;
   }
 
-  /** What replies usually take in the seconds in which queries are lost, and before and after these; milliseconds, 0 without any. */
+  /**
+   * What replies usually take in the seconds in which queries are lost, and before and after these;
+   * milliseconds, 0 without any.
+   */
   get pace(): { readonly within: number; readonly otherwise: number } {
     const { lossy, calm } = this.byLoss;
     return { within: ServerView.usualMs(lossy), otherwise: ServerView.usualMs(calm) };
   }
 
-  /** The seconds in which queries are lost and others answered, and those before the first and after the last of them: between these a server is no quicker. */
+  /**
+   * The seconds in which queries are lost and others answered, and those before the first and after
+   * the last of them: between these a server is no quicker.
+   */
   get byLoss(): { readonly lossy: History; readonly calm: History } {
     const lossy = this.history.filter(([, { lost, asked }]) => lost > 0.05 * asked && asked > lost);
     const [from, to] = [lossy[0]?.[0] ?? Infinity, lossy.at(-1)?.[0] ?? -Infinity];

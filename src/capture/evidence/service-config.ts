@@ -1,4 +1,7 @@
-/** Names by which libraries of gRPC ask for configurations and load balancers that hardly anybody publishes. */
+/**
+ * Names by which libraries of gRPC ask for configurations and load balancers that hardly anybody
+ * publishes.
+ */
 import { TYPE } from '../../wire/iana.ts';
 
 /** Of a question that is cut nobody knows the type; no other name begins like these. */

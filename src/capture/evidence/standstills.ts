@@ -1,16 +1,28 @@
-/** Replies that were all late and came all at once: whoever gave them stood still, and answered what had waited when it went on. */
+/**
+ * Replies that were all late and came all at once: whoever gave them stood still, and answered what
+ * had waited when it went on.
+ */
 
 /** What waited for as long is looked at, milliseconds. */
 const LATE_MS = 1000;
 /** Replies to what had waited come within this time of each other, milliseconds. */
 const AT_ONCE_MS = 100;
-/** Who serves one query after the other answers for about as long as it was asked: who stood still was asked for so many times longer. */
+/**
+ * Who serves one query after the other answers for about as long as it was asked: who stood still
+ * was asked for so many times longer.
+ */
 const LONGER = 3;
-/** Of fewer queries, or from fewer sockets, nothing can be said; and more are not remembered one by one. */
+/**
+ * Of fewer queries, or from fewer sockets, nothing can be said; and more are not remembered one by
+ * one.
+ */
 const LEAST = { waited: 3, sockets: 2 };
 const SOCKETS_MAX = 50;
 const STANDSTILLS_MAX = 50;
-/** Replies before it that are remembered, and how long after the first query that waited they do not count: they were on their way, milliseconds. */
+/**
+ * Replies before it that are remembered, and how long after the first query that waited they do not
+ * count: they were on their way, milliseconds.
+ */
 const REPLIES = 64;
 const UNDER_WAY_MS = 50;
 
@@ -51,7 +63,10 @@ export class Standstills {
   #next = 0;
   #burst: Burst | null = null;
 
-  /** Takes an answered query; they come in the order of their replies. @param isOwn whether the name is of the cluster */
+  /**
+   * Takes an answered query; they come in the order of their replies.
+   * @param isOwn whether the name is of the cluster
+   */
   add(
     query: {
       readonly sentMs: number;

@@ -1,4 +1,7 @@
-/** Whether a server serves one query after the other: then each waits for longer, the more wait before it. */
+/**
+ * Whether a server serves one query after the other: then each waits for longer, the more wait
+ * before it.
+ */
 import { isLost, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** Queries of one server that are looked at: the first ones. */
@@ -17,7 +20,10 @@ const OVERTAKEN_MAX = 0.3;
 
 /** How latencies go with what waits. */
 export interface Line {
-  /** Pearson’s correlation of a query’s latency with the number of queries that waited when it was sent, -1 to 1. */
+  /**
+   * Pearson’s correlation of a query’s latency with the number of queries that waited when it was
+   * sent, -1 to 1.
+   */
   readonly correlation: number;
   /** Most queries that waited at a time. */
   readonly longest: number;
@@ -50,7 +56,10 @@ export class WaitingLine {
     if (this.#queries.length < QUERIES_MAX) this.#queries.push({ sentMs, repliedMs });
   }
 
-  /** Whether the server answers others at once while some wait: then these wait for somebody behind it, and not for its processor. */
+  /**
+   * Whether the server answers others at once while some wait: then these wait for somebody behind
+   * it, and not for its processor.
+   */
   get isOutrun(): boolean {
     return this.#late >= LATE_MIN && this.#outrun > OVERTAKEN_MAX * this.#late;
   }

@@ -1,6 +1,7 @@
 /**
- * Who asks the local network for whom, and whether its lookups begin when it gives up: a kernel asks three times, a second apart, for a host
- * that it has packets for, and tells the program a second after the last time that there is none (RFC 4861 section 10, as Linux does for ARP, too).
+ * Who asks the local network for whom, and whether its lookups begin when it gives up: a kernel
+ * asks three times, a second apart, for a host that it has packets for, and tells the program a
+ * second after the last time that there is none (RFC 4861 section 10, as Linux does for ARP, too).
  * A query that waits for this is never sent, and the program goes on to its next name server.
  */
 import { BoundedMap } from './bounded-map.ts';
@@ -10,7 +11,10 @@ const PAIRS_MAX = 2000;
 const ADDRESSES_MAX = 20;
 /** Times that are remembered of each: lookups are told of some time after they began. */
 const TIMES_MAX = 64;
-/** So long after its last request a kernel gives up, milliseconds: one second, and what timers and busy machines add. */
+/**
+ * So long after its last request a kernel gives up, milliseconds: one second, and what timers and
+ * busy machines add.
+ */
 const GIVEN_UP_MS = { from: 900, to: 1300 };
 
 /** What one asks for, and its lookups since it did so first. */
@@ -21,7 +25,10 @@ export interface Wanted {
   /** Lookups that began when it gave up, and all others. */
   late: number;
   otherwise: number;
-  /** What share of the time is one in which it has just given up: how likely it is that a lookup begins then by chance. */
+  /**
+   * What share of the time is one in which it has just given up: how likely it is that a lookup
+   * begins then by chance.
+   */
   readonly chance: number;
 }
 

@@ -1,4 +1,7 @@
-/** The two ways that queries go: names of the cluster a DNS pod has in memory, names of outside go on to an upstream. By the second. */
+/**
+ * The two ways that queries go: names of the cluster a DNS pod has in memory, names of outside go
+ * on to an upstream. By the second.
+ */
 import { BoundedMap } from './bounded-map.ts';
 import { addOutcomes, countIn, noOutcomes, outcomeOf, type Outcomes } from './outcomes.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
@@ -12,7 +15,9 @@ export interface WayOutcomes {
   readonly outside: Outcomes;
 }
 
-/** What goes wrong with some names is compared with others that go the same way at the same time. */
+/**
+ * What goes wrong with some names is compared with others that go the same way at the same time.
+ */
 export class Ways {
   readonly #seconds: BoundedMap<number, WayOutcomes> = new BoundedMap(SECONDS_MAX);
 
@@ -22,7 +27,9 @@ export class Ways {
     if (second !== null) countIn(isOwn ? second.inside : second.outside, outcomeOf(exchange));
   }
 
-  /** What was asked in the seconds of these two moments and between them, milliseconds since 1970. */
+  /**
+   * What was asked in the seconds of these two moments and between them, milliseconds since 1970.
+   */
   between(fromMs: number, toMs: number): WayOutcomes {
     const sum = noWays();
     for (const [second, { inside, outside }] of this.#seconds.entries) {

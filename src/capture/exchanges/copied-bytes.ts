@@ -1,4 +1,7 @@
-/** Copies of messages, many in one piece of memory: one piece for each would cost more than what it holds. */
+/**
+ * Copies of messages, many in one piece of memory: one piece for each would cost more than what it
+ * holds.
+ */
 
 const SLAB = 64 * 1024;
 
@@ -35,7 +38,10 @@ export class CopiedBytes {
     return this.#slabs.has(slab);
   }
 
-  /** Moves the bytes of an exchange that outlives the others here: where they are, all their neighbours would stay with them. */
+  /**
+   * Moves the bytes of an exchange that outlives the others here: where they are, all their
+   * neighbours would stay with them.
+   */
   keep(exchange: { moveTo?(copies: CopiedBytes): void }): void {
     exchange.moveTo?.(this);
   }

@@ -1,15 +1,27 @@
-/** Texts of what is met again and again as bytes (names, addresses): printed once, and found by their bytes without making a key of them. */
+/**
+ * Texts of what is met again and again as bytes (names, addresses): printed once, and found by
+ * their bytes without making a key of them.
+ */
 import { HASH_START, mixedHash, nextHash } from '../../base/hash.ts';
 
-/** Texts that are known, and bytes that they may have together; when there are more, all are forgotten. */
+/**
+ * Texts that are known, and bytes that they may have together; when there are more, all are
+ * forgotten.
+ */
 const KNOWN_MAX = 20_000;
 const BYTES_MAX = 2 * 1024 * 1024;
 /** Places for the numbers of texts, by a hash of their bytes; a power of two. */
 const PLACES = 65_536;
-/** Places that lie side by side for the same hashes, a power of two: of more texts the first is known no more. */
+/**
+ * Places that lie side by side for the same hashes, a power of two: of more texts the first is
+ * known no more.
+ */
 const BESIDE = 4;
 
-/** Equal bytes have one and the same text, as long as it is known. What is never met again leaves nothing behind but its text. */
+/**
+ * Equal bytes have one and the same text, as long as it is known. What is never met again leaves
+ * nothing behind but its text.
+ */
 export class KnownTexts {
   /** Of the bytes that were last asked for: 32 bits (FNV-1a). */
   hash: number = 0;

@@ -1,6 +1,7 @@
 /**
- * Exchanges become lookups: one call of an application, with both address families, all names of the search path and all repeats.
- * The wire does not say which exchanges belong together; names, ports and times nearly always do.
+ * Exchanges become lookups: one call of an application, with both address families, all names of
+ * the search path and all repeats. The wire does not say which exchanges belong together; names,
+ * ports and times nearly always do.
  */
 import { HASH_START, nextHash } from '../../base/hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
@@ -10,9 +11,15 @@ import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
 import { haveSameName, isLost, type SeenExchange, type SeenLookup } from './seen-exchange.ts';
 
-/** Clients whose lookups are followed at a time; the one that was silent for longest is let go first. */
+/**
+ * Clients whose lookups are followed at a time; the one that was silent for longest is let go
+ * first.
+ */
 const clientLimit: Limit = limit({ default: 50_000, min: 16, max: 10_000_000 });
-/** Lookups of one client that may be under way; more of one address are several programs, and the oldest is closed. */
+/**
+ * Lookups of one client that may be under way; more of one address are several programs, and the
+ * oldest is closed.
+ */
 const UNDER_WAY_MAX = 256;
 /** Both families of a name leave together: within this time, milliseconds. */
 const TOGETHER_MS = 30;
@@ -22,9 +29,14 @@ const NEXT_MS = 250;
 const PAUSE_MS = 11_000;
 /** The shortest time after which a client repeats a query that got no reply. */
 const PATIENCE_MS = 300;
-/** Queries of one lookup: more than any client sends, with every search domain, server and attempt. */
+/**
+ * Queries of one lookup: more than any client sends, with every search domain, server and attempt.
+ */
 const EXCHANGES_MAX = 512;
-/** Exchanges of all lookups that are under way; with more, the clients that were silent for longest are let go first. */
+/**
+ * Exchanges of all lookups that are under way; with more, the clients that were silent for longest
+ * are let go first.
+ */
 const FOLLOWED_MAX = 80_000;
 
 interface Growing {
@@ -94,7 +106,8 @@ export class LookupGrouping {
       };
       exchange.growing = made;
       if (growing === undefined) {
-        // Clients may be many, and most have one lookup at a time: a list that grows takes room for a dozen.
+        // Clients may be many, and most have one lookup at a time: a list that grows takes room for
+        // a dozen.
         this.#clients.set(address, [made]);
         if (this.#clients.size > this.#most) this.#makeRoom();
         return;
@@ -134,7 +147,8 @@ export class LookupGrouping {
     let found: Growing | null = null;
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
-      // What excludes most comes first: a busy client has hundreds of lookups under way, and each query is held against all of them.
+      // What excludes most comes first: a busy client has hundreds of lookups under way, and each
+      // query is held against all of them.
       if (each.label !== label || each.exchanges.length >= EXCHANGES_MAX) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
@@ -170,7 +184,10 @@ export class LookupGrouping {
     return true;
   }
 
-  /** The clients that were silent for longest, several at once: each look for the first of a Map passes what was deleted before it. */
+  /**
+   * The clients that were silent for longest, several at once: each look for the first of a Map
+   * passes what was deleted before it.
+   */
   #makeRoom(): void {
     for (const [oldest, theirs] of this.#clients) {
       if (this.#clients.size <= this.#most * 0.95 && this.#followed <= FOLLOWED_MAX * 0.95) return;
@@ -228,7 +245,10 @@ function firstLabelHash(name: string): number {
   return hash;
 }
 
-/** Whether the exchange asks for the same name in the same call: its other family, or the same once more. */
+/**
+ * Whether the exchange asks for the same name in the same call: its other family, or the same once
+ * more.
+ */
 function goesOn(each: Growing, exchange: SeenExchange): boolean {
   const { name, type, id, sentMs, protocol } = exchange;
   // Of a question that is cut nobody knows the type: its ids tell one family from the other.
@@ -247,7 +267,8 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     if (latest !== null && other !== null) break;
   }
   if (latest === null) {
-    // The other family: at once, or (one after the other) when the first has been answered or given up.
+    // The other family: at once, or (one after the other) when the first has been answered or given
+    // up.
     if (other === null || !(cut || (isAddress(type) && isAddress(other.type)))) return false;
     if (cut && isThird) return !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
     if (sentMs - other.sentMs < TOGETHER_MS) return true;
@@ -259,7 +280,8 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
-    // glibc repeats both when one was lost, or truncated; c-ares what it does not take the reply of, from another port.
+    // glibc repeats both when one was lost, or truncated; c-ares what it does not take the reply
+    // of, from another port.
     if (id === latest.id) return true;
     return other !== null && !isDone(other) && sentMs - other.sentMs > PATIENCE_MS;
   }

@@ -1,4 +1,7 @@
-/** The beginning of a message, which is all that pairing looks at: header, first question, and the OPT of a query. */
+/**
+ * The beginning of a message, which is all that pairing looks at: header, first question, and the
+ * OPT of a query.
+ */
 import { FLAG, HEADER, TYPE } from '../../wire/iana.ts';
 import { LOWER, NAME_MAX, printName } from '../../wire/name.ts';
 import { KnownTexts } from './known-texts.ts';
@@ -9,17 +12,25 @@ export interface MessageHead {
   flags: number;
   questions: number;
   answers: number;
-  /** The question's name: absolute, in lower case; empty if there is no question that can be read. */
+  /**
+   * The question's name: absolute, in lower case; empty if there is no question that can be read.
+   */
   name: string;
   /** Of the name: 32 bits. */
   nameHash: number;
   type: number;
   class: number;
-  /** What the sender's OPT offers, bytes; 0 = no OPT was seen. Of a query that is cut, 512, the least, where its header counts one. */
+  /**
+   * What the sender's OPT offers, bytes; 0 = no OPT was seen. Of a query that is cut, 512, the
+   * least, where its header counts one.
+   */
   udpSize: number;
   /** Whether a query has a COOKIE option (RFC 7873). */
   cookie: boolean;
-  /** Whether the name is spelled with capitals (some clients draw them by chance, against forged replies). */
+  /**
+   * Whether the name is spelled with capitals (some clients draw them by chance, against forged
+   * replies).
+   */
   capitals: boolean;
 }
 
@@ -30,7 +41,10 @@ const UDP_LEAST = 512;
 /** What a name ends in of which the capture has only the beginning. */
 const CUT = '…';
 
-/** Whether this is only the beginning of a name, or nothing is known of it: then its type is not known either. */
+/**
+ * Whether this is only the beginning of a name, or nothing is known of it: then its type is not
+ * known either.
+ */
 export function isCut(name: string): boolean {
   return name === '' || name.endsWith(CUT);
 }
@@ -48,7 +62,10 @@ export class HeadReader {
     (bytes, start) => printName(bytes, start).slice(0, -1) + CUT,
   );
 
-  /** Reads `bytes[start, end)` into `head`. @returns false if there is no question in it that can be read */
+  /**
+   * Reads `bytes[start, end)` into `head`.
+   * @returns false if there is no question in it that can be read
+   */
   read(bytes: Uint8Array, start: number, end: number): boolean {
     const { head } = this;
     head.name = '';
@@ -77,8 +94,9 @@ export class HeadReader {
   }
 
   /**
-   * Reads the question of a message of which the capture has only the beginning, `bytes[start, end)`, after `read`: what is there of the name
-   * tells it from others, and ports and ids say which reply is whose.
+   * Reads the question of a message of which the capture has only the beginning, `bytes[start,
+   * end)`, after `read`: what is there of the name tells it from others, and ports and ids say
+   * which reply is whose.
    */
   readCut(bytes: Uint8Array, start: number, end: number): void {
     const { head } = this;
@@ -147,8 +165,8 @@ export class HeadReader {
 }
 
 /**
- * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves as it is. Of two that are equal by
- * chance the later one is found.
+ * The client's port, the protocol, id and question as 30 bits: what translation of addresses leaves
+ * as it is. Of two that are equal by chance the later one is found.
  */
 export function questionHash(
   protocol: 'udp' | 'tcp',

@@ -1,8 +1,9 @@
 /**
- * Replies that come from another address than was asked, and whether clients take them. On the bridge of a node on which iptables sees bridged
- * packets (`bridge-nf-call-iptables`) queries pass with a pod's address, translated already, and their replies with that of the service,
- * translated back: nothing is wrong there. Who throws such replies away asks again; who is told that a name does not exist, and at once asks
- * for it with the next search domain, has taken the reply.
+ * Replies that come from another address than was asked, and whether clients take them. On the
+ * bridge of a node on which iptables sees bridged packets (`bridge-nf-call-iptables`) queries pass
+ * with a pod's address, translated already, and their replies with that of the service, translated
+ * back: nothing is wrong there. Who throws such replies away asks again; who is told that a name
+ * does not exist, and at once asks for it with the next search domain, has taken the reply.
  */
 import { RCODE } from '../../wire/iana.ts';
 import type { SeenExchange } from './seen-exchange.ts';
@@ -10,17 +11,28 @@ import type { SeenExchange } from './seen-exchange.ts';
 const ADDRESSES_MAX = 100;
 /** Questions of which it is not known yet whether they come again. */
 const QUESTIONS_MAX = 5000;
-/** Fewer replies say nothing; of those that are taken no more than this share of the questions comes again. */
+/**
+ * Fewer replies say nothing; of those that are taken no more than this share of the questions comes
+ * again.
+ */
 const LEAST = 5;
 const AGAIN_MAX = 0.1;
 /** Go takes a new socket when it asks again, after this time, milliseconds. */
 const AGAIN_MS = { from: 4700, to: 5600 };
 
-/** Who is known for so long is known for good: whose replies are thrown away would have been asked again, milliseconds. */
+/**
+ * Who is known for so long is known for good: whose replies are thrown away would have been asked
+ * again, milliseconds.
+ */
 const KNOWN_MS = 6000;
-/** Next steps of search paths that show that replies are taken: so many, and such a share of what could be followed by one. */
+/**
+ * Next steps of search paths that show that replies are taken: so many, and such a share of what
+ * could be followed by one.
+ */
 const WALKED = { least: 3, share: 0.3 };
-/** A next step comes within this time after the reply: no resolver asks again so soon, milliseconds. */
+/**
+ * A next step comes within this time after the reply: no resolver asks again so soon, milliseconds.
+ */
 const NEXT_MS = 100;
 
 interface Answerer {
@@ -29,7 +41,10 @@ interface Answerer {
   replies: number;
   /** Of these, those whose question came again. */
   again: number;
-  /** Names that do not exist, by its replies, and those of them that were asked for with another search domain at once. */
+  /**
+   * Names that do not exist, by its replies, and those of them that were asked for with another
+   * search domain at once.
+   */
   absent: number;
   walked: number;
 }
@@ -45,10 +60,15 @@ export class OtherAnswerers {
   readonly #answerers = new Map<string, Answerer>();
   /** By client and question: when, and by whom, it was answered. */
   readonly #questions = new Map<string, { readonly sentMs: number; readonly by: string }>();
-  /** By client and first label: the last name of which somebody else said that it does not exist. */
+  /**
+   * By client and first label: the last name of which somebody else said that it does not exist.
+   */
   readonly #absent = new Map<string, Absent>();
 
-  /** Takes a query that somebody else answered, with that reply. @returns whether it is known already that the client takes the reply */
+  /**
+   * Takes a query that somebody else answered, with that reply.
+   * @returns whether it is known already that the client takes the reply
+   */
   answered(exchange: SeenExchange, by: string): boolean {
     let answerer = this.#answerers.get(by);
     if (answerer === undefined) {

@@ -1,4 +1,7 @@
-/** An exchange of packets: its messages stand among many others in shared memory, and are taken from there when somebody looks at them. */
+/**
+ * An exchange of packets: its messages stand among many others in shared memory, and are taken from
+ * there when somebody looks at them.
+ */
 import type { Peer } from '../../wire/exchange.ts';
 import { FLAG } from '../../wire/iana.ts';
 import type { PassingMessage } from '../packets/dissect.ts';

@@ -1,6 +1,7 @@
 /**
- * Queries and replies become exchanges: by addresses, ports, id and question. One packet that was captured on several interfaces is one;
- * one whose destination was translated on the way (a service's address to a pod's) is a hop of the exchange.
+ * Queries and replies become exchanges: by addresses, ports, id and question. One packet that was
+ * captured on several interfaces is one; one whose destination was translated on the way (a
+ * service's address to a pod's) is a hop of the exchange.
  */
 import { limit, type Limit } from '../../base/limits.ts';
 import { printAddress } from '../../base/ip.ts';
@@ -25,30 +26,50 @@ import {
   type PendingQuery,
 } from './pending-query.ts';
 
-/** Queries that may wait for their replies at a time; the oldest counts as lost when there are more. */
+/**
+ * Queries that may wait for their replies at a time; the oldest counts as lost when there are more.
+ */
 const waitingLimit: Limit = limit({ default: 30_000, min: 100, max: 10_000_000 });
 /** How long a query waits for its reply, milliseconds: as long as any client does, and more. */
 const REPLY_WAIT_MS = 15_000;
-/** Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one reply answers both, milliseconds. */
+/**
+ * Nobody waits for a reply so shortly: who asks again by then sends one question twice, and one
+ * reply answers both, milliseconds.
+ */
 const TWICE_MS = 100;
 /** A server that is well takes no longer, milliseconds. */
 const LATE_MS = 200;
 /** So often at most. */
 const TWICE_MAX = 16;
-/** Addresses that one query is followed to: a service's, those of the caches and proxies on its way, a pod's. */
+/**
+ * Addresses that one query is followed to: a service's, those of the caches and proxies on its way,
+ * a pod's.
+ */
 const HOPS_MAX = 16;
-/** The reply to a repeated query comes as long after that to the first one as it was sent after it, give or take; so many times, and milliseconds. */
+/**
+ * The reply to a repeated query comes as long after that to the first one as it was sent after it,
+ * give or take; so many times, and milliseconds.
+ */
 const APART = { times: 1.5, ms: 1000 };
 /** So long replies are known, to tell copies of them. */
 const ANSWERED_MS = 2000;
 const ANSWERED_MAX = 20_000;
-/** Replies to no query that are remembered until the oldest are looked for next: their queries may have been written after them. */
+/**
+ * Replies to no query that are remembered until the oldest are looked for next: their queries may
+ * have been written after them.
+ */
 const EARLY_MAX = 1000;
 /** Interfaces that it is known of which replies come to them; with more, all are learned anew. */
 const INTERFACES_MAX = 10_000;
-/** How often the oldest are looked for, on the clock of the capture; places at which a server is looked for by a hash, a power of two. */
+/**
+ * How often the oldest are looked for, on the clock of the capture; places at which a server is
+ * looked for by a hash, a power of two.
+ */
 const [EXPIRE_MS, SERVERS] = [100, 256];
-/** So many of the replies that pass elsewhere come back to where the query came from: otherwise that interface is not on their way. */
+/**
+ * So many of the replies that pass elsewhere come back to where the query came from: otherwise that
+ * interface is not on their way.
+ */
 const DELIVERED = 0.6;
 /** What was sent so shortly before the end of a capture may still have been answered. */
 const OPEN_MS = 3000;
@@ -94,16 +115,24 @@ export class Pairing {
   readonly #waiting = new Map<string, PendingQuery>();
   /** The same by a hash of port and question, for hops. */
   readonly #asked = new Map<number, PendingQuery>();
-  /** Queries that wait beside a later one that is the same question: `PendingQuery.earlier` of all. */
+  /**
+   * Queries that wait beside a later one that is the same question: `PendingQuery.earlier` of all.
+   */
   #earlier = 0;
   readonly #answered = new Map<string, AnsweredQuery>();
-  /** Repeated queries, by their key, of which one reply came: whose it is tells whether another one comes. */
+  /**
+   * Repeated queries, by their key, of which one reply came: whose it is tells whether another one
+   * comes.
+   */
   readonly #halfAnswered = new Map<string, HalfAnswered>();
   /** Those of `PendingQuery.repeated` and of `HalfAnswered`. */
   #undecided = 0;
   /** By the key of their queries. */
   readonly #early = new Map<string, PassingMessage>();
-  /** By interface that queries came from: replies that were seen on another one first, and how many of them came back here. */
+  /**
+   * By interface that queries came from: replies that were seen on another one first, and how many
+   * of them came back here.
+   */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #others = new OtherAnswerers();
   readonly #key = Buffer.alloc(64);
@@ -118,7 +147,8 @@ export class Pairing {
 
   take(message: PassingMessage): void {
     this.#nowMs = Math.max(this.#nowMs, message.timeMs);
-    // To find the oldest of a Map costs as much as was deleted from it before: not with each message.
+    // To find the oldest of a Map costs as much as was deleted from it before: not with each
+    // message.
     if (this.#nowMs - this.#expiredMs > EXPIRE_MS || this.#answered.size > ANSWERED_MAX)
       this.#expire();
     const { bytes, start, end } = message;
@@ -136,7 +166,10 @@ export class Pairing {
     else this.#query(message, head);
   }
 
-  /** Takes what has the form of a reply, but comes from a port at which nobody is asked: a server may answer from a wrong one. */
+  /**
+   * Takes what has the form of a reply, but comes from a port at which nobody is asked: a server
+   * may answer from a wrong one.
+   */
   takeElsewhere(message: PassingMessage): void {
     const { bytes, start, end } = message;
     if (this.#waiting.size === 0 || !this.#reader.read(bytes, start, end)) return;
@@ -183,7 +216,8 @@ export class Pairing {
     let earlier: PairedExchange[] | null = null;
     let undecided: PairedExchange[] | null = null;
     const half = this.#halfAnswered.get(key);
-    // Who gets an error asks again at once (musl does), while other replies to what it has asked are on their way.
+    // Who gets an error asks again at once (musl does), while other replies to what it has asked
+    // are on their way.
     if (half !== undefined && !(half.isError && message.timeMs < half.untilMs)) {
       this.#halfAnswered.delete(key);
       this.#giveUp(half);
@@ -229,7 +263,10 @@ export class Pairing {
     if (early !== undefined) this.#takeEarly(key, early, message.timeMs);
   }
 
-  /** The reply was written before its query, though it passed later: packets that several processors read come so. */
+  /**
+   * The reply was written before its query, though it passed later: packets that several processors
+   * read come so.
+   */
   #takeEarly(key: string, reply: PassingMessage, sentMs: number): void {
     this.#early.delete(key);
     if (reply.timeMs < sentMs || !this.#reader.read(reply.bytes, reply.start, reply.end)) return;
@@ -238,7 +275,10 @@ export class Pairing {
     this.#reply(reply, this.#reader.head);
   }
 
-  /** Gives up the oldest ones, several at once: each look for the first of a Map passes what was deleted before it. */
+  /**
+   * Gives up the oldest ones, several at once: each look for the first of a Map passes what was
+   * deleted before it.
+   */
   #makeRoom(): void {
     if (this.#waiting.size + this.#earlier + this.#undecided <= this.#most) return;
     for (const [key, each] of this.#halfAnswered) {
@@ -285,7 +325,8 @@ export class Pairing {
       const answered = this.#answered.get(key);
       if (answered !== undefined) {
         this.counts.copies++;
-        // Others pass an interface without having been expected at it: replies that a node hands on leave where its own queries do.
+        // Others pass an interface without having been expected at it: replies that a node hands on
+        // leave where its own queries do.
         if (answered.expectedAt === message.port) {
           this.#deliveries(message.port).came++;
           answered.expectedAt = NOWHERE;
@@ -345,7 +386,8 @@ export class Pairing {
   }
 
   /**
-   * Takes the reply to the repeat of a query. Then the one before it, which came to both, was that to the query itself: it was late, and not lost.
+   * Takes the reply to the repeat of a query. Then the one before it, which came to both, was that
+   * to the query itself: it was late, and not lost.
    */
   #answersFirst(key: string, message: PassingMessage, head: MessageHead): boolean {
     const half = this.#halfAnswered.get(key);
@@ -420,7 +462,9 @@ export class Pairing {
     return { address: this.#addresses.of(head, at, at + size), port };
   }
 
-  /** The target of a query: servers are few, and one object stands for each as often as it is asked. */
+  /**
+   * The target of a query: servers are few, and one object stands for each as often as it is asked.
+   */
   #server({ head, addressesAt, family, targetPort: port }: PassingMessage): Peer {
     const size = family === 4 ? 4 : 16;
     const at = addressesAt + size;
@@ -460,7 +504,8 @@ export class Pairing {
   }
 
   #finish(exchange: PairedExchange, ending: SeenExchange['ending']): void {
-    // Of a stream of which the capture has the beginnings of segments only, the reply may have been in what is missing.
+    // Of a stream of which the capture has the beginnings of segments only, the reply may have been
+    // in what is missing.
     const isUnknown = ending === 'lost' && exchange.protocol === 'tcp' && isCut(exchange.name);
     exchange.ending = isUnknown ? 'open' : ending;
     if (exchange.stray !== null && ending !== 'answered') {

@@ -19,7 +19,10 @@ export interface AnsweredQuery {
 export interface HalfAnswered {
   /** In order. */
   readonly exchanges: PairedExchange[];
-  /** Whether the reply came so long after the last repeat that it may well be that to an earlier one. */
+  /**
+   * Whether the reply came so long after the last repeat that it may well be that to an earlier
+   * one.
+   */
   readonly isLate: boolean;
   /** Whether the reply was an error. */
   readonly isError: boolean;
@@ -34,7 +37,9 @@ export interface PendingQuery {
   readonly exchange: PairedExchange;
   /** The same question from the same socket, sent a moment before: they end together. */
   readonly earlier: readonly PairedExchange[] | null;
-  /** The same, sent so long before that it was repeated: in order. A reply may be to any of them. */
+  /**
+   * The same, sent so long before that it was repeated: in order. A reply may be to any of them.
+   */
   repeated: PairedExchange[] | null;
   /** Of the exchange, and of its hops; null: it has none. */
   readonly key: string;
@@ -59,8 +64,9 @@ export function isCopy(
 }
 
 /**
- * Whether a query with the same port, id and question is the packet that is waiting, with its addresses translated: it either passed a
- * router or was captured elsewhere. (musl asks all of its servers at once, from one port with one id: those are packets of their own.)
+ * Whether a query with the same port, id and question is the packet that is waiting, with its
+ * addresses translated: it either passed a router or was captured elsewhere. (musl asks all of its
+ * servers at once, from one port with one id: those are packets of their own.)
  */
 export function isSamePacket(
   { exchange, ipId, ttl, port }: PendingQuery,

@@ -1,4 +1,7 @@
-/** Which names a search path makes of one another: how exchanges of one application call are known from those of the next. */
+/**
+ * Which names a search path makes of one another: how exchanges of one application call are known
+ * from those of the next.
+ */
 import { isBelow } from '../../wire/within-zone.ts';
 import { isCut } from './message-head.ts';
 
@@ -7,7 +10,10 @@ const DOMAINS_MAX = 10_000;
 /** What names of services have in front of the cluster's domain. */
 const SERVICES = 'svc.';
 
-/** A name as `stem` and what was put behind it: `api.stripe.com.` and `cluster.local.`; the domain is empty for a name as it is. */
+/**
+ * A name as `stem` and what was put behind it: `api.stripe.com.` and `cluster.local.`; the domain
+ * is empty for a name as it is.
+ */
 export interface Step {
   readonly stem: string;
   readonly from: string;
@@ -31,7 +37,9 @@ export class SearchDomains {
     return this.#known;
   }
 
-  /** The longest of them that the name lies below: the one that made it; null: it lies below none. */
+  /**
+   * The longest of them that the name lies below: the one that made it; null: it lies below none.
+   */
   domainOf(name: string): string | null {
     let longest: string | null = null;
     for (const domain of this.#known)
@@ -39,7 +47,10 @@ export class SearchDomains {
     return longest;
   }
 
-  /** Whether a name or a domain is of the cluster: below `cluster.local`, or below the domain whose `svc` pods have in their search path. */
+  /**
+   * Whether a name or a domain is of the cluster: below `cluster.local`, or below the domain whose
+   * `svc` pods have in their search path.
+   */
   isOfCluster(name: string): boolean {
     for (const below of this.#clusters)
       if (name.endsWith(below) || (name.length === below.length - 1 && below.endsWith(name)))
@@ -48,12 +59,14 @@ export class SearchDomains {
   }
 
   /**
-   * How a client could come from the one name to the other by its search path; null if it could not.
+   * How a client could come from the one name to the other by its search path; null if it could
+   * not.
    * @param certain false: the domains are not known, but all else looks like it
    */
   step(one: string, other: string): Step | null {
     let at = commonLabels(one, other);
-    // The stem may end before what the names have in common, if labels repeat: the longest is tried first.
+    // The stem may end before what the names have in common, if labels repeat: the longest is tried
+    // first.
     for (; at > 0; at = one.lastIndexOf('.', at - 2) + 1) {
       const from = one.slice(at);
       const to = other.slice(at);
@@ -63,7 +76,10 @@ export class SearchDomains {
     return null;
   }
 
-  /** Whether a client could come from the one name to the other, where the capture has only the beginning of one or both, as far as that tells. */
+  /**
+   * Whether a client could come from the one name to the other, where the capture has only the
+   * beginning of one or both, as far as that tells.
+   */
   mayStep(one: string, other: string): boolean {
     if (one === other) return one !== '';
     // All but the type may be there of the one, and that is the name as it was typed.
@@ -114,12 +130,18 @@ export class SearchDomains {
   }
 }
 
-/** Whether all labels of the other, of which the last one may be cut, are those that the one begins with. */
+/**
+ * Whether all labels of the other, of which the last one may be cut, are those that the one begins
+ * with.
+ */
 function startsWithWhole(one: string, other: string): boolean {
   return isCut(other) && other.length > 1 && one.startsWith(`${other.slice(0, -1)}.`);
 }
 
-/** Whether the one, without some labels, begins as the other does, as far as both are there: `shop.svc.clu…` and `svc.cluster.l…`. */
+/**
+ * Whether the one, without some labels, begins as the other does, as far as both are there:
+ * `shop.svc.clu…` and `svc.cluster.l…`.
+ */
 function isBelowBeginning(one: string, other: string): boolean {
   const [there, above] = [one, other].map((name) => (isCut(name) ? name.slice(0, -1) : name)) as [
     string,
@@ -137,7 +159,10 @@ function isBelowBeginning(one: string, other: string): boolean {
   return false;
 }
 
-/** Whether a name of which only the beginning is there ends in the beginning of `svc` and this domain: by then it can hardly go on otherwise. */
+/**
+ * Whether a name of which only the beginning is there ends in the beginning of `svc` and this
+ * domain: by then it can hardly go on otherwise.
+ */
 function beginsIn(name: string, domain: string): boolean {
   const there = name.slice(0, -1);
   const whole = `.svc${domain}`;

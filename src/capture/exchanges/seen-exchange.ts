@@ -4,7 +4,10 @@ import { FLAG } from '../../wire/iana.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 
-/** The same query behind a translation of addresses: asked at a service's address, and taken to a pod. */
+/**
+ * The same query behind a translation of addresses: asked at a service's address, and taken to a
+ * pod.
+ */
 export interface Hop {
   readonly client: Peer;
   readonly server: ServerPeer;
@@ -30,17 +33,25 @@ export function addressOf({ address, host }: ServerPeer): string {
 /** Why an exchange is over. `open`: the capture ended before it could be known. */
 export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
-/** An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so often. */
+/**
+ * An exchange of a capture; what is read from its bytes stands beside them, as it is asked for so
+ * often.
+ */
 export interface SeenExchange extends Exchange {
   readonly protocol: 'udp' | 'tcp';
   server: ServerPeer;
-  /** Absolute, lower case; what the capture has only the beginning of ends in `…` (`isCut`), or is empty. */
+  /**
+   * Absolute, lower case; what the capture has only the beginning of ends in `…` (`isCut`), or is
+   * empty.
+   */
   readonly name: string;
   readonly type: number;
   readonly id: number;
   /** Identification of the query's IP packet (IPv4); 0: it has none, or is of no packet. */
   readonly ipId: number;
-  /** What the query's OPT offers; 0 = it has none; 512 where it has one that the capture cuts off. */
+  /**
+   * What the query's OPT offers; 0 = it has none; 512 where it has one that the capture cuts off.
+   */
   readonly udpSize: number;
   readonly cookie: boolean;
   readonly capitals: boolean;
@@ -50,7 +61,10 @@ export interface SeenExchange extends Exchange {
   repliedMs: number | null;
   /** Length of the query as it passed, of which the capture may have only the beginning. */
   readonly queryBytes: number;
-  /** Length of the reply as it passed, of which the capture may have only the beginning; 0 without one. */
+  /**
+   * Length of the reply as it passed, of which the capture may have only the beginning; 0 without
+   * one.
+   */
   readonly replyBytes: number;
   /** Of the reply; -1 without one. */
   rcode: number;
@@ -63,15 +77,22 @@ export interface SeenExchange extends Exchange {
   readonly attempt: number;
   /** The same query further on its way, in order. */
   hops: readonly Hop[];
-  /** Bytes of a reply that was seen on its way, and not where the query had come from; 0: none was. */
+  /**
+   * Bytes of a reply that was seen on its way, and not where the query had come from; 0: none was.
+   */
   strandedBytes: number;
   /** Who answered instead of the server that was asked. */
   stray: Peer | null;
-  /** Of a line of a log: which options its query had is not known; and of one without times nothing of when. Absent: of a message. */
+  /**
+   * Of a line of a log: which options its query had is not known; and of one without times nothing
+   * of when. Absent: of a message.
+   */
   readonly logged?: 'with times' | 'without times';
   /** The lookup that it is of, while that grows: of its grouping alone. */
   growing: object | null;
-  /** Moves its bytes to where those stand that outlive the others; absent: they stand by themselves. */
+  /**
+   * Moves its bytes to where those stand that outlive the others; absent: they stand by themselves.
+   */
   moveTo?(copies: CopiedBytes): void;
 }
 
@@ -87,7 +108,10 @@ export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
   return repliedMs === null ? null : repliedMs - sentMs;
 }
 
-/** Whether both ask for the same name; names of which the capture has only the beginning are told by their lengths as well. */
+/**
+ * Whether both ask for the same name; names of which the capture has only the beginning are told by
+ * their lengths as well.
+ */
 export function haveSameName(one: SeenExchange, other: SeenExchange): boolean {
   return one.name === other.name && (!isCut(one.name) || one.queryBytes === other.queryBytes);
 }
@@ -97,7 +121,10 @@ const PACKET_BYTES = 1400;
 /** What every reply over UDP may have (RFC 1035 section 4.2.1), and without EDNS none more than. */
 export const UDP_BYTES = 512;
 
-/** Bytes of the reply, be it one that was only seen on its way; a truncated one counts as more than fits into a packet. */
+/**
+ * Bytes of the reply, be it one that was only seen on its way; a truncated one counts as more than
+ * fits into a packet.
+ */
 export function bytesOf({ replyBytes, replyFlags, hops, strandedBytes }: SeenExchange): number {
   if ((replyFlags & FLAG.TC) !== 0) return PACKET_BYTES + 1;
   const behind = hops.length === 0 ? 0 : Math.max(...hops.map(({ replyBytes }) => replyBytes));
@@ -109,12 +136,18 @@ export function needsFragments(bytes: number): boolean {
   return bytes > PACKET_BYTES;
 }
 
-/** Whether the query got no reply and should have: what the end of the capture cut off is not counted. */
+/**
+ * Whether the query got no reply and should have: what the end of the capture cut off is not
+ * counted.
+ */
 export function isLost({ ending }: SeenExchange): boolean {
   return ending === 'lost' || ending === 'retried';
 }
 
-/** When the first and the last of these were sent, milliseconds since 1970; Infinity and -Infinity: there are none. */
+/**
+ * When the first and the last of these were sent, milliseconds since 1970; Infinity and -Infinity:
+ * there are none.
+ */
 export function sentSpan(all: readonly { readonly sentMs: number }[]): {
   readonly fromMs: number;
   readonly toMs: number;

@@ -1,4 +1,7 @@
-/** Programs that ask for what is not there, over and over: a queue that was deleted, names that are made up, a wrong domain. */
+/**
+ * Programs that ask for what is not there, over and over: a queue that was deleted, names that are
+ * made up, a wrong domain.
+ */
 import type { NameView } from '../evidence/name-view.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
@@ -11,7 +14,10 @@ const SHARE = 0.3;
 /** Where search paths are tried before the name as it is, most queries are theirs. */
 const AS_WRITTEN = 0.08;
 
-/** So much of it is the search path’s, of which a capture at one of several servers shows single steps. */
+/**
+ * So much of it is the search path’s, of which a capture at one of several servers shows single
+ * steps.
+ */
 const SEARCHED = 0.5;
 
 /** A large part of all queries is for names that do not exist, and no search path makes them. */
@@ -75,7 +81,10 @@ export const absentNames: Rule = {
   },
 };
 
-/** Lookups whose last name is another one with a search domain behind it: one that is found by itself, or that is asked for as well. */
+/**
+ * Lookups whose last name is another one with a search domain behind it: one that is found by
+ * itself, or that is asked for as well.
+ */
 function madeBySearch(
   lookups: readonly SeenLookup[],
   names: readonly NameView[],
@@ -97,7 +106,10 @@ function madeBySearch(
 const OF_NAMESPACE = /^(.+)\.[^.]+\.svc\.(.+)\.$/;
 const OF_SERVICES = /^(.+)\.svc\.(.+)\.$/;
 
-/** Whether a search domain of the cluster stands behind a name of the cluster, or behind what is asked with the next domain of the path. */
+/**
+ * Whether a search domain of the cluster stands behind a name of the cluster, or behind what is
+ * asked with the next domain of the path.
+ */
 function isStep(name: string, asked: ReadonlySet<string>, domains: SearchDomains): boolean {
   for (let at = name.indexOf('.'); at >= 0 && at < name.length - 1; at = name.indexOf('.', at + 1))
     if (domains.isOfCluster(name.slice(0, at + 1))) return true;

@@ -1,4 +1,6 @@
-/** Servers that do not send the question back as it was spelled, and resolvers that insist on it. */
+/**
+ * Servers that do not send the question back as it was spelled, and resolvers that insist on it.
+ */
 import { excluded, listed, share, took, unknown, type Rule } from './finding.ts';
 
 /** So much later a client asks again because it waited in vain, milliseconds. */

@@ -1,4 +1,7 @@
-/** What follows from a server that is silent: those who ask it are late themselves, fail, or leave their own clients without a reply. */
+/**
+ * What follows from a server that is silent: those who ask it are late themselves, fail, or leave
+ * their own clients without a reply.
+ */
 import type { Observations } from '../evidence/observations.ts';
 import { latencyOf, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 import { REMEMBERED_MS, type Claims } from './finding.ts';
@@ -7,7 +10,10 @@ import { REMEMBERED_MS, type Claims } from './finding.ts';
 const WAITS_MS = 6000;
 /** A query is passed on within this time, milliseconds. */
 const PASSED_ON_MS = 100;
-/** A reply that comes later is felt, milliseconds; of so many it has to be known what they waited for. */
+/**
+ * A reply that comes later is felt, milliseconds; of so many it has to be known what they waited
+ * for.
+ */
 const LATE_MS = 400;
 const MOSTLY = 0.7;
 /** So many of the late replies are of times in which the server is waited for. */
@@ -20,7 +26,10 @@ export interface Silence {
   readonly toMs: number;
 }
 
-/** Lost queries for the same names, at the same time, to other servers: what a server waits for itself it leaves unanswered. */
+/**
+ * Lost queries for the same names, at the same time, to other servers: what a server waits for
+ * itself it leaves unanswered.
+ */
 export function waitingForThese(
   { open }: Claims,
   losses: readonly SeenExchange[],
@@ -65,7 +74,10 @@ export function silencesOf(losses: readonly SeenExchange[]): readonly Silence[] 
   return all;
 }
 
-/** Explains by these silences what those who ask the silent servers lose, fail with, or are late with. */
+/**
+ * Explains by these silences what those who ask the silent servers lose, fail with, or are late
+ * with.
+ */
 export function explainWaiting(
   observed: Observations,
   claims: Claims,
@@ -95,8 +107,8 @@ export function explainWaiting(
 }
 
 /**
- * Explains what is late of servers that asked these in vain meanwhile, for the same name: a cache of the node has one address for its clients and
- * another one for what it asks.
+ * Explains what is late of servers that asked these in vain meanwhile, for the same name: a cache
+ * of the node has one address for its clients and another one for what it asks.
  */
 export function explainLate(
   { affected }: Observations,
@@ -148,7 +160,10 @@ function askersOf(
   return new Set([...askers, ...services].map(({ address }) => address));
 }
 
-/** Names, with their types, that failed at no other time than in these silences, or so shortly afterwards that it was remembered. */
+/**
+ * Names, with their types, that failed at no other time than in these silences, or so shortly
+ * afterwards that it was remembered.
+ */
 export function failedInSilence(
   { failed, firstMs }: Observations,
   claims: Claims,

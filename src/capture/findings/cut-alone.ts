@@ -1,4 +1,7 @@
-/** One client that gets nothing at the service’s address, where the queries of all others are seen at the DNS pods, behind the translation. */
+/**
+ * One client that gets nothing at the service’s address, where the queries of all others are seen
+ * at the DNS pods, behind the translation.
+ */
 import { parseAddress } from '../../base/ip.ts';
 import { answered, lossRate } from '../evidence/outcomes.ts';
 import type { ClientView, Observations } from '../evidence/observations.ts';
@@ -11,7 +14,9 @@ const LEAST = { queries: 4, ports: 2, ms: 2000 };
 /** So many others, with so many answers each, of which no more is lost. */
 const OTHERS = { clients: 2, answers: 4, lost: 0.2 };
 
-/** The service’s address answers nothing to one client, and the pods behind it answer all others. */
+/**
+ * The service’s address answers nothing to one client, and the pods behind it answer all others.
+ */
 export const cutAlone: Rule = {
   code: 'ND3004',
   title: 'Some pods are cut off from DNS, others are not',
@@ -57,7 +62,10 @@ export const cutAlone: Rule = {
   },
 };
 
-/** Clients that are answered names of the cluster by servers that are in their own network, which the silent address is not. */
+/**
+ * Clients that are answered names of the cluster by servers that are in their own network, which
+ * the silent address is not.
+ */
 function behindTranslation(
   observed: Observations,
   client: string,

@@ -21,7 +21,10 @@ import { REUSED } from './stale-flow.ts';
 const LEAST = 3;
 /** Who is silent for so long is no longer only slow, milliseconds. */
 const LASTS_MS = 2000;
-/** Of so many times as many new sockets as there are pods each gets one in all likelihood (e⁻³ is 5 %). */
+/**
+ * Of so many times as many new sockets as there are pods each gets one in all likelihood (e⁻³ is 5
+ * %).
+ */
 const SURELY_ONE = 3;
 
 /** Of several servers behind one service some never answer. */
@@ -93,7 +96,10 @@ export const deadBackend: Rule = {
   },
 };
 
-/** Whether a pod answers nothing more, and new sockets are taken to it all the same: it is still an endpoint of the service. */
+/**
+ * Whether a pod answers nothing more, and new sockets are taken to it all the same: it is still an
+ * endpoint of the service.
+ */
 function diedMeanwhile(
   { lastReplyMs, lastAskedMs, sinceReply }: ServerView,
   { flows }: Observations,
@@ -106,13 +112,15 @@ function diedMeanwhile(
     }),
   );
   const silentMs = lastAskedMs - lastReplyMs;
-  // A pod that ended is asked until its endpoint is removed: of new sockets none is taken to it any more.
+  // A pod that ended is asked until its endpoint is removed: of new sockets none is taken to it any
+  // more.
   const services = new Set(sinceReply.map(({ server }) => server.address));
   const later = flows.list.filter(
     ({ firstMs, server }) => firstMs > lastAskedMs && services.has(server),
   ).length;
   const isAskedStill = later < SURELY_ONE * pods;
-  // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port of an earlier one.
+  // One that is no endpoint any more is asked by kept sockets, and by new ones that have the port
+  // of an earlier one.
   const untilMs = sentSpan(sinceReply).toMs;
   const opened = flows.list.filter(
     ({ firstMs, server }) => firstMs > lastReplyMs && firstMs <= untilMs && services.has(server),
@@ -136,7 +144,10 @@ function askedSince(dead: readonly ServerView[]): number {
   }, 0);
 }
 
-/** DNS pods that queries were taken to; where the capture shows no translation, those that a cache or a forwarder spreads its queries over. */
+/**
+ * DNS pods that queries were taken to; where the capture shows no translation, those that a cache
+ * or a forwarder spreads its queries over.
+ */
 function backendsOf(observed: Observations): readonly ServerView[] {
   const { backends, servers, names, domains } = observed;
   const inside = names.list.filter(({ name }) => domains.isOfCluster(name));
@@ -162,7 +173,10 @@ function backendsOf(observed: Observations): readonly ServerView[] {
   ];
 }
 
-/** Lost queries to an address that answers others meanwhile, of which a router said that nobody on its link has where they are taken. */
+/**
+ * Lost queries to an address that answers others meanwhile, of which a router said that nobody on
+ * its link has where they are taken.
+ */
 function astrayOf(observed: Observations, claims: Claims): readonly SeenExchange[] {
   const lost = claims.open.filter(
     ({ client }) => observed.astray.get(`${client.address} ${client.port}`) === true,

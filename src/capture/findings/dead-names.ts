@@ -1,6 +1,7 @@
 /**
- * Whether it goes by the name which queries a server leaves without a reply. A dead pod, a full table or a link take sockets and packets
- * as they come: that these are just the ones of some names, and no other, is a coincidence whose chance can be counted.
+ * Whether it goes by the name which queries a server leaves without a reply. A dead pod, a full
+ * table or a link take sockets and packets as they come: that these are just the ones of some
+ * names, and no other, is a coincidence whose chance can be counted.
  */
 import type { Observations } from '../evidence/observations.ts';
 import { isCut } from '../exchanges/message-head.ts';
@@ -8,7 +9,10 @@ import { sentSpan, type SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** So much of what a server loses is of such names. */
 const EXPLAINS = 0.95;
-/** Sockets that got replies after they had lost something: where they are so many, each query is a trial, and not each socket. */
+/**
+ * Sockets that got replies after they had lost something: where they are so many, each query is a
+ * trial, and not each socket.
+ */
 const MIXED = 0.3;
 
 /** Names that a server does not answer from some moment on, while it answers others. */
@@ -31,7 +35,10 @@ export interface DeadNames {
 /** What is less likely is no chance. */
 export const UNLIKELY = 0.02;
 
-/** @param losses what got no reply, of any servers. @returns by server; those for which it may go by the name */
+/**
+ * @param losses what got no reply, of any servers.
+ * @returns by server; those for which it may go by the name
+ */
 export function deadNames(
   observed: Observations,
   losses: readonly SeenExchange[],

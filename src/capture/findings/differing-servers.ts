@@ -14,7 +14,10 @@ interface ServerDifference {
   readonly lacking: readonly string[];
 }
 
-/** Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to the API). */
+/**
+ * Replicas of the cluster’s DNS do not know the same (autopath, caches, one without connection to
+ * the API).
+ */
 export const replicasDiffer: Rule = {
   code: 'ND8001',
   title: 'DNS pods of the cluster give different answers to the same question',
@@ -67,7 +70,10 @@ export const viewsDiffer: Rule = {
   },
 };
 
-/** That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no two servers were asked for. */
+/**
+ * That A and AAAA of these names disagree by chance is a sign of it, be it of a neighbour that no
+ * two servers were asked for.
+ */
 function explainZones(
   { names }: Observations,
   claims: Claims,
@@ -95,7 +101,10 @@ function parts(
   };
 }
 
-/** Names that some servers have and others do not, to and fro; null if none was asked of two servers. */
+/**
+ * Names that some servers have and others do not, to and fro; null if none was asked of two
+ * servers.
+ */
 function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
   let compared = false;
   const found: ServerDifference[] = [];
@@ -119,7 +128,8 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
       )
       .map(([server]) => server)
       .filter((other) => having.some((one) => serveTheSame(observed, one, other)));
-    // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for each other.
+    // Who asks only one of them has chosen it, be it right or wrong: then they do not stand for
+    // each other.
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
   return compared ? found : null;

@@ -1,4 +1,6 @@
-/** Queries for IPv6 addresses that vanish, while those for IPv4 addresses of the same names do not. */
+/**
+ * Queries for IPv6 addresses that vanish, while those for IPv4 addresses of the same names do not.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { lossRate } from '../evidence/outcomes.ts';
@@ -17,7 +19,9 @@ const ALIKE = 0.34;
 /** So much of the AAAA queries that are lost meanwhile is never answered. */
 const MOST = 0.6;
 const TOGETHER_MS = 100;
-/** Nobody asks again sooner; what several ask within a shorter time is of one moment, milliseconds. */
+/**
+ * Nobody asks again sooner; what several ask within a shorter time is of one moment, milliseconds.
+ */
 const AGAIN_MS = 900;
 
 /** A is answered, AAAA of the same name never, however often it is asked. */
@@ -101,7 +105,9 @@ function lastsOf(queries: readonly SeenExchange[]): number {
   return toMs - fromMs;
 }
 
-/** How many names would never get an AAAA reply if AAAA queries were lost as often as A queries are. */
+/**
+ * How many names would never get an AAAA reply if AAAA queries were lost as often as A queries are.
+ */
 function byChance({ names, types }: Observations): number {
   const rate = lossRate(types.get(TYPE.A)!);
   return names.list

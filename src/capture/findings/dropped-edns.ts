@@ -18,7 +18,10 @@ const LEAST = 4;
 /** So much of the one kind is lost, and no more of the other. */
 const LOST = 0.9;
 const SPARED = 0.1;
-/** So many errors of form, and nothing else, are about EDNS: no other part of a query of a program has a form of its own. */
+/**
+ * So many errors of form, and nothing else, are about EDNS: no other part of a query of a program
+ * has a form of its own.
+ */
 const ALONE = 8;
 
 /** What decides whether a query is answered is its OPT record (RFC 6891). */
@@ -75,7 +78,10 @@ export const droppedEdns: Rule = {
   },
 };
 
-/** Whether the server says of (nearly) all queries with EDNS that it does not understand them, and of (nearly) none without. */
+/**
+ * Whether the server says of (nearly) all queries with EDNS that it does not understand them, and
+ * of (nearly) none without.
+ */
 function isMisled({ edns, plain }: ServerView): boolean {
   return edns.misread >= LOST * edns.asked && plain.misread <= SPARED * plain.asked;
 }
@@ -111,7 +117,10 @@ function misreads(servers: readonly ServerView[], observed: Observations, claims
   };
 }
 
-/** Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use it lose what they ask so. */
+/**
+ * Whether it goes by EDNS, and not by who uses it: some client is answered without, or all who use
+ * it lose what they ask so.
+ */
 function isDeaf({ address, edns, plain }: ServerView, { clients }: Observations): boolean {
   if (lossRate(edns) < LOST || lossRate(plain) > SPARED) return false;
   const theirs = clients.list.filter(({ servers }) => servers.has(address));

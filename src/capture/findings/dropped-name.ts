@@ -62,7 +62,10 @@ export const droppedName: Rule = {
   },
 };
 
-/** Whether one client alone loses these, names without a domain in common, and is answered nothing any more: then it may go by who asks. */
+/**
+ * Whether one client alone loses these, names without a domain in common, and is answered nothing
+ * any more: then it may go by who asks.
+ */
 function isOfOne(
   { server, names, suffix, losses }: DeadNames,
   { flows, clients }: Observations,

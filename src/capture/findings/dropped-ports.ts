@@ -6,11 +6,17 @@ import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
 /** So many silent sockets, and so many that are answered, of all over the range. */
 const LEAST = { silent: 6, fine: 12 };
-/** So much of what is silent lies within the range, and so little of what lies within it is answered. */
+/**
+ * So much of what is silent lies within the range, and so little of what lies within it is
+ * answered.
+ */
 const WITHIN = { silent: 0.9, fine: 0.1 };
 /** So unlikely is it that chance puts these next to each other, of all ranges that there are. */
 const CHANCE_MAX = 0.0001;
-/** Further from chance, silence comes in stretches of time: who takes one port after the other has those of a stretch next to each other. */
+/**
+ * Further from chance, silence comes in stretches of time: who takes one port after the other has
+ * those of a stretch next to each other.
+ */
 const BY_TIME = -3;
 
 /** Queries from ports of one range get no reply, all others do. */

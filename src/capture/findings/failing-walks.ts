@@ -1,6 +1,6 @@
 /**
- * Search domains that fail at times. A lookup compares by itself: the name with the domain behind it fails, the name as it is, asked of the
- * same server a moment later, does not.
+ * Search domains that fail at times. A lookup compares by itself: the name with the domain behind
+ * it fails, the name as it is, asked of the same server a moment later, does not.
  */
 import { isCut } from '../exchanges/message-head.ts';
 import type { Observations } from '../evidence/observations.ts';
@@ -16,12 +16,18 @@ import type { Claims } from './finding.ts';
 
 /** So much of all that fails is below the domain: otherwise it is not the domain. */
 const NEARLY_ALL = 0.9;
-/** Queries and names that fail, lookups that they are of, and those of these lookups that go on to a name of outside. */
+/**
+ * Queries and names that fail, lookups that they are of, and those of these lookups that go on to a
+ * name of outside.
+ */
 const LEAST = { queries: 4, names: 2, lookups: 4, goOn: 3 };
 /** So much of what these lookups ask below the domain fails, and of what they ask besides may. */
 const FAILS = 0.8;
 const OTHERS = 0.1;
-/** Where less of it fails, as each query does by chance or is answered when it is repeated: so much, of so many lookups that go on, and so unlikely is it that chance picks the domain. */
+/**
+ * Where less of it fails, as each query does by chance or is answered when it is repeated: so much,
+ * of so many lookups that go on, and so unlikely is it that chance picks the domain.
+ */
 const AT_CHANCE = { fails: 0.3, goOn: 4, part: 0.7, chance: 0.005 };
 
 /** What a search domain makes fail. */
@@ -34,7 +40,10 @@ export interface FailingWalks {
   readonly goOn: number;
 }
 
-/** @param isBelow whether a name is made by this domain, and no longer one; null: others fail as well, or too little does */
+/**
+ * @param isBelow whether a name is made by this domain, and no longer one; null: others fail as
+ * well, or too little does
+ */
 export function failingWalks(
   observed: Observations,
   claims: Claims,
@@ -68,7 +77,10 @@ export function failingWalks(
   return { failures, names, lookups: lookups.length, goOn };
 }
 
-/** How likely it is that so many failures, of all queries for names of outside, are just of names below the domain. */
+/**
+ * How likely it is that so many failures, of all queries for names of outside, are just of names
+ * below the domain.
+ */
 function chanceOf(
   { names, domains }: Observations,
   isBelow: (name: string) => boolean,

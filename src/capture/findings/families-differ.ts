@@ -55,12 +55,17 @@ export const familiesDiffer: Rule = {
   },
 };
 
-/** Whether caches remember of one that it was missing, and of none that it is missing is learned anew. */
+/**
+ * Whether caches remember of one that it was missing, and of none that it is missing is learned
+ * anew.
+ */
 function isNew(observed: Observations, views: readonly NameView[]): boolean {
   return views.some((view) => isRemembered(observed, view)) && !views.some(isDeniedAnew);
 }
 
-/** Whether each server gives one answer, and those who get another one have chosen another server. */
+/**
+ * Whether each server gives one answer, and those who get another one have chosen another server.
+ */
 function byChoice(observed: Observations, views: readonly NameView[]): boolean {
   const having = new Set<string>();
   const lacking = new Set<string>();

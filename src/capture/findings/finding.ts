@@ -2,7 +2,10 @@
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 
-/** `critical`: programs fail or wait for seconds. `warning`: it costs, or will hurt. `info`: worth knowing. */
+/**
+ * `critical`: programs fail or wait for seconds. `warning`: it costs, or will hurt. `info`: worth
+ * knowing.
+ */
 export type Severity = 'critical' | 'warning' | 'info';
 
 /** One thing that is wrong, in words that a person who does not know DNS well understands. */
@@ -33,7 +36,9 @@ export interface Finding {
   readonly places?: readonly string[];
 }
 
-/** A finding, or why there is none: it was looked for and is not there, or the capture cannot tell. */
+/**
+ * A finding, or why there is none: it was looked for and is not there, or the capture cannot tell.
+ */
 export type Verdict = Finding | { readonly not: 'excluded' | 'unknown'; readonly reason: string };
 
 /** Looks for one thing. */
@@ -45,12 +50,17 @@ export interface Rule {
   check(observed: Observations, claims: Claims): Verdict;
 }
 
-/** Failures are remembered for five seconds (CoreDNS’s cache), and asked for again by then, milliseconds. */
+/**
+ * Failures are remembered for five seconds (CoreDNS’s cache), and asked for again by then,
+ * milliseconds.
+ */
 export const REMEMBERED_MS = 6000;
 /** What is sent at the same moment, milliseconds. */
 const AROUND_MS = 100;
 
-/** Which lost queries have been explained, so that a general rule does not explain them once more. */
+/**
+ * Which lost queries have been explained, so that a general rule does not explain them once more.
+ */
 export class Claims {
   readonly #explained = new Set<SeenExchange>();
   readonly #observed: Observations;
@@ -93,10 +103,16 @@ export class Claims {
   /** Servers of which it is known why they are late. */
   readonly late: Set<string> = new Set();
 
-  /** When a server is known to have been silent, milliseconds since 1970: that replies are late then, or that it fails, is no news. */
+  /**
+   * When a server is known to have been silent, milliseconds since 1970: that replies are late
+   * then, or that it fails, is no news.
+   */
   readonly silences: { readonly fromMs: number; readonly toMs: number }[] = [];
 
-  /** Whether a server was silent when this was sent, or so shortly before that its failures are still in memory. */
+  /**
+   * Whether a server was silent when this was sent, or so shortly before that its failures are
+   * still in memory.
+   */
   isOfSilence({ sentMs }: { readonly sentMs: number }, afterMs = 0): boolean {
     return this.silences.some(
       ({ fromMs, toMs }) => sentMs >= fromMs - AROUND_MS && sentMs <= toMs + afterMs,

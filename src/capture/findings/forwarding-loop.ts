@@ -29,14 +29,16 @@ export const forwardingLoop: Rule = {
       .filter((found) => found !== null);
     if (circles.length === 0 && said === 0)
       return excluded('no server asks one that asks it, be it by way of others');
-    // What goes round is not answered until somebody gives up, or refuses (max_concurrent): else a program on the server's own host asks.
+    // What goes round is not answered until somebody gives up, or refuses (max_concurrent): else a
+    // program on the server's own host asks.
     const repeated = observed.names.list
       .filter(
         ({ outcomes: { asked, lost, servfail, refused } }) =>
           asked >= 10 && lost + servfail + refused >= 0.5 * asked,
       )
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
-    // The same question goes round: that two servers ask each other for different names is not a circle.
+    // The same question goes round: that two servers ask each other for different names is not a
+    // circle.
     const asking = askedInVain(observed);
     const round = (circle: readonly string[]): typeof repeated =>
       repeated.filter(
@@ -78,7 +80,10 @@ export const forwardingLoop: Rule = {
   },
 };
 
-/** What a circle comes to: names that go round, and others of their zone, are lost, late or refused for whoever asks for them, while questions go round. */
+/**
+ * What a circle comes to: names that go round, and others of their zone, are lost, late or refused
+ * for whoever asks for them, while questions go round.
+ */
 function explainCircle(
   observed: Observations,
   claims: Claims,
@@ -111,7 +116,10 @@ function explainCircle(
   );
 }
 
-/** The zone of a name that goes round, as far as the name tells it: what is above it; of one below a top-level domain the name itself. */
+/**
+ * The zone of a name that goes round, as far as the name tells it: what is above it; of one below a
+ * top-level domain the name itself.
+ */
 function zoneOf(name: string): string {
   const above = name.slice(name.indexOf('.') + 1);
   return above.indexOf('.') < above.length - 1 ? above : name;
@@ -134,7 +142,10 @@ function askedInVain({ losses, failed }: Observations): ReadonlyMap<string, Read
   return found;
 }
 
-/** What forwarders ask for to see whether an upstream lives: one that does so at its own address asks its neighbour there. */
+/**
+ * What forwarders ask for to see whether an upstream lives: one that does so at its own address
+ * asks its neighbour there.
+ */
 const HEALTH_CHECK = '.';
 /** Fewer queries are of a program on the server's own host. */
 const LEAST = 5;
@@ -153,7 +164,10 @@ function asksDirectly({ clients }: Observations, client: string, server: string)
 /** More servers are in no circle that anybody has built. */
 const VISITED_MAX = 100;
 
-/** The shortest way from the server back to itself, each asking the next: itself alone, if it does so directly. */
+/**
+ * The shortest way from the server back to itself, each asking the next: itself alone, if it does
+ * so directly.
+ */
 function circleOf(observed: Observations, start: string): readonly string[] | null {
   const askedBy = new Map<string, string>();
   const visited = [start];
@@ -179,7 +193,8 @@ function askedFrom(observed: Observations, address: string): readonly string[] {
     ...(observed.clients.get(address)?.servers.keys() ?? []),
     ...behind.map((view) => view.address),
   ];
-  // Who is called by address and port asks others from the address alone; of several at one address it is not known which does.
+  // Who is called by address and port asks others from the address alone; of several at one address
+  // it is not known which does.
   return [...new Set(asked)]
     .filter((other) => asks(observed, address, other))
     .map((other) => observed.serverNames.hostOf(other))

@@ -1,18 +1,26 @@
 /**
- * Servers that are late with names of the cluster. A DNS pod has these in memory and asks nobody for them: a healthy one answers within a
- * few milliseconds, and one that takes much longer has no time, whatever it waits for with other names.
+ * Servers that are late with names of the cluster. A DNS pod has these in memory and asks nobody
+ * for them: a healthy one answers within a few milliseconds, and one that takes much longer has no
+ * time, whatever it waits for with other names.
  */
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 
 /**
- * Milliseconds that names of the cluster take on average in a second. Of 116 captures of healthy clusters that this was measured by none took
- * more than 32, but for one whose server was far away, which takes as long at all times.
+ * Milliseconds that names of the cluster take on average in a second. Of 116 captures of healthy
+ * clusters that this was measured by none took more than 32, but for one whose server was far away,
+ * which takes as long at all times.
  */
 const LATE_MS = 50;
-/** So many seconds, which are so much of the time from the first of them to the last, and so many replies in them. */
+/**
+ * So many seconds, which are so much of the time from the first of them to the last, and so many
+ * replies in them.
+ */
 const LEAST = { seconds: 4, share: 0.5, replies: 20 };
-/** Before and afterwards, or when little waits, it is so many times quicker: else the way to it is long. */
+/**
+ * Before and afterwards, or when little waits, it is so many times quicker: else the way to it is
+ * long.
+ */
 const QUICKER = { otherwise: 4, least: 1.5 };
 
 const NEARLY_ALL = 0.9;
@@ -53,7 +61,10 @@ function stretchOf(server: ServerView): LateStretch | null {
   return isQuicker ? { server, fromS, toS, replies, meanMs, otherwiseMs } : null;
 }
 
-/** Whether (nearly) all of these seconds are of times in which nobody was answered, and then all at once: the server had no time at all, and then enough. */
+/**
+ * Whether (nearly) all of these seconds are of times in which nobody was answered, and then all at
+ * once: the server had no time at all, and then enough.
+ */
 function areStandstills({ standstills }: ServerView, late: ServerView['history']): boolean {
   const times = standstills.list.filter(({ meanwhile }) => meanwhile === 0);
   const isOfOne = ([second]: ServerView['history'][number]): boolean =>

@@ -1,4 +1,7 @@
-/** Replies over UDP that are longer than something on the way lets pass, though none of them is in fragments. */
+/**
+ * Replies over UDP that are longer than something on the way lets pass, though none of them is in
+ * fragments.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import type { NameView } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
@@ -14,7 +17,10 @@ const CHANCE_MAX = 0.01;
 const AT_TIMES = { lookups: 4, chance: 0.002 };
 /** A client asks again for a name within this time, milliseconds. */
 const AGAIN_MS = 5500;
-/** Of sizes that nobody has seen: so many queries for so many names, (nearly) all that is lost, and so many that are answered in the same way. */
+/**
+ * Of sizes that nobody has seen: so many queries for so many names, (nearly) all that is lost, and
+ * so many that are answered in the same way.
+ */
 const UNSEEN = { queries: 6, names: 2, share: 0.9, answered: 6 };
 
 /** Lost queries with EDNS whose answers are long. */
@@ -26,14 +32,20 @@ export interface LongReplies {
   readonly seen: string;
 }
 
-/** Lost queries with EDNS for answers that are too long for the way, and for no others; null: what is lost has other sizes, too. */
+/**
+ * Lost queries with EDNS for answers that are too long for the way, and for no others; null: what
+ * is lost has other sizes, too.
+ */
 export function longReplies(observed: Observations, claims: Claims): LongReplies | null {
   return (
     longOnes(observed, claims) ?? longAtTimes(observed, claims) ?? unseenOnes(observed, claims)
   );
 }
 
-/** Those that are longer, as others or later ones get them, than all that arrives meanwhile, and than DNS without EDNS allows. */
+/**
+ * Those that are longer, as others or later ones get them, than all that arrives meanwhile, and
+ * than DNS without EDNS allows.
+ */
 function longOnes(observed: Observations, claims: Claims): LongReplies | null {
   const { names, servers } = observed;
   const { comparable, sizeOf } = comparableOf(observed, claims);
@@ -76,8 +88,9 @@ function longAtTimes(observed: Observations, claims: Claims): LongReplies | null
 }
 
 /**
- * Those of which nobody gets an answer, so that its size is not known: of some names one type is never answered, however often it is asked
- * for, and another one, of which there is no record, always is. (That it is AAAA alone has another cause.)
+ * Those of which nobody gets an answer, so that its size is not known: of some names one type is
+ * never answered, however often it is asked for, and another one, of which there is no record,
+ * always is. (That it is AAAA alone has another cause.)
  */
 function unseenOnes(
   { names, servers, losses: all }: Observations,

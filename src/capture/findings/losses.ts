@@ -28,12 +28,18 @@ export function answeredBetween(
 /** So many queries are hardly of one type by chance: programs ask for A as often. */
 const OF_ONE_TYPE = 5;
 
-/** Whether only AAAA is lost: what is silent, be it a server or a socket, leaves A without a reply as well. */
+/**
+ * Whether only AAAA is lost: what is silent, be it a server or a socket, leaves A without a reply
+ * as well.
+ */
 export function onlyAaaa(losses: readonly SeenExchange[]): boolean {
   return losses.length >= OF_ONE_TYPE && losses.every(({ type }) => type === TYPE.AAAA);
 }
 
-/** Whether the capture has a reply of the server to this lost query, which went astray on its way back. */
+/**
+ * Whether the capture has a reply of the server to this lost query, which went astray on its way
+ * back.
+ */
 export function wasAnswered({ stray, hops }: SeenExchange): boolean {
   return stray !== null || (hops.at(-1)?.repliedMs ?? null) !== null;
 }
@@ -48,7 +54,10 @@ export function firstTries(losses: readonly SeenExchange[]): readonly SeenExchan
   return losses.filter(({ attempt }) => attempt === 1);
 }
 
-/** Whether two servers stand for each other: some client asks both, by their own addresses or by that of a service. */
+/**
+ * Whether two servers stand for each other: some client asks both, by their own addresses or by
+ * that of a service.
+ */
 export function serveTheSame(
   { servers, backends }: Observations,
   one: string,
@@ -74,9 +83,10 @@ export function answeredElsewhere(
 }
 
 /**
- * Whether the client spreads its queries over several servers, of which this one is, as forwarders and caches do, and services where the
- * capture shows the pods alone. Who goes on to the next of its resolv.conf where one is silent asks that one as often, and no third, or says
- * the same once more there.
+ * Whether the client spreads its queries over several servers, of which this one is, as forwarders
+ * and caches do, and services where the capture shows the pods alone. Who goes on to the next of
+ * its resolv.conf where one is silent asks that one as often, and no third, or says the same once
+ * more there.
  */
 export function asksInTurn(observed: Observations, client: string, server: string): boolean {
   if (goesOn(observed, client, server)) return false;
@@ -97,8 +107,9 @@ const WENT_ON = 2;
 const STAYED = 0.1;
 
 /**
- * Whether the client takes what the server leaves without a reply to another one, with the same ids: it has a list of servers, and goes along
- * it. Behind the address of a service a repeat stays with its socket, and a new socket comes with a new id.
+ * Whether the client takes what the server leaves without a reply to another one, with the same
+ * ids: it has a list of servers, and goes along it. Behind the address of a service a repeat stays
+ * with its socket, and a new socket comes with a new id.
  */
 function goesOn({ affected }: Observations, client: string, server: string): boolean {
   let [count, stayed] = [0, 0];
@@ -106,14 +117,18 @@ function goesOn({ affected }: Observations, client: string, server: string): boo
     if (lookup.client === client)
       for (const one of lookup.exchanges) {
         if (one.server.address !== server || !isLost(one)) continue;
-        // c-ares may repeat from a new socket, which is taken where chance wants: to the same server as well. Who goes along a list does not ask it twice.
+        // c-ares may repeat from a new socket, which is taken where chance wants: to the same
+        // server as well. Who goes along a list does not ask it twice.
         if (isAskedAnew(one, lookup.exchanges)) stayed++;
         else if (isTakenOn(one, lookup.exchanges)) count++;
       }
   return count >= WENT_ON && stayed <= STAYED * count;
 }
 
-/** Whether the next one to ask this question with this id is asked the same server, from another socket. */
+/**
+ * Whether the next one to ask this question with this id is asked the same server, from another
+ * socket.
+ */
 function isAskedAnew(one: SeenExchange, exchanges: readonly SeenExchange[]): boolean {
   const next = exchanges.find(
     ({ sentMs, id, type, name }) =>
@@ -137,7 +152,10 @@ function isTakenOn(one: SeenExchange, exchanges: readonly SeenExchange[]): boole
   );
 }
 
-/** Whether, before anything was lost, the client had asked each of them from several sockets: who has a list asks its first. */
+/**
+ * Whether, before anything was lost, the client had asked each of them from several sockets: who
+ * has a list asks its first.
+ */
 function askedBothWhenWell(
   { flows, losses }: Observations,
   client: string,
@@ -154,9 +172,11 @@ function askedBothWhenWell(
 }
 
 /**
- * Whether the client has a list of servers of which this one, which leaves queries without replies, is the first: it began with it, and asks one
- * other as often at most, for what it got no reply to; or it asked nobody else until it had got no reply for several names, and has learned
- * since to leave it out, as c-ares does. Who is taken to one of several pods finds others from the beginning, and all of them.
+ * Whether the client has a list of servers of which this one, which leaves queries without replies,
+ * is the first: it began with it, and asks one other as often at most, for what it got no reply to;
+ * or it asked nobody else until it had got no reply for several names, and has learned since to
+ * leave it out, as c-ares does. Who is taken to one of several pods finds others from the
+ * beginning, and all of them.
  */
 export function hasItFirst(observed: Observations, client: string, server: string): boolean {
   const others = answeredElsewhere(observed, client, server);
@@ -185,8 +205,9 @@ export function hasItFirst(observed: Observations, client: string, server: strin
 const WAITED_LEAST = 3;
 
 /**
- * Whether a server is silent because it waits: it, or one behind its address, goes on asking somebody whose replies are late, and no name of
- * the cluster is lost that it would have in memory. A process that stands still asks nobody.
+ * Whether a server is silent because it waits: it, or one behind its address, goes on asking
+ * somebody whose replies are late, and no name of the cluster is lost that it would have in memory.
+ * A process that stands still asks nobody.
  */
 export function waitsForOthers(
   observed: Observations,
@@ -213,7 +234,10 @@ export function waitsForOthers(
   );
 }
 
-/** Whether the client is answered other queries by the server: who never is, is cut off, and may be the only one that asks for a while. */
+/**
+ * Whether the client is answered other queries by the server: who never is, is cut off, and may be
+ * the only one that asks for a while.
+ */
 export function isAnsweredElse(
   { clients }: Observations,
   { client, server }: SeenExchange,
@@ -222,7 +246,10 @@ export function isAnsweredElse(
   return counts !== undefined && counts.lost < counts.asked;
 }
 
-/** Servers that are asked for names of the cluster: those that found some, and those that did not find some. */
+/**
+ * Servers that are asked for names of the cluster: those that found some, and those that did not
+ * find some.
+ */
 export function askedForCluster({ names, domains }: Observations): {
   readonly found: ReadonlySet<string>;
   readonly other: ReadonlySet<string>;
@@ -234,7 +261,10 @@ export function askedForCluster({ names, domains }: Observations): {
   return { found: withSome, other: without };
 }
 
-/** Servers that are asked for names of outside only, where others are asked for names of the cluster: what stands behind these. */
+/**
+ * Servers that are asked for names of outside only, where others are asked for names of the
+ * cluster: what stands behind these.
+ */
 export function upstreams({ names, domains }: Observations): ReadonlySet<string> {
   const inside = new Set<string>();
   const all = new Set<string>();
@@ -246,7 +276,10 @@ export function upstreams({ names, domains }: Observations): ReadonlySet<string>
   return new Set(inside.size === 0 ? [] : [...all].filter((address) => !inside.has(address)));
 }
 
-/** Whether the client is a name server itself, which asks for others; or, where several share an address, may be one. */
+/**
+ * Whether the client is a name server itself, which asks for others; or, where several share an
+ * address, may be one.
+ */
 export function isServer(
   { servers, backends, serverNames }: Observations,
   address: string,

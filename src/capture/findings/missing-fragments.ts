@@ -17,7 +17,9 @@ const MOST = 0.8;
 const CHANCE_MAX = 0.01;
 const LEAST = 3;
 
-/** Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way. */
+/**
+ * Large replies do not arrive: fragments are dropped, or packets are too big for a link on the way.
+ */
 export const missingFragments: Rule = {
   code: 'ND3012',
   title: 'Large replies get lost on the way (fragments, MTU)',
@@ -45,7 +47,8 @@ export const missingFragments: Rule = {
           )
         : unknown('no large reply was asked for');
     claims.take(theirs);
-    // Whether these are large nobody has seen, but short ones that were asked for in this way got their answers.
+    // Whether these are large nobody has seen, but short ones that were asked for in this way got
+    // their answers.
     if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, 1232));
     if (long !== null) claims.take(unsized(observed, claims, UDP_BYTES));
     return {
@@ -100,7 +103,10 @@ export const missingFragments: Rule = {
   },
 };
 
-/** Lost queries that allow replies of more bytes than these, of whose names no answer was seen; empty: some with short answers are lost in this way, too. */
+/**
+ * Lost queries that allow replies of more bytes than these, of whose names no answer was seen;
+ * empty: some with short answers are lost in this way, too.
+ */
 function unsized(
   { names }: Observations,
   { open }: Claims,
@@ -111,7 +117,10 @@ function unsized(
   return sizes.some((size) => size > 0) ? [] : large;
 }
 
-/** Queries over TCP, for what had been truncated, that (nearly) all got no reply where something comes over TCP: full segments are too big for a link on the way. */
+/**
+ * Queries over TCP, for what had been truncated, that (nearly) all got no reply where something
+ * comes over TCP: full segments are too big for a link on the way.
+ */
 function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const truncated = new Set(observed.truncated.map(({ name }) => name));
   const lost = open.filter(({ protocol, name }) => protocol === 'tcp' && truncated.has(name));
@@ -120,7 +129,10 @@ function largeByTcp(observed: Observations, { open }: Claims): readonly SeenExch
   return comes && lost.length >= LEAST && lost.length >= MOST * asked ? lost : [];
 }
 
-/** Queries over TCP whose connections have a gap for good: most of all that is lost, of several connections. */
+/**
+ * Queries over TCP whose connections have a gap for good: most of all that is lost, of several
+ * connections.
+ */
 function lostSegments({ gapped }: Observations, { open }: Claims): readonly SeenExchange[] {
   const lost = open.filter(
     ({ protocol, client }) => protocol === 'tcp' && gapped.has(`${client.address} ${client.port}`),
@@ -131,7 +143,10 @@ function lostSegments({ gapped }: Observations, { open }: Claims): readonly Seen
 
 const tooLongByUdp = `Something on the way takes replies over UDP of more than ${UDP_BYTES} bytes for an attack and drops them, as firewalls do that do not know EDNS (RFC 6891); or a link takes smaller packets than the hosts think. Who does not use EDNS gets a truncated answer, and the whole by TCP.`;
 
-/** Lost queries whose replies are larger than a packet: as they were seen on their way, or as others get them. Empty: what is lost has other sizes, too. */
+/**
+ * Lost queries whose replies are larger than a packet: as they were seen on their way, or as others
+ * get them. Empty: what is lost has other sizes, too.
+ */
 function largeOnes(observed: Observations, { open }: Claims): readonly SeenExchange[] {
   const { names } = observed;
   const isLarge = ({ type, name }: SeenExchange): boolean =>
@@ -155,7 +170,10 @@ function largeOnes(observed: Observations, { open }: Claims): readonly SeenExcha
     : [];
 }
 
-/** Whether from some moment on no name with large answers is answered, and those with small ones are. */
+/**
+ * Whether from some moment on no name with large answers is answered, and those with small ones
+ * are.
+ */
 function onlyLargeOnes(observed: Observations, lost: readonly SeenExchange[]): boolean {
   const large = new Set(
     observed.names.list.flatMap(({ name, longest }) => (needsFragments(longest) ? name : [])),

@@ -8,7 +8,10 @@ import { excluded, listed, unknown, type Finding, type Rule, type Verdict } from
 const LEAST = 3;
 /** Who loses so much is away. */
 const AWAY = 0.8;
-/** So many lookups begin when somebody has been given up, and so unlikely is it that they do by chance. */
+/**
+ * So many lookups begin when somebody has been given up, and so unlikely is it that they do by
+ * chance.
+ */
 const MOST = 0.8;
 const CHANCE_MAX = 0.01;
 
@@ -25,7 +28,8 @@ export const missingNeighbour: Rule = {
       const asked = neighbour?.longest ?? 0;
       const icmp = observed.unreachable.get(address)?.noNeighbour ?? 0;
       if (asked < LEAST && icmp < LEAST) return [];
-      // Clients that this address answers meanwhile show that several servers share it, of which one is gone: no neighbour is missing.
+      // Clients that this address answers meanwhile show that several servers share it, of which
+      // one is gone: no neighbour is missing.
       return isAway(server) ? [{ address, asked, icmp }] : [];
     });
     const unsent = alone.length === 0 && overflow === 0 ? notFound(observed) : null;
@@ -40,7 +44,8 @@ export const missingNeighbour: Rule = {
     if (losses.length < LEAST && overflow === 0)
       return excluded('what nobody answered for on the local network, no query was lost for');
     claims.take(losses);
-    // Behind the address of a service stand others: who is asked for in vain is the one that is gone.
+    // Behind the address of a service stand others: who is asked for in vain is the one that is
+    // gone.
     const gone = observed.neighbours.list
       .filter(
         ({ address, unanswered }) =>
@@ -98,7 +103,10 @@ export const missingNeighbour: Rule = {
   },
 };
 
-/** Whether packets to these may be taken to it: of the same family, and no link-local address, by which a host asks whether it may have it (RFC 4862). */
+/**
+ * Whether packets to these may be taken to it: of the same family, and no link-local address, by
+ * which a host asks whether it may have it (RFC 4862).
+ */
 function isLikely(address: string, servers: readonly string[]): boolean {
   return (
     !address.startsWith('fe80:') &&
@@ -106,7 +114,10 @@ function isLikely(address: string, servers: readonly string[]): boolean {
   );
 }
 
-/** A name server that nobody asks anything, as nobody finds it: lookups begin when the kernel has given it up. Null: there is none. */
+/**
+ * A name server that nobody asks anything, as nobody finds it: lookups begin when the kernel has
+ * given it up. Null: there is none.
+ */
 function notFound(observed: Observations): Omit<Finding, 'code' | 'title'> | null {
   const all = Map.groupBy(observed.wantedNeighbours.list, ({ address }) => address);
   for (const { address, asked, answered } of observed.neighbours.list) {
@@ -152,7 +163,10 @@ function times(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
 
-/** Whether (nearly) nothing is answered from the first to the last second in which something is lost. */
+/**
+ * Whether (nearly) nothing is answered from the first to the last second in which something is
+ * lost.
+ */
 function isAway({ history }: ServerView): boolean {
   const lossy = history.filter(([, { lost }]) => lost > 0);
   const [from, to] = [lossy[0]?.[0] ?? 0, lossy.at(-1)?.[0] ?? 0];
@@ -162,7 +176,10 @@ function isAway({ history }: ServerView): boolean {
   return lost >= AWAY * asked;
 }
 
-/** Whom nobody answered for, and no query was seen to go to: whether that is a name server the capture cannot tell. */
+/**
+ * Whom nobody answered for, and no query was seen to go to: whether that is a name server the
+ * capture cannot tell.
+ */
 function unanswered({ neighbours }: Observations): Verdict {
   const missing = neighbours.list.filter(
     ({ answered, longest }) => answered === 0 && longest >= LEAST,

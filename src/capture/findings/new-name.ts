@@ -12,7 +12,10 @@ import {
 } from './finding.ts';
 import { countdown, countsDown, isRemembered } from './remembered-denial.ts';
 
-/** So often, and for so long, was a name missing, and so often found afterwards; more names at once are no new ones. */
+/**
+ * So often, and for so long, was a name missing, and so often found afterwards; more names at once
+ * are no new ones.
+ */
 const UNSEEN = { asked: 8, lastsMs: 2000, found: 3, names: 3 };
 
 /** A name that was asked for before it existed stays missing for as long as that was remembered. */
@@ -97,7 +100,11 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
   ].join(' ');
 }
 
-/** Names that were missing, and asked for again and again, until they were found for good, in a capture that has not the end of negative answers, and so no TTL. Empty: there are none, or too many to be new. */
+/**
+ * Names that were missing, and asked for again and again, until they were found for good, in a
+ * capture that has not the end of negative answers, and so no TTL. Empty: there are none, or too
+ * many to be new.
+ */
 function withoutTtl({ names, cut }: Observations, claims: Claims): readonly NameView[] {
   if (cut.messages === 0) return [];
   const found = names.list.filter(

@@ -2,13 +2,18 @@
 import { lossRate } from '../evidence/outcomes.ts';
 import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 
-/** No more of the other connections repeat their first packet where nothing is the matter with them. */
+/**
+ * No more of the other connections repeat their first packet where nothing is the matter with them.
+ */
 const SPARED = 0.02;
 
 /** A smaller part of what is explained otherwise is no cause of its own. */
 const REST = 0.1;
 
-/** Other new connections are lost as DNS queries are: it is the network, and DNS only shows it first. */
+/**
+ * Other new connections are lost as DNS queries are: it is the network, and DNS only shows it
+ * first.
+ */
 export const notDns: Rule = {
   code: 'ND3090',
   title: 'It is not DNS: other connections are lost in the same way',

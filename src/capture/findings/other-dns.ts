@@ -62,7 +62,10 @@ export const otherDns: Rule = {
   },
 };
 
-/** Servers that have names of the cluster, and how often others say that there is none of these names. */
+/**
+ * Servers that have names of the cluster, and how often others say that there is none of these
+ * names.
+ */
 function clusterNames({ names, domains }: Observations): {
   readonly knows: ReadonlySet<string>;
   readonly misses: ReadonlyMap<string, number>;
@@ -79,8 +82,9 @@ function clusterNames({ names, domains }: Observations): {
 }
 
 /**
- * Who asks this server and is no server. What the cluster's DNS asks itself is its upstream, too, and belongs into the resolv.conf of nobody who also
- * asks the cluster's DNS: of those only the ones count that ask no server that knows the cluster.
+ * Who asks this server and is no server. What the cluster's DNS asks itself is its upstream, too,
+ * and belongs into the resolv.conf of nobody who also asks the cluster's DNS: of those only the
+ * ones count that ask no server that knows the cluster.
  */
 function askers(
   observed: Observations,

@@ -1,4 +1,7 @@
-/** What a silence of a server means, and what to do: by whether it came back, whether a rollout was seen, and whose server it is. */
+/**
+ * What a silence of a server means, and what to do: by whether it came back, whether a rollout was
+ * seen, and whose server it is.
+ */
 import type { Finding } from './finding.ts';
 
 /** How a server was silent. */

@@ -29,11 +29,17 @@ const REMOVED = 8;
 /** So many sockets that are answered among others that are not. */
 const AMID = 2;
 
-/** So many ICMP errors, by which a host says that nobody listens at a port (type 3 code 3; ICMPv6 type 1 code 4), are no chance. */
+/**
+ * So many ICMP errors, by which a host says that nobody listens at a port (type 3 code 3; ICMPv6
+ * type 1 code 4), are no chance.
+ */
 const UNREACHABLE_LEAST = 3;
 const PORT: ReadonlySet<number> = new Set([0x303, 0x104]);
 
-/** What is less is but the rest of what was lost in the same silence and is explained, as a share of that. */
+/**
+ * What is less is but the rest of what was lost in the same silence and is explained, as a share of
+ * that.
+ */
 const REST = 0.5;
 
 interface Window {
@@ -43,7 +49,10 @@ interface Window {
   readonly asked: number;
 }
 
-/** So much was answered, and lost, before a server fell silent; so many queries, sockets and names, and so long, show that it did. */
+/**
+ * So much was answered, and lost, before a server fell silent; so many queries, sockets and names,
+ * and so long, show that it did.
+ */
 const NEVER = { answered: 20, lost: 2, asked: 4, sockets: 3, names: 2, ms: 3000 };
 
 /** All replies stop for a while, or for good, for everybody at once. */
@@ -69,7 +78,8 @@ export const outage: Rule = {
       const losses = theirs.filter(isMeanwhile);
       const names = new Set(losses.map(({ name }) => name));
       if (losses.length < 3 || wentAstray(losses)) continue;
-      // Where most of it is explained this is but the rest, as is what comes from a port that somebody had before.
+      // Where most of it is explained this is but the rest, as is what comes from a port that
+      // somebody had before.
       const explained = claims.explainedTo(view.address).filter(isMeanwhile);
       if (losses.length < REST * explained.length) {
         claims.take(losses);
@@ -80,7 +90,8 @@ export const outage: Rule = {
       const span = { fromMs: fromS * 1000, toMs: (toS + 1) * 1000 };
       if (waitsForOthers(observed, view.address, span.fromMs, span.toMs)) continue;
       if (areSilentByChance(observed.flows.to(view.address), span)) continue;
-      // Others are answered meanwhile, or these names never again. What was lost before it tells more than the time in which all wait.
+      // Others are answered meanwhile, or these names never again. What was lost before it tells
+      // more than the time in which all wait.
       const earlier = theirs.filter(({ sentMs }) => sentMs < fromS * 1000);
       const lots = earlier.length < EARLIER ? [losses] : [losses, [...earlier, ...losses]];
       if (lots.some((lot) => deadNames(observed, lot).some(({ chance }) => chance < UNLIKELY)))
@@ -133,8 +144,9 @@ export const outage: Rule = {
 };
 
 /**
- * A server that has answered (nearly) everything, and nothing more up to the end. Clients that wait for it ask little meanwhile: a few
- * queries from sockets and for names of their own tell as much as many.
+ * A server that has answered (nearly) everything, and nothing more up to the end. Clients that wait
+ * for it ask little meanwhile: a few queries from sockets and for names of their own tell as much
+ * as many.
  */
 function neverAgain(view: ServerView, observed: Observations, claims: Claims): Finding | null {
   const { address, outcomes, lastReplyMs, sinceReply } = view;
@@ -150,7 +162,8 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   if (sinceReply.length < NEVER.asked || losses.length < 2 || sockets.size < NEVER.sockets)
     return null;
   if (wentAstray(losses)) return null;
-  // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the name.
+  // A name of the cluster is in the memory of the server: that it gets no reply is no matter of the
+  // name.
   const isOfName =
     names.size < NEVER.names && ![...names].some(observed.domains.isOfCluster, observed.domains);
   if (isOfName || endMs - lastReplyMs < NEVER.ms) return null;
@@ -177,7 +190,10 @@ function neverAgain(view: ServerView, observed: Observations, claims: Claims): F
   };
 }
 
-/** What the machine that has the address says of its port (ICMP): it is there, and no name server is. */
+/**
+ * What the machine that has the address says of its port (ICMP): it is there, and no name server
+ * is.
+ */
 function unreachableText(address: string, { unreachable }: Observations): readonly string[] {
   const errors = unreachable.get(address);
   if (errors === undefined || errors.count < UNREACHABLE_LEAST || !PORT.has(errors.code)) return [];
@@ -217,8 +233,8 @@ function removedFrom({ address, lastAskedMs }: ServerView, observed: Observation
 }
 
 /**
- * When the last reply before the silence came and the first one behind it, milliseconds, to the second; null: none did. Who waits asks
- * nothing: what was sent says little of how long it lasted.
+ * When the last reply before the silence came and the first one behind it, milliseconds, to the
+ * second; null: none did. Who waits asks nothing: what was sent says little of how long it lasted.
  */
 function edgesOf(
   { history }: ServerView,
@@ -235,7 +251,9 @@ function edgesOf(
   return { fromMs: from * 1000, backMs: isOver ? back * 1000 : null };
 }
 
-/** The longest stretch of seconds in which a server that answers otherwise did not answer anybody. */
+/**
+ * The longest stretch of seconds in which a server that answers otherwise did not answer anybody.
+ */
 function silence(
   { address, history, outcomes }: ServerView,
   observed: Observations,
@@ -277,7 +295,10 @@ function silence(
   return { ...whole, lost, asked: (best as Window).asked + lost - (best as Window).lost };
 }
 
-/** Whether what is lost in that second, and what is answered, come one after the other by turns: then it is not the time that decides. */
+/**
+ * Whether what is lost in that second, and what is answered, come one after the other by turns:
+ * then it is not the time that decides.
+ */
 function answersAmid(second: number, address: string, { flows, losses }: Observations): boolean {
   const isIn = (ms: number): boolean => Math.floor(ms / 1000) === second;
   const lost = losses.flatMap(({ server, sentMs }) =>

@@ -184,7 +184,8 @@ function paceText({ servers }: Observations): string {
   const worst = losing.find(({ outcomes }) => answered(outcomes) > 0);
   if (worst === undefined) return 'who leaves queries without a reply answers none';
   const { within, otherwise } = worst.pace;
-  // Where all that was sent in a second is lost, or there is no second without a loss, there are not two paces to compare.
+  // Where all that was sent in a second is lost, or there is no second without a loss, there are
+  // not two paces to compare.
   if (within === 0 || otherwise === 0)
     return `${worst.address} loses queries, and those that it answers mostly take ${took(within + otherwise)}`;
   return `the server that loses most mostly answers within ${took(within)} in those seconds, and within ${took(otherwise)} in others`;

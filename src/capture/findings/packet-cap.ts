@@ -1,4 +1,7 @@
-/** A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers have. */
+/**
+ * A fixed number of replies a second, whatever is asked: a limit on the way, as cloud providers
+ * have.
+ */
 import type { Observations } from '../evidence/observations.ts';
 import { unevenness } from '../evidence/evenness.ts';
 import type { RateHistory } from '../evidence/rates.ts';
@@ -12,19 +15,34 @@ import { domainOf } from './search-domain-fails.ts';
 import { oneLosesAlone, sparesKnown } from './table-full.ts';
 import { isBelow } from '../../wire/within-zone.ts';
 
-/** A bucket explains the losses if it errs in no more than this share of them, and chance in so many times more. */
+/**
+ * A bucket explains the losses if it errs in no more than this share of them, and chance in so many
+ * times more.
+ */
 const ERROR_MAX = 0.3;
 const CHANCE_MORE = 2;
 
-/** One that each client has for itself does so better for several; what others lose is then of the same kind. */
+/**
+ * One that each client has for itself does so better for several; what others lose is then of the
+ * same kind.
+ */
 const EACH = { error: 0.25, clients: 2, others: 0.4 };
 
-/** A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less than by chance. */
+/**
+ * A limit of fewer replies a second is seen in so many seconds, in which they vary by so much less
+ * than by chance.
+ */
 const LOW = { rate: 8, seconds: 10, spread: 0.6 };
 
-/** Where the load never changes: so much more even than chance, standard deviations; and so much that others, who lose hardly anything, would have lost. */
+/**
+ * Where the load never changes: so much more even than chance, standard deviations; and so much
+ * that others, who lose hardly anything, would have lost.
+ */
 const EVEN = { least: -4, others: 10, spared: 0.1 };
-/** A socket that has asked so often, and of whose losses no more than this share are at its end, is no silent one. */
+/**
+ * A socket that has asked so often, and of whose losses no more than this share are at its end, is
+ * no silent one.
+ */
 const ALIVE = { asked: 3, share: 0.2 };
 
 /** Replies that take longer come from a server that is behind with its work, milliseconds. */
@@ -38,7 +56,9 @@ const FULL = { all: 60, one: 15 };
 
 /** Fewer losses show no limit. */
 const LOST = 20;
-/** What is asked in the busiest second, compared with the quietest, of a load that never changes. */
+/**
+ * What is asked in the busiest second, compared with the quietest, of a load that never changes.
+ */
 const SAME = 1.3;
 
 interface PacketLimit {
@@ -130,7 +150,8 @@ function isOfSearch(
 function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | null {
   const { address, outcomes, history } = server;
   if (outcomes.asked < 300) return null;
-  // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for those before it.
+  // A server that works as fast as it can gives replies at a fixed rate, too, but each waits for
+  // those before it.
   const line = lines.get(address)?.line ?? null;
   if (server.quantile(0.5) > SLOW_MS && line !== null && line.correlation > 0.5) return null;
   const plateau = plateauIn(history, FULL.all);
@@ -143,7 +164,10 @@ function plateauOf(server: ServerView, { lines }: Observations): PacketLimit | n
   };
 }
 
-/** What each client is allowed for itself: others are answered meanwhile, so that the sum is no plateau. */
+/**
+ * What each client is allowed for itself: others are answered meanwhile, so that the sum is no
+ * plateau.
+ */
 function ofEachClient({ address }: ServerView, { clients }: Observations): PacketLimit | null {
   const limited = clients.list.flatMap((client) => {
     const rates = client.servers.get(address)?.rates ?? null;
@@ -163,8 +187,9 @@ function ofEachClient({ address }: ServerView, { clients }: Observations): Packe
 }
 
 /**
- * What some clients are allowed for themselves, of a load that never changes, so that there is no other rate to compare with: what passes is
- * far more even than chance, and who asks less loses nothing.
+ * What some clients are allowed for themselves, of a load that never changes, so that there is no
+ * other rate to compare with: what passes is far more even than chance, and who asks less loses
+ * nothing.
  */
 function evenlyOfSome(
   { address }: ServerView,
@@ -244,12 +269,17 @@ function isSameAlways(history: RateHistory): boolean {
   return asked.length > 0 && Math.max(...asked) <= SAME * Math.min(...asked);
 }
 
-/** Whole seconds in which something was lost, without the edges of the burst. @param least what is asked in one */
+/**
+ * Whole seconds in which something was lost, without the edges of the burst.
+ * @param least what is asked in one
+ */
 function fullSeconds(history: RateHistory, least: number): RateHistory {
   return history.filter(([, { lost, asked }]) => lost > 0 && asked >= least).slice(1, -1);
 }
 
-/** Whether something is lost where less is asked than so many a second: below a limit nothing is. */
+/**
+ * Whether something is lost where less is asked than so many a second: below a limit nothing is.
+ */
 function losesBelow(history: RateHistory, rate: number): boolean {
   const below = history.filter(
     ([, { asked, lost }]) => asked < 0.9 * rate && lost > 0.1 * asked && lost > 3,
@@ -258,8 +288,8 @@ function losesBelow(history: RateHistory, rate: number): boolean {
 }
 
 /**
- * Whether the number of replies is steadier from second to second than chance, query by query, would have it, and than a fixed
- * share of what is asked: as a low limit is.
+ * Whether the number of replies is steadier from second to second than chance, query by query,
+ * would have it, and than a fixed share of what is asked: as a low limit is.
  */
 function isSteadierThanChance(seconds: RateHistory): boolean {
   if (seconds.length < LOW.seconds) return false;

@@ -3,7 +3,10 @@ import { excluded, percent, share, unknown, type Rule } from './finding.ts';
 
 /** So much of what a race loses is the query that left second. */
 const SECOND = 0.75;
-/** So many pairs show it; of fewer all have to have lost the second one, and nothing else may be lost. */
+/**
+ * So many pairs show it; of fewer all have to have lost the second one, and nothing else may be
+ * lost.
+ */
 const LEAST = 3;
 const FEW = 2;
 

@@ -161,7 +161,10 @@ function asksWithEdns({ clients }: Observations, address: string): boolean {
   return client !== undefined && client.withEdns === client.outcomes.asked;
 }
 
-/** Whether those that are cut off are programs of several kinds, and others of the same kind are answered without EDNS: what they have in common is EDNS. */
+/**
+ * Whether those that are cut off are programs of several kinds, and others of the same kind are
+ * answered without EDNS: what they have in common is EDNS.
+ */
 function areOfManyKinds(
   { clients }: Observations,
   cut: ReadonlySet<string>,

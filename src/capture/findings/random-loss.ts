@@ -93,7 +93,10 @@ function askedMeanwhile({ ways }: Observations, losses: readonly SeenExchange[])
   return inside.asked + outside.asked;
 }
 
-/** Whether it is but the rest of something that is known: fewer by far, for the same names or at the same servers, at the same time. */
+/**
+ * Whether it is but the rest of something that is known: fewer by far, for the same names or at the
+ * same servers, at the same time.
+ */
 function isRest({ open, explained, names: known }: Claims): boolean {
   if (open.length > REST * explained.length) return false;
   const names = new Set(explained.map(({ name }) => name));

@@ -6,7 +6,9 @@ import { excluded, listed, sentence, share, unknown, type Rule } from './finding
 /** So much of the refusals comes from behind a server that passes them on. */
 const FROM_BEHIND = 0.3;
 
-/** So many refusals of names that are answered at other times show that it does not go by the name. */
+/**
+ * So many refusals of names that are answered at other times show that it does not go by the name.
+ */
 const AT_TIMES = 0.3;
 
 /** REFUSED: the server is there, and does not want to answer. */

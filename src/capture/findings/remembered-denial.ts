@@ -1,4 +1,7 @@
-/** Whether a name that is denied by some, or at times, is new, and caches remember that it was missing. */
+/**
+ * Whether a name that is denied by some, or at times, is new, and caches remember that it was
+ * missing.
+ */
 import type { NameView, NegativeTtl } from '../evidence/name-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -9,8 +12,9 @@ const OFF_MS = 1500;
 const CHANCE = 0.001;
 
 /**
- * Whether caches remember that the name was missing: what they say counts down, nothing of it was made once the name was there, and the
- * name came, at one server or for all who ask. Who does not know a name that others know denies it anew each time that it has forgotten.
+ * Whether caches remember that the name was missing: what they say counts down, nothing of it was
+ * made once the name was there, and the name came, at one server or for all who ask. Who does not
+ * know a name that others know denies it anew each time that it has forgotten.
  */
 export function isRemembered(observed: Observations, view: NameView): boolean {
   const { outcomes, negativeTtls } = view;
@@ -19,14 +23,20 @@ export function isRemembered(observed: Observations, view: NameView): boolean {
   return came(view) && !isOfAutopath(observed, view.name);
 }
 
-/** Whether it was denied, for once not from memory, after it had been there: no denial is remembered for longer than the longest TTL. */
+/**
+ * Whether it was denied, for once not from memory, after it had been there: no denial is remembered
+ * for longer than the longest TTL.
+ */
 export function isDeniedAnew({ serverTimes, longestTtl }: NameView): boolean {
   const there = Math.min(...serverTimes.map(({ existsMs }) => existsMs));
   const until = Math.max(...serverTimes.map(({ untilMs }) => untilMs));
   return until - 1000 * longestTtl > there + OFF_MS;
 }
 
-/** Whether a server had it as soon as it had forgotten, or all who asked were denied for longer at first, or had it for longer at last, than answers come in a row by chance. */
+/**
+ * Whether a server had it as soon as it had forgotten, or all who asked were denied for longer at
+ * first, or had it for longer at last, than answers come in a row by chance.
+ */
 function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): boolean {
   const { found, nodata, nxdomain } = outcomes;
   const yes = found + nodata;
@@ -43,12 +53,18 @@ function came({ outcomes, serverTimes, missingFirst, existingLast }: NameView): 
   );
 }
 
-/** Whether answers of one kind are so many in a row that the same share of them at other times does not make it. */
+/**
+ * Whether answers of one kind are so many in a row that the same share of them at other times does
+ * not make it.
+ */
 function isNoChance(others: number, opposite: number, inRow: number): boolean {
   return (others / (others + opposite)) ** inRow <= CHANCE;
 }
 
-/** Whether it is a step of a search path that autopath completes: without its last parts the name exists, too. */
+/**
+ * Whether it is a step of a search path that autopath completes: without its last parts the name
+ * exists, too.
+ */
 function isOfAutopath({ names }: Observations, name: string): boolean {
   const own = name.slice(0, Math.max(name.indexOf('.svc.'), 0));
   const stem = own.slice(0, own.lastIndexOf('.') + 1);

@@ -7,13 +7,19 @@ import { choices, deadNames, UNLIKELY } from './dead-names.ts';
 import { clock, listed, type Claims, type Finding } from './finding.ts';
 import { isAnsweredElse, onlyAaaa, waitsForOthers, wentAstray } from './losses.ts';
 
-/** So many pauses, and in each so many queries that got no reply, from so many sockets and for so many names. */
+/**
+ * So many pauses, and in each so many queries that got no reply, from so many sockets and for so
+ * many names.
+ */
 const LEAST = { pauses: 2, queries: 4, sockets: 2, names: 2 };
 /** So much of what is lost is of these pauses. */
 const EXPLAINS = 0.9;
 /** What is likelier may be chance. */
 const CHANCE_MAX = 0.0001;
-/** So many other connections were opened meanwhile, and so large a part had to repeat the first packet. */
+/**
+ * So many other connections were opened meanwhile, and so large a part had to repeat the first
+ * packet.
+ */
 const OTHERS = { opened: 5, repeated: 0.5 };
 /** The first one may have been sent just before the last reply came, milliseconds. */
 const UNDER_WAY_MS = 20;
@@ -23,7 +29,10 @@ interface Silent {
   readonly losses: readonly SeenExchange[];
 }
 
-/** Several times nothing comes back, whatever is asked, and all is well in between; null: it is once, or not at all. */
+/**
+ * Several times nothing comes back, whatever is asked, and all is well in between; null: it is
+ * once, or not at all.
+ */
 export function repeatedOutage(observed: Observations, claims: Claims): Finding | null {
   for (const view of [...observed.backends.list, ...observed.servers.list]) {
     const open = claims.openTo(view.address);
@@ -46,7 +55,10 @@ export function repeatedOutage(observed: Observations, claims: Claims): Finding 
   return null;
 }
 
-/** Whether connections that have nothing to do with DNS get nowhere at these times either: then it is not the server. */
+/**
+ * Whether connections that have nothing to do with DNS get nowhere at these times either: then it
+ * is not the server.
+ */
 function hitsOthers({ others }: Observations, silent: readonly Silent[]): boolean {
   const meanwhile = silent.map(({ pause }) =>
     others.between(Math.ceil(pause.fromMs / 1000), Math.floor(pause.toMs / 1000) - 1),
@@ -67,7 +79,10 @@ function isOfNames(
   return never.length > losses.length / 2;
 }
 
-/** How likely it is that chance, which picks sockets, picks them in so few rows, one after the other (Wald and Wolfowitz, 1940). */
+/**
+ * How likely it is that chance, which picks sockets, picks them in so few rows, one after the other
+ * (Wald and Wolfowitz, 1940).
+ */
 function chanceOf(
   { address }: ServerView,
   silent: readonly Silent[],

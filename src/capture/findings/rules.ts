@@ -1,4 +1,7 @@
-/** All rules, in the order in which they are tried: what is specific first, so that what is general explains only the rest. */
+/**
+ * All rules, in the order in which they are tried: what is specific first, so that what is general
+ * explains only the rest.
+ */
 import { absentNames } from './absent-names.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';

@@ -121,7 +121,10 @@ function fromSomeMomentOn(observed: Observations, claims: Claims): Finding | nul
 
 /** A smaller share of all queries hardly anybody notices. */
 const FELT = 0.01;
-/** Of so many lookups, in which the name as it was might have failed as well, chance spares none of them. */
+/**
+ * Of so many lookups, in which the name as it was might have failed as well, chance spares none of
+ * them.
+ */
 const MANY = 7;
 
 /** A search domain whose names fail at times, while others that go the same way are answered. */
@@ -159,7 +162,10 @@ function atTimes(observed: Observations, claims: Claims): Finding | null {
   return null;
 }
 
-/** The search domain below which names fail, and (nearly) no others, whatever becomes of them at other times; null: there is none. */
+/**
+ * The search domain below which names fail, and (nearly) no others, whatever becomes of them at
+ * other times; null: there is none.
+ */
 export function failingDomain(observed: Observations, claims: Claims): string | null {
   return (
     domainsOf(observed).find((domain) => isAllBelow(observed, claims, makes(domain, observed))) ??
@@ -175,7 +181,10 @@ function makes(domain: string, { domains }: Observations): (name: string) => boo
 /** So unlikely is it that chance picks what is below one of the search domains. */
 const CHANCE_MAX = 0.1;
 
-/** The search domain that all of these names are below, and nothing that is answered; null: there is none, or it may be chance. */
+/**
+ * The search domain that all of these names are below, and nothing that is answered; null: there is
+ * none, or it may be chance.
+ */
 export function domainOf(
   { names, answered, chanceOfThese }: DeadNames,
   observed: Observations,
@@ -212,7 +221,10 @@ function outsideFails({ names, domains }: Observations, below: ReadonlySet<strin
   return bad >= 3 && bad > 0.5 * asked;
 }
 
-/** Whether names of outside fail as well in the same time: names of the cluster, and what was well before, say nothing of the domain. */
+/**
+ * Whether names of outside fail as well in the same time: names of the cluster, and what was well
+ * before, say nothing of the domain.
+ */
 function outsideFailsMeanwhile(
   { failed, losses, ways }: Observations,
   below: ReadonlySet<string>,
@@ -228,7 +240,10 @@ function outsideFailsMeanwhile(
   return others >= OTHERS_LEAST && others > OTHERS * Math.max(others, outside.asked - own.asked);
 }
 
-/** Whether other names of outside are lost in the same time: all that an upstream is asked for, since some moment. */
+/**
+ * Whether other names of outside are lost in the same time: all that an upstream is asked for,
+ * since some moment.
+ */
 function othersGoToo(
   { losses, domains }: Observations,
   own: readonly SeenExchange[],

@@ -9,7 +9,9 @@ const SURE = 0.75;
 /** Of so many lookups one may be put together of two. */
 const MANY = 50;
 
-/** Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record. */
+/**
+ * Lookups of Alpine pods end at a search domain that fails, or says that a name has no such record.
+ */
 export const searchStops: Rule = {
   code: 'ND2002',
   title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
@@ -55,7 +57,10 @@ export const searchStops: Rule = {
   },
 };
 
-/** The search domain at which a lookup without result ended, and what was answered there; null if it went on to its end. */
+/**
+ * The search domain at which a lookup without result ended, and what was answered there; null if it
+ * went on to its end.
+ */
 function lastStep(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,

@@ -5,7 +5,10 @@ import { excluded, listed, percent, share, unknown, type Rule } from './finding.
 /** Fewer are chance, and a smaller share of all queries costs little. */
 const LEAST = 10;
 const COSTS = 0.3;
-/** Of names that are cut nobody knows which of them the search path made: so much of all is for names that do not exist. */
+/**
+ * Of names that are cut nobody knows which of them the search path made: so much of all is for
+ * names that do not exist.
+ */
 const ABSENT = 0.5;
 
 /** Most queries are for names that only the search path makes. */

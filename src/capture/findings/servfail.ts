@@ -64,7 +64,10 @@ export const clusterServfail: Rule = {
   },
 };
 
-/** Where nothing of outside is answered, so many of all failures come at once if they are remembered. */
+/**
+ * Where nothing of outside is answered, so many of all failures come at once if they are
+ * remembered.
+ */
 const AT_ONCE = 0.7;
 /** A smaller share of all queries hardly anybody notices. */
 const FELT = 0.01;
@@ -91,7 +94,8 @@ export const stuckServfail: Rule = {
     // A server that fails for everything at once has no cache to blame.
     if (stuck.length === 0 || stuck.length > 0.6 * observed.names.size)
       return excluded('failures are not answered from a cache');
-    // What fails for whatever a search path puts in front of it, be it at once, is asked anew for each name.
+    // What fails for whatever a search path puts in front of it, be it at once, is asked anew for
+    // each name.
     const domain = failingDomain(observed, claims);
     if (domain !== null)
       return excluded(`names below ${domain} fail, whether they were asked before or not`);
@@ -280,7 +284,10 @@ function halves(
   return sums;
 }
 
-/** Of names of the cluster: what became of queries for A, and when any failed, milliseconds since 1970. */
+/**
+ * Of names of the cluster: what became of queries for A, and when any failed, milliseconds since
+ * 1970.
+ */
 function ofCluster(
   { names, domains, failed }: Observations,
   claims: Claims,

@@ -1,16 +1,25 @@
-/** The address of the service answers nobody, while the DNS pods behind it answer whoever asks them by their own. */
+/**
+ * The address of the service answers nobody, while the DNS pods behind it answer whoever asks them
+ * by their own.
+ */
 import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
 import { answeredElsewhere, askedForCluster } from './losses.ts';
 
-/** So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of the last ones overtake others. */
+/**
+ * So many queries, for so long, show that an address answers nobody any more; milliseconds. Some of
+ * the last ones overtake others.
+ */
 const SINCE = { queries: 8, ms: 2000 };
 const LATE_MS = 50;
 /** Replies of a DNS pod meanwhile, and what it may lose of all. */
 const WELL = { replies: 3, lost: 0.1 };
-/** Addresses that answer nobody are looked at from the one that is asked most: a cluster has few that are its DNS service's. */
+/**
+ * Addresses that answer nobody are looked at from the one that is asked most: a cluster has few
+ * that are its DNS service's.
+ */
 const SILENT_MAX = 16;
 
 /** Names of the cluster are answered, but not at the address that pods are given. */
@@ -32,7 +41,8 @@ export const serviceSilent: Rule = {
     if (silent.length === 0)
       return excluded('an address that is asked for names of the cluster answers');
     for (const { address, clients: theirs, lastReplyMs } of silent) {
-      // Who asks it and is answered elsewhere has several servers: then it is one of these that is dead.
+      // Who asks it and is answered elsewhere has several servers: then it is one of these that is
+      // dead.
       if ([...theirs].some((client) => answeredElsewhere(observed, client, address).length > 0))
         continue;
       // Who asks both has two name servers in its resolv.conf, and the one is down.
@@ -48,7 +58,8 @@ export const serviceSilent: Rule = {
       const losses = claims.openTo(address).filter(({ sentMs }) => sentMs > lastReplyMs - LATE_MS);
       const fell = Number.isFinite(lastReplyMs);
       if (pods.length === 0 || losses.length < 3) continue;
-      // One client that is cut off looks the same where the others' queries are seen behind the translation.
+      // One client that is cut off looks the same where the others' queries are seen behind the
+      // translation.
       if (fell && theirs.size === 1) continue;
       // A query that was taken to a pod was translated.
       if (losses.some(({ hops }) => hops.length > 0)) continue;

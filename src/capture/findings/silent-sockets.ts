@@ -1,4 +1,7 @@
-/** What a capture at a client shows of a dead server behind one address: where a socket's packets go is drawn once for each socket. */
+/**
+ * What a capture at a client shows of a dead server behind one address: where a socket's packets go
+ * is drawn once for each socket.
+ */
 import type { FlowView } from '../evidence/flow-view.ts';
 import { excluded, listed, percent, share, unknown, type Finding, type Rule } from './finding.ts';
 import { deadNames, UNLIKELY } from './dead-names.ts';
@@ -6,18 +9,30 @@ import { onlyAaaa } from './losses.ts';
 import { domainOf } from './search-domain-fails.ts';
 import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 
-/** Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and more dead ones than one. */
+/**
+ * Shares of all sockets that one dead pod of a service can have: of two to twelve replicas, and
+ * more dead ones than one.
+ */
 const SHARES = { least: 0.08, most: 0.75 };
 const PODS_MAX = 12;
 /** Shares that differ by less than this are not told apart. */
 const NEAR = 0.02;
-/** Turns, and how far from chance they may be: who waits for one socket opens no other, so that silent ones come in crowds. */
+/**
+ * Turns, and how far from chance they may be: who waits for one socket opens no other, so that
+ * silent ones come in crowds.
+ */
 const TURNS = { least: 4, few: -2.5, many: 8, most: -4 };
 /** So unlikely is it that chance, query by query, leaves sockets whole or without any reply. */
 const CHANCE_MAX = 0.003;
-/** So many silent sockets of each client that has any, and no more that are answered, beside so many of others, show that it goes by the client. */
+/**
+ * So many silent sockets of each client that has any, and no more that are answered, beside so many
+ * of others, show that it goes by the client.
+ */
 const WHO = { each: 3, answered: 0.05, others: 12 };
-/** Where each query has a socket of its own, only as large a loss as a link hardly ever has points to a pod, and for longer than a moment (milliseconds). */
+/**
+ * Where each query has a socket of its own, only as large a loss as a link hardly ever has points
+ * to a pod, and for longer than a moment (milliseconds).
+ */
 const SINGLE = { least: 0.18, lost: 6, asked: 16, ms: 2000 };
 
 /** Some sockets get nothing, whatever they ask and however often; all others get everything. */
@@ -108,7 +123,10 @@ export const silentSockets: Rule = {
   },
 };
 
-/** Whether those whose sockets are silent have none any more that is answered, and all others have no other. */
+/**
+ * Whether those whose sockets are silent have none any more that is answered, and all others have
+ * no other.
+ */
 function goesByClient(flows: readonly FlowView[]): boolean {
   const silent = flows.filter(isSilent);
   const since = new Map<string, number>();
@@ -145,7 +163,10 @@ function keyOfFlow({ client, port, server }: FlowView): string {
   return `${client} ${port} ${server}`;
 }
 
-/** How likely it is that none of these sockets loses only a part of its queries, if each query were lost as often as any other. */
+/**
+ * How likely it is that none of these sockets loses only a part of its queries, if each query were
+ * lost as often as any other.
+ */
 function chanceOf(flows: readonly FlowView[]): number {
   const asked = flows.reduce((sum, flow) => sum + flow.asked, 0);
   const lost = flows.reduce((sum, flow) => sum + flow.lost, 0);

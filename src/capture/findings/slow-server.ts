@@ -21,7 +21,10 @@ import {
 } from './finding.ts';
 import { upstreams, waitsForOthers } from './losses.ts';
 
-/** Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the time is spent waiting. */
+/**
+ * Who waits asks nothing meanwhile: where as many replies as the rest of this are late, most of the
+ * time is spent waiting.
+ */
 const LATE_SHARE = 0.65;
 /** What is slow for so many of the replies, milliseconds. */
 const HALF_MS = 400;
@@ -42,7 +45,8 @@ export const slowServer: Rule = {
       ({ address, outcomes }) => outcomes.asked - outcomes.lost >= 10 && !claims.late.has(address),
     );
     if (enough.length === 0) return unknown('too few replies, or it is known why they are late');
-    // What comes from a cache, or does not exist, may hide by its number that all else is late: then lookups show it.
+    // What comes from a cache, or does not exist, may hide by its number that all else is late:
+    // then lookups show it.
     const waits = observed.slowLookups >= 0.3 * observed.lookups;
     const late = enough.filter(
       (server) =>
@@ -86,7 +90,10 @@ export const slowServer: Rule = {
   },
 };
 
-/** A server most of whose replies are quick, and some so late that programs wait, or have given up by then; null: there are hardly any. */
+/**
+ * A server most of whose replies are quick, and some so late that programs wait, or have given up
+ * by then; null: there are hardly any.
+ */
 function atTimes(
   servers: readonly ServerView[],
   behind: ReadonlySet<string>,

@@ -1,4 +1,7 @@
-/** Questions about sockets that several rules ask: which of them are silent, and whether that goes by turns or by moments. */
+/**
+ * Questions about sockets that several rules ask: which of them are silent, and whether that goes
+ * by turns or by moments.
+ */
 import type { FlowView } from '../evidence/flow-view.ts';
 
 /** Whether the socket never got a reply. */
@@ -10,7 +13,10 @@ export function isSilent({ lost, asked }: FlowView): boolean {
 export interface SocketTurns {
   /** How often a silent socket follows one that is not, or the other way round. */
   readonly count: number;
-  /** Standard deviations from what chance would make of it: far below 0, silence comes in stretches of time. */
+  /**
+   * Standard deviations from what chance would make of it: far below 0, silence comes in stretches
+   * of time.
+   */
   readonly deviation: number;
 }
 
@@ -27,7 +33,10 @@ export function turnsOf(flows: readonly FlowView[]): SocketTurns {
   return { count, deviation: variance <= 0 ? 0 : (count - expected) / Math.sqrt(variance) };
 }
 
-/** The sockets that were opened from the first to the last one that is silent: what was well before says nothing of them. */
+/**
+ * The sockets that were opened from the first to the last one that is silent: what was well before
+ * says nothing of them.
+ */
 export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
   const silent = flows.filter(isSilent);
   const fromMs = silent.reduce((least, { firstMs }) => Math.min(least, firstMs), Infinity);
@@ -37,12 +46,16 @@ export function whileSilent(flows: readonly FlowView[]): readonly FlowView[] {
 
 /** Of fewer that are silent by turns nothing can be said of those that follow. */
 const BY_TURNS = { silent: 3, turns: 4 };
-/** What chance makes so often of sockets that are silent by turns is no moment at which all fall silent. */
+/**
+ * What chance makes so often of sockets that are silent by turns is no moment at which all fall
+ * silent.
+ */
 const MAY_BE_CHANCE = 0.01;
 
 /**
- * Whether it is chance that all sockets of this time are silent: some before it are, amid others that are answered, and so few follow that all
- * of them meet the same fate now and then. That no socket is answered any more says nothing then of the server, but of one of several.
+ * Whether it is chance that all sockets of this time are silent: some before it are, amid others
+ * that are answered, and so few follow that all of them meet the same fate now and then. That no
+ * socket is answered any more says nothing then of the server, but of one of several.
  */
 export function areSilentByChance(
   flows: readonly FlowView[],

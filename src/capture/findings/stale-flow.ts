@@ -7,9 +7,15 @@ import { answeredBetween, serveTheSame } from './losses.ts';
 
 /** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
 const LEAST = { queries: 3, ms: 1500 };
-/** So many sockets that are opened to others, and none to a server, show that new ones are not taken to it any more. */
+/**
+ * So many sockets that are opened to others, and none to a server, show that new ones are not taken
+ * to it any more.
+ */
 const ELSEWHERE = 8;
-/** A socket that has the port of an earlier one, be it of before the capture, finds the old entry: one of so many new ones, and hardly more. */
+/**
+ * A socket that has the port of an earlier one, be it of before the capture, finds the old entry:
+ * one of so many new ones, and hardly more.
+ */
 export const REUSED = 0.02;
 
 /** One port of a client got replies, and from some moment on gets none, while others do. */
@@ -90,15 +96,17 @@ function silentFlows(observed: Observations): readonly FlowView[] {
     (flow) =>
       flow.unanswered >= LEAST.queries &&
       flow.silentMs >= LEAST.ms &&
-      // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is taken elsewhere.
+      // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is
+      // taken elsewhere.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||
         openedElsewhere(observed, flow) >= ELSEWHERE),
   );
 }
 
 /**
- * Sockets that were opened to others that serve the same clients, and answered, since the server gave its last reply; 0: new ones went to it,
- * too, and not only such as have the port of an earlier one.
+ * Sockets that were opened to others that serve the same clients, and answered, since the server
+ * gave its last reply; 0: new ones went to it, too, and not only such as have the port of an
+ * earlier one.
  */
 function openedElsewhere(observed: Observations, { server }: FlowView): number {
   const lastReplyMs = observed.servers.get(server)?.lastReplyMs ?? Infinity;

@@ -1,4 +1,7 @@
-/** Servers that stood still and went on: nothing for seconds, and then at once the replies to all that had waited. */
+/**
+ * Servers that stood still and went on: nothing for seconds, and then at once the replies to all
+ * that had waited.
+ */
 import type { Observations } from '../evidence/observations.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import type { Standstill } from '../evidence/standstills.ts';
@@ -9,13 +12,21 @@ import { upstreams, waitsForOthers } from './losses.ts';
 
 /** Shorter ones are not felt much, milliseconds. */
 const LEAST_MS = 1500;
-/** But when it comes again so often; each time so many wait, some for names of the cluster, and hardly anybody is answered meanwhile. */
+/**
+ * But when it comes again so often; each time so many wait, some for names of the cluster, and
+ * hardly anybody is answered meanwhile.
+ */
 const AGAIN = { times: 3, waited: 6, own: 2 };
 /** What was under way when it stopped is answered meanwhile: one for so many that wait. */
 const UNDER_WAY = 10;
-/** So many queries wait, from so many sockets, for so many names; and of these, names of the cluster. */
+/**
+ * So many queries wait, from so many sockets, for so many names; and of these, names of the
+ * cluster.
+ */
 const WAITED = { queries: 6, sockets: 3, names: 2, own: 2 };
-/** Without names of the cluster, so many names, and clients, have nothing in common but the server. */
+/**
+ * Without names of the cluster, so many names, and clients, have nothing in common but the server.
+ */
 const ALL = { queries: 10, names: 3, clients: 3 };
 /** Otherwise half of its replies come sooner, milliseconds. */
 const QUICK_MS = 400;
@@ -189,7 +200,10 @@ function sumOf(windows: readonly Standstill[]): {
   };
 }
 
-/** Whether the one, or a server behind its address, asks the other, which stands still at the same time. */
+/**
+ * Whether the one, or a server behind its address, asks the other, which stands still at the same
+ * time.
+ */
 function asks(one: Still, other: Still, { backends }: Observations): boolean {
   if (one === other || !one.windows.some((each) => overlaps(each, other.windows))) return false;
   const { clients } = other.view;

@@ -3,7 +3,10 @@ import { describe, test } from 'node:test';
 import { stories } from '../../../test/kit/stories.ts';
 import { examine } from '../../../test/kit/story.ts';
 
-/** Each account of Kubernetes DNS going wrong, played with models of real resolvers, leads to the finding that names its cause. */
+/**
+ * Each account of Kubernetes DNS going wrong, played with models of real resolvers, leads to the
+ * finding that names its cause.
+ */
 
 const seeds =
   process.env['SEEDS'] === undefined

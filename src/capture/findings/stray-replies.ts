@@ -4,7 +4,10 @@ import { isLost, sentSpan, type SeenExchange } from '../exchanges/seen-exchange.
 import { excluded, listed, share, type Rule } from './finding.ts';
 import { wasAnswered } from './losses.ts';
 
-/** Fewer, and of so many queries, are those that were under way while the pods behind a service changed. */
+/**
+ * Fewer, and of so many queries, are those that were under way while the pods behind a service
+ * changed.
+ */
 const FEW = 5;
 const RARE = 0.005;
 /** So much is lost at an address whose replies are not translated. */
@@ -56,7 +59,10 @@ export const strayReplies: Rule = {
   },
 };
 
-/** Lost queries that the pod behind an address answered, where in the same time no reply comes from that address itself. */
+/**
+ * Lost queries that the pod behind an address answered, where in the same time no reply comes from
+ * that address itself.
+ */
 function untranslated({ losses, servers }: Observations): readonly SeenExchange[] {
   const answered = losses.filter((loss) => loss.stray === null && wasAnswered(loss));
   const byServer = Map.groupBy(answered, ({ server }) => server.address);

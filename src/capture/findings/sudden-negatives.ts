@@ -8,10 +8,15 @@ const NAMES = 3;
 /** So much of a name’s negative answers are of one time. */
 const MOST = 0.7;
 const TOGETHER_MS = 60_000;
-/** What comes back sooner was gone by turns, milliseconds; it is back if so many of the names are. */
+/**
+ * What comes back sooner was gone by turns, milliseconds; it is back if so many of the names are.
+ */
 const AWAY_MS = 1500;
 const BACK = 0.5;
-/** If more than so many names, for each that goes with the others, come and go at times of their own, they do so by turns. */
+/**
+ * If more than so many names, for each that goes with the others, come and go at times of their
+ * own, they do so by turns.
+ */
 const OTHERWISE = 0.5;
 /** So often a server is asked for them, of which it is said that it has them all, or none. */
 const ASKED_LEAST = 2;
@@ -92,7 +97,10 @@ function goesByItself(view: NameView, fromMs: number, toMs: number): boolean {
   );
 }
 
-/** Whether servers that have these names never deny one, and those that deny them never have one: a zone that was emptied was there before. */
+/**
+ * Whether servers that have these names never deny one, and those that deny them never have one: a
+ * zone that was emptied was there before.
+ */
 function isOfServers(views: ReadonlySet<NameView>): boolean {
   const servers = new Map<string, { found: number; denied: number }>();
   for (const view of views)

@@ -11,24 +11,46 @@ import { isSilent, turnsOf, whileSilent } from './sockets.ts';
 const NEW_MIN = 8;
 const KNOWN_MIN = 20;
 const KNOWN_LOST = 0.02;
-/** So many of the sockets that were opened meanwhile get nothing: a dead server would take its share. */
+/**
+ * So many of the sockets that were opened meanwhile get nothing: a dead server would take its
+ * share.
+ */
 const ALL_SILENT = 0.9;
-/** Of known sockets so many queries would be lost if they were lost as those of new ones are: of fewer, chance could spare all. */
+/**
+ * Of known sockets so many queries would be lost if they were lost as those of new ones are: of
+ * fewer, chance could spare all.
+ */
 const EXPECTED_MIN = 5;
 const EXPECTED_SURE = 8;
-/** The same, of known sockets between the first and the last moment: clients that wait leave few moments. */
+/**
+ * The same, of known sockets between the first and the last moment: clients that wait leave few
+ * moments.
+ */
 const EXPECTED_THROUGHOUT = 20;
-/** Connection tracking takes sockets whole: so many pairs are lost whole, so few halves by one of these, while so many other connections repeat their first packet and so many sockets get in amid others. */
+/**
+ * Connection tracking takes sockets whole: so many pairs are lost whole, so few halves by one of
+ * these, while so many other connections repeat their first packet and so many sockets get in amid
+ * others.
+ */
 const WHOLE = { pairs: 8, halves: 0.15, others: 6, amid: 6 };
-/** So many queries of new sockets are lost without one that is answered among them, and so many other connections repeat their first packet. */
+/**
+ * So many queries of new sockets are lost without one that is answered among them, and so many
+ * other connections repeat their first packet.
+ */
 const ALL_NEW = { lost: 20, others: 10 };
-/** So much of what is lost is lost amid silence: then so many queries of known sockets show that these are spared. */
+/**
+ * So much of what is lost is lost amid silence: then so many queries of known sockets show that
+ * these are spared.
+ */
 const AMID = { share: 0.3, known: 3 };
 /** What is opened so shortly after another one is of the same moment, milliseconds. */
 const MOMENT_MS = 150;
 /** Replies that are under way when it begins, milliseconds. */
 const AMID_MS = 100;
-/** So many sockets of other clients, opened meanwhile and answered, show that one client alone loses. */
+/**
+ * So many sockets of other clients, opened meanwhile and answered, show that one client alone
+ * loses.
+ */
 const OTHERS_MIN = 10;
 /** No larger a share of these is lost. */
 const SPARED_SHARE = 0.08;
@@ -102,8 +124,9 @@ export const tableFull: Rule = {
 };
 
 /**
- * A full table and a dead pod behind the service both hit sockets from their first packet on. The table does so while it is full, to
- * all protocols, and to a packet and not to a socket: what asks again gets in when there is room.
+ * A full table and a dead pod behind the service both hit sockets from their first packet on. The
+ * table does so while it is full, to all protocols, and to a packet and not to a socket: what asks
+ * again gets in when there is room.
  */
 export function howNewOnesSuffer(observed: Observations): string | null {
   if (goesByClient(observed)) return null;
@@ -149,7 +172,10 @@ export function sparesKnown(observed: Observations): boolean {
   return sparesAny(observed) && askTheSame(observed);
 }
 
-/** Whether one client alone loses what its new sockets ask, and those of others are answered in the same time. */
+/**
+ * Whether one client alone loses what its new sockets ask, and those of others are answered in the
+ * same time.
+ */
 export function oneLosesAlone({ losses, flows }: Observations): boolean {
   const { fresh, fromMs, toMs } = freshLosses(losses, flows);
   const clients = new Set(fresh.map(({ client }) => client.address));
@@ -166,8 +192,8 @@ export function oneLosesAlone({ losses, flows }: Observations): boolean {
 }
 
 /**
- * Whether those who lose what their new sockets ask have no socket either that goes on, while the new sockets of others are answered: then
- * who asks decides, and not from which socket.
+ * Whether those who lose what their new sockets ask have no socket either that goes on, while the
+ * new sockets of others are answered: then who asks decides, and not from which socket.
  */
 function goesByClient({ losses, flows }: Observations): boolean {
   const { fresh, fromMs, toMs } = freshLosses(losses, flows);
@@ -188,7 +214,10 @@ function goesByClient({ losses, flows }: Observations): boolean {
   return spared >= OTHERS_MIN && lost === 0 && goOn <= SPARED_SHARE * hit;
 }
 
-/** Where no socket is used on after its first reply: whether new ones of all protocols are hit, whole, and some get in amid those that do not. */
+/**
+ * Where no socket is used on after its first reply: whether new ones of all protocols are hit,
+ * whole, and some get in amid those that do not.
+ */
 function howAmidOthers(observed: Observations): string | null {
   const { others, pairs, newSockets, total } = observed;
   const { fresh, known } = newSockets.meanwhile;
@@ -202,7 +231,10 @@ function howAmidOthers(observed: Observations): string | null {
     : `${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. ${amid} new sockets got in amid others that did not, and with all that they asked: of pairs that left together both were lost ${bothLost} times, one of the two ${oneLost} times. A link drops single packets, or all.`;
 }
 
-/** Where hardly any socket is used on: whether at times nothing that is new gets through, be it DNS or not, and what is known does amid that. */
+/**
+ * Where hardly any socket is used on: whether at times nothing that is new gets through, be it DNS
+ * or not, and what is known does amid that.
+ */
 function howWithOthers({ newSockets, others }: Observations): string | null {
   const { fresh, known } = newSockets.amid;
   if (fresh.lost < ALL_NEW.lost || known.asked === 0 || known.lost > 0) return null;
@@ -210,7 +242,10 @@ function howWithOthers({ newSockets, others }: Observations): string | null {
   return `At times nothing new gets through at all: ${fresh.lost} queries of new sockets are lost without one that is answered among them, and ${share(others.repeated, others.opened)} other TCP connections had to repeat their first packet, too. Sockets that had been answered before are answered amid that (${known.asked} ${known.asked === 1 ? 'query' : 'queries'}).`;
 }
 
-/** Sockets that were answered from their first query on, and opened just after one that was not and just before another one. */
+/**
+ * Sockets that were answered from their first query on, and opened just after one that was not and
+ * just before another one.
+ */
 function enteredAmid({ flows }: Observations): number {
   const opened = flows.list.toSorted((one, other) => one.firstMs - other.firstMs);
   let [entered, pending, silentMs] = [0, 0, -Infinity];
@@ -225,7 +260,10 @@ function enteredAmid({ flows }: Observations): number {
   return entered;
 }
 
-/** Whether the sockets that are answered meanwhile ask those servers that new ones do not reach: else they say nothing. */
+/**
+ * Whether the sockets that are answered meanwhile ask those servers that new ones do not reach:
+ * else they say nothing.
+ */
 function askTheSame({ losses, flows }: Observations): boolean {
   const { fresh, fromMs, toMs } = freshLosses(losses, flows);
   const servers = new Set(fresh.map(({ server }) => server.address));
@@ -254,7 +292,8 @@ function freshLosses(
 
 function sparesAny({ newSockets }: Observations): boolean {
   const { throughout, amid } = newSockets;
-  // Where nothing new is answered for a time, what is known has to be answered within it, and not before and behind it.
+  // Where nothing new is answered for a time, what is known has to be answered within it, and not
+  // before and behind it.
   if (amid.fresh.lost >= AMID.share * newSockets.meanwhile.fresh.lost)
     return amid.known.asked >= AMID.known && amid.known.lost <= SPARED_SHARE * amid.known.asked;
   if (

@@ -1,4 +1,7 @@
-/** Truncated replies, whose whole TCP would bring: connections that do not get through, and clients that open none. */
+/**
+ * Truncated replies, whose whole TCP would bring: connections that do not get through, and clients
+ * that open none.
+ */
 import type { ClientView, Observations } from '../evidence/observations.ts';
 import type { ConnectionPair } from '../evidence/server-connections.ts';
 import { isFailure } from '../evidence/outcomes.ts';
@@ -15,22 +18,34 @@ import {
   type Verdict,
 } from './finding.ts';
 
-/** A pair of client and server fails if so large a part of its connections does, and all of them matter if they are so large a part of all. */
+/**
+ * A pair of client and server fails if so large a part of its connections does, and all of them
+ * matter if they are so large a part of all.
+ */
 const PAIR_FAILS = 0.5;
 const MATTERS = 0.02;
 /** What fails to, or from, one host by itself. */
 const FAILED_MIN = 3;
-/** Who opens fewer connections for each truncated reply does not ask again by TCP; one connection takes both families. */
+/**
+ * Who opens fewer connections for each truncated reply does not ask again by TCP; one connection
+ * takes both families.
+ */
 const ASKS_AGAIN = 0.1;
 const SURE = 0.75;
-/** A forwarder gives up after some seconds; while it waits for TCP alone, (nearly) all fails that it is asked; milliseconds. */
+/**
+ * A forwarder gives up after some seconds; while it waits for TCP alone, (nearly) all fails that it
+ * is asked; milliseconds.
+ */
 const WAITS_MS = { before: 6000, after: 20_000 };
 const MOSTLY = 0.8;
 
 const code = 'ND3011';
 const title = 'Large answers cannot be fetched: DNS over TCP does not get through';
 
-/** A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get through, or is not asked. */
+/**
+ * A reply that does not fit is announced by TC; TCP, by which the whole would come, does not get
+ * through, or is not asked.
+ */
 export const tcpBlocked: Rule = {
   code,
   title,
@@ -97,14 +112,16 @@ function blockedPairs(observed: Observations): readonly ConnectionPair[] {
     const { server, failedFromMs } = pair;
     if (failed(pair) === 0 || failed(pair) < PAIR_FAILS * (failed(pair) + meanwhile(pair)))
       return false;
-    // Who does not answer by UDP either is away, and not closed. (Where all ask by TCP, as a cache of the node does with force_tcp, nothing says so.)
+    // Who does not answer by UDP either is away, and not closed. (Where all ask by TCP, as a cache
+    // of the node does with force_tcp, nothing says so.)
     const isKnown = servers.get(server) !== undefined || backends.get(server) !== undefined;
     const isAskedByUdp =
       backends.get(server) !== undefined ||
       flows.to(server).some(({ lastMs: askedMs }) => askedMs >= failedFromMs);
     return !isKnown || !isAskedByUdp || answeredBetween(observed, server, failedFromMs, Infinity);
   });
-  // A pair that fails once may be chance; of a server or a client that gets nothing through it is none.
+  // A pair that fails once may be chance; of a server or a client that gets nothing through it is
+  // none.
   const of = (name: string): number =>
     failing
       .filter(({ client, server }) => client === name || server === name)
@@ -126,7 +143,10 @@ function failed({ refused, silent, late }: ConnectionPair): number {
   return refused + silent + late;
 }
 
-/** What clients are not answered, or with an error, while a forwarder that asks by TCP alone tries in vain. */
+/**
+ * What clients are not answered, or with an error, while a forwarder that asks by TCP alone tries
+ * in vain.
+ */
 function waitingForTcp(
   { affected }: Observations,
   blocked: readonly ConnectionPair[],

@@ -49,7 +49,10 @@ const lookupsAt = (times: readonly number[]): Captured[][] =>
     ),
   );
 
-/** The kernel of a program asks three times for an address, a second apart, and then says that nobody has it. */
+/**
+ * The kernel of a program asks three times for an address, a second apart, and then says that
+ * nobody has it.
+ */
 const inVain = (ms: number, i: number): Captured[] =>
   [0, 1005, 2020].map((afterMs) =>
     at(ms + afterMs, solicitation(NEIGHBOUR, `fd00:77::${7 + (i % 2)}`)),
@@ -114,7 +117,8 @@ describe('what findings say', () => {
     const stranger = Array.from({ length: 60 }, (_, i) =>
       at(i * 1000, solicitation('fd00:77::99', 'fd00:77::42')),
     );
-    // One of those who ask is no program that looks names up, though the others do so when the kernel gives up.
+    // One of those who ask is no program that looks names up, though the others do so when the
+    // kernel gives up.
     const both = begins.flatMap((ms, i) => [
       ...inVain(ms, i),
       at(ms, solicitation(NEIGHBOUR, 'fd00:77::42')),

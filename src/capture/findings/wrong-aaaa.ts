@@ -11,7 +11,10 @@ const LEAST = 3;
 /** So many failures of A for one of AAAA. */
 const FOR_A = 0.5;
 
-/** Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that fails. */
+/**
+ * Names with an IPv4 address are said not to exist when the IPv6 address is asked for, or that
+ * fails.
+ */
 export const wrongAaaa: Rule = {
   code: 'ND8002',
   title: 'AAAA is answered with an error for names that exist',
@@ -84,7 +87,10 @@ export const wrongAaaa: Rule = {
   },
 };
 
-/** Whether A of other names fails about as often in the time in which AAAA of these does: then it does not go by the type. */
+/**
+ * Whether A of other names fails about as often in the time in which AAAA of these does: then it
+ * does not go by the type.
+ */
 function failsForA({ failed }: Observations, claims: Claims, names: ReadonlySet<string>): boolean {
   const own = failed.filter(({ name, type }) => type === TYPE.AAAA && names.has(name));
   const { fromMs, toMs } = sentSpan(own);
@@ -101,7 +107,10 @@ function rcodesOf({ failed }: Observations, name: string): string {
   return [...new Set(theirs.map(({ rcode }) => rcodeName(rcode)))].join(' or ') || 'an error';
 }
 
-/** Names of which AAAA fails and A does not, be it that there is none: where somebody answers AAAA with errors, of these as well. */
+/**
+ * Names of which AAAA fails and A does not, be it that there is none: where somebody answers AAAA
+ * with errors, of these as well.
+ */
 function failingAlike({ names }: Observations): readonly string[] {
   return names.list.flatMap(({ name, type, outcomes }) => {
     const a = names.get(name, TYPE.A)?.outcomes;

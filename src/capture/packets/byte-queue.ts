@@ -2,7 +2,10 @@
 
 const nothing = new Uint8Array(0);
 
-/** Holds what a record lacks until the rest comes: never more than one record and one chunk, or twice as much. */
+/**
+ * Holds what a record lacks until the rest comes: never more than one record and one chunk, or
+ * twice as much.
+ */
 export class ByteQueue {
   /** What is there is `bytes[at, bytes.length)`. */
   bytes: Uint8Array = nothing;
@@ -19,7 +22,8 @@ export class ByteQueue {
     const length = rest + chunk.length;
     let room = this.#room;
     if (length > room.length) room = new Uint8Array(Math.max(length, 2 * room.length));
-    // One piece of memory for all chunks: as many pieces of their size would wait in memory for the collector.
+    // One piece of memory for all chunks: as many pieces of their size would wait in memory for the
+    // collector.
     if (room === this.#room) room.copyWithin(0, at, bytes.length);
     else room.set(bytes.subarray(at));
     room.set(chunk, rest);

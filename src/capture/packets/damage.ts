@@ -1,4 +1,7 @@
-/** What the readers of pcap and pcapng share: the input, its byte order, and how reading goes on behind damage. */
+/**
+ * What the readers of pcap and pcapng share: the input, its byte order, and how reading goes on
+ * behind damage.
+ */
 import { ByteQueue } from './byte-queue.ts';
 import { emptyFrame, type CaptureReader, type Frame } from './frame.ts';
 import type { Remarks } from './remarks.ts';
@@ -60,7 +63,9 @@ export abstract class PacketFileReader implements CaptureReader {
     this.queue.at += this.alignment;
   }
 
-  /** @returns whether the next unit can be read: false while a packet is searched for behind damage */
+  /**
+   * @returns whether the next unit can be read: false while a packet is searched for behind damage
+   */
   protected get sound(): boolean {
     return this.#damagedAt < 0 || this.#findNext();
   }

@@ -1,4 +1,7 @@
-/** From frames to what of them is about DNS: messages over UDP and TCP, connections, errors of the path, encrypted traffic. */
+/**
+ * From frames to what of them is about DNS: messages over UDP and TCP, connections, errors of the
+ * path, encrypted traffic.
+ */
 import { readUint32 } from '../../base/big-endian.ts';
 import { Fragments } from './fragments.ts';
 import type { Frame } from './frame.ts';
@@ -15,7 +18,10 @@ import {
 import type { Remarks } from './remarks.ts';
 import { TcpStreams } from './tcp-streams.ts';
 
-/** A message as it passed. One object is reused, and its bytes too: who needs them for longer copies them. */
+/**
+ * A message as it passed. One object is reused, and its bytes too: who needs them for longer copies
+ * them.
+ */
 export interface PassingMessage {
   timeMs: number;
   /** Of the frame in which its last byte was. */
@@ -25,7 +31,10 @@ export interface PassingMessage {
   bytes: Uint8Array;
   start: number;
   end: number;
-  /** Its bytes as it passed, of which the capture may have only the beginning; of TCP those that the capture has. */
+  /**
+   * Its bytes as it passed, of which the capture may have only the beginning; of TCP those that the
+   * capture has.
+   */
   size: number;
   /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
@@ -36,7 +45,10 @@ export interface PassingMessage {
   /** The IP packet's, for telling one packet seen twice from two packets. */
   ttl: number;
   ipId: number;
-  /** Interface, as far as the capture tells: packets of one number may have passed several, those of two numbers did. */
+  /**
+   * Interface, as far as the capture tells: packets of one number may have passed several, those of
+   * two numbers did.
+   */
   port: number;
   /** Whether the capture has only its beginning. */
   cut: boolean;
@@ -47,8 +59,8 @@ export interface PathEvent {
   timeMs: number;
   frame: number;
   /**
-   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `gap`: a segment came, and one before it has not;
-   * `gap-filled`: it has.
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `gap`: a segment
+   * came, and one before it has not; `gap-filled`: it has.
    */
   kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'too-big';
   family: 4 | 6;
@@ -68,7 +80,10 @@ export interface CaptureEvents {
   path?(event: PathEvent): void;
   /** A fragment or a TCP segment, of which it is not known yet what it belongs to. */
   part?(): void;
-  /** An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP (RFC 826), neighbour discovery (RFC 4861). At `fromAt`: the sender's. */
+  /**
+   * An address of 4 or 16 bytes at `at` that is asked for on the local network, or is there: ARP
+   * (RFC 826), neighbour discovery (RFC 4861). At `fromAt`: the sender's.
+   */
   neighbour?(
     timeMs: number,
     isReply: boolean,
@@ -83,13 +98,18 @@ export interface CaptureEvents {
 export interface DissectCounts {
   frames: number;
   messages: number;
-  /** Packets of DNS over TLS or QUIC (port 853): who asks whom can be seen, what is asked cannot. */
+  /**
+   * Packets of DNS over TLS or QUIC (port 853): who asks whom can be seen, what is asked cannot.
+   */
   encrypted: number;
   /** Packets that have nothing to do with DNS. */
   other: number;
 }
 
-/** Tunnels whose inner packets are looked at: VXLAN (RFC 7348, and flannel's port), Geneve (RFC 8926). */
+/**
+ * Tunnels whose inner packets are looked at: VXLAN (RFC 7348, and flannel's port), Geneve (RFC
+ * 8926).
+ */
 const VXLAN: ReadonlySet<number> = new Set([4789, 8472]);
 const GENEVE = 6081;
 const DEPTH_MAX = 2;
@@ -234,7 +254,10 @@ export class Dissector {
     }
   }
 
-  /** Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers, too. */
+  /**
+   * Multicast DNS (RFC 6762) has a port of its own, at which some clusters run their name servers,
+   * too.
+   */
   #isDns({ family, head, addressesAt }: IpPacket, source: number, target: number): boolean {
     const ports = this.#ports;
     if (!ports.has(source) && !ports.has(target)) return false;
@@ -390,7 +413,10 @@ export class Dissector {
   }
 }
 
-/** Whether it may be a reply of DNS to an ordinary query: QR, opcode 0, one question, no more sections than fit. */
+/**
+ * Whether it may be a reply of DNS to an ordinary query: QR, opcode 0, one question, no more
+ * sections than fit.
+ */
 function isReply(bytes: Uint8Array, start: number, end: number): boolean {
   if (end - start < 17) return false;
   return (bytes[start + 2]! & 0xf8) === 0x80 && bytes[start + 4] === 0 && bytes[start + 5] === 1;

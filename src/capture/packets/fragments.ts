@@ -1,9 +1,15 @@
-/** Fragments of IP packets put together again, with bounded memory (RFC 791 section 3.2, RFC 8200 section 4.5). */
+/**
+ * Fragments of IP packets put together again, with bounded memory (RFC 791 section 3.2, RFC 8200
+ * section 4.5).
+ */
 import { limit, type Limit } from '../../base/limits.ts';
 import type { IpPacket } from './ip-packet.ts';
 import type { Remarks } from './remarks.ts';
 
-/** Packets that may be incomplete at a time; the oldest goes first. A message of DNS has 45 fragments at most. */
+/**
+ * Packets that may be incomplete at a time; the oldest goes first. A message of DNS has 45
+ * fragments at most.
+ */
 const incompleteLimit: Limit = limit({ default: 1024, min: 16, max: 65_536 });
 const PACKET_MAX = 65_535;
 const PIECES_MAX = 128;
@@ -45,7 +51,11 @@ export class Fragments {
     this.#most = most;
   }
 
-  /** @param port where it was captured: what passes one interface may not pass the next. @returns true if the packet is now the whole: its bytes are then other ones, of which it may be kept no view */
+  /**
+   * @param port where it was captured: what passes one interface may not pass the next.
+   * @returns true if the packet is now the whole: its bytes are then other ones, of which it may be
+   * kept no view
+   */
   add(packet: IpPacket, timeMs: number, frame: number, port: number): boolean {
     this.#expire(timeMs);
     const { head, addressesAt, family, id, protocol, offset, more } = packet;
@@ -119,7 +129,10 @@ export class Fragments {
 /** The remark on a packet whose rest never came. */
 const MISSING_FRAGMENT = 'fragments of a packet are missing';
 
-/** Whether every fragment has come, be it that the capture has only the beginning of some. Leaves the pieces in order. */
+/**
+ * Whether every fragment has come, be it that the capture has only the beginning of some. Leaves
+ * the pieces in order.
+ */
 function isComplete({ pieces, length }: Incomplete): boolean {
   pieces.sort((one, other) => one.offset - other.offset);
   let reached = 0;

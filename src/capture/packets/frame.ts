@@ -1,8 +1,8 @@
 /** Packets as a capture holds them, before anything in them is read. */
 
 /**
- * One packet of a capture. A reader reuses one object, and the bytes are overwritten by what is read next: who needs them for longer
- * copies them.
+ * One packet of a capture. A reader reuses one object, and the bytes are overwritten by what is
+ * read next: who needs them for longer copies them.
  */
 export interface Frame {
   /** As tcpdump and Wireshark count: from 1. */

@@ -18,7 +18,9 @@ const EXTENSIONS_MAX = 8;
 /** One IP packet; a reader reuses one object. */
 export interface IpPacket {
   family: 4 | 6;
-  /** The bytes that the addresses are in: 4 or 16 each, the source's first, then the destination's. */
+  /**
+   * The bytes that the addresses are in: 4 or 16 each, the source's first, then the destination's.
+   */
   head: Uint8Array;
   addressesAt: number;
   protocol: number;
@@ -31,7 +33,10 @@ export interface IpPacket {
   end: number;
   /** Bytes at its end that the capture left out. */
   missing: number;
-  /** Of a fragment: where in the whole its bytes belong, and whether more follow. Both 0 and false: it is whole. */
+  /**
+   * Of a fragment: where in the whole its bytes belong, and whether more follow. Both 0 and false:
+   * it is whole.
+   */
   offset: number;
   more: boolean;
 }
@@ -79,7 +84,10 @@ export function readIpv4(bytes: Uint8Array, at: number, end: number, into: IpPac
   return true;
 }
 
-/** Reads the IPv6 packet at `at`. @returns false if it is none, or what it carries cannot be reached */
+/**
+ * Reads the IPv6 packet at `at`.
+ * @returns false if it is none, or what it carries cannot be reached
+ */
 export function readIpv6(bytes: Uint8Array, at: number, end: number, into: IpPacket): boolean {
   if (at + 40 > end || bytes[at]! >> 4 !== 6) return false;
   const length = (bytes[at + 4]! << 8) | bytes[at + 5]! || end - at - 40;

@@ -24,7 +24,10 @@ export function isKnownLink(link: number): boolean {
 
 const known: ReadonlySet<number> = new Set(Object.values(LINK));
 
-/** Writes the place of the frame's network packet into `place`. @returns false if the frame is too short, or of an unknown link */
+/**
+ * Writes the place of the frame's network packet into `place`.
+ * @returns false if the frame is too short, or of an unknown link
+ */
 export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
   const { bytes, start, end } = frame;
   switch (frame.link) {
@@ -50,8 +53,9 @@ export function networkPlace(frame: Frame, place: NetworkPlace): boolean {
 }
 
 /**
- * A number for where a frame was seen. What was captured on all interfaces at once (`-i any`) says on which (SLL2), or in which direction
- * (SLL): a packet on its way through a node is in it several times.
+ * A number for where a frame was seen. What was captured on all interfaces at once (`-i any`) says
+ * on which (SLL2), or in which direction (SLL): a packet on its way through a node is in it several
+ * times.
  */
 export function portOf({ bytes, start, end, link, port }: Frame): number {
   if (link === LINK.SLL2 && start + 8 <= end)
@@ -89,7 +93,10 @@ function tagged(
   return true;
 }
 
-/** Links without a type: the packet says itself what it is (the family number of NULL differs between systems). */
+/**
+ * Links without a type: the packet says itself what it is (the family number of NULL differs
+ * between systems).
+ */
 export function byVersion(
   bytes: Uint8Array,
   at: number,

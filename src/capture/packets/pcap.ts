@@ -21,7 +21,9 @@ export class PcapReader extends PacketFileReader {
   protected readonly unit = 'packet';
   protected readonly least: number = RECORD;
   protected readonly alignment = 1;
-  /** What the second half of a time counts, in milliseconds; 0: the file's header has not been read. */
+  /**
+   * What the second half of a time counts, in milliseconds; 0: the file's header has not been read.
+   */
   #fraction = 0;
 
   protected ended(): void {

@@ -1,4 +1,7 @@
-/** pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times of any resolution. */
+/**
+ * pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, several interfaces, times
+ * of any resolution.
+ */
 import { PACKET_MAX, PacketFileReader } from './damage.ts';
 import type { Frame } from './frame.ts';
 
@@ -187,7 +190,10 @@ export class PcapngReader extends PacketFileReader {
   }
 }
 
-/** Writes a pcapng file: an interface for each of the packets' and each link type, times in microseconds. */
+/**
+ * Writes a pcapng file: an interface for each of the packets' and each link type, times in
+ * microseconds.
+ */
 export class PcapngWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #program: string;

@@ -8,7 +8,9 @@ export interface Remark {
   readonly first: string;
 }
 
-/** Reasons that are told apart. Those that name a number of the input, as a link type, may be many. */
+/**
+ * Reasons that are told apart. Those that name a number of the input, as a link type, may be many.
+ */
 const REASONS_MAX = 100;
 const OTHERS = 'other reasons, which are not told of one by one';
 

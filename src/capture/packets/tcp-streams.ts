@@ -1,12 +1,16 @@
 /**
- * DNS messages out of TCP segments, with bounded memory: segments out of order wait for what is missing, repeated ones are passed
- * over, and after a loss reading begins anew at the next segment that looks like the begin of a message (RFC 7766 section 8: each
- * message stands behind its length, two bytes).
+ * DNS messages out of TCP segments, with bounded memory: segments out of order wait for what is
+ * missing, repeated ones are passed over, and after a loss reading begins anew at the next segment
+ * that looks like the begin of a message (RFC 7766 section 8: each message stands behind its
+ * length, two bytes).
  */
 import { limit, type Limit } from '../../base/limits.ts';
 import type { Remarks } from './remarks.ts';
 
-/** Directions of connections that are followed at a time; the one that was silent for longest goes first. */
+/**
+ * Directions of connections that are followed at a time; the one that was silent for longest goes
+ * first.
+ */
 const streamLimit: Limit = limit({ default: 8192, min: 16, max: 1_048_576 });
 /** Memory that segments may take in one direction while they wait for one that is missing. */
 const AHEAD_MAX = 160 * 1024;
@@ -30,7 +34,10 @@ export interface Segment {
   readonly missing: number;
 }
 
-/** Gets each message when it is whole, or when the rest of it was left out of the capture; its bytes are its own. */
+/**
+ * Gets each message when it is whole, or when the rest of it was left out of the capture; its bytes
+ * are its own.
+ */
 export type GiveMessage = (message: Uint8Array, cut: boolean) => void;
 
 interface Direction {
@@ -38,7 +45,9 @@ interface Direction {
   next: number | null;
   /** Whether a message begins at the next byte; else a place has to be found where one does. */
   aligned: boolean;
-  /** What has come of a message that is not whole is `part[0, partLength)`; behind it there is room. */
+  /**
+   * What has come of a message that is not whole is `part[0, partLength)`; behind it there is room.
+   */
   part: Uint8Array;
   partLength: number;
   /** Bytes still to come of a message that was given without them. */
@@ -69,7 +78,10 @@ export class TcpStreams {
     direction.aligned = true;
   }
 
-  /** @returns whether a gap begins with this segment (true) or is closed by it (false); null: neither */
+  /**
+   * @returns whether a gap begins with this segment (true) or is closed by it (false); null:
+   * neither
+   */
   push(key: string, segment: Segment, frame: number, give: GiveMessage): boolean | null {
     const direction = this.#of(key);
     const had = direction.ahead.size > 0;
@@ -129,7 +141,10 @@ export class TcpStreams {
     return direction;
   }
 
-  /** Gives up those that were silent for longest, several at once: each look for the first of a Map passes what was deleted before it. */
+  /**
+   * Gives up those that were silent for longest, several at once: each look for the first of a Map
+   * passes what was deleted before it.
+   */
   #makeRoom(): void {
     for (const [key, direction] of this.#directions) {
       if (this.#directions.size <= this.#most * 0.95 && this.#waiting <= TOTAL_MAX * 0.95) return;
@@ -227,11 +242,15 @@ export class TcpStreams {
     if (at < all.length) this.#append(direction, all.subarray(at));
   }
 
-  /** Goes on behind bytes that the capture left out: the message that they are of is given as far as it goes. */
+  /**
+   * Goes on behind bytes that the capture left out: the message that they are of is given as far as
+   * it goes.
+   */
   #leaveOut(direction: Direction, missing: number, give: GiveMessage): void {
     if (!direction.aligned) return;
     const { part, partLength } = direction;
-    // Where the next message begins cannot be told if its length is not there, or it lies within the gap.
+    // Where the next message begins cannot be told if its length is not there, or it lies within
+    // the gap.
     const left = partLength < 2 ? 0 : 2 + ((part[0]! << 8) | part[1]!) - partLength;
     if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), true);
     direction.aligned = left >= missing;
@@ -239,7 +258,10 @@ export class TcpStreams {
     this.#dropPart(direction);
   }
 
-  /** Takes in what has come of a message: room grows by doubling, so that single bytes cost no more than they are. */
+  /**
+   * Takes in what has come of a message: room grows by doubling, so that single bytes cost no more
+   * than they are.
+   */
   #append(direction: Direction, bytes: Uint8Array): void {
     const length = direction.partLength + bytes.length;
     if (length > direction.part.length) {

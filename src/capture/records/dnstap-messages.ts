@@ -1,4 +1,7 @@
-/** dnstap messages as queries and replies that passed, so that they are paired like those of packets. */
+/**
+ * dnstap messages as queries and replies that passed, so that they are paired like those of
+ * packets.
+ */
 import { oneLine } from '../../base/visible.ts';
 import { accepts, CONTROL, FrameReader, type ControlFrame } from '../../wire/frame-stream.ts';
 import { DNSTAP_CONTENT_TYPE, readDnstap, TAP, type Dnstap } from '../../wire/dnstap.ts';
@@ -145,7 +148,10 @@ export class DnstapReader {
   }
 }
 
-/** What a query and its response have in common: each kind has an odd number for the one, and the next for the other. */
+/**
+ * What a query and its response have in common: each kind has an odd number for the one, and the
+ * next for the other.
+ */
 function kindOf(type: number): number {
   const kind = type + (type % 2);
   // BIND tells of a client’s query, and of its response as that of an authority.

@@ -1,4 +1,7 @@
-/** Exchanges of sources that hold no packets: logs say what was asked and answered, and dnstap may leave the query out. */
+/**
+ * Exchanges of sources that hold no packets: logs say what was asked and answered, and dnstap may
+ * leave the query out.
+ */
 import { FLAG, HEADER } from '../../wire/iana.ts';
 import { writeMessage } from '../../wire/message.ts';
 import { foldName, parseName, printName } from '../../wire/name.ts';
@@ -70,7 +73,10 @@ export function madeExchange(logged: LoggedExchange): SeenExchange {
   };
 }
 
-/** The query that a reply answers, as far as the reply shows it: its header with nothing but the question. */
+/**
+ * The query that a reply answers, as far as the reply shows it: its header with nothing but the
+ * question.
+ */
 export function queryOf(reply: Uint8Array): Uint8Array | null {
   if (reply.length < HEADER.SIZE || reply[4] !== 0 || reply[5] !== 1) return null;
   let at: number = HEADER.SIZE;

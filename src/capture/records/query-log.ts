@@ -1,6 +1,6 @@
 /**
- * Query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without what `kubectl logs --timestamps`, the
- * container runtime or a log collector put before each line.
+ * Query logs of CoreDNS and ndots (plugin log, formats common and combined), with or without what
+ * `kubectl logs --timestamps`, the container runtime or a log collector put before each line.
  */
 import { parseDuration } from '../../base/duration.ts';
 import { FLAG, RCODE, rcodeNumber, typeNumber } from '../../wire/iana.ts';
@@ -33,7 +33,10 @@ export interface LogEvents {
 /** What follows the client and ` - `. */
 const QUERY =
   /^(\d{1,5}) "(\S+) \S+ (\S+) (udp|tcp) (\d{1,6}) (?:true|false) (\d{1,6})" (\S+) (\S+) \d+ ([\d.]{1,20}[nuµm]?s)/;
-/** An address, with the zone of a link where it has one. Whatever else it may be is shown on terminals, and is no address. */
+/**
+ * An address, with the zone of a link where it has one. Whatever else it may be is shown on
+ * terminals, and is no address.
+ */
 const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
 const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
 const UPSTREAM = /->([^\s>]{1,80}?:\d{1,5})/;
@@ -41,10 +44,16 @@ const TIME =
   /^(?:\[pod\/\S+\] )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s/;
 /** What plugin slowlog writes of a query besides. */
 const SLOW = 'plugin/slowlog:';
-/** What a server writes and no list of names holds: its own version at its start, and a level before whatever it says. */
+/**
+ * What a server writes and no list of names holds: its own version at its start, and a level before
+ * whatever it says.
+ */
 const SAID =
   /(?:^| )(?:(?:CoreDNS|ndots)-\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+][\w.+-]{1,60})?$|\[(?:DEBUG|INFO|WARNING|ERROR|FATAL|PANIC)\] )/;
-/** A server names its listeners before it says anything else: so many lines are looked at before a text is taken for a list. */
+/**
+ * A server names its listeners before it says anything else: so many lines are looked at before a
+ * text is taken for a list.
+ */
 const UNDECIDED_MAX = 256;
 /** Longer lines are of no query log. */
 const LINE_MAX = 8192;

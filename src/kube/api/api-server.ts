@@ -36,15 +36,23 @@ export interface ApiServerParts {
   readonly version?: string;
   readonly hooks?: RestHooks;
   readonly limits?: RequestLimits;
-  /** The share of processor time that reading a list may take once an earlier one is being served; absent: no limit. */
+  /**
+   * The share of processor time that reading a list may take once an earlier one is being served;
+   * absent: no limit.
+   */
   readonly share?: WorkShare;
-  /** The most bytes that all objects may take; absent: no limit. Objects that do not fit are left out. */
+  /**
+   * The most bytes that all objects may take; absent: no limit. Objects that do not fit are left
+   * out.
+   */
   readonly memory?: number;
   /** Called for each object, and for each change of one, that was left out. */
   readonly leftOut?: (kind: ObjectKind) => void;
   /** Called with the bytes that the objects take, when that may have changed. */
   readonly taken?: (bytes: number) => void;
-  /** The file that keeps the last state, for a restart while the API server is down; absent: none. */
+  /**
+   * The file that keeps the last state, for a restart while the API server is down; absent: none.
+   */
   readonly snapshotFile?: string;
 }
 
@@ -162,8 +170,8 @@ class ApiServerSource implements Source {
   }
 
   /**
-   * Whether the server supports streaming lists: on by default since 1.32, optional since 1.27. Older servers
-   * misinterpret the request.
+   * Whether the server supports streaming lists: on by default since 1.32, optional since 1.27.
+   * Older servers misinterpret the request.
    */
   #askStreaming(): Promise<boolean> {
     this.#canStream ??= this.#askVersion().then(
@@ -203,7 +211,8 @@ class ApiServerSource implements Source {
     if (empty.length < this.#stores.size) return;
     let out: ObjectChange[] = [];
     let ageMs = 0;
-    // The slices made of one core Endpoints object stand next to each other, and are stored together.
+    // The slices made of one core Endpoints object stand next to each other, and are stored
+    // together.
     let group: KubeObject[] = [];
     const keep = (): void => {
       const first = group[0];

@@ -11,7 +11,10 @@ import { MalformedStream, type JsonStream } from '../store/json-stream.ts';
 
 /** Sends requests to one API server; replies are consumed as they stream in. */
 export interface ApiClient {
-  /** Streams a reply into `request.into` and resolves at its end. Rejects with an `ApiFailure`, or when aborted. */
+  /**
+   * Streams a reply into `request.into` and resolves at its end. Rejects with an `ApiFailure`, or
+   * when aborted.
+   */
   stream(request: ApiRequest): Promise<void>;
   /** `host:port`, for log lines and metrics. */
   readonly host: string;
@@ -41,11 +44,14 @@ export interface ApiRequest {
   readonly answerMs: number;
   /** The longest pause within the reply, in milliseconds; called again after each chunk. */
   silenceMs(): number;
-  /** Whether it is a watch: never compressed, since that would delay events, and not counted in request durations. */
+  /**
+   * Whether it is a watch: never compressed, since that would delay events, and not counted in
+   * request durations.
+   */
   readonly watch: boolean;
   /**
-   * Whether an earlier state is being served, so that reading this reply may leave processor time to other work; called
-   * after each chunk.
+   * Whether an earlier state is being served, so that reading this reply may leave processor time
+   * to other work; called after each chunk.
    */
   unhurried?(): boolean;
   readonly signal: AbortSignal;
@@ -121,8 +127,8 @@ export function apiClient(parts: ClientParts): ApiClient {
         return;
       } catch (error) {
         pooled.socket.destroy();
-        // The server may close an idle connection at any time, also just now: the request is sent again, unless it
-        // changes something.
+        // The server may close an idle connection at any time, also just now: the request is sent
+        // again, unless it changes something.
         const broke = error instanceof ApiFailure && error.kind === 'network';
         const again = request.change === undefined || request.change.method === 'PUT';
         if (again && broke && reply.unanswered && pooled.used && !fresh) continue;
@@ -261,7 +267,9 @@ class StreamedReply {
     return !this.#rests(() => socket.resume());
   }
 
-  /** Whether to pause now; `goOn` is called after the pause, even if the exchange has ended by then. */
+  /**
+   * Whether to pause now; `goOn` is called after the pause, even if the exchange has ended by then.
+   */
   #rests(goOn: () => void): boolean {
     if (this.#share === null || this.#request.unhurried?.() !== true) return false;
     const restMs = this.#share.restMs();

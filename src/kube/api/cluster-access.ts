@@ -13,7 +13,10 @@ import { readKubeconfig } from './kubeconfig.ts';
 
 /** The cluster that a command line selects, with kubectl's options. */
 export interface ClusterChoice {
-  /** `--kubeconfig`; null: KUBECONFIG, else `~/.kube/config`, else the cluster that this process runs in. */
+  /**
+   * `--kubeconfig`; null: KUBECONFIG, else `~/.kube/config`, else the cluster that this process
+   * runs in.
+   */
   readonly kubeconfig: string | null;
   /** `--context`; null = the current one. */
   readonly context: string | null;
@@ -59,7 +62,10 @@ export function clusterAccess(choice: ClusterChoice, clock: Clock = systemClock)
   };
 }
 
-/** Files given by name must exist; of those in KUBECONFIG, and for the default file, missing ones are skipped. */
+/**
+ * Files given by name must exist; of those in KUBECONFIG, and for the default file, missing ones
+ * are skipped.
+ */
 function kubeconfigFiles({ kubeconfig, env }: ClusterChoice): readonly string[] {
   if (kubeconfig !== null) return [kubeconfig];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');

@@ -16,13 +16,15 @@ import {
 import { OidcToken } from './oidc-token.ts';
 
 /**
- * How to reach one API server, and with which credentials. Credentials are loaded for each request, so their rotation
- * needs no extra handling.
+ * How to reach one API server, and with which credentials. Credentials are loaded for each request,
+ * so their rotation needs no extra handling.
  */
 export interface ApiConnection {
   /** Base URL; its path, if any, is put before every API path. */
   readonly url: URL;
-  /** Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`. */
+  /**
+   * Loads the credentials for the next request. Rejects with an `ApiFailure` of kind `credentials`.
+   */
   access(): Access | Promise<Access>;
   /** Called when the server rejected the last credentials: cached ones are dropped. */
   refused(): void;
@@ -32,7 +34,10 @@ export interface ApiConnection {
 export interface Access {
   /** A list value makes one header line per entry. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** Null for plain HTTP. The same object as long as nothing has changed, so that connections can be kept. */
+  /**
+   * Null for plain HTTP. The same object as long as nothing has changed, so that connections can be
+   * kept.
+   */
   readonly tls: TlsMaterial | null;
 }
 
@@ -49,8 +54,8 @@ export interface TlsMaterial {
 export const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Connects as the pod's service account. Token and CA are read for every request (kubelet replaces the token about
- * hourly). Throws a `Problem` if this process does not run in a pod.
+ * Connects as the pod's service account. Token and CA are read for every request (kubelet replaces
+ * the token about hourly). Throws a `Problem` if this process does not run in a pod.
  */
 export function inClusterConnection(
   parts: {
@@ -90,8 +95,8 @@ export function inClusterConnection(
 }
 
 /**
- * Connects to a URL, with a client certificate if `tls` names its files. A URL without scheme means https if it has
- * one, else http. Throws a `Problem` for a bad URL or an unreadable file.
+ * Connects to a URL, with a client certificate if `tls` names its files. A URL without scheme means
+ * https if it has one, else http. Throws a `Problem` for a bad URL or an unreadable file.
  */
 export function endpointConnection(
   url: string,
@@ -123,8 +128,8 @@ export function endpointConnection(
 }
 
 /**
- * Connects by a context of a kubeconfig file, by default the current one. The file is read once; the certificates and
- * tokens it refers to are read for every request. Throws a `Problem`.
+ * Connects by a context of a kubeconfig file, by default the current one. The file is read once;
+ * the certificates and tokens it refers to are read for every request. Throws a `Problem`.
  */
 export function kubeconfigConnection(
   file: string,
@@ -227,7 +232,8 @@ function readPem(pem: Pem): string {
 function parseUrl(url: string, scheme: 'http' | 'https'): URL {
   // Without a scheme it must be HOST:PORT, without a path.
   const whole = /^\w+:\/\//.test(url) || url.includes('/') ? url : `${scheme}://${url}`;
-  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host `etc`, and `\` as `/`.
+  // The runtime is more lenient than Kubernetes clients: it would read `http:///etc` as the host
+  // `etc`, and `\` as `/`.
   const parsed = /^https?:\/\/[\w[][^\\]*$/i.test(whole) ? URL.parse(whole) : null;
   if (parsed === null || /[{}`]/.test(parsed.hostname)) {
     throw new Problem({
@@ -257,7 +263,10 @@ function keepMaterial(): (next: TlsMaterial) => TlsMaterial {
   };
 }
 
-/** The content of a credential file, read now, trimmed. Throws an `ApiFailure` of kind `credentials`. */
+/**
+ * The content of a credential file, read now, trimmed. Throws an `ApiFailure` of kind
+ * `credentials`.
+ */
 function readCredential(file: string): string {
   let content: string;
   try {

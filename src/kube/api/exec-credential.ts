@@ -14,7 +14,10 @@ export interface ExecCredential {
 
 /** An exec plugin that runs longer than this is killed, in milliseconds. */
 const WAIT_MAX_MS = 60_000;
-/** Credentials are renewed this long before they expire, so that none expires in transit, in milliseconds. */
+/**
+ * Credentials are renewed this long before they expire, so that none expires in transit, in
+ * milliseconds.
+ */
 const LEEWAY_MS = 5000;
 /** The most bytes that a plugin may print. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;

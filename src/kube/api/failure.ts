@@ -33,8 +33,8 @@ export type FailureKind =
   | 'large';
 
 /**
- * A failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if only waiting
- * helps).
+ * A failed exchange with the API server. `message` says what happened, `advice` what to do (`''` if
+ * only waiting helps).
  */
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
@@ -42,8 +42,8 @@ export class ApiFailure extends Error {
   /** HTTP status; 0 if there was none. */
   readonly status: number;
   /**
-   * The reason in the API server's terms (`Forbidden`); empty if the answer is not the API server's own but that of a
-   * server it passed the request on to.
+   * The reason in the API server's terms (`Forbidden`); empty if the answer is not the API server's
+   * own but that of a server it passed the request on to.
    */
   readonly reason: string;
   /** How long the server asked to wait; null if it did not say. */
@@ -149,8 +149,8 @@ function tlsAdvice(code: string, detail: string): string | null {
 }
 
 /**
- * A status other than 200, or an ERROR event of a watch (whose object is the same Status). `task` begins with the verb
- * and the resource: `list services`, `update secrets NAME`.
+ * A status other than 200, or an ERROR event of a watch (whose object is the same Status). `task`
+ * begins with the verb and the resource: `list services`, `update secrets NAME`.
  */
 export function statusFailure(parts: {
   status: number;
@@ -176,14 +176,16 @@ export function statusFailure(parts: {
   });
 }
 
-/** Whether a 404 names an object, which then does not exist; without a name the kind is not served. */
+/**
+ * Whether a 404 names an object, which then does not exist; without a name the kind is not served.
+ */
 function isNamed(body: JsonObject): boolean {
   return text(child(body, 'details'), 'name') !== '';
 }
 
 /**
- * Whether the requested version is in the future: servers say so by a cause in the Status, before 1.17 only by its
- * message.
+ * Whether the requested version is in the future: servers say so by a cause in the Status, before
+ * 1.17 only by its message.
  */
 function isTooLarge(message: string, body: JsonObject): boolean {
   const causes = children(child(body, 'details'), 'causes');

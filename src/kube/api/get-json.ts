@@ -26,7 +26,10 @@ export function getJson(client: ApiClient, request: JsonRequest): Promise<unknow
   return exchange(client, request);
 }
 
-/** Sends a request that changes something and parses the reply. Rejects with an `ApiFailure`, or when aborted. */
+/**
+ * Sends a request that changes something and parses the reply. Rejects with an `ApiFailure`, or
+ * when aborted.
+ */
 export function sendJson(
   client: ApiClient,
   request: JsonRequest & { readonly change: ApiChange },

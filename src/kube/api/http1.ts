@@ -30,9 +30,10 @@ type Http1State =
   | 'done';
 
 /**
- * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. Pure, and copies nothing
- * except heads and chunk sizes: Node's own client makes a new buffer of every piece, which would make up most of the
- * process's memory while hundreds of megabytes of lists are read.
+ * Parses one HTTP/1.1 reply to a GET (RFC 9112) from whatever pieces the connection delivers. Pure,
+ * and copies nothing except heads and chunk sizes: Node's own client makes a new buffer of every
+ * piece, which would make up most of the process's memory while hundreds of megabytes of lists are
+ * read.
  */
 export class ReplyReader {
   readonly #events: ReplyEvents;

@@ -76,8 +76,9 @@ export interface OidcSettings {
 const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /**
- * Reads one context, by default the current one, of a kubeconfig file, or of several that are merged as kubectl does:
- * of two entries with the same name the first counts. Throws a `Problem` that says what is wrong and where.
+ * Reads one context, by default the current one, of a kubeconfig file, or of several that are
+ * merged as kubectl does: of two entries with the same name the first counts. Throws a `Problem`
+ * that says what is wrong and where.
  */
 export function readKubeconfig(
   files: string | readonly string[],

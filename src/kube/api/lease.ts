@@ -1,7 +1,7 @@
 /**
- * Leader election among replicas: a Lease of coordination.k8s.io, used as client-go uses it, so that other programs may
- * hold it, too. Whether a lease has expired is judged by how long it has not changed as seen from here, so the
- * machines' clocks need not agree.
+ * Leader election among replicas: a Lease of coordination.k8s.io, used as client-go uses it, so
+ * that other programs may hold it, too. Whether a lease has expired is judged by how long it has
+ * not changed as seen from here, so the machines' clocks need not agree.
  */
 import { sleep, type Clock, type Timer } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
@@ -25,8 +25,8 @@ export interface LeaseParts {
 }
 
 /**
- * client-go's times in milliseconds: how long a lease lasts, how long renewing may keep failing, and how often it is
- * tried.
+ * client-go's times in milliseconds: how long a lease lasts, how long renewing may keep failing,
+ * and how often it is tried.
  */
 const LASTS_MS = 15_000;
 const RENEW_WITHIN_MS = 10_000;
@@ -55,8 +55,9 @@ export class Lease {
   }
 
   /**
-   * Runs until the signal. `lead` is called each time this replica takes the lease, with a signal that fires when it
-   * has lost it; `lead` is awaited before the lease is released, so the next leader begins after that.
+   * Runs until the signal. `lead` is called each time this replica takes the lease, with a signal
+   * that fires when it has lost it; `lead` is awaited before the lease is released, so the next
+   * leader begins after that.
    */
   async run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { clock, random } = this.#parts;
@@ -72,7 +73,8 @@ export class Lease {
     const lost = new AbortController();
     const ended = AbortSignal.any([signal, lost.signal]);
     const led = lead(ended);
-    // Independent of any request that is still pending: other replicas do not wait longer for this one.
+    // Independent of any request that is still pending: other replicas do not wait longer for this
+    // one.
     const giveUp = (): Timer => clock.after(RENEW_WITHIN_MS, () => lost.abort());
     let limit = giveUp();
     while (!ended.aborted) {

@@ -1,6 +1,6 @@
 /**
- * Decides how a reflector goes on: from which version, with which kind of list its API server supports, and after which
- * pause.
+ * Decides how a reflector goes on: from which version, with which kind of list its API server
+ * supports, and after which pause.
  */
 import { Backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -8,8 +8,9 @@ import type { Random } from '../../base/random.ts';
 import type { ApiFailure } from './failure.ts';
 
 /**
- * What to do after a failure, and how to report it. `detour`: the request is repeated in another way, without a report;
- * `relist`: the same, by a list; `dropped`: a watch broke off, which is routine; `failure`: it is reported.
+ * What to do after a failure, and how to report it. `detour`: the request is repeated in another
+ * way, without a report; `relist`: the same, by a list; `dropped`: a watch broke off, which is
+ * routine; `failure`: it is reported.
  */
 export interface NextTry {
   readonly as: 'detour' | 'relist' | 'dropped' | 'failure';
@@ -19,11 +20,14 @@ export interface NextTry {
 
 /** A limit on Retry-After, which a proxy may set wrongly to hours. */
 const RETRY_AFTER_MAX_MS = 60_000;
-/** If a watch lasted this long, the list before it was worthwhile, and the next list is requested at once. */
+/**
+ * If a watch lasted this long, the list before it was worthwhile, and the next list is requested at
+ * once.
+ */
 const USEFUL_LIST_MS = 60_000;
 /**
- * How many lists may break off before streaming lists are given up, and how many watches may fail before a list is
- * requested.
+ * How many lists may break off before streaming lists are given up, and how many watches may fail
+ * before a list is requested.
  */
 const GARBLED_LISTS = 3;
 const WATCH_FAILURES = 5;
@@ -42,7 +46,9 @@ export class ListWatchState {
   #form = 0;
   #listedAt: number | null = null;
   #streaming = true;
-  /** Whether streaming was given up for an error that may be temporary: an ordinary list will show. */
+  /**
+   * Whether streaming was given up for an error that may be temporary: an ordinary list will show.
+   */
   #doubted = false;
   #pages = true;
   #watchFailures = 0;
@@ -106,8 +112,8 @@ export class ListWatchState {
     const backoffMs = this.#backoff.fail();
     switch (failure.kind) {
       case 'gone':
-        // The continue token of a page has expired: the next list goes without pages. Or the watch's version is too
-        // old: a list is due.
+        // The continue token of a page has expired: the next list goes without pages. Or the
+        // watch's version is too old: a list is due.
         if (!watching) this.#pages = !this.#pages;
         this.version = null;
         return {
@@ -115,7 +121,8 @@ export class ListWatchState {
           waitMs: Math.max(first ? 0 : backoffMs, watching ? this.#relistMs() : 0),
         };
       case 'future':
-        // The database was restored from a backup: its versions are behind ours, and only a list shows its content.
+        // The database was restored from a backup: its versions are behind ours, and only a list
+        // shows its content.
         this.version = null;
         if (watching && first) return { as: 'detour', waitMs: this.#relistMs() };
         break;
@@ -142,7 +149,10 @@ export class ListWatchState {
     return { as: dropped ? 'dropped' : 'failure', waitMs };
   }
 
-  /** After an answer that the server does not support the request: whether there is another way to list. */
+  /**
+   * After an answer that the server does not support the request: whether there is another way to
+   * list.
+   */
   #tryOtherwise(failure: ApiFailure): boolean {
     // Servers whose etcd is too old for streaming lists (before 3.4.31 and 3.5.13) answer 500.
     if (this.#streaming && (failure.kind === 'invalid' || failure.status === 500)) {
@@ -175,7 +185,9 @@ export class ListWatchState {
     this.#watchFailures = 0;
   }
 
-  /** How long to wait before a list, if the list before was not useful for long, in milliseconds. */
+  /**
+   * How long to wait before a list, if the list before was not useful for long, in milliseconds.
+   */
   #relistMs(): number {
     if (this.#clock.now() - (this.#listedAt ?? -Infinity) >= USEFUL_LIST_MS)
       this.#relisting.succeed();

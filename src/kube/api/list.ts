@@ -62,8 +62,8 @@ export async function listAll(
 }
 
 /**
- * The same for callers that need the whole list. Rejects with an `ApiFailure` of kind `large` if there are too many
- * objects.
+ * The same for callers that need the whole list. Rejects with an `ApiFailure` of kind `large` if
+ * there are too many objects.
  */
 export async function listWhole(
   client: ApiClient,

@@ -13,8 +13,9 @@ const WAIT_MAX_MS = 30_000;
 const BYTES_MAX = 1024 * 1024;
 
 /**
- * The id token of a user of the `oidc` auth provider. When it expires a new one is fetched with the refresh token
- * (OpenID Connect Core 1.0, section 12). The kubeconfig file is not changed, because it belongs to the person.
+ * The id token of a user of the `oidc` auth provider. When it expires a new one is fetched with the
+ * refresh token (OpenID Connect Core 1.0, section 12). The kubeconfig file is not changed, because
+ * it belongs to the person.
  */
 export class OidcToken {
   readonly #settings: OidcSettings;
@@ -81,7 +82,10 @@ export class OidcToken {
     return token;
   }
 
-  /** Sends a GET, or a POST with the form. @returns the JSON object of the answer, whatever its status */
+  /**
+   * Sends a GET, or a POST with the form.
+   * @returns the JSON object of the answer, whatever its status
+   */
   #ask(url: string, form: string | null): Promise<JsonObject> {
     const ca = this.#readCa();
     return new Promise((resolve, reject) => {

@@ -4,7 +4,10 @@ import type { ApiChange, ApiClient } from './client.ts';
 import { ApiFailure } from './failure.ts';
 import { getJson, sendJson, type JsonRequest } from './get-json.ts';
 
-/** Which object, and the time limit. All functions here reject with an `ApiFailure`, or when aborted. */
+/**
+ * Which object, and the time limit. All functions here reject with an `ApiFailure`, or when
+ * aborted.
+ */
 export type ObjectRequest = Omit<JsonRequest, 'query' | 'headers' | 'bytesMax'>;
 
 /** Reads an object that must exist: status 404 is a failure of kind `missing`. */
@@ -17,7 +20,11 @@ export function findObject(client: ApiClient, request: ObjectRequest): Promise<J
   return unlessMissing(() => getObject(client, request));
 }
 
-/** Creates an object. @param request its path is that of the collection @returns the object as stored */
+/**
+ * Creates an object.
+ * @param request its path is that of the collection
+ * @returns the object as stored
+ */
 export function createObject(
   client: ApiClient,
   request: ObjectRequest,
@@ -27,7 +34,8 @@ export function createObject(
 }
 
 /**
- * Replaces an object; if its `resourceVersion` is not the current one, the server refuses with status 409.
+ * Replaces an object; if its `resourceVersion` is not the current one, the server refuses with
+ * status 409.
  * @returns the object as stored
  */
 export function replaceObject(
@@ -38,7 +46,11 @@ export function replaceObject(
   return change(client, request, 'PUT', 'application/json', object);
 }
 
-/** Patches an object. @param patch a JSON merge patch (RFC 7396): null removes a key @returns the object as stored */
+/**
+ * Patches an object.
+ * @param patch a JSON merge patch (RFC 7396): null removes a key
+ * @returns the object as stored
+ */
 export function patchObject(
   client: ApiClient,
   request: ObjectRequest,

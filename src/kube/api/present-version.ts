@@ -7,7 +7,8 @@ import { ListReader, MalformedStream } from '../store/json-stream.ts';
 const ANSWER_MS = 10_000;
 
 /**
- * The current version of the server's database, from a list of one object; null if the server does not say.
+ * The current version of the server's database, from a list of one object; null if the server does
+ * not say.
  * @throws ApiFailure if it cannot be reached
  */
 export async function presentVersion(

@@ -36,8 +36,9 @@ export interface ReflectorParts<T, C> {
 }
 
 /**
- * Keeps one store equal to the API server's objects of one kind: lists, then watches from the list's version; lists
- * again only when the server no longer has that version. Whatever goes wrong, the store keeps its last good state.
+ * Keeps one store equal to the API server's objects of one kind: lists, then watches from the
+ * list's version; lists again only when the server no longer has that version. Whatever goes wrong,
+ * the store keeps its last good state.
  */
 export class Reflector<T, C> {
   readonly #parts: ReflectorParts<T, C>;
@@ -92,8 +93,9 @@ export class Reflector<T, C> {
   async #list(): Promise<void> {
     const { client, store } = this.#parts;
     const form = this.#currentForm();
-    // The first list may come from the server's cache, which spares its database when a whole cluster restarts. Later
-    // ones must be current: a lagging server would otherwise revert us to an older state.
+    // The first list may come from the server's cache, which spares its database when a whole
+    // cluster restarts. Later ones must be current: a lagging server would otherwise revert us to
+    // an older state.
     const version: Record<string, string> = this.#state.hasListed ? {} : { resourceVersion: '0' };
     const pages: Record<string, string> = this.#state.pages ? { limit: String(PAGE_ITEMS) } : {};
     let next = '';
@@ -147,9 +149,10 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Checks that the server's database has not gone back in time. After a restore from a backup the server does not
-   * tell: a watch from a version in the future stays silent until that version comes, while the state known here may
-   * never have existed. So a watch that broke off is resumed only from a version that the database has reached.
+   * Checks that the server's database has not gone back in time. After a restore from a backup the
+   * server does not tell: a watch from a version in the future stays silent until that version
+   * comes, while the state known here may never have existed. So a watch that broke off is resumed
+   * only from a version that the database has reached.
    * @throws ApiFailure if it has gone back, or the server cannot be reached
    */
   async #compareVersions(version: string): Promise<void> {
@@ -249,7 +252,8 @@ export class Reflector<T, C> {
     const version = text(metadata, 'resourceVersion');
     if (!filling && type === 'BOOKMARK' && isBehind(version, this.#state.version ?? ''))
       throw this.#wentBack(version, this.#state.version!);
-    // The initial events are not in the order of versions, so no version among them can be continued from.
+    // The initial events are not in the order of versions, so no version among them can be
+    // continued from.
     if (!filling && version !== '') this.#state.version = version;
     return false;
   }
@@ -298,7 +302,10 @@ export class Reflector<T, C> {
     });
   }
 
-  /** Reports a failure if necessary. @returns how long to wait before the next request, in milliseconds */
+  /**
+   * Reports a failure if necessary.
+   * @returns how long to wait before the next request, in milliseconds
+   */
   #afterFailure(failure: ApiFailure): number {
     const { clock, log } = this.#parts;
     const { as, waitMs } = this.#state.fail(failure);
@@ -356,8 +363,8 @@ export class Reflector<T, C> {
   }
 
   /**
-   * Whether reading may be slow, because an earlier state is being served. If the server cut the last list short, it
-   * may not tolerate a slow reader.
+   * Whether reading may be slow, because an earlier state is being served. If the server cut the
+   * last list short, it may not tolerate a slow reader.
    */
   get #unhurried(): boolean {
     return this.#state.hasListed && this.#state.isHealthy;

@@ -20,7 +20,10 @@ export interface RequestGate {
 export function requestGate(clock: Clock, limits: RequestLimits): RequestGate {
   const waiting: (() => void)[] = [];
   let inFlight = 0;
-  /** When the next request may be sent if the bucket is empty. The bucket fills as this time recedes into the past. */
+  /**
+   * When the next request may be sent if the bucket is empty. The bucket fills as this time recedes
+   * into the past.
+   */
   let nextAt = -Infinity;
   const slotMs = limits.perSecond > 0 ? 1000 / limits.perSecond : 0;
   const depthMs = slotMs * (Math.max(1, limits.burst) - 1);

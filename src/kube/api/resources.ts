@@ -17,7 +17,10 @@ import {
 export interface WatchedResource<T> {
   readonly labelSelector: string;
   readonly fieldSelector: string;
-  /** The API versions that have it, best first; the next one is tried if the server does not serve one. */
+  /**
+   * The API versions that have it, best first; the next one is tried if the server does not serve
+   * one.
+   */
   readonly forms: readonly ResourceForm<T>[];
 }
 
@@ -34,7 +37,10 @@ export interface ResourceForm<T> {
   readonly transform: (raw: JsonObject) => readonly T[];
 }
 
-/** Finished pods have no address: the server leaves them out, and reports a pod that finishes as deleted. */
+/**
+ * Finished pods have no address: the server leaves them out, and reports a pod that finishes as
+ * deleted.
+ */
 const livePods = 'status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown';
 
 /** Nodes with these labels; `''`: all. */

@@ -7,7 +7,9 @@ export interface PooledSocket {
   readonly socket: net.Socket;
   /** Receives the input; `piece` is valid only during the call. Returns false to pause. */
   taker: ((piece: Buffer) => boolean) | null;
-  /** Whether it has carried a reply before, so that the server may have closed it in the meantime. */
+  /**
+   * Whether it has carried a reply before, so that the server may have closed it in the meantime.
+   */
   used: boolean;
 }
 
@@ -29,9 +31,13 @@ export class Sockets {
     this.#port = port;
   }
 
-  /** An idle connection, or a new one that is still being established; what is written is sent when it is. */
+  /**
+   * An idle connection, or a new one that is still being established; what is written is sent when
+   * it is.
+   */
   take(material: TlsMaterial | null, fresh: boolean): PooledSocket {
-    // The server identifies a client certificate by the connection, so other credentials need other connections.
+    // The server identifies a client certificate by the connection, so other credentials need other
+    // connections.
     if (material !== this.#tls) this.close();
     this.#tls = material;
     if (!fresh) {
@@ -79,8 +85,8 @@ export class Sockets {
         ? net.connect(options)
         : builtins.tls().connect({ ...options, ...material, ALPNProtocols: ['http/1.1'] });
     const pooled: PooledSocket = { socket, taker: null, used: false };
-    // Requests add listeners of their own. An idle connection may end without harm, but an error without any listener
-    // would end the process.
+    // Requests add listeners of their own. An idle connection may end without harm, but an error
+    // without any listener would end the process.
     socket.on('error', () => {});
     socket.on('close', () => {
       const at = this.#idle.indexOf(pooled);

@@ -3,7 +3,10 @@ import { suite, test } from 'node:test';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { WorkShare } from './work-share.ts';
 
-/** Works in pieces of `pieceMs` for `forMs`, resting as told. @returns the share of the time that was work */
+/**
+ * Works in pieces of `pieceMs` for `forMs`, resting as told.
+ * @returns the share of the time that was work
+ */
 async function workedShare(processors: number, pieceMs: number, forMs: number): Promise<number> {
   const clock = new VirtualClock();
   let cpuMs = 400;

@@ -14,21 +14,25 @@ export interface WorkShareParts {
 const MOST = 0.5;
 /** Share of the process's CPU limit: the workers and the garbage collector need the rest. */
 const OF_LIMIT = 0.25;
-/** The smallest share: with less, a list would take minutes, which an API server does not wait for. */
+/**
+ * The smallest share: with less, a list would take minutes, which an API server does not wait for.
+ */
 const LEAST = 0.05;
 /** Work up to this long is never delayed, in milliseconds; single changes are far below it. */
 const BURST_MS = 3;
 /**
- * The most overuse that is made up for by a pause, whether by this work or by others on the thread, in milliseconds.
+ * The most overuse that is made up for by a pause, whether by this work or by others on the thread,
+ * in milliseconds.
  */
 const DEBT_MS = 20;
 /** How long a value of `processors` is used, in milliseconds. */
 const LIMIT_MS = 1000;
 
 /**
- * Keeps long work on this thread below a share of a processor: it is done in small pieces with pauses in between.
- * Reading a list of everything takes seconds of processor time. Done in one go it would delay the workers that share
- * the processors, and within a container's CPU limit the kernel would stop all threads for the rest of the period.
+ * Keeps long work on this thread below a share of a processor: it is done in small pieces with
+ * pauses in between. Reading a list of everything takes seconds of processor time. Done in one go
+ * it would delay the workers that share the processors, and within a container's CPU limit the
+ * kernel would stop all threads for the rest of the period.
  */
 export class WorkShare {
   readonly #parts: WorkShareParts;
@@ -36,7 +40,10 @@ export class WorkShare {
   #askedAt = -Infinity;
   #at: number;
   #cpuMs: number;
-  /** Processor time that may be used before a pause is due, in milliseconds; negative: too much was used. */
+  /**
+   * Processor time that may be used before a pause is due, in milliseconds; negative: too much was
+   * used.
+   */
   #allowanceMs = BURST_MS;
 
   constructor(parts: WorkShareParts) {
@@ -45,7 +52,10 @@ export class WorkShare {
     this.#cpuMs = parts.cpuMs();
   }
 
-  /** To be called after each piece of work. @returns how long to pause before the next one, in milliseconds */
+  /**
+   * To be called after each piece of work.
+   * @returns how long to pause before the next one, in milliseconds
+   */
   restMs(): number {
     const now = this.#parts.clock.now();
     const cpuMs = this.#parts.cpuMs();

@@ -2,8 +2,9 @@ import { HASH_START, nextHash } from '../../base/hash.ts';
 import { parseAddress, parseNet, printAddress, type Net } from '../../base/ip.ts';
 
 /**
- * Assigns addresses of a range by name: the same name gets the same address in every run, whatever other names there
- * are, unless two names hash to the same address (then the first keeps it while the process lives).
+ * Assigns addresses of a range by name: the same name gets the same address in every run, whatever
+ * other names there are, unless two names hash to the same address (then the first keeps it while
+ * the process lives).
  */
 export class AddressRange {
   readonly #net: Net;
@@ -15,7 +16,10 @@ export class AddressRange {
   /** All addresses are taken until the end of this round. */
   #full = false;
 
-  /** @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4 addresses. */
+  /**
+   * @param range in CIDR form; throws a `RangeError` if it is malformed or has fewer than 4
+   * addresses.
+   */
   constructor(range: string) {
     const net = parseNet(range);
     if (net === null || net.bytes.length * 8 - net.bits < 2) {
@@ -45,7 +49,8 @@ export class AddressRange {
   }
 
   /**
-   * The address for `name`, or null if the range is used up. `place` requests the address at this offset in the range.
+   * The address for `name`, or null if the range is used up. `place` requests the address at this
+   * offset in the range.
    */
   take(name: string, place?: number): string | null {
     const held = this.#next.get(name) ?? this.#held.get(name);
@@ -84,8 +89,8 @@ export const DNS_PLACE = 10;
 const reservedPlaces = [API_SERVER_PLACE, DNS_PLACE];
 
 /**
- * The addresses of a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and CIDR ranges,
- * at most 65 536; null if it is malformed.
+ * The addresses of a list such as `172.17.0.4-172.17.0.6, fd00::4`: addresses, first-last spans and
+ * CIDR ranges, at most 65 536; null if it is malformed.
  */
 export function parseSpans(text: string): string[] | null {
   const found: string[] = [];
@@ -135,7 +140,10 @@ function distance(from: Uint8Array, to: Uint8Array): number {
   return value;
 }
 
-/** A hash that is the same in every run, with a final mix so that names that differ in one digit are not neighbours. */
+/**
+ * A hash that is the same in every run, with a final mix so that names that differ in one digit are
+ * not neighbours.
+ */
 export function hashOf(text: string): number {
   let hash = HASH_START;
   for (let i = 0; i < text.length; i++) hash = nextHash(hash, text.charCodeAt(i));

@@ -39,8 +39,9 @@ export interface ImpliedEntry {
 }
 
 /**
- * The cluster that a set of manifests describes: the written objects, and those that a cluster's controllers would make
- * of them (pods, endpoint slices, cluster addresses, namespaces). Addresses stay the same from one `build` to the next.
+ * The cluster that a set of manifests describes: the written objects, and those that a cluster's
+ * controllers would make of them (pods, endpoint slices, cluster addresses, namespaces). Addresses
+ * stay the same from one `build` to the next.
  */
 export class ImpliedCluster {
   readonly #wanted: WantedObjects;
@@ -63,8 +64,8 @@ export class ImpliedCluster {
   }
 
   /**
-   * Makes all objects of the wanted kinds. Of two manifests with the same name the first counts; the other is a
-   * problem.
+   * Makes all objects of the wanted kinds. Of two manifests with the same name the first counts;
+   * the other is a problem.
    */
   build(all: readonly Manifest[]): {
     readonly entries: ReadonlyMap<ObjectKind, readonly ImpliedEntry[]>;

@@ -11,13 +11,19 @@ import { manifestMemoryRemedy, readManifests, type ManifestFile } from './manife
 import type { Manifest } from './manifest.ts';
 import { readInThread } from './read-thread.ts';
 
-/** The most files of a folder, so that a wrong path (`/`) leads to a message instead of filling the memory. */
+/**
+ * The most files of a folder, so that a wrong path (`/`) leads to a message instead of filling the
+ * memory.
+ */
 const FILES_MAX = 10_000;
 /** The most nested folders, for the same reason. */
 const DEPTH_MAX = 16;
 /** The most bytes of all files that changed between two looks. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** Up to this size files are read at once, in a few dozen milliseconds; beyond it in a separate thread. */
+/**
+ * Up to this size files are read at once, in a few dozen milliseconds; beyond it in a separate
+ * thread.
+ */
 const BYTES_AT_ONCE_MAX = 64 * 1024;
 
 /** Memory limit for verbs that look once and end, in bytes. */
@@ -26,8 +32,9 @@ const MEMORY_OF_A_RUN = 512 * 1024 * 1024;
 const endings = /\.(ya?ml|json)$/i;
 
 /**
- * The manifest files of one folder (or one file) and their contents, found by polling. Symbolic links are followed at
- * each look, so a swapped `..data` (how a mounted ConfigMap changes) is an ordinary change.
+ * The manifest files of one folder (or one file) and their contents, found by polling. Symbolic
+ * links are followed at each look, so a swapped `..data` (how a mounted ConfigMap changes) is an
+ * ordinary change.
  */
 export class ManifestFolder {
   readonly #folder: string;
@@ -35,7 +42,10 @@ export class ManifestFolder {
   readonly #files = new Map<string, KnownFile>();
   #bytes = 0;
 
-  /** @param memory the most bytes that reading one object may take, and that all objects together may occupy */
+  /**
+   * @param memory the most bytes that reading one object may take, and that all objects together
+   * may occupy
+   */
   constructor(folder: string, memory: number = MEMORY_OF_A_RUN) {
     this.#folder = folder;
     this.#memory = memory;
@@ -61,8 +71,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Looks once. Returns a promise if much has changed, which is then read beside this thread's other work; the next
-   * look must wait for it.
+   * Looks once. Returns a promise if much has changed, which is then read beside this thread's
+   * other work; the next look must wait for it.
    * @throws Problem if the folder itself cannot be read
    */
   look(): Maybe<Look> {
@@ -105,8 +115,8 @@ export class ManifestFolder {
   }
 
   /**
-   * Takes over what was read of a file. A file with errors keeps its last good content; of a new one the good parts
-   * count.
+   * Takes over what was read of a file. A file with errors keeps its last good content; of a new
+   * one the good parts count.
    */
   #take(path: string, read: ManifestFile | Error, problems: Problem[]): void {
     const known = this.#files.get(path)!;
@@ -193,7 +203,10 @@ interface KnownFile {
   readonly good: boolean;
 }
 
-/** Files below /proc and /sys have the size 0 until they are read, so they are read in the separate thread. */
+/**
+ * Files below /proc and /sys have the size 0 until they are read, so they are read in the separate
+ * thread.
+ */
 function holdsNothing(path: string): boolean {
   try {
     return readFileText(path, 0) === '';

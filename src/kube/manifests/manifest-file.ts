@@ -24,16 +24,23 @@ export interface ManifestFile {
   readonly problems: readonly Problem[];
 }
 
-/** Memory of an object without its texts, in bytes, and how much more its texts occupy than in the file; measured. */
+/**
+ * Memory of an object without its texts, in bytes, and how much more its texts occupy than in the
+ * file; measured.
+ */
 const OBJECT_BYTES = 1024;
 const TEXT_FACTOR = 4;
 
-/** The most problems of a file: further ones say nothing new, and the rest of the file is not read. */
+/**
+ * The most problems of a file: further ones say nothing new, and the rest of the file is not read.
+ */
 const PROBLEMS_MAX = 100;
 
 /**
- * Reads the objects of one file. Kinds that do not matter for DNS are left out; faulty objects become problems.
- * @param memory the most bytes that reading one object may take, and that all objects together may occupy
+ * Reads the objects of one file. Kinds that do not matter for DNS are left out; faulty objects
+ * become problems.
+ * @param memory the most bytes that reading one object may take, and that all objects together may
+ * occupy
  */
 export function readManifests(
   content: string,

@@ -28,7 +28,10 @@ export interface ManifestParts {
   applied?(bytes: number): void;
 }
 
-/** Kubernetes objects from a folder of YAML and JSON files. Throws a `Problem` if the folder cannot be read. */
+/**
+ * Kubernetes objects from a folder of YAML and JSON files. Throws a `Problem` if the folder cannot
+ * be read.
+ */
 export function manifestSource(parts: ManifestParts): Source {
   return new ManifestSource(parts);
 }
@@ -137,7 +140,10 @@ class ManifestSource implements Source {
     if (changes.length > 0) this.#events!.changes(changes);
   }
 
-  /** Logs only new problems: problems between files come up with every build, unreadable folders with every look. */
+  /**
+   * Logs only new problems: problems between files come up with every build, unreadable folders
+   * with every look.
+   */
   #tellNew(problems: readonly Problem[], before: ReadonlySet<string>): ReadonlySet<string> {
     this.#tell(problems.filter((problem) => !before.has(problem.print())));
     return new Set(problems.map((problem) => problem.print()));

@@ -229,8 +229,8 @@ export function suffix(seed: string, length: number): string {
 }
 
 /**
- * The workloads whose pods or replica sets are in the folder themselves (e.g. an export of a live cluster), by
- * `ownerKey`.
+ * The workloads whose pods or replica sets are in the folder themselves (e.g. an export of a live
+ * cluster), by `ownerKey`.
  */
 function ownersIn(manifests: readonly Manifest[]): ReadonlySet<string> {
   const owners = new Set<string>();

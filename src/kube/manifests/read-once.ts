@@ -4,8 +4,8 @@ import { ManifestFolder } from './folder.ts';
 import type { Manifest } from './manifest.ts';
 
 /**
- * All manifests that are good. `problem` is told what is wrong with the others, and that there are none at all, because a
- * wrong folder would look like a cluster without services.
+ * All manifests that are good. `problem` is told what is wrong with the others, and that there are
+ * none at all, because a wrong folder would look like a cluster without services.
  * @throws Problem if the path cannot be read
  */
 export async function readManifestsOnce(
@@ -16,8 +16,8 @@ export async function readManifestsOnce(
   const { problems } = await folder.look();
   const { manifests } = folder;
   const [first] = problems;
-  // Where there is nothing to read, or nothing of it is good, it is the path that is wrong: a cluster without objects
-  // would answer as if they did not exist.
+  // Where there is nothing to read, or nothing of it is good, it is the path that is wrong: a
+  // cluster without objects would answer as if they did not exist.
   if (manifests.length === 0 && first !== undefined) throw withoutFate(first);
   for (const each of problems) problem(each);
   if (manifests.length === 0 && problems.length === 0) problem(noManifests(path, folder.files));

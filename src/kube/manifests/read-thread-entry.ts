@@ -1,4 +1,7 @@
-/** Entry of the thread that reads large manifest files: gets a path, returns its objects and problems. */
+/**
+ * Entry of the thread that reads large manifest files: gets a path, returns its objects and
+ * problems.
+ */
 import { parentPort } from 'node:worker_threads';
 import { errorCode } from '../../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';

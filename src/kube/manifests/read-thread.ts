@@ -6,8 +6,8 @@ import { Problem, type ProblemParts } from '../../base/problem.ts';
 import { manifestMemoryRemedy, type ManifestFile } from './manifest-file.ts';
 
 /**
- * Time limit for a file, in milliseconds; 16 MiB of ordinary manifests take a third of it, so a slower one is
- * malicious.
+ * Time limit for a file, in milliseconds; 16 MiB of ordinary manifests take a third of it, so a
+ * slower one is malicious.
  */
 const READ_MAX_MS = 120_000;
 /** The thread's own memory in MiB: the runtime, the parser, the text of a file. */
@@ -19,15 +19,20 @@ export interface ManifestRequest {
   readonly memory: number;
 }
 
-/** A file's objects in a message between threads, with problems as plain data; or why it cannot be read. */
+/**
+ * A file's objects in a message between threads, with problems as plain data; or why it cannot be
+ * read.
+ */
 export type ManifestMessage =
   | (Omit<ManifestFile, 'problems'> & { readonly problems: readonly ProblemParts[] })
   | { readonly message: string; readonly code: string | undefined };
 
 /**
- * Reads files one after the other in a separate thread, so that a large one delays nothing else, and one that exhausts
- * memory or time is a problem but not the end of the server. The thread ends with the last file.
- * @param memory the most bytes that one object may take while it is read, and a file's objects afterwards
+ * Reads files one after the other in a separate thread, so that a large one delays nothing else,
+ * and one that exhausts memory or time is a problem but not the end of the server. The thread ends
+ * with the last file.
+ * @param memory the most bytes that one object may take while it is read, and a file's objects
+ * afterwards
  * @param take gets each file as it has been read, in order, or the system's error
  */
 export async function readInThread(
@@ -97,7 +102,8 @@ class ReadThread {
 
   async end(): Promise<void> {
     this.#worker.removeAllListeners();
-    // The worker's result is no longer needed; an error event without a listener would end the process.
+    // The worker's result is no longer needed; an error event without a listener would end the
+    // process.
     this.#worker.on('error', () => undefined);
     await this.#worker.terminate();
   }

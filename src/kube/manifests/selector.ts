@@ -1,6 +1,6 @@
 /**
- * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. An API server evaluates them itself;
- * this is for sources without a server.
+ * Label selectors in the API's syntax: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`. An API server
+ * evaluates them itself; this is for sources without a server.
  */
 export type Selector = (labels: Readonly<Record<string, string>>) => boolean;
 
@@ -16,8 +16,8 @@ export function parseSelector(text: string): Selector | null {
 }
 
 /**
- * Whether the labels contain every pair of `wanted`, the form that services and workloads use. An empty map selects
- * nothing.
+ * Whether the labels contain every pair of `wanted`, the form that services and workloads use. An
+ * empty map selects nothing.
  */
 export function matchesPairs(
   wanted: Readonly<Record<string, string>>,
@@ -74,8 +74,8 @@ function parseCondition(key: string, text: string): Selector | null {
 }
 
 /**
- * Whether the text is `[prefix/]name`, the form of label keys (Kubernetes: labels and selectors, syntax and character
- * set).
+ * Whether the text is `[prefix/]name`, the form of label keys (Kubernetes: labels and selectors,
+ * syntax and character set).
  */
 function isKey(key: string): boolean {
   const [name = '', prefix, ...more] = key.split('/').toReversed();

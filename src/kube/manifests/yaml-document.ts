@@ -16,7 +16,9 @@ export type DocumentPath = readonly (string | number)[];
 /** One document of a YAML (or JSON) file, and where in the file each of its parts stands. */
 export interface YamlDocument {
   readonly value: unknown;
-  /** Where the value at `path` begins; if there is none, the place of the innermost enclosing value. */
+  /**
+   * Where the value at `path` begins; if there is none, the place of the innermost enclosing value.
+   */
   place(path: DocumentPath): Place;
 }
 
@@ -30,7 +32,9 @@ export interface YamlPart extends YamlDocument {
   readonly problem: Problem | null;
 }
 
-/** The most problems of a file: further ones say nothing new, and the rest of the file is not read. */
+/**
+ * The most problems of a file: further ones say nothing new, and the rest of the file is not read.
+ */
 const PROBLEMS_MAX = 100;
 
 /** All documents of a file; those with an error are left out and reported as problems. */
@@ -116,7 +120,8 @@ function valueOf(
 }
 
 /**
- * Finds lines and columns without a table of all lines, because places are asked for nearly in the order of the file.
+ * Finds lines and columns without a table of all lines, because places are asked for nearly in the
+ * order of the file.
  */
 class Lines {
   readonly #content: string;
@@ -158,12 +163,17 @@ export const templateAdvice = {
   remedy: 'serve what it makes: helm template CHART > FILE.yaml',
 } as const;
 
-/** Whether it contains the braces of Go templates, which are not YAML or, worse, YAML with another meaning. */
+/**
+ * Whether it contains the braces of Go templates, which are not YAML or, worse, YAML with another
+ * meaning.
+ */
 export function isTemplate(content: string): boolean {
   return /\{\{-?\s*[.$a-z(]/.test(content);
 }
 
-/** The first key that occurs twice in its mapping. Takes time linear in the size of the document. */
+/**
+ * The first key that occurs twice in its mapping. Takes time linear in the size of the document.
+ */
 function duplicateKey(yaml: typeof import('yaml'), document: Document): Scalar | null {
   const keys = new Set<string>();
   let twice: Scalar | null = null;

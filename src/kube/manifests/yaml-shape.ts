@@ -1,4 +1,7 @@
-/** Declares what a YAML file may contain: each shape reads one value, and reports what is wrong with it and where. */
+/**
+ * Declares what a YAML file may contain: each shape reads one value, and reports what is wrong with
+ * it and where.
+ */
 import { parseDuration } from '../../base/duration.ts';
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import { isObject } from '../../base/json-object.ts';

@@ -26,24 +26,27 @@ export class YamlBoundError extends Error {
   }
 }
 
-/** The default limit of memory for reading one piece, in bytes. Kubernetes objects have at most 1.5 MiB. */
+/**
+ * The default limit of memory for reading one piece, in bytes. Kubernetes objects have at most 1.5
+ * MiB.
+ */
 export const PIECE_MEMORY: number = 64 * 1024 * 1024;
 
 /** The deepest nesting. The deepest schemas of custom resources have some forty levels. */
 const DEPTH_MAX = 200;
 /**
- * The most memory that the parser takes for a word, a sign or a line break, in bytes; measured: empty mappings in a
- * list take 480.
+ * The most memory that the parser takes for a word, a sign or a line break, in bytes; measured:
+ * empty mappings in a list take 480.
  */
 const BYTES_PER_PART = 512;
 /** The same for each character of a quoted text, which the parser puts together one by one. */
 const BYTES_PER_CHARACTER = 36;
 
 /**
- * The documents of a file, one after the other; the parser drops each when the next one is asked for. Entries of a list
- * `items` at the top of a document, as `kubectl get -o yaml` and `-o json` print them, are returned separately before
- * the document and are null in it, so a file of any size needs the memory of its largest object. A document with
- * anchors is returned whole.
+ * The documents of a file, one after the other; the parser drops each when the next one is asked
+ * for. Entries of a list `items` at the top of a document, as `kubectl get -o yaml` and `-o json`
+ * print them, are returned separately before the document and are null in it, so a file of any size
+ * needs the memory of its largest object. A document with anchors is returned whole.
  * @param memory the most bytes for reading one piece
  * @param entries false: lists are returned whole, too
  * @throws YamlBoundError when a piece needs more, or is nested too deeply
@@ -114,7 +117,10 @@ class ItemList {
     this.#parser = parser;
   }
 
-  /** Called when another document begins. @returns the characters of all returned entries of this one */
+  /**
+   * Called when another document begins.
+   * @returns the characters of all returned entries of this one
+   */
   restart(): number {
     const length = this.#length;
     this.#done = 0;
@@ -177,7 +183,10 @@ function valueOf({ start, key, sep, value }: CST.CollectionItem): CST.Token | nu
 
 let loaded: typeof import('yaml') | null = null;
 
-/** Loads the parser, which is large, on first use: a server that watches an API server never needs it. */
+/**
+ * Loads the parser, which is large, on first use: a server that watches an API server never needs
+ * it.
+ */
 export function loadYaml(): typeof import('yaml') {
   loaded ??= createRequire(import.meta.url)('yaml') as typeof import('yaml');
   return loaded;

@@ -26,7 +26,9 @@ export type AddressOwners = ReadonlyMap<string, AddressOwner>;
 
 const WAIT_MS = 8000;
 
-/** The owners of addresses in a cluster. Objects that may not be listed are left out and reported. */
+/**
+ * The owners of addresses in a cluster. Objects that may not be listed are left out and reported.
+ */
 export async function clusterOwners(
   access: ClusterAccess,
   parts: { readonly version: string; readonly signal: AbortSignal },
@@ -56,8 +58,8 @@ export async function clusterOwners(
 }
 
 /**
- * The owners of addresses in a folder of manifests or in one file, e.g. the output of `kubectl get pods,services -A -o
- * yaml`.
+ * The owners of addresses in a folder of manifests or in one file, e.g. the output of `kubectl get
+ * pods,services -A -o yaml`.
  */
 export async function manifestOwners(
   path: string,
@@ -110,8 +112,8 @@ function isThere(status: JsonObject, known: AddressOwner | undefined): boolean {
 }
 
 /**
- * The workload of a pod: `deploy/cart` for one made by a ReplicaSet of that Deployment, whose name ends in the
- * template's hash.
+ * The workload of a pod: `deploy/cart` for one made by a ReplicaSet of that Deployment, whose name
+ * ends in the template's hash.
  */
 export function workloadOf(metadata: JsonObject): string {
   const owner = children(metadata, 'ownerReferences').find((each) => each['controller'] === true);

@@ -1,6 +1,6 @@
 /**
- * Runs a program in an existing pod: as an ephemeral container, in the pod's network and with its resolv.conf. Its
- * output is followed until it ends.
+ * Runs a program in an existing pod: as an ephemeral container, in the pod's network and with its
+ * resolv.conf. Its output is followed until it ends.
  */
 import { printSpan } from '../../base/elapsed.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
@@ -19,7 +19,9 @@ export interface EphemeralContainer {
   readonly env: Readonly<Record<string, string>>;
   /** The container whose processes it sees; null: none. */
   readonly target: string | null;
-  /** Capabilities such as NET_RAW, for which it runs as root; empty: it runs with all restrictions. */
+  /**
+   * Capabilities such as NET_RAW, for which it runs as root; empty: it runs with all restrictions.
+   */
   readonly capabilities: readonly string[];
 }
 
@@ -53,7 +55,8 @@ export async function runInPod(run: EphemeralRun): Promise<number> {
   let state = await started(run);
   for (let first = true; ; first = false) {
     await follow(run, first);
-    // The log ends a moment before the kubelet reports the container's end; or something in between cut it off.
+    // The log ends a moment before the kubelet reports the container's end; or something in between
+    // cut it off.
     const end = run.clock.now() + WAIT_MS;
     while (!('terminated' in state) && run.clock.now() < end) {
       await sleep(run.clock, LOOK_EVERY_MS, run.signal);
@@ -158,7 +161,8 @@ async function follow(
       signal,
     });
   } catch (error) {
-    // If a proxy or load balancer cut the connection, the container's state tells whether the log goes on.
+    // If a proxy or load balancer cut the connection, the container's state tells whether the log
+    // goes on.
     if (!(error instanceof ApiFailure) || error.kind !== 'network') throw error;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Finds the pod that a person means by `deploy/web` or `svc/web`: a running one if there is one, else the template that
- * it would be made from.
+ * Finds the pod that a person means by `deploy/web` or `svc/web`: a running one if there is one,
+ * else the template that it would be made from.
  */
 import {
   asObject,
@@ -22,7 +22,10 @@ export interface FoundPod {
   readonly spec: JsonObject;
   /** The pod's name; null: there is no pod, this is a template. */
   readonly pod: string | null;
-  /** A description for people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment shop/web`. */
+  /**
+   * A description for people: `pod shop/web-7d4b9c-x2x1z`, or `the template of Deployment
+   * shop/web`.
+   */
   readonly name: string;
 }
 
@@ -75,8 +78,8 @@ function best(pods: readonly JsonObject[]): JsonObject | null {
 }
 
 /**
- * `spec.selector` in the API's syntax: services have pairs, other kinds matchLabels and matchExpressions; null if it
- * selects nothing.
+ * `spec.selector` in the API's syntax: services have pairs, other kinds matchLabels and
+ * matchExpressions; null if it selects nothing.
  */
 function selectorOf(object: JsonObject): string | null {
   const selector = child(child(object, 'spec'), 'selector');

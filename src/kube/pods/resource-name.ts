@@ -1,4 +1,7 @@
-/** Names of objects as kubectl spells them: `deploy/web`, `deployments.apps/web`, `po/web-0`, `web-0`. */
+/**
+ * Names of objects as kubectl spells them: `deploy/web`, `deployments.apps/web`, `po/web-0`,
+ * `web-0`.
+ */
 import { nearest, Problem } from '../../base/problem.ts';
 import { isObjectName } from '../store/object-name.ts';
 
@@ -63,7 +66,10 @@ export const resourceKinds: readonly ResourceKind[] = [
   { kind: 'Service', plural: 'services', shortNames: ['svc'], group: '', version: 'v1' },
 ];
 
-/** `TYPE/NAME`, `TYPE.GROUP/NAME`, `TYPE.VERSION.GROUP/NAME`, `TYPE/NAMESPACE/NAME`, or the name of a pod. Throws a `Problem`. */
+/**
+ * `TYPE/NAME`, `TYPE.GROUP/NAME`, `TYPE.VERSION.GROUP/NAME`, `TYPE/NAMESPACE/NAME`, or the name of
+ * a pod. Throws a `Problem`.
+ */
 export function parseResourceName(given: string): ResourceName {
   const parts = given.split('/');
   const [type = '', ...path] = parts.length === 1 ? ['pod', ...parts] : parts;
@@ -93,7 +99,10 @@ export function parseResourceName(given: string): ResourceName {
   return { of, name, namespace };
 }
 
-/** `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the kinds. */
+/**
+ * `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the
+ * kinds.
+ */
 function kindOf(type: string): ResourceKind | null {
   const [word = '', ...rest] = type.toLowerCase().split('.');
   const group = /^v\d/.test(rest[0] ?? '') ? rest.slice(1).join('.') : rest.join('.');

@@ -1,4 +1,7 @@
-/** Keeps the replicas of workloads in proportion to the cluster, as cluster-proportional-autoscaler does. */
+/**
+ * Keeps the replicas of workloads in proportion to the cluster, as cluster-proportional-autoscaler
+ * does.
+ */
 import { sleep, type Clock } from '../../base/clock.ts';
 import { FailureReport } from '../../base/failure-report.ts';
 import { child, isObject, textMap } from '../../base/json-object.ts';
@@ -62,7 +65,10 @@ export interface AutoscalerParts {
 /** Time limit for requests, in milliseconds. */
 const WAIT_MS = 10_000;
 
-/** Follows the nodes with a list and a watch, and reads the ConfigMap and the targets every `everyMs`. */
+/**
+ * Follows the nodes with a list and a watch, and reads the ConfigMap and the targets every
+ * `everyMs`.
+ */
 export class Autoscaler {
   readonly #parts: AutoscalerParts;
   readonly #client: ApiClient;
@@ -92,7 +98,9 @@ export class Autoscaler {
     });
   }
 
-  /** Runs until the signal. Failures are reported and retried; replicas stay as they are meanwhile. */
+  /**
+   * Runs until the signal. Failures are reported and retried; replicas stay as they are meanwhile.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, everyMs } = this.#parts;
     this.#reflector.start();
@@ -200,7 +208,10 @@ function asFailure(error: unknown): { kind: string; message: string; advice: str
   return null;
 }
 
-/** Parses a comma-separated list of targets: `deployment/coredns`. @throws what `wrong` makes of a malformed word */
+/**
+ * Parses a comma-separated list of targets: `deployment/coredns`.
+ * @throws what `wrong` makes of a malformed word
+ */
 export function readTargets(given: string, wrong: (text: string) => Error): readonly ScaleTarget[] {
   return given.split(',').map((word) => {
     const [kind = '', name = '', ...more] = word.trim().split('/');
@@ -213,7 +224,10 @@ export function readTargets(given: string, wrong: (text: string) => Error): read
   });
 }
 
-/** Parses `{"linear": {…}}` to the data of a ConfigMap. @throws what `wrong` makes of malformed text */
+/**
+ * Parses `{"linear": {…}}` to the data of a ConfigMap.
+ * @throws what `wrong` makes of malformed text
+ */
 export function readDefaults(
   given: string,
   wrong: (text: string) => Error,

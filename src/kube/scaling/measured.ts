@@ -1,4 +1,7 @@
-/** Computes replicas from the load of the current ones: queries, processors and cache, from two scrapes of each. */
+/**
+ * Computes replicas from the load of the current ones: queries, processors and cache, from two
+ * scrapes of each.
+ */
 import { Problem } from '../../base/problem.ts';
 import type { Scrape } from '../../metrics/read-exposition.ts';
 
@@ -28,7 +31,10 @@ export interface MeasuredSize {
 /** Above this share of its processors a server queues noticeably, and has no room for bursts. */
 const UTILISATION_MAX = 0.7;
 
-/** Extracts a sample from a scrape of ndots or CoreDNS. @param at when it was scraped, in milliseconds */
+/**
+ * Extracts a sample from a scrape of ndots or CoreDNS.
+ * @param at when it was scraped, in milliseconds
+ */
 export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
   return {
     at,
@@ -39,8 +45,8 @@ export function sampleOf(scrape: Scrape, at: number): ReplicaSample {
 }
 
 /**
- * The number of replicas such that, with one of them down, the others can answer `peak` times the current queries with
- * at most seven tenths of their processors.
+ * The number of replicas such that, with one of them down, the others can answer `peak` times the
+ * current queries with at most seven tenths of their processors.
  * @throws Problem if there was nothing to measure
  */
 export function measuredSize(

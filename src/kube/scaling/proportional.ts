@@ -1,11 +1,14 @@
 /**
- * Computes replicas from the size of the cluster as cluster-proportional-autoscaler does from its ConfigMap (`linear`,
- * `ladder`): the same numbers for the same ConfigMap.
+ * Computes replicas from the size of the cluster as cluster-proportional-autoscaler does from its
+ * ConfigMap (`linear`, `ladder`): the same numbers for the same ConfigMap.
  */
 import { isObject, type JsonObject } from '../../base/json-object.ts';
 import { Problem } from '../../base/problem.ts';
 
-/** The size of the cluster: all nodes and their processors, and those on which pods can be scheduled. */
+/**
+ * The size of the cluster: all nodes and their processors, and those on which pods can be
+ * scheduled.
+ */
 export interface ClusterSize {
   readonly nodes: number;
   readonly cores: number;

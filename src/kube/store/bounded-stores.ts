@@ -6,8 +6,8 @@ import type { ObjectKind } from './objects.ts';
 const MIB = 1024 * 1024;
 
 /**
- * Memory of objects, most of which are the workers' indexes; measured. Without a memory limit of the process there is
- * room for a million objects.
+ * Memory of objects, most of which are the workers' indexes; measured. Without a memory limit of
+ * the process there is room for a million objects.
  */
 export const OBJECT_MEMORY: MemoryTerms = { times: 8, least: 8 * MIB, unlimited: 64 * MIB };
 
@@ -19,16 +19,17 @@ export interface MarkingStore<T, C> extends ReflectedStore<T, C> {
 }
 
 /**
- * When there is no room for new objects, known ones may still grow by this part of the limit, and at least by so many
- * bytes.
+ * When there is no room for new objects, known ones may still grow by this part of the limit, and
+ * at least by so many bytes.
  */
 const SLACK = 1 / 8;
 const SLACK_BYTES = 1024 * 1024;
 
 /**
- * Stores that share one limit. When it is reached, unknown objects are left out, while known ones are still updated as
- * long as they do not grow much: answers stay right, and no name that was answered disappears. Objects that were left
- * out come in with their next change or the next list, if there is room then.
+ * Stores that share one limit. When it is reached, unknown objects are left out, while known ones
+ * are still updated as long as they do not grow much: answers stay right, and no name that was
+ * answered disappears. Objects that were left out come in with their next change or the next list,
+ * if there is room then.
  */
 export class BoundedStores<T, C> {
   readonly #limit: number;

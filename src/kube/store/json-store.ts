@@ -1,6 +1,6 @@
 /**
- * Stores whole API objects, for callers that need all fields: custom resources. Meant for hundreds, not for hundreds of
- * thousands.
+ * Stores whole API objects, for callers that need all fields: custom resources. Meant for hundreds,
+ * not for hundreds of thousands.
  */
 import { child, text, type JsonObject } from '../../base/json-object.ts';
 import type { ReflectedStore } from './reflected-store.ts';
@@ -66,8 +66,8 @@ export class JsonStore implements ReflectedStore<JsonObject, JsonChange> {
   }
 
   /**
-   * Stores an object. An event that is older than what is known is ignored (it was in transit while the reply to a
-   * change came); a list is not.
+   * Stores an object. An event that is older than what is known is ignored (it was in transit while
+   * the reply to a change came); a list is not.
    */
   put(namespace: string, name: string, [now]: readonly JsonObject[], out: JsonChange[] = []): void {
     if (now === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Reads JSON from a byte stream without holding all of it: the items of a list one by one, the events of a watch line
- * by line. Pure; a chunk's bytes are not kept after `push` returns.
+ * Reads JSON from a byte stream without holding all of it: the items of a list one by one, the
+ * events of a watch line by line. Pure; a chunk's bytes are not kept after `push` returns.
  */
 export interface JsonStream {
   push(chunk: Buffer): void;
@@ -17,7 +17,10 @@ export interface ListHead {
   readonly next: string;
 }
 
-/** The largest object. etcd stores none above 1.5 MiB, in an encoding that takes a third of JSON's size. */
+/**
+ * The largest object. etcd stores none above 1.5 MiB, in an encoding that takes a third of JSON's
+ * size.
+ */
 const ITEM_BYTES_MAX = 8 * 1024 * 1024;
 /** The most bytes around the items of a list; usually there are a few hundred. */
 const FRAME_BYTES_MAX = 1024 * 1024;
@@ -33,8 +36,9 @@ const COMMA = 0x2c;
 const itemsKey = Buffer.from('items');
 
 /**
- * Passes on each element of the top-level array `items` as it completes. What surrounds the items is parsed at the end,
- * because `metadata` may come before or after them. `end` throws `MalformedStream` if the list is not complete.
+ * Passes on each element of the top-level array `items` as it completes. What surrounds the items
+ * is parsed at the end, because `metadata` may come before or after them. `end` throws
+ * `MalformedStream` if the list is not complete.
  */
 export class ListReader implements JsonStream {
   readonly #item: (value: unknown) => void;

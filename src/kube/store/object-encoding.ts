@@ -1,7 +1,7 @@
 /**
- * Encodes objects in a few dozen bytes, from which they can be restored and which can be compared with those of a newer
- * version. The same object always has the same encoding while the string table lives. What is not part of the object's
- * state (`triggeredAt`) is left out.
+ * Encodes objects in a few dozen bytes, from which they can be restored and which can be compared
+ * with those of a newer version. The same object always has the same encoding while the string
+ * table lives. What is not part of the object's state (`triggeredAt`) is left out.
  */
 import { parseAddress, printAddress } from '../../base/ip.ts';
 import type {
@@ -95,7 +95,10 @@ export class Encoder {
     else this.number((id << 1) | 1);
   }
 
-  /** Writes a text that probably begins like `before`: the length of the common prefix, then the rest. */
+  /**
+   * Writes a text that probably begins like `before`: the length of the common prefix, then the
+   * rest.
+   */
   similar(value: string, before: string): void {
     let common = 0;
     while (
@@ -181,7 +184,10 @@ export class Decoder {
   }
 }
 
-/** Encodes everything except kind and namespace; `key` is the name under which the object is stored, mostly its own. */
+/**
+ * Encodes everything except kind and namespace; `key` is the name under which the object is stored,
+ * mostly its own.
+ */
 export function encodeObject(encoder: Encoder, object: KubeObject, key: string): void {
   encoder.similar(object.name, key);
   switch (object.kind) {

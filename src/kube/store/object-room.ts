@@ -1,4 +1,7 @@
-/** Limits the memory of objects that anybody in the cluster may create: per object, per namespace, and in total. */
+/**
+ * Limits the memory of objects that anybody in the cluster may create: per object, per namespace,
+ * and in total.
+ */
 
 /** Limits in approximate bytes of memory (not of text). */
 export interface RoomLimits {

@@ -9,12 +9,13 @@ import {
 } from './object-encoding.ts';
 
 /**
- * The current state of one kind, encoded: records lie end to end in buffers, where they cost the garbage collector
- * nothing, and a hash table of one word per record finds them by namespace and name. Every method that changes the
- * state reports the resulting changes, so first lists, later lists and watch events share the code.
+ * The current state of one kind, encoded: records lie end to end in buffers, where they cost the
+ * garbage collector nothing, and a hash table of one word per record finds them by namespace and
+ * name. Every method that changes the state reports the resulting changes, so first lists, later
+ * lists and watch events share the code.
  *
- * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of objects, objects;
- * padded to whole words.
+ * A record: body length and flags (4 bytes), hash of its key (4), key (namespace, name), number of
+ * objects, objects; padded to whole words.
  */
 export class ObjectStore {
   readonly kind: ObjectKind;
@@ -45,7 +46,10 @@ export class ObjectStore {
     return total;
   }
 
-  /** Stores what one API object was transformed to (`objects`, mostly one), and appends the real changes to `out`. */
+  /**
+   * Stores what one API object was transformed to (`objects`, mostly one), and appends the real
+   * changes to `out`.
+   */
   put(namespace: string, name: string, objects: readonly KubeObject[], out: ObjectChange[]): void {
     if (objects.length === 0) return this.remove(namespace, name, out);
     const keySize = this.#encodeKey(namespace, name);
@@ -123,8 +127,9 @@ export class ObjectStore {
   }
 
   /**
-   * All objects in arbitrary order, each in its state when it is read. The iteration may extend over many event loop
-   * turns while changes go on; objects that exist all the while are returned once or more often.
+   * All objects in arbitrary order, each in its state when it is read. The iteration may extend
+   * over many event loop turns while changes go on; objects that exist all the while are returned
+   * once or more often.
    */
   *objects(): Generator<KubeObject> {
     this.pin();
@@ -323,7 +328,8 @@ export class ObjectStore {
 }
 
 /**
- * A piece of record memory. A record's address is its offset in words over all chunks, plus one; 0 is an empty slot.
+ * A piece of record memory. A record's address is its offset in words over all chunks, plus one; 0
+ * is an empty slot.
  */
 interface RecordChunk {
   readonly bytes: Buffer;
@@ -342,7 +348,10 @@ const DEAD_FLAG = 0x8000_0000;
 const MARK_FLAG = 0x4000_0000;
 const LENGTH_MASK = 0x3fff_ffff;
 
-/** A chunk of `size` bytes, rounded up to whole words; one that is larger than usual holds a single record. */
+/**
+ * A chunk of `size` bytes, rounded up to whole words; one that is larger than usual holds a single
+ * record.
+ */
 function newChunk(size: number): RecordChunk {
   const memory = new ArrayBuffer(size);
   return { bytes: Buffer.from(memory), words: new Uint32Array(memory), used: 0, dead: 0 };

@@ -1,13 +1,16 @@
 /**
- * Kubernetes objects reduced to what DNS needs of them (transform.ts). All are plain data that survive a structured
- * clone, so that a source on the main thread can send them to workers.
+ * Kubernetes objects reduced to what DNS needs of them (transform.ts). All are plain data that
+ * survive a structured clone, so that a source on the main thread can send them to workers.
  */
 export interface Service {
   readonly kind: 'Service';
   readonly namespace: string;
   readonly name: string;
   readonly type: ServiceType;
-  /** Every address of `spec.clusterIPs` (or the one of `spec.clusterIP`); `['None']` if headless; `[]` if it has none. */
+  /**
+   * Every address of `spec.clusterIPs` (or the one of `spec.clusterIP`); `['None']` if headless;
+   * `[]` if it has none.
+   */
   readonly clusterIPs: readonly string[];
   /** Target of an ExternalName service without a trailing dot; `''` otherwise. */
   readonly externalName: string;
@@ -35,18 +38,28 @@ export interface EndpointSlice {
   readonly kind: 'EndpointSlice';
   readonly namespace: string;
   readonly name: string;
-  /** The service it belongs to (label `kubernetes.io/service-name`); `''` if it only belongs to an import. */
+  /**
+   * The service it belongs to (label `kubernetes.io/service-name`); `''` if it only belongs to an
+   * import.
+   */
   readonly service: string;
   readonly ports: readonly ServicePort[];
   readonly endpoints: readonly Endpoint[];
   /**
-   * When the change that led here happened (annotation `endpoints.kubernetes.io/last-change-trigger-time`),
-   * milliseconds since 1970; 0 if unknown, and always 0 in a source's `snapshot()`, which is nobody's change.
+   * When the change that led here happened (annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`), milliseconds since 1970; 0 if unknown, and
+   * always 0 in a source's `snapshot()`, which is nobody's change.
    */
   readonly triggeredAt: number;
-  /** The imported service it belongs to (label `multicluster.kubernetes.io/service-name`); absent for most. */
+  /**
+   * The imported service it belongs to (label `multicluster.kubernetes.io/service-name`); absent
+   * for most.
+   */
   readonly importedService?: string;
-  /** The cluster it was exported from (label `multicluster.kubernetes.io/source-cluster`); absent for most. */
+  /**
+   * The cluster it was exported from (label `multicluster.kubernetes.io/source-cluster`); absent
+   * for most.
+   */
   readonly cluster?: string;
 }
 
@@ -112,7 +125,10 @@ export type KubeObject = Service | EndpointSlice | Pod | Namespace | ServiceImpo
 /** What kind of object it is, as the API calls it. */
 export type ObjectKind = KubeObject['kind'];
 
-/** One step from one state of the cluster to the next. The namespace of a Namespace or a Node is `''`. */
+/**
+ * One step from one state of the cluster to the next. The namespace of a Namespace or a Node is
+ * `''`.
+ */
 export type ObjectChange =
   | { readonly verb: 'put'; readonly object: KubeObject }
   | {

@@ -17,7 +17,10 @@ function folder(t: TestContext): string {
   return made;
 }
 
-/** Runs a source once against a server, so that it leaves its file behind; returns how to run another one. */
+/**
+ * Runs a source once against a server, so that it leaves its file behind; returns how to run
+ * another one.
+ */
 async function leaveFile(
   t: TestContext,
   file: string,

@@ -6,9 +6,9 @@ import type { KubeObject } from './objects.ts';
 import { JsonLineReader } from './json-stream.ts';
 
 /**
- * A source's state on disk, for a restart while the API server is down. One JSON document per line: a head, the
- * objects, and a tail with a checksum over everything before it. It is written to a temporary file that then replaces
- * the old one.
+ * A source's state on disk, for a restart while the API server is down. One JSON document per line:
+ * a head, the objects, and a tail with a checksum over everything before it. It is written to a
+ * temporary file that then replaces the old one.
  */
 export interface SnapshotHead {
   readonly format: 'ndots-snapshot-1';
@@ -30,7 +30,10 @@ const PIECE_BYTES = 256 * 1024;
 /** More bytes than a tail has. */
 const TAIL_BYTES = 512;
 
-/** Writes the file; `objects` is read piece by piece, with other work in between. Rejects with the system's error. */
+/**
+ * Writes the file; `objects` is read piece by piece, with other work in between. Rejects with the
+ * system's error.
+ */
 export async function writeSnapshot(
   file: string,
   head: SnapshotHead,
@@ -67,8 +70,8 @@ export async function writeSnapshot(
 }
 
 /**
- * Checks the whole file, then returns its head and objects. Returns null if there is no file; throws an `Error` that
- * says what is wrong with it.
+ * Checks the whole file, then returns its head and objects. Returns null if there is no file;
+ * throws an `Error` that says what is wrong with it.
  */
 export function readSnapshot(
   file: string,

@@ -1,22 +1,34 @@
 import type { ObjectChange, ObjectKind, KubeObject } from './objects.ts';
 
-/** Where Kubernetes objects come from: an API server or a folder of manifests. Lives on the main thread. */
+/**
+ * Where Kubernetes objects come from: an API server or a folder of manifests. Lives on the main
+ * thread.
+ */
 export interface Source {
   start(events: SourceEvents): void;
   stop(): Promise<void>;
   /**
-   * Whether the first complete list of every wanted kind has been delivered. Stays true when the API server goes away.
+   * Whether the first complete list of every wanted kind has been delivered. Stays true when the
+   * API server goes away.
    */
   readonly synced: boolean;
-  /** The whole current state, for a worker that joins later. To be read within the current turn of the event loop. */
+  /**
+   * The whole current state, for a worker that joins later. To be read within the current turn of
+   * the event loop.
+   */
   snapshot(): Iterable<KubeObject>;
 }
 
 /** Receives what a source brings in. */
 export interface SourceEvents {
-  /** Called with changes in the order they happened; never empty, and without changes that change nothing. */
+  /**
+   * Called with changes in the order they happened; never empty, and without changes that change
+   * nothing.
+   */
   changes(batch: readonly ObjectChange[]): void;
-  /** Called once per wanted kind, when its first complete list has been delivered through `changes`. */
+  /**
+   * Called once per wanted kind, when its first complete list has been delivered through `changes`.
+   */
   synced(kind: ObjectKind): void;
 }
 

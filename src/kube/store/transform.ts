@@ -1,7 +1,7 @@
 /**
- * Reduces API objects to what DNS needs of them (as client-go's transform does). Most objects give one; core Endpoints
- * one per subset; an object without use for DNS gives none. Fields with an unexpected type are treated as missing: a
- * server's answer is never an error.
+ * Reduces API objects to what DNS needs of them (as client-go's transform does). Most objects give
+ * one; core Endpoints one per subset; an object without use for DNS gives none. Fields with an
+ * unexpected type are treated as missing: a server's answer is never an error.
  */
 import { isIP, plainAddress } from '../../base/ip.ts';
 import {
@@ -113,7 +113,10 @@ function transformEndpoint(raw: JsonObject, named: boolean, options: TransformOp
   };
 }
 
-/** Core Endpoints, for servers without slices: one slice per subset, named `NAME`, `NAME#1`, `NAME#2`, … */
+/**
+ * Core Endpoints, for servers without slices: one slice per subset, named `NAME`, `NAME#1`,
+ * `NAME#2`, …
+ */
 export function transformEndpoints(raw: JsonObject): EndpointSlice[] {
   const { namespace, name } = names(raw);
   const metadata = child(raw, 'metadata');
@@ -188,8 +191,8 @@ export function transformNode(raw: JsonObject): [Node] {
 }
 
 /**
- * A quantity of processors in thousandths: `4`, `3920m`; 0 if it is malformed. The API has more forms, but kubelets
- * write only these two.
+ * A quantity of processors in thousandths: `4`, `3920m`; 0 if it is malformed. The API has more
+ * forms, but kubelets write only these two.
  */
 function milliCores(quantity: string): number {
   const [, digits = '0', milli] = /^(\d+(?:\.\d+)?)(m?)$/.exec(quantity) ?? [];

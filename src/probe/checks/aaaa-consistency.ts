@@ -1,6 +1,6 @@
 /**
- * AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2), and AAAA is answered
- * at all.
+ * AAAA and A agree: a name that exists for one type exists for the other (RFC 2308 section 2.2),
+ * and AAAA is answered at all.
  */
 import { TYPE } from '../../wire/iana.ts';
 import {

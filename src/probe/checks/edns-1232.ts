@@ -1,6 +1,6 @@
 /**
- * EDNS with 1232 bytes (or another size), which resolvers offer since DNS flag day 2020, is understood, and replies do
- * not exceed it.
+ * EDNS with 1232 bytes (or another size), which resolvers offer since DNS flag day 2020, is
+ * understood, and replies do not exceed it.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';

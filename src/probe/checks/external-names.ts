@@ -1,4 +1,7 @@
-/** Names outside the cluster, which the servers forward. They are absolute, so the search path plays no part. */
+/**
+ * Names outside the cluster, which the servers forward. They are absolute, so the search path plays
+ * no part.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';

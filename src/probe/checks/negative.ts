@@ -1,6 +1,6 @@
 /**
- * A cluster name that does not exist gives NXDOMAIN at once. Because of search paths most replies to clients are of
- * this kind.
+ * A cluster name that does not exist gives NXDOMAIN at once. Because of search paths most replies
+ * to clients are of this kind.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustBeMissing, observe, question, serverText } from '../asking.ts';

@@ -1,7 +1,7 @@
 /**
- * How long it takes until every replica knows a new object. A replica whose watch of the API server is behind or dead
- * keeps giving outdated answers without any sign of it. The check creates a service with endpoints, queries it, and
- * deletes it.
+ * How long it takes until every replica knows a new object. A replica whose watch of the API server
+ * is behind or dead keeps giving outdated answers without any sign of it. The check creates a
+ * service with endpoints, queries it, and deletes it.
  */
 import { Problem } from '../../base/problem.ts';
 import { ApiFailure } from '../../kube/api/failure.ts';
@@ -14,8 +14,8 @@ import { text, optional, required, time } from '../../kube/manifests/yaml-shape.
 /** Documentation addresses (RFC 5737) lead nowhere. */
 const ADDRESS = '192.0.2.1';
 /**
- * Each question has a name of its own, because the NXDOMAIN to one that came too early may be cached and must not
- * count.
+ * Each question has a name of its own, because the NXDOMAIN to one that came too early may be
+ * cached and must not count.
  */
 const NAMES = Array.from({ length: 100 }, (_, index) => `n${index}`);
 const FIRST_MS = 50;

@@ -1,6 +1,6 @@
 /**
- * A and AAAA from one socket at the same moment, as glibc and musl send them: one of them is lost if two processors
- * create the same connection tracking entry at once.
+ * A and AAAA from one socket at the same moment, as glibc and musl send them: one of them is lost
+ * if two processors create the same connection tracking entry at once.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { ask, isThere, observe, outcome, question, serverText } from '../asking.ts';

@@ -1,6 +1,6 @@
 /**
- * Names and addresses agree in both directions: the name that the reverse lookup of an address gives has that address.
- * Logs and Kerberos depend on it.
+ * Names and addresses agree in both directions: the name that the reverse lookup of an address
+ * gives has that address. Logs and Kerberos depend on it.
  */
 import { parseAddress } from '../../base/ip.ts';
 import { TYPE } from '../../wire/iana.ts';

@@ -1,6 +1,6 @@
 /**
- * All replicas give the same answer. A replica that has lost its watch of the API server, or has another configuration,
- * does not.
+ * All replicas give the same answer. A replica that has lost its watch of the API server, or has
+ * another configuration, does not.
  */
 import { TYPE, typeName } from '../../wire/iana.ts';
 import { askOne, brief, dataOfAnswer, observe, outcome, question, serverText } from '../asking.ts';
@@ -30,7 +30,8 @@ export const replicaAgreement: CheckKind = checkKind({
           result: await askOne(context, replica, question(name, type)),
         })),
       );
-      // A replica without an answer is reported by replica-answers; here it neither agrees nor disagrees.
+      // A replica without an answer is reported by replica-answers; here it neither agrees nor
+      // disagrees.
       const results = replies.map(({ result }) => result).filter(({ reply }) => reply !== null);
       const groups = new Map<string, string[]>();
       for (const { replica, result } of replies) {

@@ -1,4 +1,7 @@
-/** Every replica answers at its own address: behind the service's address one bad replica of many is hard to see. */
+/**
+ * Every replica answers at its own address: behind the service's address one bad replica of many is
+ * hard to see.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type CheckKind } from '../check.ts';

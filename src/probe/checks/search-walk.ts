@@ -1,6 +1,6 @@
 /**
- * A name as applications write it, looked up as each C library and Go do: all must get the same result; the number of
- * queries is reported.
+ * A name as applications write it, looked up as each C library and Go do: all must get the same
+ * result; the number of queries is reported.
  */
 import { nearest } from '../../base/problem.ts';
 import { clientLabels, findClient, labelOf } from '../../resolver/clients.ts';

@@ -1,6 +1,6 @@
 /**
- * Search domains that break names: a wildcard below one answers every name, and one that is not answered with NXDOMAIN
- * ends musl's search and makes other clients wait.
+ * Search domains that break names: a wildcard below one answers every name, and one that is not
+ * answered with NXDOMAIN ends musl's search and makes other clients wait.
  */
 import { TYPE } from '../../wire/iana.ts';
 import {

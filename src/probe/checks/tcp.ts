@@ -1,6 +1,6 @@
 /**
- * TCP on the DNS port, which clients need for every answer that is too large for UDP, and which network policies often
- * forget.
+ * TCP on the DNS port, which clients need for every answer that is too large for UDP, and which
+ * network policies often forget.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { allServers, askOne, mustHaveData, observe, question, serverText } from '../asking.ts';

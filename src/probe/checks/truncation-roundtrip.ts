@@ -1,6 +1,6 @@
 /**
- * A large answer is truncated over UDP without EDNS and complete over TCP, where clients ask again (RFC 7766 section
- * 5).
+ * A large answer is truncated over UDP without EDNS and complete over TCP, where clients ask again
+ * (RFC 7766 section 5).
  */
 import { FLAG, TYPE } from '../../wire/iana.ts';
 import {

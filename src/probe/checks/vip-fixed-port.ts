@@ -1,7 +1,7 @@
 /**
- * The service's address, asked from the same source port in every round: the kernel sends such queries where it sent
- * the earlier ones. Only this reveals entries for a server that is gone, or entries made while the service had no
- * endpoints.
+ * The service's address, asked from the same source port in every round: the kernel sends such
+ * queries where it sent the earlier ones. Only this reveals entries for a server that is gone, or
+ * entries made while the service had no endpoints.
  */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';

@@ -1,4 +1,7 @@
-/** The service's address, asked from new source ports: each query makes a new connection tracking entry. */
+/**
+ * The service's address, asked from new source ports: each query makes a new connection tracking
+ * entry.
+ */
 import { TYPE } from '../../wire/iana.ts';
 import { askOne, mustHaveData, observe, question, serverText } from '../asking.ts';
 import { checkKind, type Observation, type CheckKind } from '../check.ts';

@@ -1,6 +1,6 @@
 /**
- * Explains why one client resolves a reporting host and another does not: runs the models of clients with this pod's
- * files, without sending anything.
+ * Explains why one client resolves a reporting host and another does not: runs the models of
+ * clients with this pod's files, without sending anything.
  */
 import { seededRandom } from '../../base/random.ts';
 import { emptyScript } from '../../resolver/answers-file.ts';
@@ -17,8 +17,8 @@ const asked = [
 ] as const;
 
 /**
- * One line for each client, and one that says what to do. Servers are assumed to answer NXDOMAIN, as they do for names
- * below localhost and for names that do not exist.
+ * One line for each client, and one that says what to do. Servers are assumed to answer NXDOMAIN,
+ * as they do for names below localhost and for names that do not exist.
  * @param settings files and environment of this pod
  */
 export async function explainHost(name: string, settings: Settings): Promise<readonly string[]> {

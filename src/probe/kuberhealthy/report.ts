@@ -20,7 +20,10 @@ export interface KuberhealthyReport {
 export type Reported =
   /** The report was accepted. */
   | { readonly kind: 'taken'; readonly by: ReportingAddress }
-  /** The run is over, because it timed out (410) or another has begun (400 that says so). The check itself is fine. */
+  /**
+   * The run is over, because it timed out (410) or another has begun (400 that says so). The check
+   * itself is fine.
+   */
   | { readonly kind: 'late' }
   /** Kuberhealthy refuses the report, and would refuse it again. */
   | { readonly kind: 'refused'; readonly text: string }
@@ -51,7 +54,10 @@ export function reportOfFailure(text: string): KuberhealthyReport {
   return { OK: false, Errors: [shortened(`DNS unknown: ${text}`)] };
 }
 
-/** The same for mistakes in the file of checks: what is wrong, in which line, and what was probably meant. */
+/**
+ * The same for mistakes in the file of checks: what is wrong, in which line, and what was probably
+ * meant.
+ */
 export function reportOfProblems(problems: readonly Problem[]): KuberhealthyReport {
   const texts = problems.map(({ message, place, hint }) => {
     const more = [place === null ? '' : `line ${place.line}`, hint ?? ''].filter(
@@ -74,7 +80,10 @@ const TOLD_MAX = 1000;
 /** How long it keeps trying, as Kuberhealthy's own clients do. */
 const TRY_MS = 30_000;
 
-/** Sends a report to the first address that accepts it; retries what may succeed later, with growing pauses. */
+/**
+ * Sends a report to the first address that accepts it; retries what may succeed later, with growing
+ * pauses.
+ */
 export async function sendReport(
   run: KuberhealthyRun,
   addresses: readonly ReportingAddress[],

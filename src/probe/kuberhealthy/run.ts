@@ -1,6 +1,6 @@
 /**
- * Reads what Kuberhealthy passes to its checker pods in the environment: where to report, the run's id, the deadline,
- * and what to check.
+ * Reads what Kuberhealthy passes to its checker pods in the environment: where to report, the run's
+ * id, the deadline, and what to check.
  */
 import type { Environment } from '../../base/environment.ts';
 import { parseDuration } from '../../base/duration.ts';
@@ -20,7 +20,9 @@ export interface KuberhealthyRun {
 export interface ResolutionCheck {
   /** As an application spells it. */
   readonly name: string;
-  /** Selects the service whose servers are asked one by one: labels in the API's syntax; null: none. */
+  /**
+   * Selects the service whose servers are asked one by one: labels in the API's syntax; null: none.
+   */
   readonly labels: string | null;
   /** `''`: all namespaces. */
   readonly namespace: string;

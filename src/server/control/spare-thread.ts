@@ -17,8 +17,8 @@ const YOUNG_MB = 4;
 export interface BlankThread {
   readonly worker: Worker;
   /**
-   * Gives the thread its task: a WorkerStart, or null, with which it ends. A thread that still loads
-   * cannot be ended from outside. To be called once.
+   * Gives the thread its task: a WorkerStart, or null, with which it ends. A thread that still
+   * loads cannot be ended from outside. To be called once.
    */
   readonly begin: (start: object | null) => void;
 }
