@@ -193,3 +193,10 @@ test('whoever has less waiting than a fair share is (nearly) never refused, howe
     { numRuns: 12 },
   );
 });
+
+test('a flood that only just fills the room, and of which most networks are never refused, leaves a place to whoever has none', () => {
+  for (const clients of [1, 40]) {
+    const weak = { room: 1000, networks: 256, clients, burst: 5, waitMs: 20, inStep: false };
+    for (let seed = 0; seed < 6; seed++) assert.ok(refusedBeside(weak, seed) <= 0.02);
+  }
+});

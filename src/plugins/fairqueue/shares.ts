@@ -36,6 +36,8 @@ export interface Share {
  * were refused share the places in equal parts, no other network gets more than such a part, and
  * within each part the same thresholds apply. Half of the spare places are for everybody else,
  * however many networks flood; the other half is for clients of these networks that want little.
+ * The last quarter of them is for networks of which no query waits: a flood that is so weak that
+ * most of its networks are never refused would otherwise take the last place as well.
  *
  * While fewer queries wait than there are places, and no network was refused recently, every query
  * is admitted without looking up its client.
@@ -74,6 +76,11 @@ export class Shares {
   /** Whether the asking client matters: many queries wait, or a network was refused recently. */
   get matters(): boolean {
     return this.#isFull || this.#refusals.networks > 0;
+  }
+
+  /** The last places, which are for networks of which no query waits; none while all are content. */
+  get #reserve(): number {
+    return this.#refusals.networks === 0 ? 0 : (this.#most - this.room) >> 2;
   }
 
   get #isFull(): boolean {
@@ -116,6 +123,7 @@ export class Shares {
   #ofAll(network: string, own: number, near: number): ShareVerdict {
     if (!this.#isFull) return 'admitted';
     const free = this.#most - this.#waiting;
+    if (near > 0 && free <= this.#reserve) return network === '' ? 'client' : 'network';
     if (network !== '' && near > 0 && near >= 2 * SPARE * free) return 'network';
     if (own < SPARE * free) return 'admitted';
     return network !== '' && near === 0 && free === 0 ? 'admitted' : 'client';
