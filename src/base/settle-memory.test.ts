@@ -46,13 +46,11 @@ test('memory outside the heap that is passed on and garbage at once does not pil
       if (i % 50 === 49) most = Math.max(most, process.memoryUsage().arrayBuffers);
     }
     parentPort.postMessage(most / 1048576);`;
-  const peak = (tells: boolean): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const url = new URL(`data:text/javascript,${encodeURIComponent(source(tells))}`);
-      new Worker(url).once('message', resolve).once('error', reject);
-    });
-  const told = await peak(true);
-  assert.ok(told < 12, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
+  const told = await peakOf(source(true));
+  assert.ok(
+    told < 12,
+    `${told.toFixed(1)} MiB, and ${(await peakOf(source(false))).toFixed(1)} untold`,
+  );
 });
 
 test('configurations that replace each other do not pile up', async () => {
@@ -72,13 +70,11 @@ test('configurations that replace each other do not pile up', async () => {
       most = Math.max(most, size() - begin);
     }
     parentPort.postMessage(most / 1048576);`;
-  const peak = (tells: boolean): Promise<number> =>
-    new Promise((resolve, reject) => {
-      const url = new URL(`data:text/javascript,${encodeURIComponent(source(tells))}`);
-      new Worker(url).once('message', resolve).once('error', reject);
-    });
-  const told = await peak(true);
-  assert.ok(told < 16, `${told.toFixed(1)} MiB, and ${(await peak(false)).toFixed(1)} untold`);
+  const told = await peakOf(source(true));
+  assert.ok(
+    told < 16,
+    `${told.toFixed(1)} MiB, and ${(await peakOf(source(false))).toFixed(1)} untold`,
+  );
 });
 
 test('no answer waits for a collection after a reload where nothing bounds the memory', () => {
@@ -113,3 +109,11 @@ test('a process that has grown by much gives it back once there is little to do,
   await minute();
   assert.equal(settled, 1, 'what is still there is in use');
 });
+
+/** What a worker that runs this posts: the most memory it had, MiB. */
+function peakOf(source: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const url = new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+    new Worker(url).once('message', resolve).once('error', reject);
+  });
+}

@@ -2,6 +2,7 @@
  * The next version of a zone, made of the one before and of what changed. Only the names that
  * changes are about are built; all others are copied as they are packed, in long pieces.
  */
+import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, type WireName } from '../wire/name.ts';
@@ -11,7 +12,7 @@ import type { PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
 import { ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
-import { indexNodes, sharedBytes, sharedWords } from './zone-index.ts';
+import { indexNodes } from './zone-index.ts';
 
 /** A mask: after so many nodes that are copied there may be a pause. */
 const NODE_SLICE = 0x3fff;

@@ -1,3 +1,4 @@
+import { sharedBytes } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
 import { CLASS } from '../wire/iana.ts';
 import { LOWER, nameLength } from '../wire/name.ts';
@@ -96,7 +97,7 @@ function soaSerial({ bytes, length }: GrowingBytes): number {
 }
 
 function shared({ bytes, length }: GrowingBytes): Uint8Array {
-  const own = new Uint8Array(new SharedArrayBuffer(length));
+  const own = sharedBytes(length);
   own.set(bytes.subarray(0, length));
   return own;
 }

@@ -1,11 +1,12 @@
 import { readUint32 } from '../base/big-endian.ts';
 import { hashSeed, nextHash } from '../base/hash.ts';
+import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import { atOnce, type Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { hashBegin, hashEnd, homeSlot, NODE, type PackedZone } from './packed-zone.ts';
-import { hashLabel, indexNodes, putSlot, sharedBytes, sharedWords } from './zone-index.ts';
+import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
 
 /** What keeps a record from being taken. */
 export type RecordRefusal =

@@ -1,4 +1,5 @@
 import { nextHash } from '../base/hash.ts';
+import { sharedWords } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
 import { LOWER } from '../wire/name.ts';
 import { hashBegin, hashEnd, homeSlot, NODE, nodeBits } from './packed-zone.ts';
@@ -64,14 +65,4 @@ export function putSlot(slots: Uint32Array, hash: number, value: number): void {
   let slot = homeSlot(hash, slots.length);
   while (slots[slot] !== 0) slot = slot + 1 === slots.length ? 0 : slot + 1;
   slots[slot] = value;
-}
-
-/** Bytes that all threads read. */
-export function sharedBytes(length: number): Uint8Array {
-  return new Uint8Array(new SharedArrayBuffer(length));
-}
-
-/** Numbers of 32 bits that all threads read. */
-export function sharedWords(length: number): Uint32Array {
-  return new Uint32Array(new SharedArrayBuffer(4 * length));
 }

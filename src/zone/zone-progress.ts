@@ -5,7 +5,7 @@
 import { every, type Clock, type Timer } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import type { Gauge } from '../metrics/registry.ts';
-import { sharedWords } from './zone-index.ts';
+import { sharedWords } from '../base/shared-memory.ts';
 
 /**
  * A load is first told of after so many milliseconds: shorter ones are only told of at their end.

@@ -1,6 +1,7 @@
 /** Putting the table of hosts together. */
 import { readUint32 } from '../../base/big-endian.ts';
 import { hashSeed, mixedHash } from '../../base/hash.ts';
+import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './table.ts';
 
@@ -50,7 +51,7 @@ export class HostsBuilder {
   #itemCount = 0;
   readonly #crowded = new Set<number>();
   /** As a table has them. */
-  #slots = sharedNumbers(32);
+  #slots = sharedWords(32);
   readonly #seed = hashSeed();
 
   /** @param namesMax names that one text may add */
@@ -95,7 +96,7 @@ export class HostsBuilder {
   /** The table of all that was added. */
   build(): HostsTable {
     const count = this.#nameCount;
-    const entries = sharedNumbers(FIELDS * count);
+    const entries = sharedWords(FIELDS * count);
     const counts = [0, 0, 0];
     let size = 0;
     for (let name = 0; name < count; name++) {
@@ -108,7 +109,7 @@ export class HostsBuilder {
       }
       entries.set(counts, FIELDS * name + 2);
     }
-    const data = new Uint8Array(new SharedArrayBuffer(size));
+    const data = sharedBytes(size);
     let at = 0;
     const put = (from: number, length: number): void => {
       for (const end = from + length; from < end; from++) data[at++] = this.#bytes[from]!;
@@ -163,7 +164,7 @@ export class HostsBuilder {
   }
 
   #widenSlots(): void {
-    const slots = sharedNumbers(2 * this.#slots.length);
+    const slots = sharedWords(2 * this.#slots.length);
     const mask = slots.length - 1;
     for (let number = 0; number < this.#nameCount; number++) {
       const at = this.#names[2 * number]!;
@@ -236,9 +237,6 @@ export class HostsBuilder {
     this.#end = end;
   }
 }
-
-const sharedNumbers = (length: number): Uint32Array<SharedArrayBuffer> =>
-  new Uint32Array(new SharedArrayBuffer(4 * length));
 
 function roomFor(numbers: Uint32Array<ArrayBuffer>, length: number): Uint32Array<ArrayBuffer> {
   return length <= numbers.length
