@@ -158,8 +158,7 @@ export function list<T>(
   return property(word, show, help, [] as readonly T[], (line, before) => {
     if (line.left < min || line.left > max) line.refuseCount();
     const values = line.readAll(value);
-    if (lastLineCounts && before.length > 0) line.replacesOthers();
-    return lastLineCounts ? values : [...before, ...values];
+    return lastLineCounts ? inPlaceOf(line, before, values) : [...before, ...values];
   });
 }
 
@@ -186,10 +185,20 @@ export function zoneList(
     (line, before) => {
       if (line.left < min) line.refuseCount();
       const zones = takeZones(line, undefined, isStrict);
-      if (lastLineCounts && before !== null) line.replacesOthers();
-      return lastLineCounts ? zones : [...(before ?? []), ...zones];
+      const others = before ?? [];
+      return lastLineCounts ? inPlaceOf(line, others, zones) : [...others, ...zones];
     },
   );
+}
+
+/** The values of a line that takes the place of those before it, which is told. */
+function inPlaceOf<T>(
+  line: DirectiveLine,
+  before: readonly T[],
+  values: readonly T[],
+): readonly T[] {
+  if (before.length > 0) line.replacesOthers();
+  return values;
 }
 
 /** `fallthrough [ZONES…]`: null = not at all, `['.']` = every name, otherwise the names below these zones. */

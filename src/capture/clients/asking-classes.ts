@@ -174,6 +174,11 @@ const tool: Shares = {
   'ids that count up': 10,
 };
 
+/** Of who wants one family. */
+const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
+/** Of Go that is told to send none. */
+const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
+
 /** A way of asking, and how common it is before anything is seen, in percent. */
 export interface AskingClass {
   readonly kind: Kind;
@@ -227,8 +232,7 @@ export const classes: readonly AskingClass[] = [
     prior: 5,
     shares: {
       ...go,
-      'no EDNS': 99,
-      'EDNS of 1232 without cookie': 0.5,
+      ...withoutEdns,
     },
   },
   {
@@ -253,8 +257,7 @@ export const classes: readonly AskingClass[] = [
       'ids of a pair of one clock': 60,
       'ids of a pair of one moment': 60,
       'again from the same port': 80,
-      'both families': 3,
-      'families walk by themselves': 97,
+      ...oneFamily,
     },
   },
   {
@@ -262,8 +265,7 @@ export const classes: readonly AskingClass[] = [
     prior: 1,
     shares: {
       ...musl,
-      'both families': 3,
-      'families walk by themselves': 97,
+      ...oneFamily,
     },
   },
   {
@@ -271,10 +273,8 @@ export const classes: readonly AskingClass[] = [
     prior: 0.5,
     shares: {
       ...go,
-      'no EDNS': 99,
-      'EDNS of 1232 without cookie': 0.5,
-      'both families': 3,
-      'families walk by themselves': 97,
+      ...withoutEdns,
+      ...oneFamily,
     },
   },
   {
@@ -305,8 +305,7 @@ export const classes: readonly AskingClass[] = [
     prior: 0.5,
     shares: {
       ...go,
-      'both families': 3,
-      'families walk by themselves': 97,
+      ...oneFamily,
     },
   },
   {

@@ -3,7 +3,7 @@
  * present, absent, or cannot be seen.
  */
 import { RCODE, TYPE } from '../../wire/iana.ts';
-import { isCut } from '../exchanges/message-head.ts';
+import { isCut, TYPE_CUT } from '../exchanges/message-head.ts';
 import {
   haveSameName,
   isLost,
@@ -156,7 +156,7 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
     group
       .filter(
         (each) =>
-          (each.type === 0 ? each.id === a!.id : each.type === (a ?? aaaa)!.type) &&
+          (each.type === TYPE_CUT ? each.id === a!.id : each.type === (a ?? aaaa)!.type) &&
           each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
       )
       .map(({ server }) => server.address),

@@ -53,6 +53,11 @@ export class ServerNames {
     return this.#hostOf.get(name) ?? name;
   }
 
+  /** Whether the server of this name is asked over IPv6. */
+  isIpv6(name: string): boolean {
+    return this.hostOf(name).includes(':');
+  }
+
   /** The server at an address that is the only one there; null: none is, or several are. */
   only(address: string): string | null {
     const servers = this.#hosts.get(address)?.servers;

@@ -3,14 +3,15 @@
  * publishes.
  */
 import { TYPE } from '../../wire/iana.ts';
+import { TYPE_CUT } from '../exchanges/message-head.ts';
 
-/** Of a question that is cut nobody knows the type; no other name begins like these. */
-const CUT = 0;
-
-/** Whether a question is one of these, with a search domain behind it or not. */
+/**
+ * Whether a question is one of these, with a search domain behind it or not. No other name begins
+ * like these, so one that is cut is known, too.
+ */
 export function isServiceConfig(name: string, type: number): boolean {
   return (
-    ((type === TYPE.TXT || type === CUT) && name.startsWith('_grpc_config.')) ||
-    ((type === TYPE.SRV || type === CUT) && name.startsWith('_grpclb._tcp.'))
+    ((type === TYPE.TXT || type === TYPE_CUT) && name.startsWith('_grpc_config.')) ||
+    ((type === TYPE.SRV || type === TYPE_CUT) && name.startsWith('_grpclb._tcp.'))
   );
 }

@@ -41,6 +41,9 @@ const UDP_LEAST = 512;
 /** What a name ends in of which the capture has only the beginning. */
 const CUT = '…';
 
+/** The type of a question of whose name this is so: nobody knows it. */
+export const TYPE_CUT = 0;
+
 /**
  * Whether this is only the beginning of a name, or nothing is known of it: then its type is not
  * known either.
@@ -52,7 +55,16 @@ export function isCut(name: string): boolean {
 /** Reads the beginnings of messages, and remembers the texts of names. */
 export class HeadReader {
   readonly head: MessageHead = {
-    ...{ id: 0, flags: 0, questions: 0, answers: 0, name: '', nameHash: 0, type: 0, class: 0 },
+    ...{
+      id: 0,
+      flags: 0,
+      questions: 0,
+      answers: 0,
+      name: '',
+      nameHash: 0,
+      type: TYPE_CUT,
+      class: 0,
+    },
     ...{ udpSize: 0, cookie: false, capitals: false },
   };
   readonly #folded = Buffer.alloc(NAME_MAX + 1);
@@ -70,7 +82,7 @@ export class HeadReader {
     const { head } = this;
     head.name = '';
     head.nameHash = 0;
-    head.type = 0;
+    head.type = TYPE_CUT;
     head.class = 0;
     head.udpSize = 0;
     head.cookie = false;
@@ -103,7 +115,7 @@ export class HeadReader {
     const folded = this.#folded;
     head.name = '';
     head.nameHash = 0;
-    head.type = 0;
+    head.type = TYPE_CUT;
     head.questions = 0;
     const isQuery = end - start >= HEADER.SIZE && (head.flags & FLAG.QR) === 0;
     if (isQuery && head.answers === 0 && (bytes[start + 8]! | bytes[start + 9]!) === 0)

@@ -87,7 +87,7 @@ export interface SeenExchange extends Exchange {
    * Of a line of a log: which options its query had is not known; and of one without times nothing
    * of when. Absent: of a message.
    */
-  readonly logged?: 'with times' | 'without times';
+  readonly logged?: Logged;
   /** The lookup that it is of, while that grows: of its grouping alone. */
   growing: object | null;
   /**
@@ -95,6 +95,9 @@ export interface SeenExchange extends Exchange {
    */
   moveTo?(copies: CopiedBytes): void;
 }
+
+/** What a log tells of the times of its lines. */
+export type Logged = 'with times' | 'without times';
 
 /** A lookup of a capture. */
 export interface SeenLookup extends Lookup<SeenExchange> {

@@ -90,11 +90,7 @@ export class Claims {
 
   /** Of these, those to this server, or to one behind it. */
   explainedTo(server: string): readonly SeenExchange[] {
-    return this.explained.filter((loss) =>
-      [loss.server, ...loss.hops.map((hop) => hop.server)].some(
-        ({ address }) => address === server,
-      ),
-    );
+    return this.explained.filter((loss) => serversOf(loss).includes(server));
   }
 
   /** Names below a domain that is known to fail: that they fail is no news. */
@@ -126,10 +122,15 @@ export class Claims {
   }
 }
 
+/** The server that was asked, and those behind it. */
+function serversOf({ server, hops }: SeenExchange): readonly string[] {
+  return [server.address, ...hops.map((hop) => hop.server.address)];
+}
+
 function byServer(losses: readonly SeenExchange[]): ReadonlyMap<string, readonly SeenExchange[]> {
   const all = new Map<string, SeenExchange[]>();
   for (const loss of losses)
-    for (const { address } of [loss.server, ...loss.hops.map((hop) => hop.server)]) {
+    for (const address of serversOf(loss)) {
       const theirs = all.get(address);
       if (theirs === undefined) all.set(address, [loss]);
       else if (theirs.at(-1) !== loss) theirs.push(loss);

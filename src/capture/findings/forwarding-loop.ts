@@ -96,7 +96,7 @@ function explainCircle(
     circles.some((circle) => circle.every((address) => asking.get(name)?.has(address)));
   const going = new Set([...asking.keys()].filter(goesRound));
   const zones = new Set([...going].map(zoneOf));
-  const loops = (name: string): boolean => going.has(name) || isBelow(name, zones);
+  const loops = (name: string): boolean => going.has(name) || isBelowAny(name, zones);
   for (const name of asking.keys()) if (loops(name)) claims.names.add(name);
   const seconds = new Set(
     [...observed.losses, ...observed.failed].flatMap(({ name, client, sentMs }) =>
@@ -125,7 +125,7 @@ function zoneOf(name: string): string {
   return above.indexOf('.') < above.length - 1 ? above : name;
 }
 
-function isBelow(name: string, zones: ReadonlySet<string>): boolean {
+function isBelowAny(name: string, zones: ReadonlySet<string>): boolean {
   for (let at = name.indexOf('.') + 1; at > 0; at = name.indexOf('.', at) + 1)
     if (zones.has(name.slice(at))) return true;
   return false;

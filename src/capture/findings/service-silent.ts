@@ -2,7 +2,6 @@
  * The address of the service answers nobody, while the DNS pods behind it answer whoever asks them
  * by their own.
  */
-import type { Observations } from '../evidence/observations.ts';
 import { answered } from '../evidence/outcomes.ts';
 import type { ServerView } from '../evidence/server-view.ts';
 import { clock, excluded, listed, unknown, type Rule } from './finding.ts';
@@ -28,7 +27,7 @@ export const serviceSilent: Rule = {
   title: 'The address of the DNS service does not answer, the DNS pods do',
   name: 'the address of the service',
   check(observed, claims) {
-    const { servers, clients } = observed;
+    const { servers, clients, serverNames } = observed;
     const ofCluster = askedForCluster(observed);
     const silent = servers.list
       .filter((view) => {
@@ -50,7 +49,7 @@ export const serviceSilent: Rule = {
         (other) =>
           other.address !== address &&
           // Who asks by the other family may be the same pod.
-          isSix(observed, other.address) === isSix(observed, address) &&
+          serverNames.isIpv6(other.address) === serverNames.isIpv6(address) &&
           ofCluster.found.has(other.address) &&
           isWellSince(other, lastReplyMs) &&
           ![...theirs].some((client) => other.clients.has(client)),
@@ -100,8 +99,4 @@ function isWellSince({ history }: ServerView, fromMs: number): boolean {
   const asked = later.reduce((sum, [, second]) => sum + second.asked, 0);
   const lost = later.reduce((sum, [, second]) => sum + second.lost, 0);
   return asked - lost >= WELL.replies && lost <= WELL.lost * asked;
-}
-
-function isSix({ serverNames }: Observations, server: string): boolean {
-  return serverNames.hostOf(server).includes(':');
 }

@@ -12,6 +12,7 @@ export const silentServer: Rule = {
   name: 'a name server that is down',
   check(observed, claims) {
     if (observed.total.asked === 0) return unknown('no query was seen');
+    const { serverNames } = observed;
     const silent = observed.servers.list
       .filter(({ outcomes }) => outcomes.asked >= 3 && answered(outcomes) === 0)
       .toSorted((one, other) => other.outcomes.asked - one.outcomes.asked);
@@ -28,7 +29,7 @@ export const silentServer: Rule = {
         (server) => server.address !== '' && answered(server.outcomes) > 0,
       );
       const otherFamily = others.some(
-        (other) => isIpv6(observed, other.address) !== isIpv6(observed, address),
+        (other) => serverNames.isIpv6(other.address) !== serverNames.isIpv6(address),
       );
       const elsewhere = clients.size === 1 ? replicasElsewhere(observed, view) : [];
       const isUpstream = [...clients].some((client) => isServer(observed, client));
@@ -85,7 +86,7 @@ export const silentServer: Rule = {
               'See whether the service has endpoints, and start the server: kubectl -n kube-system get endpointslices -l k8s-app=kube-dns',
               ...(otherFamily
                 ? [
-                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${isIpv6(observed, address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
+                    `Addresses of the other family answer: see whether the nodes have rules and routes for this one (${serverNames.isIpv6(address) ? 'ip6tables-save' : 'iptables-save'} | grep ${address}; kube-proxy’s clusterCIDR of both families).`,
                   ]
                 : []),
               'If the address is no longer used, take it out of the clients’ resolv.conf (kubelet’s clusterDNS, the pod’s dnsConfig).',
@@ -123,8 +124,4 @@ function replicasElsewhere(
       ? other.address
       : [],
   );
-}
-
-function isIpv6({ serverNames }: Observations, server: string): boolean {
-  return serverNames.hostOf(server).includes(':');
 }

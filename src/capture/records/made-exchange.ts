@@ -6,7 +6,7 @@ import { FLAG, HEADER } from '../../wire/iana.ts';
 import { writeMessage } from '../../wire/message.ts';
 import { foldName, parseName, printName } from '../../wire/name.ts';
 import type { Peer } from '../../wire/exchange.ts';
-import type { SeenExchange } from '../exchanges/seen-exchange.ts';
+import type { Logged, SeenExchange } from '../exchanges/seen-exchange.ts';
 
 /** What a line of a query log says. */
 export interface LoggedExchange {
@@ -25,7 +25,7 @@ export interface LoggedExchange {
   /** Flags of the reply, without its rcode. */
   readonly flags: number;
   /** Whether the log has times; absent: it is no log. */
-  readonly logged?: 'with times' | 'without times';
+  readonly logged?: Logged;
   /** Line of the log. */
   readonly line: number;
 }
