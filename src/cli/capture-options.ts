@@ -14,7 +14,7 @@ import {
 } from './live-source-options.ts';
 import { flag, group, many, one, type Many, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstGiven, parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots capture` says. */
@@ -125,6 +125,9 @@ const table = {
   }),
 };
 
+/** What `join` would pass over: it compares whole captures. */
+const ofShow = ['count', 'for', 'write', 'quiet'] as const;
+
 /** The help of `ndots capture`. */
 export const captureUsage: Usage = {
   synopsis: '[FILE…|-] | -i INTERFACE | join FILE FILE…',
@@ -148,19 +151,23 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const { values, words } = parseOptions(table, given);
   const joins = words[0] === 'join';
   const files = joins ? words.slice(1) : words;
-  const live = values.device !== null || values.dnstap !== null;
+  const netns = namespaceOf(values);
+  const live = values.device !== null || values.dnstap !== null || netns !== null;
   if (joins && files.length < 2)
     throw usage('join takes two captures or more', 'In the order of the way: client, node, server');
   if (live && files.length > 0)
     throw usage(
       'either files or a live capture, not both',
-      'Files are read without -i and --dnstap',
+      'Files are read without -i, --netns, --pid and --dnstap',
     );
-  const netns = namespaceOf(values);
-  if (!live && files.length === 0 && netns === null)
+  if (values.device === null && values.dnstap !== null && netns !== null)
+    throw usage('--dnstap listens in the network namespace of ndots', 'Packets: -i any besides');
+  if (!live && files.length === 0)
     throw usage('what is to be read?', 'A file, - for standard input, or -i any');
   const output = values.output ?? 'text';
   if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
+  const other = joins ? firstGiven(table, values, ofShow) : null;
+  if (other !== null) throw usage(`join takes no ${other}`);
   return {
     action: joins ? 'join' : 'show',
     files,
