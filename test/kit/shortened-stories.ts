@@ -54,6 +54,7 @@ export const shortenedStories: readonly Story[] = [
     'queries below a search domain get no reply for some seconds, or when they are asked again: go',
   ].map((begins) => ofBeginnings(searchStories, begins)),
   ofBeginnings([outsideIsSilent], outsideIsSilent.name),
+  ofBeginnings(partStories, 'a new name, of which two DNS pods behind one address remember'),
   endsAt('of two DNS pods, as the switch sees them, one lacks names that are asked seldom', 0.5),
   endsAt('a policy cuts three pods off for a while', 0.6),
   endsAt('clean: a DNS pod is added', 0.6),
