@@ -13,7 +13,9 @@ export type Kind = (typeof kinds)[number];
 type Shares = Readonly<Record<Trait, number>>;
 
 const glibc: Shares = {
+  'begins over TCP': 90,
   'pair in one go': 94,
+  'pair to one server': 99,
   'pair from one port': 99,
   'A before AAAA': 99,
   'ids of a pair close together': 3,
@@ -40,7 +42,9 @@ const glibc: Shares = {
 };
 
 const musl: Shares = {
+  'begins over TCP': 2,
   'pair in one go': 99,
+  'pair to one server': 99,
   'pair from one port': 99.5,
   'A before AAAA': 99.5,
   'ids of a pair close together': 98,
@@ -67,7 +71,9 @@ const musl: Shares = {
 };
 
 const go: Shares = {
+  'begins over TCP': 90,
   'pair in one go': 97,
+  'pair to one server': 90,
   'pair from one port': 0.5,
   'A before AAAA': 28,
   'ids of a pair close together': 3,
@@ -94,7 +100,9 @@ const go: Shares = {
 };
 
 const cares: Shares = {
+  'begins over TCP': 90,
   'pair in one go': 99,
+  'pair to one server': 98,
   'pair from one port': 99,
   'A before AAAA': 99.5,
   'ids of a pair close together': 3,
@@ -121,7 +129,9 @@ const cares: Shares = {
 };
 
 const evdns: Shares = {
+  'begins over TCP': 5,
   'pair in one go': 97,
+  'pair to one server': 80,
   'pair from one port': 96,
   'A before AAAA': 97,
   'ids of a pair close together': 3,
@@ -148,7 +158,9 @@ const evdns: Shares = {
 };
 
 const tool: Shares = {
+  'begins over TCP': 90,
   'pair in one go': 30,
+  'pair to one server': 80,
   'pair from one port': 58,
   'A before AAAA': 85,
   'ids of a pair close together': 5,
@@ -178,6 +190,13 @@ const tool: Shares = {
 const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
 /** Of Go that is told to send none. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
+
+/** Of c-ares that draws the server of each question (rotate), or takes the next one. */
+const byTurns = {
+  'pair to one server': 25,
+  'one port for the whole walk': 40,
+  'the port of the lookup before': 2,
+};
 
 /** A way of asking, and how common it is before anything is seen, in percent. */
 export interface AskingClass {
@@ -222,6 +241,7 @@ export const classes: readonly AskingClass[] = [
     shares: {
       ...glibc,
       'pair in one go': 4,
+      'pair to one server': 70,
       'pair from one port': 20,
       'A before AAAA': 99.5,
       'again from the same port': 80,
@@ -241,6 +261,7 @@ export const classes: readonly AskingClass[] = [
     shares: {
       ...glibc,
       'pair in one go': 50,
+      'pair to one server': 70,
       'pair from one port': 40,
       'A before AAAA': 99.5,
       'again from the same port': 80,
@@ -252,6 +273,7 @@ export const classes: readonly AskingClass[] = [
     shares: {
       ...glibc,
       'pair in one go': 30,
+      'pair to one server': 70,
       'pair from one port': 30,
       'A before AAAA': 50,
       'ids of a pair of one clock': 60,
@@ -357,6 +379,46 @@ export const classes: readonly AskingClass[] = [
       'no EDNS': 1,
       'EDNS of 1232 without cookie': 97,
       'the port of the lookup before': 2,
+    },
+  },
+  // With rotate, c-ares and Go choose a server for each question, glibc for each pair, and musl asks
+  // all of them anyway.
+  {
+    kind: 'c-ares',
+    prior: 1,
+    shares: {
+      ...cares,
+      ...byTurns,
+      'no EDNS': 97,
+      'EDNS of 1232 without cookie': 1,
+    },
+  },
+  {
+    kind: 'c-ares',
+    prior: 1,
+    shares: {
+      ...cares,
+      ...byTurns,
+      'no EDNS': 4,
+      'EDNS of 1232 without cookie': 45,
+      'EDNS with cookie': 55,
+    },
+  },
+  {
+    kind: 'go',
+    prior: 1,
+    shares: {
+      ...go,
+      'pair to one server': 5,
+    },
+  },
+  {
+    kind: 'go',
+    prior: 0.3,
+    shares: {
+      ...go,
+      ...withoutEdns,
+      'pair to one server': 5,
     },
   },
 ];

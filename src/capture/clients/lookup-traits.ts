@@ -13,7 +13,9 @@ import {
 
 /** The traits that are looked for. */
 export const traitNames = [
+  'begins over TCP',
   'pair in one go',
+  'pair to one server',
   'pair from one port',
   'A before AAAA',
   'ids of a pair close together',
@@ -69,6 +71,11 @@ const IP_IDS_BETWEEN = 8;
 /** After longer any identification could be the next one, milliseconds. */
 const IP_IDS_MS = 3000;
 /**
+ * Bytes of a query with an OPT that has no options, besides its name as text: header, end of the
+ * name, type and class, OPT; and what an option has in front of its data.
+ */
+const [WITHOUT_OPTIONS, OPTION] = [12 + 1 + 4 + 11, 4];
+/**
  * After these times clients repeat a query from a new port; at other times somebody else asks for
  * the same name, milliseconds.
  */
@@ -88,18 +95,16 @@ export function traitsOf(lookup: SeenLookup): Traits {
   // not.
   if (exchanges.length === 1 && first.logged !== undefined && first.udpSize > 0) return new Map();
   const groups = stepsOf(exchanges);
-  for (const group of groups) ofPair(group, vote);
-  ofWalk(groups, vote);
+  // Whether it may begin so, its configuration says, and not its kind: that it does not tells
+  // nothing.
+  if (first.protocol === 'tcp') vote('begins over TCP', true);
+  const isShort = exchanges.some(lacksBytes);
+  for (const group of groups) ofPair(group, isShort, vote);
+  ofWalk(groups, isShort, vote);
   ofRepeats(exchanges, vote);
-  for (const { udpSize, cookie, capitals, protocol, query, name, logged } of exchanges) {
-    if (protocol === 'udp') {
-      vote('no EDNS', udpSize === 0);
-      // What stands in an OPT is not in a message that is cut, and not in a log.
-      if (udpSize === 0 || (!isCut(name) && logged === undefined)) {
-        vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
-        vote('EDNS with cookie', cookie);
-      }
-    }
+  for (const each of exchanges) {
+    const { capitals, query, name } = each;
+    ofEdns(each, vote);
     // A few letters may be what the person typed; by chance half of them are capitals.
     const letters = name.replaceAll(/[^a-z]/g, '').length;
     if (letters >= 6) vote('capitals by chance', capitals && shareOfCapitals(query) > 0.2);
@@ -107,6 +112,34 @@ export function traitsOf(lookup: SeenLookup): Traits {
   return new Map(
     [...votes].filter(([, count]) => count !== 0).map(([trait, count]) => [trait, count > 0]),
   );
+}
+
+/** Whether the capture has only the beginning of a message. */
+function lacksBytes({ query, queryBytes, reply, replyBytes, logged }: SeenExchange): boolean {
+  if (logged !== undefined) return false;
+  return query.length < queryBytes || (reply !== null && reply.length < replyBytes);
+}
+
+function ofEdns(exchange: SeenExchange, vote: Vote): void {
+  const { udpSize, cookie, query, queryBytes, name, logged } = exchange;
+  vote('no EDNS', udpSize === 0);
+  // A log has not what stands in an OPT.
+  if (udpSize > 0 && logged !== undefined) return;
+  if (udpSize === 0 || query.length === queryBytes) {
+    vote('EDNS of 1232 without cookie', udpSize === 1232 && !cookie);
+    vote('EDNS with cookie', cookie);
+    return;
+  }
+  // Of an OPT that is cut there is its length, if the name is there.
+  if (isCut(name) || name.includes('\\')) return;
+  const options = queryBytes - WITHOUT_OPTIONS - name.length;
+  if (options > 0) vote('EDNS of 1232 without cookie', false);
+  vote('EDNS with cookie', options > 0 && isCookie(options - OPTION));
+}
+
+/** Whether an option of so many bytes may be a cookie (RFC 7873 section 4). */
+function isCookie(bytes: number): boolean {
+  return bytes === 8 || (bytes >= 16 && bytes <= 40);
 }
 
 /** Exchanges by the name of the search path that they ask for, in the order of the walk. */
@@ -122,17 +155,21 @@ function stepsOf(exchanges: readonly SeenExchange[]): readonly (readonly SeenExc
 
 /**
  * Both questions of a pair in the order in which they left, or the one that there is. Of a question
- * that is cut nobody knows the type; A mostly comes first.
+ * that is cut nobody knows the type; A mostly comes first. Over TCP both may stand in one segment,
+ * and only the second be cut: it is the other one.
  */
 function pairOf(
   group: readonly SeenExchange[],
 ): readonly [a: SeenExchange | undefined, aaaa: SeenExchange | undefined] {
   const [first] = group;
-  if (first === undefined || !isCut(first.name))
-    return [
-      group.find(({ type }) => type === TYPE.A),
-      group.find(({ type }) => type === TYPE.AAAA),
-    ];
+  if (first === undefined || !isCut(first.name)) {
+    const a = group.find(({ type }) => type === TYPE.A);
+    const aaaa = group.find(({ type }) => type === TYPE.AAAA);
+    const one = a ?? aaaa;
+    if (one === undefined || (a !== undefined && aaaa !== undefined)) return [a, aaaa];
+    const other = group.find(({ type, id }) => type === TYPE_CUT && id !== one.id);
+    return [a ?? other, aaaa ?? other];
+  }
   const second = group.find(({ id, attempt }) => id !== first.id && attempt === 1);
   return second === undefined ? [undefined, undefined] : [first, second];
 }
@@ -142,22 +179,33 @@ function pairOf(
  * not known.
  */
 function familiesOf(group: readonly SeenExchange[]): number {
-  if (!isCut(group[0]!.name)) return new Set(group.map(({ type }) => type)).size;
+  if (!group.some(({ name }) => isCut(name))) return new Set(group.map(({ type }) => type)).size;
   return Math.min(2, new Set(group.map(({ id }) => id)).size);
 }
 
 type Vote = (trait: Trait, present: boolean) => void;
 
-function ofPair(group: readonly SeenExchange[], vote: Vote): void {
+/**
+ * Whether a second question may have stood behind the one that is there, in the bytes of a segment
+ * which the capture has not.
+ * @param isShort whether it has only the beginnings of messages
+ */
+function mayHideAnother(group: readonly SeenExchange[], isShort: boolean): boolean {
+  return isShort && familiesOf(group) === 1 && !group.some(isUdp);
+}
+
+function ofPair(group: readonly SeenExchange[], isShort: boolean, vote: Vote): void {
   const [a, aaaa] = pairOf(group);
   if (a === undefined && aaaa === undefined) return;
-  vote('both families', a !== undefined && aaaa !== undefined);
+  const areBoth = a !== undefined && aaaa !== undefined;
+  if (areBoth || !mayHideAnother(group, isShort)) vote('both families', areBoth);
   const servers = new Set(
     group
       .filter(
         (each) =>
-          (each.type === TYPE_CUT ? each.id === a!.id : each.type === (a ?? aaaa)!.type) &&
-          each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
+          (each.type === TYPE_CUT
+            ? each.id === (a ?? aaaa)!.id
+            : each.type === (a ?? aaaa)!.type) && each.sentMs - group[0]!.sentMs < AT_ONCE_MS,
       )
       .map(({ server }) => server.address),
   );
@@ -168,7 +216,10 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
   const waited = gapMs > NO_WAIT_MS && first.repliedMs !== null && first.repliedMs <= second.sentMs;
   const together = gapMs < AT_ONCE_MS && !waited;
   vote('pair in one go', together);
-  vote('pair from one port', a.client.port === aaaa.client.port);
+  // Who asks two servers has a socket for each, whatever he does else.
+  const toOne = a.server.address === aaaa.server.address;
+  vote('pair to one server', toOne);
+  if (toOne) vote('pair from one port', a.client.port === aaaa.client.port);
   if (a.type !== aaaa.type)
     vote(
       'A before AAAA',
@@ -183,12 +234,12 @@ function ofPair(group: readonly SeenExchange[], vote: Vote): void {
   if (bits < CLOCK_IDS.nearly) vote('ids of a pair of one moment', bits < CLOCK_IDS.mostly);
 }
 
-function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void {
+function ofWalk(groups: readonly (readonly SeenExchange[])[], isShort: boolean, vote: Vote): void {
   for (let at = 1; at < groups.length; at++) {
-    const before = groups[at - 1]!.filter(isUdp);
-    const [first] = groups[at]!.filter(isUdp);
-    if (first === undefined || before.length === 0) continue;
-    const goesOn = goesOnInIp(before.at(-1)!, first);
+    const first = groups[at]!.find(isUdp) ?? groups[at]![0]!;
+    const before = groups[at - 1]!.filter(({ protocol }) => protocol === first.protocol);
+    if (before.length === 0) continue;
+    const goesOn = isUdp(first) ? goesOnInIp(before.at(-1)!, first) : null;
     if (goesOn !== null) vote('IP ids go on from port to port', goesOn);
     vote(
       'one port for the whole walk',
@@ -197,7 +248,8 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], vote: Vote): void 
     // What is asked for but addresses (TXT, SRV) has no other half.
     if (![...before, ...groups[at]!].every(({ type, name }) => isAddress(type) || isCut(name)))
       continue;
-    vote('families walk by themselves', familiesOf(groups[at]!) === 1);
+    if (!mayHideAnother(groups[at]!, isShort))
+      vote('families walk by themselves', familiesOf(groups[at]!) === 1);
   }
   const alone = groups.length === 1 && groups[0]!.every(({ rcode }) => rcode === RCODE.NXDOMAIN);
   if (/^[^.]+\.$/.test(groups[0]?.[0]?.name ?? '')) vote('a single label as it stands', alone);

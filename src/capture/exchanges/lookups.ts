@@ -5,7 +5,7 @@
  */
 import { HASH_START, nextHash } from '../../base/hash.ts';
 import { limit, type Limit } from '../../base/limits.ts';
-import { RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
 import { CopiedBytes } from './copied-bytes.ts';
 import { isCut } from './message-head.ts';
 import type { SearchDomains } from './search-walk.ts';
@@ -116,11 +116,12 @@ export class LookupGrouping {
       if (growing.length > UNDER_WAY_MAX) this.#close(growing.shift()!);
       return;
     }
-    if (!haveSameName(home.exchanges.at(-1)!, exchange)) home.found = false;
+    const isNext = !haveSameName(home.exchanges.at(-1)!, exchange);
+    if (isNext) home.found = false;
     home.exchanges.push(exchange);
     home.open++;
     home.lastMs = exchange.sentMs;
-    if (!home.candidates.includes(exchange.name)) home.candidates.push(exchange.name);
+    if (isNext && !home.candidates.includes(exchange.name)) home.candidates.push(exchange.name);
     exchange.growing = home;
   }
 
@@ -145,13 +146,17 @@ export class LookupGrouping {
   /** The lookup that the exchange goes on with; null: it begins one. */
   #homeOf(exchange: SeenExchange, label: number, growing: readonly Growing[]): Growing | null {
     let found: Growing | null = null;
+    const isStub = isCut(exchange.name) && !exchange.name.includes('.');
     for (let at = growing.length - 1; at >= 0; at--) {
       const each = growing[at]!;
       // What excludes most comes first: a busy client has hundreds of lookups under way, and each
       // query is held against all of them.
-      if (each.label !== label || each.exchanges.length >= EXCHANGES_MAX) continue;
+      const isLabel = each.label === label;
+      if (!(isLabel || isStub) || each.exchanges.length >= EXCHANGES_MAX) continue;
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
+      // Of the first label there may be less than of that of the query before it in the segment.
+      if (!isLabel && !haveSameName(last, exchange)) continue;
       const fits = haveSameName(last, exchange)
         ? goesOn(each, exchange)
         : this.#walksOn(each, last, exchange);
@@ -175,9 +180,10 @@ export class LookupGrouping {
       settled = false;
     }
     if (settled && sentMs - each.lastMs > NEXT_MS) return false;
-    if (isCut(last.name) || isCut(exchange.name))
-      return this.#domains.mayStep(last.name, exchange.name);
-    const step = this.#domains.step(last.name, exchange.name);
+    // Of two queries in one segment the capture may have the name of the first only.
+    const { name } = each.exchanges.find((one) => haveSameName(one, last))!;
+    if (isCut(name) || isCut(exchange.name)) return this.#domains.mayStep(name, exchange.name);
+    const step = this.#domains.step(name, exchange.name);
     if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
     each.stem = step.stem;
     this.#domains.learn(step);
@@ -276,8 +282,10 @@ function goesOn(each: Growing, exchange: SeenExchange): boolean {
     return sentMs - other.sentMs > PATIENCE_MS;
   }
   // Once more: because it was truncated, refused, not answered, or asked of the next server.
-  if (protocol === 'tcp' && latest.protocol === 'udp' && (latest.replyFlags & 0x0200) !== 0)
-    return true;
+  // (glibc asks both once more if one is truncated, before it has the reply to the other. All that
+  // are known keep the id.)
+  if (protocol === 'tcp' && latest.protocol === 'udp')
+    if ((latest.replyFlags & FLAG.TC) !== 0 || id === latest.id) return true;
   if (latest.ending === 'answered') {
     if (latest.rcode !== RCODE.NOERROR && latest.rcode !== RCODE.NXDOMAIN) return true;
     // glibc repeats both when one was lost, or truncated; c-ares what it does not take the reply

@@ -76,9 +76,10 @@ export class HeadReader {
 
   /**
    * Reads `bytes[start, end)` into `head`.
+   * @param cut whether the message had more bytes
    * @returns false if there is no question in it that can be read
    */
-  read(bytes: Uint8Array, start: number, end: number): boolean {
+  read(bytes: Uint8Array, start: number, end: number, cut = false): boolean {
     const { head } = this;
     head.name = '';
     head.nameHash = 0;
@@ -101,7 +102,7 @@ export class HeadReader {
     const others = (head.answers << 16) | (bytes[start + 8]! << 8) | bytes[start + 9]!;
     const additional = (bytes[start + 10]! << 8) | bytes[start + 11]!;
     if ((head.flags & FLAG.QR) === 0 && others === 0 && additional > 0)
-      this.#opt(bytes, at + 4, end);
+      this.#opt(bytes, at + 4, end, cut);
     return true;
   }
 
@@ -164,9 +165,14 @@ export class HeadReader {
     return at;
   }
 
-  #opt(bytes: Uint8Array, at: number, end: number): void {
-    if (at + 11 > end || bytes[at] !== 0 || bytes[at + 1] !== 0 || bytes[at + 2] !== TYPE.OPT)
+  #opt(bytes: Uint8Array, at: number, end: number, cut: boolean): void {
+    // What follows a question in a query is an OPT, as far as nothing there says otherwise.
+    for (let i = at; i < Math.min(at + 3, end); i++)
+      if (bytes[i] !== (i < at + 2 ? 0 : TYPE.OPT)) return;
+    if (at + 11 > end) {
+      if (cut) this.head.udpSize = UDP_LEAST;
       return;
+    }
     this.head.udpSize = (bytes[at + 3]! << 8) | bytes[at + 4]!;
     const stop = Math.min(end, at + 11 + ((bytes[at + 9]! << 8) | bytes[at + 10]!));
     for (let option = at + 11; option + 4 <= stop;) {

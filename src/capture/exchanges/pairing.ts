@@ -152,7 +152,7 @@ export class Pairing {
     if (this.#nowMs - this.#expiredMs > EXPIRE_MS || this.#answered.size > ANSWERED_MAX)
       this.#expire();
     const { bytes, start, end } = message;
-    const readable = this.#reader.read(bytes, start, end);
+    const readable = this.#reader.read(bytes, start, end, message.cut);
     const { head } = this.#reader;
     const isReply = (head.flags & FLAG.QR) !== 0;
     if (message.cut) this.#remarks.add(cutRemark, `frame ${message.frame}`);

@@ -113,10 +113,18 @@ export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
 
 /**
  * Whether both ask for the same name; names of which the capture has only the beginning are told by
- * their lengths as well.
+ * their lengths as well. Of two questions for one name it may have more of the one: headers differ
+ * from UDP to TCP, and of two in a segment the second is cut sooner.
  */
 export function haveSameName(one: SeenExchange, other: SeenExchange): boolean {
-  return one.name === other.name && (!isCut(one.name) || one.queryBytes === other.queryBytes);
+  if (one.name === other.name) return !isCut(one.name) || one.queryBytes === other.queryBytes;
+  if (one.queryBytes !== other.queryBytes) return false;
+  return beginsAs(one.name, other.name) || beginsAs(other.name, one.name);
+}
+
+/** Whether the one is a name of which all that is there is the beginning of the other. */
+function beginsAs(one: string, other: string): boolean {
+  return one.length > 1 && isCut(one) && other.startsWith(one.slice(0, -1));
 }
 
 /** What fits into a packet of Ethernet in any case, bytes of a message. */

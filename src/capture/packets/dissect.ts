@@ -31,10 +31,7 @@ export interface PassingMessage {
   bytes: Uint8Array;
   start: number;
   end: number;
-  /**
-   * Its bytes as it passed, of which the capture may have only the beginning; of TCP those that the
-   * capture has.
-   */
+  /** Its bytes as it passed, of which the capture may have only the beginning. */
   size: number;
   /** Addresses of sender and receiver, 4 or 16 bytes each, at `head[addressesAt]`. */
   family: 4 | 6;
@@ -296,8 +293,8 @@ export class Dissector {
     const sequence = readUint32(bytes, at + 4);
     const data = at + (bytes[at + 12]! >> 4) * 4;
     const key = keyOf(packet, source, target);
-    const give = (message: Uint8Array, cut: boolean): void => {
-      this.#streamed(packet, source, target, message, cut);
+    const give = (message: Uint8Array, size: number): void => {
+      this.#streamed(packet, source, target, message, size);
       this.#give();
     };
     if (opens) this.#streams.open(key, sequence);
@@ -385,15 +382,15 @@ export class Dissector {
     source: number,
     target: number,
     bytes: Uint8Array,
-    cut: boolean,
+    size: number,
   ): void {
     const message = this.#ofPacket(packet, source, target);
     message.protocol = 'tcp';
     message.bytes = bytes;
     message.start = 0;
     message.end = bytes.length;
-    message.size = bytes.length;
-    message.cut = cut;
+    message.size = size;
+    message.cut = size > bytes.length;
   }
 
   /** `#message` with all that the packet says; which bytes it is, the caller says. */

@@ -36,9 +36,9 @@ export interface Segment {
 
 /**
  * Gets each message when it is whole, or when the rest of it was left out of the capture; its bytes
- * are its own.
+ * are its own. `size` is how many it has, more than there are if it is cut.
  */
-export type GiveMessage = (message: Uint8Array, cut: boolean) => void;
+export type GiveMessage = (message: Uint8Array, size: number) => void;
 
 interface Direction {
   /** The number of the next byte; null until one is known. */
@@ -234,7 +234,7 @@ export class TcpStreams {
         return;
       }
       if (at + 2 + length > all.length) break;
-      give(new Uint8Array(all.subarray(at + 2, at + 2 + length)), false);
+      give(new Uint8Array(all.subarray(at + 2, at + 2 + length)), length);
       at += 2 + length;
     }
     if (at === 0 && direction.partLength > 0) return;
@@ -251,8 +251,9 @@ export class TcpStreams {
     const { part, partLength } = direction;
     // Where the next message begins cannot be told if its length is not there, or it lies within
     // the gap.
-    const left = partLength < 2 ? 0 : 2 + ((part[0]! << 8) | part[1]!) - partLength;
-    if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), true);
+    const size = partLength < 2 ? 0 : (part[0]! << 8) | part[1]!;
+    const left = partLength < 2 ? 0 : 2 + size - partLength;
+    if (partLength >= 2 + MESSAGE_MIN) give(new Uint8Array(part.subarray(2, partLength)), size);
     direction.aligned = left >= missing;
     direction.skip = Math.max(0, left - missing);
     this.#dropPart(direction);
