@@ -36,7 +36,7 @@ export function isWithoutTtl({ cut }: Observations, { negativeTtlCount }: NameVi
  * row by chance: between, several caches forget at times of their own. Servers that disagree go on
  * doing so.
  */
-export function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolean {
+function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolean {
   const { found, nodata, nxdomain } = outcomes;
   const yes = found + nodata;
   return (
