@@ -61,6 +61,7 @@ export const shortenedStories: readonly Story[] = [
     ),
   ),
   ofBeginnings([outsideIsSilent], outsideIsSilent.name),
+  ofBeginnings(partStories, 'nobody on the link has the address of the name server any more, fd00'),
   ofBeginnings(partStories, 'a new name, of which two DNS pods behind one address remember'),
   endsAt('of two DNS pods, as the switch sees them, one lacks names that are asked seldom', 0.5),
   endsAt('a policy cuts three pods off for a while', 0.6),
