@@ -70,10 +70,10 @@ function corefile(forward: string): string {
 }
 
 const run = (file: string, ...words: string[]): ReturnType<typeof runCommand> =>
-  runCommand(lint, [file, '--timeout', '300ms', '-o', 'json', ...words]);
+  runCommand(lint, [file, '-o', 'json', ...words]);
 
 async function codes(forward: string, ...words: string[]): Promise<readonly string[]> {
-  const { out } = await run(corefile(forward), '--live', ...words);
+  const { out } = await run(corefile(forward), '--live', '--timeout', '300ms', ...words);
   const { findings } = JSON.parse(out) as { findings: { code: string }[] };
   return findings.map(({ code }) => code).filter((code) => code >= 'CF53');
 }

@@ -313,6 +313,8 @@ function readWord(draft: Draft, word: string, named: boolean): boolean {
     draft.class = classNumber(word.toUpperCase()) ?? 1;
     return true;
   }
+  if (/^TYPE\d+$/i.test(word) && could)
+    throw usage(`"${word}" is no record type`, 'Types are numbers up to 65535: TYPE65535.');
   if (draft.name !== null && /^[A-Z]{2,10}$/.test(word)) {
     const meant = nearest(word, commonTypes);
     throw usage(

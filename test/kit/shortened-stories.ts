@@ -1,4 +1,5 @@
 /** Stories as shorter captures show them: the end of the trouble is not in them, or nobody to compare with. */
+import { handfulStories } from './handful-stories.ts';
 import type { Captured } from './packets.ts';
 import { partStories } from './part-stories.ts';
 import { healthy, play } from './story.ts';
@@ -53,7 +54,16 @@ export const shortenedStories: readonly Story[] = [
     'a search domain says SERVFAIL to two queries of five, and the capture has one client: glibc',
     'queries below a search domain get no reply for some seconds, or when they are asked again: go',
   ].map((begins) => ofBeginnings(searchStories, begins)),
+  ...['go', 'c-ares', 'glibc'].map((client) =>
+    ofBeginnings(
+      handfulStories,
+      `nothing of more than 512 bytes ever comes over UDP, and the capture has one client: ${client}`,
+    ),
+  ),
   ofBeginnings([outsideIsSilent], outsideIsSilent.name),
+  ofBeginnings(partStories, 'nobody on the link has the address of the name server any more, fd00'),
+  ofBeginnings(partStories, 'a new name, of which two DNS pods behind one address remember'),
+  endsAt('of two DNS pods, as the switch sees them, one lacks names that are asked seldom', 0.5),
   endsAt('a policy cuts three pods off for a while', 0.6),
   endsAt('clean: a DNS pod is added', 0.6),
   {

@@ -195,6 +195,11 @@ export class Observations {
   readonly counters: Counters = new Counters();
   /** Exchanges that somebody else answered than was asked. */
   readonly strays: SeenExchange[] = [];
+  /**
+   * Who was told, and when, that nobody has the address of what it sent, where the capture cuts off
+   * which address that is.
+   */
+  readonly unquoted: { readonly timeMs: number; readonly client: string }[] = [];
   /** ICMP errors, by the address that was not reached. */
   readonly unreachable: BoundedMap<string, Unreachable> = new BoundedMap(MOST.addresses);
   tooBig: number = 0;
@@ -426,6 +431,9 @@ export class Observations {
     if (kind === 'too-big') {
       this.tooBig++;
       this.outgrown.at(`${target} ${targetPort}`, () => true);
+    } else if (kind === 'unquoted') {
+      if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
+        this.unquoted.push({ timeMs, client: target });
     } else if (kind === 'unreachable') {
       const way = `${source} ${target}`;
       if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)

@@ -5,6 +5,11 @@ import { serveTheSame } from './losses.ts';
 import { isRemembered } from './remembered-denial.ts';
 import { excluded, listed, unknown, type Claims, type Finding, type Rule } from './finding.ts';
 
+/**
+ * So many names of a zone that come, and so many that go, as one or the other of two servers is
+ * asked.
+ */
+const EACH_WAY = 2;
 /** So many times NXDOMAIN are no chance, however often the server had the name before. */
 const MANY = 5;
 
@@ -106,11 +111,12 @@ function parts(
  * servers.
  */
 function differences(observed: Observations, claims: Claims): readonly ServerDifference[] | null {
-  let compared = false;
   const found: ServerDifference[] = [];
-  for (const view of observed.names.list) {
-    if (view.servers.size < 2 || claims.names.has(view.name)) continue;
-    compared = true;
+  const views = observed.names.list.filter(
+    ({ name, servers }) => servers.size >= 2 && !claims.names.has(name),
+  );
+  if (views.length === 0) return null;
+  for (const view of views) {
     // To and fro in time, not one after the other: else the name came or went.
     const overlap =
       view.firstFoundMs < view.lastNegativeMs && view.firstNegativeMs < view.lastFoundMs;
@@ -132,7 +138,50 @@ function differences(observed: Observations, claims: Claims): readonly ServerDif
     // each other.
     if (lacking.length > 0) found.push({ view, having, lacking });
   }
-  return compared ? found : null;
+  return found.length > 0 ? found : seldomAsked(observed, views);
+}
+
+/**
+ * The same of names that are asked too seldom for each to tell: whatever server has one of a zone
+ * has all, who lacks one lacks all, and some are found first and denied then, others the other way
+ * round. No time at which a zone came or went makes both.
+ */
+function seldomAsked(
+  observed: Observations,
+  views: readonly NameView[],
+): readonly ServerDifference[] {
+  const mixed = views.flatMap((view) => {
+    const servers = [...view.servers];
+    const having = servers.flatMap(([server, { found, nodata }]) =>
+      found + nodata > 0 ? server : [],
+    );
+    const lacking = servers.flatMap(([server, { nxdomain }]) => (nxdomain > 0 ? server : []));
+    return having.length > 0 && lacking.length > 0 ? [{ view, having, lacking }] : [];
+  });
+  return [...Map.groupBy(mixed, ({ view }) => parentOf(view.name)).values()].flatMap((zone) => {
+    const having = [...new Set(zone.flatMap((each) => each.having))];
+    const lacking = [...new Set(zone.flatMap((each) => each.lacking))];
+    const standsBeside = having.some((one) =>
+      lacking.some((other) => serveTheSame(observed, one, other)),
+    );
+    if (!standsBeside || having.some((one) => lacking.includes(one))) return [];
+    const { gone, come } = changes(zone.map(({ view }) => view));
+    return Math.min(gone.size, come.size) >= EACH_WAY
+      ? zone.map(({ view }) => ({ view, having, lacking }))
+      : [];
+  });
+}
+
+/** Names that were found before they were denied, and the other way round. */
+function changes(views: readonly NameView[]): {
+  readonly gone: ReadonlySet<string>;
+  readonly come: ReadonlySet<string>;
+} {
+  const gone = views.filter((view) => view.firstFoundMs < view.lastNegativeMs);
+  const come = views.filter((view) => view.firstNegativeMs < view.lastFoundMs);
+  const namesOf = (list: readonly NameView[]): ReadonlySet<string> =>
+    new Set(list.map(({ name }) => name));
+  return { gone: namesOf(gone), come: namesOf(come) };
 }
 
 function parentOf(name: string): string {

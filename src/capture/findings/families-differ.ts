@@ -3,7 +3,7 @@ import type { Observations } from '../evidence/observations.ts';
 import { TYPE } from '../../wire/iana.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 import { serveTheSame } from './losses.ts';
-import { isDeniedAnew, isRemembered } from './remembered-denial.ts';
+import { isDeniedAnew, isRemembered, isWithoutTtl } from './remembered-denial.ts';
 
 /** Of one name of the search path A exists and AAAA does not, or the other way round, by chance. */
 export const familiesDiffer: Rule = {
@@ -60,7 +60,10 @@ export const familiesDiffer: Rule = {
  * anew.
  */
 function isNew(observed: Observations, views: readonly NameView[]): boolean {
-  return views.some((view) => isRemembered(observed, view)) && !views.some(isDeniedAnew);
+  return (
+    views.some((view) => isRemembered(observed, view)) &&
+    !views.some((view) => !isWithoutTtl(observed, view) && isDeniedAnew(view))
+  );
 }
 
 /**

@@ -92,13 +92,9 @@ function longAtTimes(observed: Observations, claims: Claims): LongReplies | null
  * never answered, however often it is asked for, and another one, of which there is no record,
  * always is. (That it is AAAA alone has another cause.)
  */
-function unseenOnes(
-  { names, servers, losses: all }: Observations,
-  { open }: Claims,
-): LongReplies | null {
-  const isAsked = ({ protocol, udpSize }: SeenExchange): boolean =>
-    protocol === 'udp' && udpSize > UDP_BYTES;
-  const lost = open.filter(isAsked);
+function unseenOnes(observed: Observations, { open }: Claims): LongReplies | null {
+  const { names, servers, losses: all } = observed;
+  const lost = open.filter((loss) => allowsLong(observed, loss));
   const losses = lost.filter(({ name, type }) => {
     const view = names.get(name, type);
     return view !== undefined && view.longest === 0 && view.outcomes.asked === view.outcomes.lost;
@@ -137,17 +133,25 @@ function lookupsOf(losses: readonly SeenExchange[]): number {
 
 /** Lost queries with EDNS of which it is known how long their answers are. */
 function comparableOf(
-  { names }: Observations,
+  observed: Observations,
   { open }: Claims,
 ): {
   readonly comparable: readonly SeenExchange[];
   readonly sizeOf: (loss: SeenExchange) => number;
 } {
-  const sizeOf = ({ type, name }: SeenExchange): number => names.get(name, type)?.longest ?? 0;
-  const comparable = open.filter(
-    (loss) => loss.protocol === 'udp' && loss.udpSize > UDP_BYTES && sizeOf(loss) > 0,
-  );
+  const sizeOf = ({ type, name }: SeenExchange): number =>
+    observed.names.get(name, type)?.longest ?? 0;
+  const comparable = open.filter((loss) => allowsLong(observed, loss) && sizeOf(loss) > 0);
   return { comparable, sizeOf };
+}
+
+/**
+ * Whether a query over UDP allows replies that DNS does not have without EDNS. Where the capture
+ * has the beginnings of packets only, that it has an OPT record is all that is known of it, and
+ * (nearly) everybody who has one allows more.
+ */
+function allowsLong({ cut }: Observations, { protocol, udpSize }: SeenExchange): boolean {
+  return protocol === 'udp' && (udpSize > UDP_BYTES || (udpSize === UDP_BYTES && cut.messages > 0));
 }
 
 /** Which share of all queries is for names whose answers have more bytes. */

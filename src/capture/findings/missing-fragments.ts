@@ -47,6 +47,8 @@ export const missingFragments: Rule = {
           )
         : unknown('no large reply was asked for');
     claims.take(theirs);
+    // What is sent again and again comes late, if it does.
+    for (const { server } of gapped) claims.late.add(server.address);
     // Whether these are large nobody has seen, but short ones that were asked for in this way got
     // their answers.
     if (sized.length + byTcp.length > 0) claims.take(unsized(observed, claims, 1232));

@@ -6,6 +6,8 @@ import { excluded, listed, unknown, type Finding, type Rule, type Verdict } from
 
 /** Fewer requests without an answer, errors and losses are no news. */
 const LEAST = 3;
+/** A router looks for a neighbour for three seconds before it says so, milliseconds. */
+const TOLD_MS = 4000;
 /** Who loses so much is away. */
 const AWAY = 0.8;
 /**
@@ -26,7 +28,8 @@ export const missingNeighbour: Rule = {
       const { address } = server;
       const neighbour = observed.neighbours.list.find((each) => each.address === address);
       const asked = neighbour?.longest ?? 0;
-      const icmp = observed.unreachable.get(address)?.noNeighbour ?? 0;
+      const icmp =
+        (observed.unreachable.get(address)?.noNeighbour ?? 0) + unquotedOf(observed, address);
       if (asked < LEAST && icmp < LEAST) return [];
       // Clients that this address answers meanwhile show that several servers share it, of which
       // one is gone: no neighbour is missing.
@@ -102,6 +105,24 @@ export const missingNeighbour: Rule = {
     };
   },
 };
+
+/**
+ * How many errors, of which the capture cuts off whose address nobody has, are of this server: told
+ * to clients that lose what they ask it, and nothing elsewhere, while they do.
+ */
+function unquotedOf({ unquoted, losses }: Observations, address: string): number {
+  if (unquoted.length === 0) return 0;
+  const [own, others] = [new Map<string, number[]>(), new Set<string>()];
+  for (const { client, server, sentMs } of losses) {
+    if (server.address !== address) others.add(client.address);
+    else if (!own.has(client.address)) own.set(client.address, [sentMs, sentMs]);
+    else own.get(client.address)![1] = Math.max(own.get(client.address)![1]!, sentMs);
+  }
+  return unquoted.filter(({ timeMs, client }) => {
+    const [fromMs = Infinity, toMs = 0] = own.get(client) ?? [];
+    return !others.has(client) && timeMs >= fromMs && timeMs <= toMs + TOLD_MS;
+  }).length;
+}
 
 /**
  * Whether packets to these may be taken to it: of the same family, and no link-local address, by

@@ -10,7 +10,7 @@ import {
   type Finding,
   type Rule,
 } from './finding.ts';
-import { countdown, countsDown, isRemembered } from './remembered-denial.ts';
+import { countdown, countsDown, isRemembered, isWithoutTtl } from './remembered-denial.ts';
 
 /**
  * So often, and for so long, was a name missing, and so often found afterwards; more names at once
@@ -26,7 +26,7 @@ export const newName: Rule = {
   check(observed, claims) {
     const cached = observed.names.list.filter((view) => {
       const { name, negativeTtls, outcomes, lastNegativeMs, firstFoundMs } = view;
-      if (claims.names.has(name)) return false;
+      if (claims.names.has(name) || isWithoutTtl(observed, view)) return false;
       if (outcomes.nxdomain < 3 || outcomes.found === 0) return false;
       // Of several caches each forgets at its own time.
       return firstFoundMs < lastNegativeMs
@@ -42,7 +42,11 @@ export const newName: Rule = {
           ...told(observed, unseen),
           confidence: 0.6,
           seen: [
-            `${namesOf(unseen)}: ${one.outcomes.nxdomain} times NXDOMAIN from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, then found at ${clock(one.firstFoundMs)}, and ever since.`,
+            `${namesOf(unseen)}: ${one.outcomes.nxdomain} times NXDOMAIN from ${clock(one.firstNegativeMs)} to ${clock(one.lastNegativeMs)}, ${
+              one.firstFoundMs > one.lastNegativeMs
+                ? `then found at ${clock(one.firstFoundMs)}, and ever since.`
+                : `found from ${clock(one.firstFoundMs)} on, by turns with that, and at last always: several caches forget it at times of their own.`
+            }`,
             'Of these answers the capture has only the beginning: whether their TTL counted down, as that of what is remembered does, cannot be seen (tcpdump -s 0).',
           ],
         };
@@ -105,17 +109,18 @@ function timesOf({ serverTimes, negativeTtls }: NameView): string {
  * capture that has not the end of negative answers, and so no TTL. Empty: there are none, or too
  * many to be new.
  */
-function withoutTtl({ names, cut }: Observations, claims: Claims): readonly NameView[] {
-  if (cut.messages === 0) return [];
-  const found = names.list.filter(
-    ({ name, outcomes, negativeTtlCount, firstNegativeMs, lastNegativeMs, firstFoundMs }) =>
+function withoutTtl(observed: Observations, claims: Claims): readonly NameView[] {
+  const found = observed.names.list.filter((view) => {
+    const { name, outcomes, firstNegativeMs, lastNegativeMs, firstFoundMs } = view;
+    return (
       !claims.names.has(name) &&
-      negativeTtlCount === 0 &&
+      isWithoutTtl(observed, view) &&
       outcomes.nxdomain >= UNSEEN.asked &&
       outcomes.found >= UNSEEN.found &&
       lastNegativeMs - firstNegativeMs >= UNSEEN.lastsMs &&
-      firstFoundMs > lastNegativeMs,
-  );
+      (firstFoundMs > lastNegativeMs || isRemembered(observed, view))
+    );
+  });
   return new Set(found.map(({ name }) => name)).size <= UNSEEN.names ? found : [];
 }
 

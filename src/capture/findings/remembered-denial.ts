@@ -8,6 +8,8 @@ import { TYPE } from '../../wire/iana.ts';
 
 /** TTLs are whole seconds: so far they may be off, milliseconds. */
 const OFF_MS = 1500;
+/** So often a name was missing before anybody had it. */
+const DENIED_FIRST = 8;
 /** That so many answers in a row are the same by chance is no more likely than this. */
 const CHANCE = 0.001;
 
@@ -19,8 +21,29 @@ const CHANCE = 0.001;
 export function isRemembered(observed: Observations, view: NameView): boolean {
   const { outcomes, negativeTtls } = view;
   if (outcomes.nxdomain < 3 || outcomes.found + outcomes.nodata === 0) return false;
+  if (isWithoutTtl(observed, view)) return cameForGood(view) && !isOfAutopath(observed, view.name);
   if (!countsDown(negativeTtls) || isDeniedAnew(view)) return false;
   return came(view) && !isOfAutopath(observed, view.name);
+}
+
+/** Whether the capture has denials of the name, and the TTL of none of them: it cuts them off. */
+export function isWithoutTtl({ cut }: Observations, { negativeTtlCount }: NameView): boolean {
+  return cut.messages > 0 && negativeTtlCount === 0;
+}
+
+/**
+ * Whether all who asked were denied at first, and had it at last, for longer than answers come in a
+ * row by chance: between, several caches forget at times of their own. Servers that disagree go on
+ * doing so.
+ */
+function cameForGood({ outcomes, missingFirst, existingLast }: NameView): boolean {
+  const { found, nodata, nxdomain } = outcomes;
+  const yes = found + nodata;
+  return (
+    missingFirst >= DENIED_FIRST &&
+    isNoChance(nxdomain - missingFirst, yes, missingFirst) &&
+    isNoChance(yes - existingLast, nxdomain, existingLast)
+  );
 }
 
 /**

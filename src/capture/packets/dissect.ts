@@ -56,10 +56,11 @@ export interface PathEvent {
   timeMs: number;
   frame: number;
   /**
-   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`. `gap`: a segment
-   * came, and one before it has not; `gap-filled`: it has.
+   * `unreachable`: an ICMP error that quotes a packet from `source` to `target`; `unquoted`: one
+   * whose quotation the capture cuts off, from who says so to who is told. `gap`: a segment came,
+   * and one before it has not; `gap-filled`: it has.
    */
-  kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'too-big';
+  kind: 'syn' | 'syn-ack' | 'reset' | 'gap' | 'gap-filled' | 'unreachable' | 'unquoted' | 'too-big';
   family: 4 | 6;
   head: Uint8Array;
   addressesAt: number;
@@ -330,7 +331,15 @@ export class Dissector {
     if (type !== unreachable && !tooBig) return;
     const quoted = this.#quoted;
     const read = family === 4 ? readIpv4 : readIpv6;
-    if (!read(bytes, at + header, end, quoted) || quoted.at + 4 > quoted.end) return;
+    if (!read(bytes, at + header, end, quoted) || quoted.at + 4 > quoted.end) {
+      // Its header has the protocol at this place (RFC 8200 section 3).
+      const isUdp = family === 6 && bytes[at + header + 6] === PROTOCOL.UDP;
+      if (packet.missing === 0 || !isUdp || tooBig || at + header + 6 >= end) return;
+      this.#event.code = type * 256 + code;
+      this.#path(packet, 'unquoted', 0, 0);
+      this.#event.code = 0;
+      return;
+    }
     const source = (quoted.bytes[quoted.at]! << 8) | quoted.bytes[quoted.at + 1]!;
     const target = (quoted.bytes[quoted.at + 2]! << 8) | quoted.bytes[quoted.at + 3]!;
     if (!this.#ports.has(source) && !this.#ports.has(target)) return;
