@@ -53,6 +53,14 @@ test('figures are kept with --record only, a line a run', () => {
   );
 });
 
+test('a benchmark or an option that does not exist is told, and nothing runs', () => {
+  for (const words of [['slow'], ['--help'], ['quick', '--recrod']]) {
+    const { code, text } = bench(7, ...words);
+    assert.equal(code, 3);
+    assert.match(text, new RegExp(`^No such benchmark: ${words.at(-1)!}. There are: quick;`));
+  }
+});
+
 test('what is measured too shortly is neither enforced nor recorded', () => {
   for (const flag of ['--enforce', '--record']) {
     const { code, text } = bench(7, '--smoke', flag);

@@ -10,21 +10,22 @@ import { basename, join } from 'node:path';
 import { FIGURES_FILE, misses, printFigure, readFigures } from './kit/figures.ts';
 import { machine, printRun, record } from './kit/history.ts';
 
+const flags = ['--smoke', '--enforce', '--record'];
 const words = process.argv.slice(2);
-const [smoke, enforce, recording] = ['--smoke', '--enforce', '--record'].map((flag) =>
-  words.includes(flag),
-);
+const [smoke, enforce, recording] = flags.map((flag) => words.includes(flag));
 const names = words.filter((word) => !word.startsWith('-'));
 const all = globSync('bench/*.ts', { exclude: ['bench/run.ts', 'bench/*.test.ts'] }).toSorted();
-const chosen = all.filter((file) => names.length === 0 || names.includes(basename(file, '.ts')));
-if (chosen.length === 0 || (smoke && (enforce || recording))) {
+const known = all.map((file) => basename(file, '.ts'));
+const unknown = words.find((word) => !(word.startsWith('-') ? flags : known).includes(word));
+if (unknown !== undefined || (smoke && (enforce || recording))) {
   console.error(
-    chosen.length === 0
-      ? `No such benchmark. There are: ${all.map((file) => basename(file, '.ts')).join(' ')}`
-      : '--smoke measures nothing that could be enforced or recorded.',
+    unknown === undefined
+      ? '--smoke measures nothing that could be enforced or recorded.'
+      : `No such benchmark: ${unknown}. There are: ${known.join(' ')}; and ${flags.join(', ')}.`,
   );
   process.exit(3);
 }
+const chosen = all.filter((file) => names.length === 0 || names.includes(basename(file, '.ts')));
 const folder = mkdtempSync(join(tmpdir(), 'ndots-figures-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 let failed = 0;

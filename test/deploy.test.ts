@@ -3,6 +3,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
+import { parseCorefileText } from '../src/cli/parse-corefile.ts';
+import { usualNodeCorefile } from '../src/lab/defaults.ts';
+import { deriveTemplate } from '../src/nodelocal/cluster-corefile.ts';
+import { emptyConfig } from '../src/nodelocal/kube-dns-config.ts';
+import { renderTemplate } from '../src/nodelocal/template.ts';
+import { waitingLimit } from '../src/plugins/forward/options.ts';
 import { checkKinds } from '../src/probe/kinds.ts';
 import { chartKeys, chartKeysFile } from '../tools/chart-keys.ts';
 
@@ -85,4 +91,52 @@ test('the manifests name the image of this version', () => {
     const { images } = readYaml(`deploy/${folder}/kustomization.yaml`);
     assert.deepEqual(images, [{ name, newTag: version }]);
   }
+});
+
+describe('the node cache forwards alike, with a bound that is said,', () => {
+  const { corefile: cluster } = parseCorefileText({
+    file: 'Corefile',
+    text: '.:53 {\n kubernetes cluster.local\n file zone example.org\n}\n',
+    dnsPort: 53,
+    env: {},
+  });
+  const stubs = {
+    localAddresses: ['169.254.20.10'],
+    port: 53,
+    service: 's',
+    clusterDns: '10.0.0.1',
+  };
+  const corefiles: Readonly<Record<string, string>> = {
+    'deploy/node-cache': readFileSync('deploy/node-cache/Corefile', 'utf8'),
+    'deploy/node-cache, without Kustomize': readFileSync(
+      'deploy/node-cache/node-local-dns.yaml',
+      'utf8',
+    ),
+    // Its template has lines as words of a list.
+    'the Helm chart': readFileSync(
+      'deploy/helm/ndots/templates/node-cache.yaml',
+      'utf8',
+    ).replaceAll('\\n', '\n'),
+    'what is derived of the cluster’s Corefile': deriveTemplate(cluster, {
+      health: '169.254.20.10:8080',
+      metrics: ':9253',
+      port: 53,
+    }),
+    'stub domains': renderTemplate('', {
+      ...stubs,
+      config: { ...emptyConfig, stubDomains: new Map([['acme.local', ['192.0.2.1']]]) },
+    }),
+    'the lab': usualNodeCorefile,
+  };
+
+  for (const [where, text] of Object.entries(corefiles))
+    test(where, () => {
+      const forwards = [...text.matchAll(/forward \. (\S+?)(?:\s*\{([^}]*)\}|["\n])/g)];
+      assert.ok(forwards.length > 0);
+      for (const [, to = '', body = ''] of forwards)
+        assert.deepEqual(body.trim().split(/\s*\n\s*/), [
+          ...(to === '__PILLAR__CLUSTER__DNS__' ? ['force_tcp'] : []),
+          `max_concurrent ${waitingLimit.default}`,
+        ]);
+    });
 });

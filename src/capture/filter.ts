@@ -32,6 +32,14 @@ export type FilterWord = (typeof filterWords)[number];
 /** Filters that nothing but the reply decides: packets cannot be chosen by them as they pass. */
 export const afterwards: ReadonlySet<FilterWord> = new Set(['rcode', 'verdict', 'slower-than']);
 
+/** Filters that who asks alone decides. */
+export const ofClients: ReadonlySet<FilterWord> = new Set([
+  'from-pod',
+  'namespace',
+  'workload',
+  'from-ip',
+]);
+
 /**
  * One filter as it was given. Values of one word are alternatives; different words must all hold; a
  * negated one must not hold.

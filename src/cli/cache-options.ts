@@ -1,9 +1,14 @@
 /** The command line of `ndots cache`. */
 import { splitHostPort } from '../base/ip.ts';
 import { nearest } from '../base/problem.ts';
-import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
-import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
-import { firstGiven, parseOptions } from './option-parse.ts';
+import {
+  clusterNames,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from './cluster-options.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, namespaceName, text, usage } from './option-values.ts';
 
 /** What `ndots cache` does: its first word. */
@@ -77,9 +82,11 @@ const table = {
       '--cluster',
       'the pods of the cluster that kubectl would ask, through its API server',
     ),
-    namespace: one('-n, --namespace', namespaceName, 'of the pods (kube-system)'),
-    selector: one('-l, --selector', text('LABELS'), 'of the pods (k8s-app=kube-dns)'),
-    port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
+    ...beside(clusterNames, {
+      namespace: one('-n, --namespace', namespaceName, 'of the pods (kube-system)'),
+      selector: one('-l, --selector', text('LABELS'), 'of the pods (k8s-app=kube-dns)'),
+      port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
+    }),
     ...clusterOptions,
   }),
   ...group('Output', {
@@ -123,8 +130,8 @@ export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
   if (inCluster && servers.length > 0) throw usage('--server or the cluster, not both');
   if (inCluster && cert !== null)
     throw usage('the API server shows no certificate of yours to the pods', 'Use --token-file.');
-  const lonely = firstGiven(table, values, ['namespace', 'selector', 'port']);
-  if (!inCluster && lonely !== null) throw usage(`${lonely} goes with --cluster`);
+  if (inCluster && ca !== null)
+    throw usage('the API server does not look at the certificates of the pods', 'Use --tls.');
   const secure = values.tls || ca !== null || cert !== null;
   return {
     action,

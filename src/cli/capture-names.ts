@@ -56,6 +56,36 @@ export function namingOf(owners: AddressOwners, redaction: Redaction | null): Pe
   };
 }
 
+/** Who has an address, for people and programs; what is not known is empty. */
+export interface NamedAddress {
+  readonly address: string;
+  /** `shop/cart-7d4b9c`, `node node7`. */
+  readonly name: string;
+  /** `deploy/cart`. */
+  readonly workload: string;
+  readonly node: string;
+}
+
+/** Says who has an address. */
+export type AddressNaming = (address: string) => NamedAddress;
+
+/** @param redaction applied to all of it; null = it is shown as it is */
+export function addressNamingOf(owners: AddressOwners, redaction: Redaction | null): AddressNaming {
+  const show = (text: string): string => redaction?.name(text) ?? text;
+  return (given) => {
+    const address = redaction === null ? given : redaction.address(given);
+    const owner = owners.get(given);
+    if (owner === undefined) return { address, name: '', workload: '', node: '' };
+    const [kind, workload] = owner.workload.split('/');
+    return {
+      address,
+      name: labelOf(owner, redaction),
+      workload: workload === undefined ? '' : `${kind}/${show(workload)}`,
+      node: show(owner.node),
+    };
+  };
+}
+
 function labelOf({ kind, namespace, name }: AddressOwner, redaction: Redaction | null): string {
   const show = (text: string): string => redaction?.name(text) ?? text;
   if (kind === 'pod') return `${show(namespace)}/${show(name)}`;

@@ -1,4 +1,5 @@
 /** The command line of `ndots capture`. */
+import { CLIENTS_MAX } from '../capture/client-list.ts';
 import { filterWords, type FilterWord, type GivenFilter } from '../capture/filter.ts';
 import {
   clusterGiven,
@@ -14,7 +15,7 @@ import {
 } from './live-source-options.ts';
 import { flag, group, many, one, type Many, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
-import { parseOptions } from './option-parse.ts';
+import { firstGiven, parseOptions } from './option-parse.ts';
 import { choice, duration, file, integer, text, usage } from './option-values.ts';
 
 /** What a command line of `ndots capture` says. */
@@ -31,6 +32,8 @@ export interface CaptureOptions extends ClusterOptions, ColourOptions {
   readonly ports: readonly number[] | null;
   readonly filters: readonly GivenFilter[];
   readonly count: number | null;
+  /** Clients that are listed at the end, at most; and where: with what is shown, or besides. */
+  readonly clients: { readonly most: number; readonly in: 'output' | 'summary' };
   readonly forMs: number | null;
   readonly output: CaptureOutput;
   readonly write: string | null;
@@ -41,9 +44,12 @@ export interface CaptureOptions extends ClusterOptions, ColourOptions {
   readonly quiet: boolean;
 }
 
-const outputs = ['text', 'flow', 'json', 'pcapng', 'none'] as const;
+const outputs = ['text', 'flow', 'clients', 'json', 'pcapng', 'none'] as const;
 /** How exchanges are shown. */
 export type CaptureOutput = (typeof outputs)[number];
+
+/** Clients that are listed in a summary, and where they are what is wanted. */
+const CLIENTS = { behind: 10, list: 1000 };
 
 const filterHelp: Readonly<Record<FilterWord, readonly [placeholder: string, help: string]>> = {
   pod: ['[NS/]POD', 'to or from pods whose names begin so'],
@@ -118,12 +124,20 @@ const table = {
   }),
   ...group('Output', {
     output: one('-o, --output', choice('FORMAT', outputs), outputs.join(', ')),
+    clients: one(
+      '--clients',
+      integer('N', 0, CLIENTS_MAX),
+      'list so many at the end with their resolvers, in JSON too (10; -o clients: 1000)',
+    ),
     write: one('-w, --write', file(), 'the packets into this file, as pcapng, besides'),
     ...redactionOptions,
     quiet: flag('-q, --quiet', 'no progress, no summary'),
     ...colourOptions,
   }),
 };
+
+/** What `join` would pass over: it compares whole captures. */
+const ofShow = ['count', 'for', 'write', 'quiet', 'clients'] as const;
 
 /** The help of `ndots capture`. */
 export const captureUsage: Usage = {
@@ -132,6 +146,7 @@ export const captureUsage: Usage = {
     ['-i any', 'every query on this machine'],
     ['node7.pcap --verdict lost', 'what was not answered, of a file'],
     ['node7.pcap -o flow', 'lookups: what one call of a program sent'],
+    ['node7.pcap -o clients', 'who asks, by which resolver'],
     ['join client.pcap server.pcap', 'where queries were lost'],
   ],
   style: 'gnu',
@@ -148,19 +163,26 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
   const { values, words } = parseOptions(table, given);
   const joins = words[0] === 'join';
   const files = joins ? words.slice(1) : words;
-  const live = values.device !== null || values.dnstap !== null;
+  const netns = namespaceOf(values);
+  const live = values.device !== null || values.dnstap !== null || netns !== null;
   if (joins && files.length < 2)
     throw usage('join takes two captures or more', 'In the order of the way: client, node, server');
   if (live && files.length > 0)
     throw usage(
       'either files or a live capture, not both',
-      'Files are read without -i and --dnstap',
+      'Files are read without -i, --netns, --pid and --dnstap',
     );
-  const netns = namespaceOf(values);
-  if (!live && files.length === 0 && netns === null)
+  if (values.device === null && values.dnstap !== null && netns !== null)
+    throw usage('--dnstap listens in the network namespace of ndots', 'Packets: -i any besides');
+  if (!live && files.length === 0)
     throw usage('what is to be read?', 'A file, - for standard input, or -i any');
   const output = values.output ?? 'text';
   if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
+  const other = joins ? firstGiven(table, values, ofShow) : null;
+  if (other !== null) throw usage(`join takes no ${other}`);
+  // Lines of JSON are queries alone, unless more is asked for: programs read them.
+  const isOutput = output === 'clients' || (output === 'json' && values.clients !== null);
+  const usual = isOutput ? CLIENTS.list : values.quiet ? 0 : CLIENTS.behind;
   return {
     action: joins ? 'join' : 'show',
     files,
@@ -175,6 +197,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
       ...values.not,
     ],
     count: values.count,
+    clients: { most: values.clients ?? usual, in: isOutput ? 'output' : 'summary' },
     forMs: values.for,
     output,
     write: values.write,

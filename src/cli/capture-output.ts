@@ -4,14 +4,16 @@
 import { whyFailed } from '../base/why-failed.ts';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Problem } from '../base/problem.ts';
+import type { ListedClients } from '../capture/client-list.ts';
 import type { SeenExchange, SeenLookup } from '../capture/exchanges/seen-exchange.ts';
 import type { Frame } from '../capture/packets/frame.ts';
 import { PcapngWriter } from '../capture/packets/pcapng.ts';
 import type { Redaction } from '../capture/redaction.ts';
 import { PacketOrder } from '../capture/packet-order.ts';
 import { packetsOf } from '../capture/written-packet.ts';
-import type { PeerNaming } from './capture-names.ts';
+import type { AddressNaming, PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
+import { clientDocuments, clientRows } from './client-rows.ts';
 import { exchangeDocument, exchangeRow, lookupRows } from './capture-rows.ts';
 import type { Io } from './command.ts';
 import type { Paint } from './page.ts';
@@ -26,6 +28,8 @@ export interface CaptureOutputs {
   lookup(lookup: SeenLookup): void;
   /** Null: packets are not wanted as they are, and are written from exchanges. */
   readonly frame: ((frame: Frame) => void) | null;
+  /** At the end, where they are output and not of a summary. */
+  clients(clients: ListedClients): void;
   /** Hands on what was held back for larger pieces. */
   flush(): void;
   close(): void;
@@ -41,11 +45,12 @@ export function captureOutputs(
     readonly io: Io;
     readonly paint: Paint;
     readonly naming: PeerNaming;
+    readonly addressNaming: AddressNaming;
     readonly redaction: Redaction | null;
     readonly asPassed: boolean;
   },
 ): CaptureOutputs {
-  const { io, paint, naming, redaction, asPassed } = parts;
+  const { io, paint, naming, addressNaming, redaction, asPassed } = parts;
   const { output, write } = options;
   let text = '';
   const say = (line: string): void => {
@@ -99,6 +104,13 @@ export function captureOutputs(
       say(lookupRows(shown, naming, paint));
     },
     frame: packets !== null && asPassed ? (frame) => packets.packet(frame) : null,
+    clients(clients) {
+      if (output === 'json')
+        for (const each of clientDocuments(clients, addressNaming)) say(JSON.stringify(each));
+      if (output === 'clients')
+        for (const row of clientRows(clients, addressNaming, { columns: io.columns, paint }))
+          say(row);
+    },
     flush,
     close() {
       order.end();

@@ -16,6 +16,8 @@ import {
   type Captured,
   type Ends,
 } from '../../test/kit/packets.ts';
+import { everybody, pods as podsOf } from '../../test/kit/story-parts.ts';
+import { healthy, play } from '../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { LINK } from '../capture/packets/frame.ts';
 import { capture } from './capture.ts';
@@ -80,6 +82,35 @@ items:
   spec: {clusterIP: 10.96.0.10}
 `,
 );
+
+interface ListedClient {
+  readonly queries: number;
+  readonly lookups: number;
+  readonly resolver: {
+    readonly kinds: readonly string[];
+    readonly confidence: number | null;
+    readonly lookups: number;
+    readonly why?: string;
+  };
+}
+
+/** What lines of JSON end with. */
+function clientsIn(out: string): {
+  readonly exchanges: number;
+  readonly listed: readonly ListedClient[];
+  readonly others: object | undefined;
+} {
+  const documents = out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { readonly kind: string });
+  const of = (kind: string): readonly object[] => documents.filter((each) => each.kind === kind);
+  return {
+    exchanges: of('Exchange').length,
+    listed: of('Client') as readonly ListedClient[],
+    others: of('OtherClients')[0],
+  };
+}
 
 describe('ndots capture', () => {
   test('a line for each query: when, who, what, and what came of it', async () => {
@@ -295,7 +326,7 @@ describe('ndots capture', () => {
       '--manifests',
       pods,
     );
-    const document = JSON.parse(out) as Record<string, unknown>;
+    const document = JSON.parse(out.split('\n')[0]!) as Record<string, unknown>;
     assert.deepEqual(
       { ...document, query: null, reply: null },
       {
@@ -344,6 +375,133 @@ describe('ndots capture', () => {
 `.replace('-  A', '-  A'),
     );
     assert.match(err, /2 queries/);
+  });
+
+  test('who asks stands at the end, those that ask most first, each with what its resolver is taken for', async () => {
+    const { err } = await run(file, '--manifests', pods);
+    assert.match(
+      err,
+      /\n\nCLIENT {27}QUERIES {2}LOOKUPS {2}RESOLVER\nshop\/cart-5d9f-x1 \(deploy\/cart\) {8}6 {8}1 {2}\S.*\n10\.244\.1\.6 {29}1 {8}1 {2}not told apart: too few lookups\n$/,
+    );
+    assert.doesNotMatch((await run(file, '-q')).err, /CLIENT/);
+    assert.doesNotMatch((await run(file, '--clients', '0')).err, /CLIENT/);
+  });
+
+  test('clients with glibc, musl and Go are told apart, and how sure that is stands beside it', async () => {
+    const path = at('everybody.pcap');
+    writeFileSync(path, pcapFile(LINK.RAW, await play(everybody(8), healthy, { seed: 3 })));
+    const { out, err, code } = await run(path, '-o', 'clients');
+    assert.equal(code, 0);
+    assert.doesNotMatch(err, /CLIENT/);
+    const rows = out.trimEnd().split('\n').slice(1);
+    const found = (kind: string): number =>
+      rows.filter((row) => new RegExp(`  ${kind} \\d\\d %$`).test(row)).length;
+    assert.deepEqual([rows.length, found('glibc'), found('musl'), found('go')], [11, 5, 3, 3], out);
+    const { listed } = clientsIn((await run(path, '-o', 'json', '--clients', '99')).out);
+    assert.equal(listed.length, 11);
+    for (const { resolver } of listed) {
+      assert.equal(resolver.kinds.length, 1);
+      assert.ok(resolver.confidence! >= 0.7 && resolver.confidence! < 1);
+      assert.equal(resolver.why, undefined);
+    }
+  });
+
+  test('lines of JSON are queries; where clients are asked for, each has a line behind them, and those that are not listed have one', async () => {
+    const json = ['-o', 'json', '--manifests', pods];
+    assert.deepEqual(clientsIn((await run(file, ...json)).out).listed, []);
+    const { out } = await run(file, ...json, '--clients', '5');
+    const { exchanges, listed, others } = clientsIn(out);
+    assert.equal(exchanges, 7);
+    const { resolver, ...cart } = listed[0]!;
+    assert.deepEqual(cart, {
+      kind: 'Client',
+      address: '10.244.1.5',
+      name: 'shop/cart-5d9f-x1',
+      workload: 'deploy/cart',
+      node: 'node7',
+      queries: 6,
+      lost: 1,
+      lookups: 1,
+    });
+    assert.equal(resolver.lookups, 1);
+    assert.deepEqual(listed[1], {
+      kind: 'Client',
+      address: '10.244.1.6',
+      queries: 1,
+      lost: 0,
+      lookups: 1,
+      resolver: { kinds: [], confidence: null, lookups: 1, why: 'too few lookups' },
+    });
+    assert.equal(others, undefined);
+    const less = clientsIn((await run(file, '-o', 'json', '--clients', '1')).out);
+    assert.equal(less.listed.length, 1);
+    assert.deepEqual(less.others, { kind: 'OtherClients', clients: 1, queries: 1, more: false });
+    const none = clientsIn((await run(file, '-o', 'json', '--clients', '0')).out);
+    assert.deepEqual([none.exchanges, none.listed, none.others], [7, [], undefined]);
+  });
+
+  test('filters choose the queries that are counted, and clients are known by all that they send', async () => {
+    const path = at('filtered.pcap');
+    const clients = podsOf('glibc', 2, { lookups: 8 });
+    writeFileSync(path, pcapFile(LINK.RAW, await play(clients, healthy, { seed: 4 })));
+    const of = async (...words: string[]): Promise<readonly ListedClient[]> =>
+      clientsIn((await run(path, '-o', 'json', '--clients', '9', ...words)).out).listed;
+    const [all] = await of('--from-ip', '10.244.1.1');
+    const half = await of('--from-ip', '10.244.1.1', '--type', 'AAAA');
+    assert.equal(half.length, 1);
+    assert.deepEqual(half[0], { ...all, queries: all!.queries / 2 });
+    // Of a lookup the queries that are shown do not tell what the others do.
+    assert.deepEqual(all!.resolver.kinds, ['glibc']);
+    assert.deepEqual(
+      (await of('-c', '1')).map(({ queries, lookups }) => [queries, lookups]),
+      [[1, 1]],
+    );
+  });
+
+  test('of more clients than are listed the busiest are, and the rest is counted', async () => {
+    const path = at('crowd.pcap');
+    const packets = Array.from({ length: 10_010 }, (_, nth) =>
+      exchange(nth, 'a.example.', 'A', {
+        ends: { ...client, from: `10.${nth >> 14}.${(nth >> 7) & 127}.${nth & 127}` },
+      }),
+    ).flat();
+    const busy = Array.from({ length: 3 }, (_, nth) =>
+      exchange(20_000 + nth * 100, `n${nth}.example.`, 'A', {
+        id: nth,
+        ends: { ...client, from: '10.0.0.77' },
+      }),
+    ).flat();
+    writeFileSync(path, pcapFile(LINK.RAW, [...packets, ...busy]));
+    const { err } = await run(path, '-o', 'none');
+    assert.match(
+      err,
+      /RESOLVER\n10\.0\.0\.77 +4 +4 .*\n(?:10\..*\n){9}and more than 9990 other clients with 10000 queries\n$/,
+    );
+  });
+
+  test('a log without times names no resolver, and says why', async () => {
+    const path = at('untimed.log');
+    const line = (nth: number): string =>
+      `[INFO] 10.244.1.5:${40_000 + nth} - ${nth * 977} "A IN www${nth}.example.com. udp 33 false 512" NOERROR qr 60 0.25s\n`;
+    writeFileSync(path, Array.from({ length: 8 }, (_, nth) => line(nth)).join(''));
+    const { err } = await run(path);
+    assert.match(err, /10\.244\.1\.5 +8 +\d {2}not told apart: the log has no times\n/);
+  });
+
+  test('clients have pseudonyms where names are hidden', async () => {
+    for (const output of ['json', 'clients', 'none']) {
+      const words = ['-o', output, '--clients', '9', '--manifests', pods, '--redact-key', 'k'];
+      const { out, err } = await run(file, ...words);
+      assert.doesNotMatch(out + err, /10\.244\.1\.|shop|cart|node7/);
+      assert.match(out + err, /deploy\//);
+    }
+  });
+
+  test('at 40 columns a client has two lines, and none is longer', async () => {
+    const words = [file, '-o', 'clients', '--manifests', pods];
+    const { out } = await runCommand(capture, words, {}, { columns: 40 });
+    for (const line of out.split('\n')) assert.ok(line.length <= 40, line);
+    assert.match(out, /^shop\/cart-5d9f-x1 \(deploy\/cart\)\n {4}6 queries, 1 lookup; /m);
   });
 
   test('-c ends after so many', async () => {
@@ -403,6 +561,7 @@ describe('ndots capture', () => {
       [['-i', 'lo', 'a.pcap'], /either files or a live capture/],
       [['a.pcap', '--verdict', 'dopped'], /--verdict takes dropped, probably/],
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
+      [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join takes no --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a net/],
     ] as const) {
       const { code, err } = await run(...words);

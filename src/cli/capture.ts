@@ -2,8 +2,9 @@
  * `ndots capture`: queries and replies as they pass, from an interface, captures, dnstap streams
  * and logs.
  */
+import { ClientList } from '../capture/client-list.ts';
 import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
-import { afterwards, filterOf, type Filter } from '../capture/filter.ts';
+import { afterwards, filterOf, ofClients, type Filter } from '../capture/filter.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
 import { Reading, usualPorts, type ReadingEvents } from '../capture/reading.ts';
@@ -11,9 +12,10 @@ import { Redaction } from '../capture/redaction.ts';
 import { problemsIn } from '../base/problem.ts';
 import { captureJoin } from './capture-join.ts';
 import { captureDnstap, capturePackets, type LiveCapture } from './capture-live.ts';
-import { addressOwners, namingOf } from './capture-names.ts';
+import { addressNamingOf, addressOwners, namingOf, type AddressNaming } from './capture-names.ts';
 import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
 import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
+import { clientRows } from './client-rows.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { readLean } from './lean-reading.ts';
 import { count, paintFor } from './page.ts';
@@ -40,8 +42,18 @@ export const capture: Command = {
       redaction === null &&
       options.dnstap === null &&
       !options.filters.some(({ word }) => afterwards.has(word));
-    const outputs = captureOutputs(options, { io, paint, naming, redaction, asPassed });
-    return new CaptureRun(options, io, filter, outputs, ports).run();
+    const addressNaming = addressNamingOf(owners, redaction);
+    const outputs = captureOutputs(options, {
+      io,
+      paint,
+      naming,
+      addressNaming,
+      redaction,
+      asPassed,
+    });
+    const clients = options.filters.filter(({ word }) => ofClients.has(word));
+    const isTheirs = filterOf(clients, owners);
+    return new CaptureRun(options, io, { filter, isTheirs }, outputs, addressNaming, ports).run();
   },
 };
 
@@ -50,7 +62,11 @@ class CaptureRun {
   readonly #options: CaptureOptions;
   readonly #io: Io;
   readonly #filter: Filter;
+  /** Whether the client may be wanted. */
+  readonly #isTheirs: Filter;
+  readonly #clients = new ClientList();
   readonly #outputs: CaptureOutputs;
+  readonly #naming: AddressNaming;
   readonly #ports: readonly number[];
   readonly #reading: Reading;
   readonly #stop = new AbortController();
@@ -64,14 +80,17 @@ class CaptureRun {
   constructor(
     options: CaptureOptions,
     io: Io,
-    filter: Filter,
+    { filter, isTheirs }: { readonly filter: Filter; readonly isTheirs: Filter },
     outputs: CaptureOutputs,
+    naming: AddressNaming,
     ports: readonly number[],
   ) {
     this.#options = options;
     this.#io = io;
     this.#filter = filter;
+    this.#isTheirs = isTheirs;
     this.#outputs = outputs;
+    this.#naming = naming;
     this.#ports = ports;
     this.#reading = new Reading(this.#events(), ports);
   }
@@ -92,9 +111,13 @@ class CaptureRun {
       if (timer !== null) clearTimeout(timer);
     }
     this.#reading.end();
+    const { clients } = this.#options;
+    if (clients.in === 'output')
+      this.#write(() => this.#outputs.clients(this.#clients.listed(clients.most)));
     this.#write(() => this.#outputs.close());
     if (this.#unwritten.length > 0) throw this.#unwritten[0];
     if (!quiet) this.#summary();
+    if (clients.in === 'summary') this.#listClients();
     if (this.#failed > 0 && this.#failed === this.#options.files.length) return EXIT.failed;
     if (asked.aborted && !live) return EXIT.interrupted;
     if (!live && this.#isUnread) return EXIT.failed;
@@ -121,18 +144,23 @@ class CaptureRun {
 
   #events(): ReadingEvents {
     const { output, filters } = this.#options;
+    const listsClients = this.#options.clients.most > 0;
     const frame = this.#outputs.frame;
     const events: ReadingEvents = {
       ended: (exchange) => {
-        if (!this.#takes(exchange)) return;
+        const takes = this.#takes(exchange);
+        if (listsClients && this.#isTheirs(exchange)) this.#clients.exchange(exchange, takes);
+        if (!takes) return;
         this.#write(() => this.#outputs.exchange(exchange));
         if (exchange.ending === 'answered') this.#keep = true;
         if (output !== 'flow') this.#count();
       },
     };
-    if (output === 'flow')
+    if (output === 'flow' || listsClients)
       events.lookup = (lookup) => {
-        if (this.#isEnough || !lookup.exchanges.some(this.#filter)) return;
+        const isWanted = lookup.exchanges.some(this.#filter);
+        this.#clients.lookup(lookup, isWanted);
+        if (output !== 'flow' || this.#isEnough || !isWanted) return;
         this.#write(() => this.#outputs.lookup(lookup));
         this.#count();
       };
@@ -251,6 +279,13 @@ class CaptureRun {
           each.dropped(),
         );
     }
+  }
+
+  #listClients(): void {
+    const found = this.#clients.listed(this.#options.clients.most);
+    if (found.listed.length === 0) return;
+    const page = { columns: this.#io.columns, paint: paintFor(false) };
+    this.#io.err(`\n${clientRows(found, this.#naming, page).join('\n')}\n`);
   }
 
   #summary(): void {

@@ -6,7 +6,7 @@ import { checkKinds } from '../probe/kinds.ts';
 import type { ProbeServer } from '../probe/network.ts';
 import { keptOf, type KeptJobCounts } from './check-environment.ts';
 import { clusterOptions, type ClusterOptions } from './cluster-options.ts';
-import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { firstBeside, firstGiven, parseOptions } from './option-parse.ts';
 import { choice, file, integer, listenAddress, text, usage } from './option-values.ts';
@@ -74,7 +74,7 @@ const table = {
     vip: many('--vip', server, 'address of the DNS service, instead of the file’s'),
     replicas: many('--replica', server, 'address of a replica, instead of the file’s'),
     service: one('--service', service, 'find both by the service’s EndpointSlices'),
-    ...clusterOptions,
+    ...beside(['--service', '--file', '--kuberhealthy'], { ...clusterOptions }),
   }),
   ...group('Again and again (serve)', {
     listen: one('--listen', listenAddress(9154), 'metrics, JSON, readiness (0.0.0.0:9154)'),
@@ -89,31 +89,33 @@ const table = {
       '--kuberhealthy',
       'run the cluster’s khchecks and healthchecks, take reports',
     ),
-    targetNamespace: one(
-      '--target-namespace',
-      text('NAMESPACE'),
-      'only checks of this namespace (KH_TARGET_NAMESPACE)',
-    ),
-    reportingUrl: one(
-      '--reporting-url',
-      text('URL'),
-      'where checkers report (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
-    ),
-    reportBy: one(
-      '--report-by',
-      choice('HOW', ['address', 'name']),
-      'whether checkers are told its address, which needs no DNS, or its name (address)',
-    ),
-    keepCompleted: one(
-      '--keep-completed',
-      integer('N', 0, 1000),
-      'completed pods of each check that stay (KH_MAX_COMPLETED_POD_COUNT, else 1)',
-    ),
-    keepFailed: one(
-      '--keep-failed',
-      integer('N', 0, 1000),
-      'failed ones, for 36 hours (KH_MAX_ERROR_POD_COUNT, else 2)',
-    ),
+    ...beside(['--kuberhealthy'], {
+      targetNamespace: one(
+        '--target-namespace',
+        text('NAMESPACE'),
+        'only checks of this namespace (KH_TARGET_NAMESPACE)',
+      ),
+      reportingUrl: one(
+        '--reporting-url',
+        text('URL'),
+        'where checkers report (KH_CHECK_REPORT_URL, else the service kuberhealthy)',
+      ),
+      reportBy: one(
+        '--report-by',
+        choice('HOW', ['address', 'name']),
+        'whether checkers are told its address, which needs no DNS, or its name (address)',
+      ),
+      keepCompleted: one(
+        '--keep-completed',
+        integer('N', 0, 1000),
+        'completed pods of each check that stay (KH_MAX_COMPLETED_POD_COUNT, else 1)',
+      ),
+      keepFailed: one(
+        '--keep-failed',
+        integer('N', 0, 1000),
+        'failed ones, for 36 hours (KH_MAX_ERROR_POD_COUNT, else 2)',
+      ),
+    }),
   }),
   ...group('Output', {
     noReport: flag('--no-report', 'no report to Kuberhealthy (run, in one of its pods)'),
@@ -157,13 +159,7 @@ const actions = ['run', 'serve', 'list', 'init'] as const;
 const ofList = ['output', 'color', 'noColor'] as const;
 const ofRun = ['noReport', 'output', 'nagios', 'failOn'] as const;
 const ofServe = ['listen', 'targetsMax'] as const;
-const ofKuberhealthy = [
-  'targetNamespace',
-  'reportingUrl',
-  'reportBy',
-  'keepCompleted',
-  'keepFailed',
-] as const;
+const ofServers = ['only', 'vip', 'replicas', 'service', 'targetsMax'] as const;
 
 /** Reads the words behind `ndots check`. */
 export function parseCheckOptions(
@@ -195,10 +191,13 @@ export function parseCheckOptions(
   const idle = action === 'list' || action === 'init';
   const other = idle
     ? firstBeside(table, values, action === 'list' ? ofList : [])
-    : firstGiven(table, values, action === 'run' ? [...ofServe, ...ofKuberhealthy] : ofRun);
+    : firstGiven(table, values, action === 'run' ? ofServe : ofRun);
   if (other !== null) throw usage(`${action} takes no ${other}`);
-  const lonely = firstGiven(table, values, ofKuberhealthy);
-  if (lonely !== null && !values.kuberhealthy) throw usage(`${lonely} goes with --kuberhealthy`);
+  const ofFile = values.kuberhealthy ? firstGiven(table, values, ofServers) : null;
+  if (ofFile !== null && values.file === null)
+    throw usage(`beside --kuberhealthy ${ofFile} is for the checks of a file`, 'Which? -f FILE');
+  if ((values.nagios || values.output === 'nagios') && values.failOn !== null)
+    throw usage('Nagios’s codes tell warnings apart, and --fail-on is for the others');
   const url =
     values.reportingUrl || env['KH_CHECK_REPORT_URL'] || env['KH_EXTERNAL_REPORTING_URL'] || '';
   const kept = keptOf(values.kuberhealthy ? env : {});

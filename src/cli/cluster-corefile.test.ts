@@ -27,7 +27,7 @@ const blocks = (text: string): Record<string, string> => {
   );
 };
 
-const CLUSTER = '. __PILLAR__CLUSTER__DNS__ force_tcp';
+const CLUSTER = '. __PILLAR__CLUSTER__DNS__ force_tcp max_concurrent';
 
 describe('the node’s Corefile derived from the cluster’s', () => {
   test('zones of kubernetes are asked at the cluster, others straight at their upstreams', () => {

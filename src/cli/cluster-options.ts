@@ -37,6 +37,12 @@ export const clusterOptions: ClusterTable = {
 /** The keys of these options in the table of a verb. */
 export const clusterKeys = ['kubeconfig', 'context', 'as', 'asGroup'] as const;
 
+/** Every way to say that a cluster is meant. */
+export const clusterNames: readonly string[] = [
+  '--cluster',
+  ...Object.values(clusterOptions).flatMap(({ names }) => names),
+];
+
 /** Options of the verbs that give addresses names. */
 export const ownerOptions: ClusterTable & {
   readonly manifests: One<string>;

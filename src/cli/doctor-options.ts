@@ -9,12 +9,13 @@ import {
 } from './cluster-options.ts';
 import { parseName, printName } from '../wire/name.ts';
 import {
+  liveNames,
   liveSourceOptions,
   namespaceOf,
   redactionKey,
   redactionOptions,
 } from './live-source-options.ts';
-import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { firstBeside, firstGiven, parseOptions } from './option-parse.ts';
 import { choice, duration, file, namespaceName, text, usage } from './option-values.ts';
@@ -78,7 +79,9 @@ const codes: OptionValue<readonly string[]> = {
 const table = {
   ...group('Where from', {
     ...liveSourceOptions,
-    for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s; a cluster: 5s)'),
+    ...beside([...liveNames, 'cluster'], {
+      for: one('--for', duration(1, 86_400_000 * 7), 'how long to look, live (60s; a cluster: 5s)'),
+    }),
   }),
   ...group('Findings', {
     only: many('--only', codes, 'only these; ND3 = all that begin so'),
@@ -171,6 +174,10 @@ export function parseDoctorOptions(given: readonly string[]): DoctorOptions {
   const lonely = firstGiven(table, values, ofCluster);
   if (!living && idle === null && lonely !== null)
     throw usage(`${lonely} is for a living cluster`, 'As in: ndots doctor cluster');
+  const unread = living && words.length === 0 && device === null;
+  const ofCaptures = unread ? firstGiven(table, values, ['ports', 'evidence']) : null;
+  if (ofCaptures !== null)
+    throw usage(`${ofCaptures} is for captures`, 'Name one besides, or -i any.');
   if (living && (values.redact || values.redactKey !== null))
     throw usage('--redact is for captures', 'What is said of a living cluster has its names.');
   return {

@@ -55,6 +55,29 @@ describe('ndots doctor', () => {
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
   });
 
+  test('clients stand at the end with their resolvers, in JSON too', async () => {
+    const { out } = await run(at('race.pcap'));
+    const [, rows = ''] = out.split('Clients, those that ask most first\n');
+    assert.equal(
+      rows.match(/^ {2}10\.244\.1\.\d+ +\d+ +\d+ {2}(?:glibc|musl|go) \d\d %$/gm)?.length,
+      10,
+    );
+    assert.match(rows, /^ {2}and 1 more client with \d+ queries$/m);
+    const json = JSON.parse((await run(at('race.pcap'), '-o', 'json')).out) as {
+      clients: readonly { kind: string; queries: number; resolver: { kinds: string[] } }[];
+      totals: { queries: number };
+    };
+    assert.equal(json.clients.length, 11);
+    assert.equal(
+      json.clients.reduce((sum, { queries }) => sum + queries, 0),
+      json.totals.queries,
+    );
+    assert.equal(json.clients.filter(({ resolver }) => resolver.kinds[0] === 'musl').length, 3);
+    const hidden = await run(at('race.pcap'), '--redact-key', 'k');
+    assert.doesNotMatch(hidden.out, /10\.244\.1\./);
+    assert.match(hidden.out, /^ {2}10\.\d+\.\d+\.\d+ +\d+ +\d+ {2}glibc/m);
+  });
+
   test('what a finding means wraps, too, and is JSON for programs', async () => {
     const { out } = await runCommand(doctor, ['--explain', 'ND2003'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);

@@ -5,6 +5,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
+import { listClients, type ListedClients } from '../capture/client-list.ts';
 import type { Observations } from '../capture/evidence/observations.ts';
 import type { Finding, Rule } from '../capture/findings/finding.ts';
 import { rules } from '../capture/findings/rules.ts';
@@ -16,7 +17,8 @@ import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../live/cluster/facts.ts';
 import { clusterRules, diagnoseCluster } from '../live/cluster/findings/rules.ts';
 import { rbacManifest } from '../live/cluster/rbac.ts';
-import { addressOwners } from './capture-names.ts';
+import { addressNamingOf, addressOwners, type AddressNaming } from './capture-names.ts';
+import { clientDocuments, clientRows } from './client-rows.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { captureHead, captureWell, observe, writeEvidence } from './doctor-capture.ts';
 import {
@@ -31,7 +33,7 @@ import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
 import { hiddenText } from './doctor-redaction.ts';
 import { diagnosisText } from './doctor-text.ts';
 import { usage } from './option-values.ts';
-import { beside, pageFor, setMarkdown, wrap } from './page.ts';
+import { beside, pageFor, setMarkdown, wrap, type Page } from './page.ts';
 
 const grades = { info: 0, warning: 1, critical: 2, never: 3 } as const;
 
@@ -100,6 +102,7 @@ interface Packets {
   readonly reading: Reading;
   readonly observed: Observations;
   readonly owners: AddressOwners;
+  readonly naming: AddressNaming;
   /** Replaces names and addresses, if that is asked for. */
   readonly hide: (text: string) => string;
 }
@@ -134,8 +137,10 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
     return 'nothing';
   }
   const { redactKey } = options;
-  const hide = redactKey === null ? asItIs : hiddenText(observed, new Redaction(redactKey));
-  return { failed, reading, observed, owners, hide };
+  const redaction = redactKey === null ? null : new Redaction(redactKey);
+  const hide = redaction === null ? asItIs : hiddenText(observed, redaction);
+  const naming = addressNamingOf(owners, redaction);
+  return { failed, reading, observed, owners, naming, hide };
 }
 
 async function diagnosePackets(
@@ -205,7 +210,35 @@ function print(
           ...(facts === null ? [] : [clusterWell(facts, found)]),
         ].join(' ');
   io.out(diagnosisText(found, who, page, hide, well));
+  if (packets !== null) io.out(clientsText(packets, page));
   io.out(notReadText(notRead, page));
+}
+
+/** Clients that are listed: in a text, and for programs. */
+const CLIENTS = { text: 10, json: 1000 };
+
+/** Those that ask most. */
+function busiest({ observed: { clients } }: Packets, most: number): ListedClients {
+  const counted = clients.list.map(({ outcomes: { asked, lost }, ...client }) => ({
+    ...client,
+    queries: asked,
+    lost,
+  }));
+  return listClients(counted, most, clients.leftOut);
+}
+
+function clientsText(packets: Packets, page: Page): string {
+  const clients = busiest(packets, CLIENTS.text);
+  if (clients.listed.length === 0) return '';
+  const narrower = { paint: page.paint, columns: page.columns - 2 };
+  const rows = clientRows(clients, packets.naming, narrower).map((row) => `  ${row}`);
+  return `${[page.paint.strong('Clients, those that ask most first'), ...rows].join('\n')}\n\n`;
+}
+
+/** With addresses as they are: all of a document is hidden at once. */
+function clientsOf(packets: Packets): ReturnType<typeof clientDocuments> {
+  const naming: AddressNaming = (address) => ({ ...packets.naming(address), address });
+  return clientDocuments(busiest(packets, CLIENTS.json), naming);
 }
 
 function isWanted({ code }: { readonly code: string }, { only, skip }: DoctorOptions): boolean {
@@ -239,6 +272,7 @@ function json(
     clients: clients.slice(0, CLIENTS),
     not: excluded,
     unknown,
+    clients: packets === null ? [] : clientsOf(packets),
     remarks: packets?.reading.remarks.list ?? [],
     notRead,
   };

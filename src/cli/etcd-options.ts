@@ -200,6 +200,7 @@ function credentials(
   env: Readonly<Record<string, string | undefined>>,
 ): EtcdAccess['credentials'] {
   const given = values.user ?? env['ETCDCTL_USER'] ?? '';
+  if (given === '' && values.password !== null) throw usage('--password needs --user, too');
   if (given === '') return null;
   const colon = given.indexOf(':');
   const inline = colon < 0 ? undefined : given.slice(colon + 1);

@@ -202,6 +202,10 @@ export function parseLabOptions(words: readonly string[]): LabOptions {
     const other = actions.includes(action) ? null : firstGiven(table, values, keys);
     if (other !== null) throw usage(`${action} takes no ${other}`);
   }
+  const ofPlay = values.model
+    ? firstGiven(table, values, ['server', 'pcap', 'keep', 'mode'])
+    : null;
+  if (ofPlay !== null) throw usage(`a model sends no packets: --model takes no ${ofPlay}`);
   checkWords(action, others, program, values.file);
   return {
     action,

@@ -2,7 +2,7 @@
 import { parseTarget, type LintTarget } from '../lint/target.ts';
 import type { LintSeverity } from '../lint/finding.ts';
 import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
-import { flag, group, many, one, type OptionValue, type Usage } from './option.ts';
+import { beside, flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { firstBeside, parseOptions } from './option-parse.ts';
 import { choice, duration, file, usage } from './option-values.ts';
@@ -101,7 +101,9 @@ const table = {
       '--live',
       'ask upstreams, hosts and search domains, too: whether they are as the file has them',
     ),
-    timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+    ...beside(['--live'], {
+      timeout: one('--timeout', duration(10, 60_000), 'wait for each query (2s)'),
+    }),
   }),
   ...group('Mending', {
     fix: flag('--fix', 'mend what needs no thinking; the change is shown, then written'),

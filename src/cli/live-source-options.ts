@@ -29,6 +29,11 @@ export const liveSourceOptions: {
   ports: one('--port', portsValue, 'ports of name servers (53,5353)'),
 };
 
+/** Those that say that packets are captured live. */
+export const liveNames: readonly string[] = ['device', 'netns', 'pid'].flatMap(
+  (key) => liveSourceOptions[key as keyof typeof liveSourceOptions].names,
+);
+
 /** The path of the network namespace that is meant; null: the own one. @throws Problem (`usage`) */
 export function namespaceOf(given: {
   readonly netns: string | null;

@@ -41,6 +41,18 @@ function shell(script: string, env: Readonly<Record<string, string>> = {}): Ran 
   return { code: status, out: stdout, err: stderr };
 }
 
+test('COLUMNS says how wide text is, through a pipe, too', () => {
+  const widest = (columns: string): number =>
+    Math.max(
+      ...shell('N lint --help | cat', { COLUMNS: columns })
+        .out.split('\n')
+        .map((line) => line.length),
+    );
+  assert.ok(widest('60') <= 60);
+  assert.ok(widest('100') > 90);
+  for (const nonsense of ['', '0', '-5', 'wide']) assert.equal(widest(nonsense), widest('100'));
+});
+
 test('a runtime that is too old is told of in one line', () => {
   const older = `Object.defineProperty(process.versions, 'node', { value: '22.1.0' })`;
   const { status, stdout, stderr } = spawnSync(

@@ -33,7 +33,23 @@ export function parseOptions<T extends OptionTable>(
     else if (table[given.key]?.kind === 'many') (values[given.key] as unknown[]).push(given.value);
     else values[given.key] = table[given.key]?.kind === 'one' ? given.value : given.on;
   }
+  refuseLonely(table, values as OptionValues<T>, rest);
   return { values: values as OptionValues<T>, words: rest };
+}
+
+/** An option that would be passed over is none that its person wanted so. */
+function refuseLonely<T extends OptionTable>(
+  table: T,
+  values: OptionValues<T>,
+  words: readonly string[],
+): void {
+  const given = Object.keys(table).filter((key) => firstGiven(table, values, [key]) !== null);
+  const there = new Set([...words, ...given.flatMap((key) => table[key]?.names ?? [])]);
+  for (const key of given) {
+    const { names = [], beside } = table[key] ?? {};
+    if (beside !== undefined && !beside.some((other) => there.has(other)))
+      throw usage(`${names.at(-1)} goes with ${beside.join(' or ')}`);
+  }
 }
 
 /**

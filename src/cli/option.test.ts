@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { Problem } from '../base/problem.ts';
 import { helpText, manualPage } from './option-help.ts';
 import { parseOptions, readOptions } from './option-parse.ts';
-import { flag, group, many, maybe, one } from './option.ts';
+import { flag, group, many, maybe, one, type Option, type OptionTable } from './option.ts';
 import { choice, duration, file, integer, text } from './option-values.ts';
 import { verbNames, verbSummaries } from './verb-names.ts';
 import { loadUsage } from './verbs.ts';
@@ -201,4 +201,44 @@ describe('help and manual', () => {
     assert.match(help, /^Usage: kubectl ndots trace NAME/m);
     assert.match(help, /^ {2}kubectl ndots trace redis\.cache/m);
   });
+});
+
+describe('an option that means something only beside another one', () => {
+  /** Values are not looked at: any word is one. */
+  const anyWord = (table: OptionTable): OptionTable =>
+    Object.fromEntries(
+      Object.entries(table).map(([key, option]) => [
+        key,
+        { ...option, value: option.value && { ...option.value, read: (given: string) => given } },
+      ]),
+    );
+  const given = (name: string, { value }: Option): string[] =>
+    value === null ? [name] : [name, 'x'];
+
+  for (const verb of verbNames)
+    test(`is wrong usage alone: ${verb}`, async () => {
+      const { options, style, words, synopsis } = await loadUsage(verb);
+      const table = anyWord(options);
+      const spelled = new Map(
+        Object.values(options).flatMap((option) => option.names.map((name) => [name, option])),
+      );
+      const known = `${synopsis} ${Array.isArray(words?.words) ? words.words.join(' ') : ''}`;
+      for (const option of Object.values(options)) {
+        for (const [heading] of option.group.matchAll(/--[a-z-]+/g))
+          assert.ok(
+            option.names.includes(heading) || option.beside?.includes(heading),
+            `${option.names.join(' ')} stands under "${option.group}"`,
+          );
+        if (option.beside === undefined) continue;
+        for (const name of option.names) {
+          const alone = given(name, option);
+          refused(() => parseOptions(table, alone, style), / goes with /);
+          for (const other of option.beside) {
+            const there = spelled.get(other);
+            if (there === undefined) assert.match(known, new RegExp(`\\b${other}\\b`));
+            parseOptions(table, [...alone, ...(there ? given(other, there) : [other])], style);
+          }
+        }
+      }
+    });
 });

@@ -49,6 +49,11 @@ export interface Option<T = unknown> {
   readonly help: string;
   /** The heading that it stands under. */
   readonly group: string;
+  /**
+   * Without one of these it would be passed over, and so is wrong usage: other options of the
+   * table as they are spelled, or a word of the verb (`cluster`). None: it counts by itself.
+   */
+  readonly beside?: readonly string[];
 }
 
 /** The options of a verb by their keys, in the order in which help lists them. */
@@ -133,6 +138,13 @@ export function maybe<T>(names: string, value: OptionValue<T>, help: string): Op
 export function group<T extends OptionTable>(title: string, options: T): T {
   return Object.fromEntries(
     Object.entries(options).map(([key, option]) => [key, { ...option, group: title }]),
+  ) as unknown as T;
+}
+
+/** Options that mean something only beside one of others: `--live`, or a word of the verb. */
+export function beside<T extends OptionTable>(others: readonly string[], options: T): T {
+  return Object.fromEntries(
+    Object.entries(options).map(([key, option]) => [key, { ...option, beside: others }]),
   ) as unknown as T;
 }
 

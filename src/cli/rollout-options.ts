@@ -82,6 +82,7 @@ export function parseRolloutOptions(words: readonly string[]): RolloutOptions {
   }
   if (others.length > 0) throw usage(`rehearse takes no words, and not "${others[0]}"`);
   const { output, save, model, mode, color, noColor } = values;
+  if (model && mode !== null) throw usage('a model has no rules: --model takes no --mode');
   return {
     times: {
       pods: values.pods ?? 2,

@@ -100,6 +100,14 @@ function columnsOf(stream: NodeJS.WriteStream): number {
   return stream.columns || 100;
 }
 
+/**
+ * How wide text is set. `COLUMNS` counts as for git, ls and man: shells export it only where
+ * somebody has asked for that, and through a pipe nothing else tells how wide the reader is.
+ */
+function columnsWanted(stream: NodeJS.WriteStream, { COLUMNS = '' }: Io['env']): number {
+  return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : columnsOf(stream);
+}
+
 const progress =
   process.stderr.isTTY && process.env['TERM'] !== 'dumb'
     ? new ProgressLine({
@@ -147,7 +155,7 @@ const io: Io = {
   progress: (text) => progress?.tell(text),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),
-  columns: columnsOf(process.stdout),
+  columns: columnsWanted(process.stdout, process.env),
   // Made when it is asked for: a verb that never does is ended by Ctrl-C as the system does it.
   get signal() {
     return interruptSignal();

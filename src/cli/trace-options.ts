@@ -2,6 +2,7 @@
 import type { AddressFamily } from '../resolver/client.ts';
 import { clusterKeys, clusterOptions, type ClusterOptions } from './cluster-options.ts';
 import {
+  beside,
   flag,
   group,
   many,
@@ -102,7 +103,9 @@ const table = {
       pair,
       'LOCALDOMAIN, RES_OPTIONS, HOSTALIASES and GODEBUG count; they are inherited, too',
     ),
-    cgo: flag('--cgo', 'a Go program built with cgo, as --env CGO_ENABLED=1'),
+    ...beside(['--client'], {
+      cgo: flag('--cgo', 'a Go program built with cgo, as --env CGO_ENABLED=1'),
+    }),
     repeat: one('--repeat', integer('N', 1, 1000), 'so many lookups, one after the other'),
   }),
   ...group('Settings', {
@@ -146,7 +149,9 @@ const table = {
     json: flag('--json', 'as -o json'),
     wide: flag('--wide', 'as -o wide: with ports, ids and EDNS, and nothing cut'),
     strace: flag('--strace', 'as -o strace'),
-    compare: flag('--compare', 'a line for each client, and in what they differ'),
+    ...beside(['--client', '--replay'], {
+      compare: flag('--compare', 'a line for each client, and in what they differ'),
+    }),
     save: one('--save', file(), 'keeps the trace, as JSON'),
     replay: one('--replay', file(), 'prints a trace that was saved'),
     ...colourOptions,
@@ -224,6 +229,12 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
       `${lonely} means nothing without a pod`,
       'As in: --from deploy/web --namespace shop',
     );
+  if (!local && values.resolvConf !== null)
+    throw usage('--from POD or --resolv-conf, not both', 'A pod has a resolv.conf of its own.');
+  const sent =
+    (values.plan || (values.answers ?? values.corefile ?? values.manifests) !== null) &&
+    values.port !== null;
+  if (sent) throw usage('nothing is sent, and so --port means nothing');
   const clients = values.client.flatMap((list) => list.split(',')).filter((word) => word !== '');
   if (values.client.length > 0 && clients.length === 0)
     throw usage('-c needs the name of a client', 'As in: -c musl, or -c all');

@@ -121,6 +121,7 @@ export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.a
     bind __PILLAR__LOCAL__DNS__
     forward . __PILLAR__CLUSTER__DNS__ {
         force_tcp
+        max_concurrent 16384
     }
     prometheus :9253
     health 169.254.20.10:8080
@@ -130,7 +131,9 @@ export const usualNodeCorefile: string = `cluster.local:53 in-addr.arpa:53 ip6.a
     cache 30
     reload
     bind __PILLAR__LOCAL__DNS__
-    forward . ${INTERNET}
+    forward . ${INTERNET} {
+        max_concurrent 16384
+    }
     prometheus :9253
 }
 `;

@@ -14,11 +14,6 @@ import type { TimerWheel } from './timer-wheel.ts';
 import { tlsOptions } from './upstream-tls.ts';
 
 const PATH = '/dns-query';
-/**
- * The most requests under way; further ones fail and are counted
- * (`ndots_forward_in_flight_rejects_total`).
- */
-const IN_FLIGHT_MAX = 4096;
 
 /** What an upstream over HTTPS is made of. */
 export interface HttpsUpstreamParts {
@@ -65,7 +60,7 @@ export class HttpsUpstream implements Upstream, Http2Host, Carrier {
     exchange.timeoutMs = timeoutMs;
     const inFlight =
       this.#waiting.length + (this.#link?.waiting ?? 0) + (this.#http1?.waiting ?? 0);
-    const crowded = inFlight >= IN_FLIGHT_MAX;
+    const crowded = inFlight >= this.parts.inFlightMax;
     if (this.#closed || crowded) {
       if (crowded) this.parts.counters.rejects.add(1);
       const why = crowded ? 'too many queries in flight' : 'closed';

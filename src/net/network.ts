@@ -62,6 +62,8 @@ export interface UpstreamParts {
   readonly sourcePorts: number;
   /** The most open connections. */
   readonly maxConnections: number;
+  /** Queries that may be under way at a time (HTTPS, gRPC); further ones fail and are counted. */
+  readonly inFlightMax: number;
   /** How many queries may be unread at the upstream (UDP). */
   readonly burst: number;
   /** Local address to send from, or empty. */

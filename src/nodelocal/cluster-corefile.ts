@@ -5,6 +5,7 @@ import { isIP } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { printCorefile } from '../corefile/print.ts';
 import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
+import { FORWARD_BOUND } from './template.ts';
 
 /** What the derived template says besides. */
 export interface DeriveParts {
@@ -88,6 +89,7 @@ const clusterLines = [
   '}',
   'forward . __PILLAR__CLUSTER__DNS__ {',
   '    force_tcp',
+  `    ${FORWARD_BOUND}`,
   '}',
 ];
 

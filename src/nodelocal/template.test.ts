@@ -37,7 +37,7 @@ describe('the template of a node cache', () => {
     const stubDomains = new Map([['acme.local', ['1.1.1.1', '2.2.2.2:5300']]]);
     assert.equal(
       render('', { ...emptyConfig, stubDomains }),
-      '\nacme.local:53 {\n    errors\n    cache 30\n    bind 169.254.20.10 10.0.0.10\n    forward . 1.1.1.1 2.2.2.2:5300\n}\n',
+      '\nacme.local:53 {\n    errors\n    cache 30\n    bind 169.254.20.10 10.0.0.10\n    forward . 1.1.1.1 2.2.2.2:5300 {\n        max_concurrent 16384\n    }\n}\n',
     );
   });
 

@@ -21,6 +21,12 @@ export interface TemplateValues {
 const STUB_TTL = 30;
 
 /**
+ * The bound of every forward of a node, which is what `forward` has by itself: said, so that who
+ * looks for it at the limit finds it.
+ */
+export const FORWARD_BOUND = 'max_concurrent 16384';
+
+/**
  * What the template says of upstreams that are the node's own, but not of those that a ConfigMap
  * names: those speak UDP.
  */
@@ -62,7 +68,9 @@ function stubBlocks({ localAddresses, port, config }: TemplateValues): string {
         '    errors',
         `    cache ${STUB_TTL}`,
         `    bind ${localAddresses.join(' ')}`,
-        `    forward . ${servers.join(' ')}`,
+        `    forward . ${servers.join(' ')} {`,
+        `        ${FORWARD_BOUND}`,
+        '    }',
         '}',
         '',
       ].join('\n'),

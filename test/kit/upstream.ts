@@ -104,6 +104,7 @@ export function upstreamParts(
     maxIdle: 0,
     sourcePorts: 64,
     maxConnections: 256,
+    inFlightMax: 4096,
     burst: 128,
     source: '',
     httpMethod: 'POST',

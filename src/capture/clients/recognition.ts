@@ -20,6 +20,8 @@ export interface Recognised {
    * two, or it is like none.
    */
   readonly among: readonly Kind[];
+  /** How sure it is that it is one of `among`, 0 to 1. */
+  readonly sure: number;
 }
 
 /** From this on a kind is named. */
@@ -52,8 +54,16 @@ export class Recognition {
   /** The last query over UDP. */
   #last: SentPacket | null = null;
 
+  /** Whether there were lookups that do not count, as nothing tells when they were. */
+  untimed: boolean = false;
+
   add(lookup: SeenLookup): void {
     if (this.#lookups >= LOOKUPS_MAX) return;
+    // Half of what resolvers are known by is when they send.
+    if (lookup.exchanges[0]!.logged === 'without times') {
+      this.untimed = true;
+      return;
+    }
     const traits = traitsOf(lookup);
     // What shows nothing but a single question is no evidence of a resolver.
     if (traits.size === 0) return;
@@ -102,7 +112,7 @@ export class Recognition {
       confidence: (best + rest) / total,
       either: (isAlike ? both : best + rest) / total,
       lookups: this.#lookups,
-      among: among(
+      ...among(
         kinds.map((each, at) => [each, (weights[at]! + (each === kind ? rest : 0)) / total]),
       ),
     };
@@ -154,8 +164,11 @@ export class Recognition {
 }
 
 /** The fewest kinds that are sure together, two at most. @param shares how likely each is */
-function among(shares: readonly (readonly [kind: Kind, share: number])[]): readonly Kind[] {
+function among(
+  shares: readonly (readonly [kind: Kind, share: number])[],
+): Pick<Recognised, 'among' | 'sure'> {
   const [one, other] = shares.toSorted(([, one], [, other]) => other - one);
-  if (one![1] >= SURE) return [one![0]];
-  return one![1] + other![1] >= SURE ? [one![0], other![0]] : [];
+  if (one![1] >= SURE) return { among: [one![0]], sure: one![1] };
+  const both = one![1] + other![1];
+  return both >= SURE ? { among: [one![0], other![0]], sure: both } : { among: [], sure: 0 };
 }

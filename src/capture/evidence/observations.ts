@@ -5,6 +5,7 @@
  */
 import { printAddress } from '../../base/ip.ts';
 import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
+import { CLIENTS_MAX, recognise } from '../client-list.ts';
 import { Recognition } from '../clients/recognition.ts';
 import { CopiedBytes } from '../exchanges/copied-bytes.ts';
 import { isCut } from '../exchanges/message-head.ts';
@@ -41,7 +42,7 @@ import { Ways } from './ways.ts';
 /** More of any of these are summed up, and not looked at one by one. */
 const MOST = {
   servers: 2000,
-  clients: 10_000,
+  clients: CLIENTS_MAX,
   flows: 20_000,
   names: 16_000,
   losses: 10_000,
@@ -100,6 +101,7 @@ export interface ClientView {
   withEdns: number;
   /** Of these, those for names that the search path made, and that do not exist. */
   wasted: number;
+  lookups: number;
   readonly recognition: Recognition;
   /** By server. */
   readonly servers: Map<string, Asked>;
@@ -349,12 +351,11 @@ export class Observations {
 
   lookup(lookup: SeenLookup): void {
     this.lookups++;
-    const [{ name: firstName, type: firstType, logged }] = lookup.exchanges as [SeenExchange];
     const client = this.clients.get(lookup.client);
-    // Of a question that is cut nobody knows whether it is for an address.
-    const isOfAddress = !isCut(firstName) || !isOther(firstName, firstType);
-    // Half of what resolvers are known by is when they send.
-    if (isOfAddress && logged !== 'without times') client?.recognition.add(lookup);
+    if (client !== undefined) {
+      client.lookups++;
+      recognise(client.recognition, lookup);
+    }
     const whole = lookup.exchanges.filter(({ name }) => !isCut(name));
     if (whole.length === lookup.exchanges.length) this.#whole(lookup, client);
     else if (whole.length === 0) this.#cut(lookup);
@@ -535,11 +536,6 @@ export class Observations {
   }
 }
 
-/** Whether a question is for something else than the address of a name. */
-function isOther(name: string, type: number): boolean {
-  return isReverseLookup(name, type) || isServiceConfig(name, type);
-}
-
 function addPort(asked: Asked | undefined, port: number): void {
   if (asked !== undefined && asked.silentPorts.size < PORTS_MAX) asked.silentPorts.add(port);
 }
@@ -555,6 +551,7 @@ function newClient(address: string): ClientView {
     byTcp: 0,
     withEdns: 0,
     wasted: 0,
+    lookups: 0,
     recognition: new Recognition(),
     servers: new Map(),
   };

@@ -18,11 +18,6 @@ import { GrpcConnection } from './grpc-connection.ts';
 import { GrpcFailure, STATUS, statusName } from './grpc-failure.ts';
 import { PREFIX, type GrpcCall, type GrpcStream } from './grpc-stream.ts';
 
-/**
- * Queries that may be under way at a time, those included that wait until the server takes more.
- * Further ones fail and are counted (`ndots_grpc_in_flight_rejects_total`).
- */
-const IN_FLIGHT_MAX = 4096;
 /** Of a reply that is the whole of a `DnsPacket`. */
 const PACKET_MAX = MESSAGE_MAX + PACKET_PREFIX_MAX;
 const UNIX = 'unix:';
@@ -69,7 +64,8 @@ export class GrpcUpstream implements Upstream, Carrier {
 
   start(exchange: UpstreamExchange, timeoutMs: number, now: number): void {
     exchange.timeoutMs = timeoutMs;
-    const crowded = this.#waiting.length + this.#calls.size >= IN_FLIGHT_MAX;
+    // Those that wait until the server takes more are under way, too.
+    const crowded = this.#waiting.length + this.#calls.size >= this.parts.inFlightMax;
     if (this.#closed || crowded) {
       if (crowded) this.parts.counters.rejects.add(1);
       const why = crowded ? 'too many queries in flight' : 'closed';

@@ -60,7 +60,9 @@ export const etcd: Plugin = definePlugin({
       .with();
     let source: AnswerSource;
     if (options.perQuery) {
-      const reading = new QuerySource(context, clock, random.integer(0x1_0000_0000), failures);
+      const from = random.integer(0x1_0000_0000);
+      const waitingMax = options.maxWaiting;
+      const reading = new QuerySource(context, clock, { from, waitingMax, failures });
       context.onStop(() => reading.stop());
       source = reading;
     } else {

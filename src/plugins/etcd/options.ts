@@ -24,6 +24,8 @@ const valueLimit = limit({ default: 64 * 1024, min: 64, max: 4 * 1024 * 1024 });
 const memoryLimit = { min: 64 * 1024, max: 2 ** 36 };
 /** Looking at a key takes some 0.2 µs, so a query takes 2 ms at most. */
 const searchLimit = limit({ default: 10_000, min: 1, max: 10_000_000 });
+/** A read that waits takes some 1 KB; etcd answers thousands a second. */
+const waitingLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** CoreDNS's: 30 s and a day. */
 const MIN_LEASE_TTL = 30;
 const MAX_LEASE_TTL = 86_400;
@@ -113,6 +115,7 @@ export const syntax: Syntax<
     maxValueBytes: PropertySchema<number>;
     maxBytes: PropertySchema<number | null>;
     maxSearch: PropertySchema<number>;
+    maxWaiting: PropertySchema<number>;
   },
   'each'
 > = directive({
@@ -164,6 +167,10 @@ export const syntax: Syntax<
     maxSearch: setting('max_search', integer('COUNT', searchLimit), {
       default: searchLimit.default,
       help: 'keys that one query may look at, which wildcards and names high up have many of; beyond it is SERVFAIL',
+    }),
+    maxWaiting: setting('max_waiting', integer('COUNT', waitingLimit), {
+      default: waitingLimit.default,
+      help: 'with `per_query`: reads that may wait for etcd at a time, in each worker; beyond it is SERVFAIL',
     }),
   },
   retired: {

@@ -4,7 +4,7 @@ import { VirtualClock } from '../../base/virtual-clock.ts';
 import { QuerySource } from './per-query.ts';
 
 /** A worker's end whose questions nobody answers yet. */
-function source() {
+function source(waitingMax = 4096) {
   const asked: { id: number; from: number }[] = [];
   let deliver = (_message: unknown): void => undefined;
   const channel = {
@@ -12,7 +12,7 @@ function source() {
     post: (message: unknown) => void asked.push(message as { id: number; from: number }),
   };
   const failures = { amount: 0, add: (amount: number) => void (failures.amount += amount) };
-  const made = new QuerySource(channel, new VirtualClock(), 7, failures);
+  const made = new QuerySource(channel, new VirtualClock(), { from: 7, waitingMax, failures });
   return { made, asked, failures, deliver: (message: unknown) => deliver(message) };
 }
 
@@ -43,6 +43,15 @@ describe('etcd, read for each query', () => {
     late.at('/local');
     await assert.rejects(late.wait()!, /configuration ended/);
     assert.equal(failures.amount, 1);
+  });
+
+  test('reads beyond max_waiting fail at once, and are counted', async () => {
+    const { made, asked, failures } = source(2);
+    for (const path of ['/a', '/b']) made.open().below(path);
+    const third = made.open();
+    third.below('/c');
+    await assert.rejects(third.wait()!, /too many reads wait for etcd \(max_waiting\)/);
+    assert.deepEqual([asked.length, failures.amount], [2, 1]);
   });
 
   test('a read that fails after its query was given up harms nobody', async () => {

@@ -105,9 +105,6 @@ function packed({ value, lease }: KeyValue, maxBytes: number): string {
   return typeof read === 'string' ? read : '';
 }
 
-/** Reads that may wait for etcd at a time, in each worker. */
-const WAITING_MAX = 4096;
-
 interface WaitingRequest {
   readonly resolve: (reply: KeyReply) => void;
   readonly reject: (error: Error) => void;
@@ -121,15 +118,24 @@ export class QuerySource implements AnswerSource {
   readonly #clock: Clock;
   readonly #from: number;
   readonly #waiting = new Map<number, WaitingRequest>();
+  readonly #waitingMax: number;
   readonly #failures: Counter;
   #ids = 0;
   #stopped = false;
 
-  /** @param from a number that no other worker has */
-  constructor(channel: WorkerChannel, clock: Clock, from: number, failures: Counter) {
+  /**
+   * @param from a number that no other worker has
+   * @param waitingMax reads that may wait for etcd at a time
+   */
+  constructor(
+    channel: WorkerChannel,
+    clock: Clock,
+    { from, waitingMax, failures }: { from: number; waitingMax: number; failures: Counter },
+  ) {
     this.#channel = channel;
     this.#clock = clock;
     this.#from = from;
+    this.#waitingMax = waitingMax;
     this.#failures = failures;
     channel.onMessage((message) => {
       const reply = message as KeyReply;
@@ -168,9 +174,9 @@ export class QuerySource implements AnswerSource {
 
   #read(path: string, below: boolean): Promise<KeyReply> {
     if (this.#stopped) return Promise.reject(new Error('the configuration ended'));
-    if (this.#waiting.size >= WAITING_MAX) {
+    if (this.#waiting.size >= this.#waitingMax) {
       this.#failures.add(1);
-      return Promise.reject(new Error('too many queries wait for etcd'));
+      return Promise.reject(new Error('too many reads wait for etcd (max_waiting)'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<KeyReply>();
     const id = this.#ids++;

@@ -64,7 +64,7 @@ export class ForwardMetrics {
     );
     this.#inFlightRejects = metrics.counter(
       'ndots_forward_in_flight_rejects_total',
-      'Queries that were not sent because 4096 were under way to the upstream over HTTPS.',
+      'Queries that were not sent because max_concurrent were under way to the upstream over HTTPS.',
       ['to'],
     );
     this.#sockets = metrics.gauge(

@@ -161,7 +161,6 @@ function makeForwarder(
     maxFails,
     maxAttempts,
     readTimeoutMs,
-    maxConcurrent,
     failover,
     failfast,
     nextOnNodata,
@@ -176,7 +175,7 @@ function makeForwarder(
     maxAttempts,
     readTimeoutMs,
     policy: policyOf(line.policy),
-    maxConcurrent: maxConcurrent === 0 ? waitingLimit.default : maxConcurrent,
+    maxConcurrent: waitingMax(line),
     nextOn: line.next,
     nextOnNodata,
     failover,
@@ -198,6 +197,11 @@ function policyOf(said: ForwardSaid['policy']): ForwardPolicy {
 
 function isForcedTcp({ forceTcp, protocol }: ForwardSaid): boolean {
   return forceTcp || (protocol?.includes('force_tcp') ?? false);
+}
+
+/** Queries under way: an upstream that carries all of them over one connection takes as many. */
+function waitingMax({ maxConcurrent }: ForwardSaid): number {
+  return maxConcurrent === 0 ? waitingLimit.default : maxConcurrent;
 }
 
 function targetMaker(
@@ -222,6 +226,7 @@ function targetMaker(
       maxIdle,
       sourcePorts,
       maxConnections,
+      inFlightMax: waitingMax(line),
       burst,
       source: line.source ?? '',
       dohMethod,

@@ -41,6 +41,7 @@ export interface TargetParts {
   readonly maxIdle: number;
   readonly sourcePorts: number;
   readonly maxConnections: number;
+  readonly inFlightMax: number;
   readonly burst: number;
   readonly source: string;
   readonly dohMethod: 'POST' | 'GET';
@@ -186,7 +187,7 @@ export class ForwardTarget {
   #transport(proto: Protocol): Upstream {
     const { upstream, network, tls, expireMs, maxAgeMs, maxIdle, source, dohMethod, serverName } =
       this.#parts;
-    const { sourcePorts, maxConnections, burst } = this.#parts;
+    const { sourcePorts, maxConnections, inFlightMax, burst } = this.#parts;
     return network.upstream({
       address: {
         host: upstream.host,
@@ -200,6 +201,7 @@ export class ForwardTarget {
       maxIdle,
       sourcePorts,
       maxConnections,
+      inFlightMax,
       burst,
       source,
       httpMethod: dohMethod,

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { scriptedNetwork, type Answer, type Asked } from '../../../test/kit/upstream.ts';
+import {
+  scriptedNetwork,
+  type Answer,
+  type Asked,
+  type ScriptedNetwork,
+} from '../../../test/kit/upstream.ts';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FLAG } from '../../wire/iana.ts';
@@ -9,14 +14,14 @@ async function world(
   lines: string,
   script: (asked: Asked) => Answer,
   behind = '',
-): Promise<World & { readonly asked: readonly Asked[] }> {
+): Promise<World & Pick<ScriptedNetwork, 'asked' | 'made'>> {
   const clock = new VirtualClock();
   const network = scriptedNetwork(clock, script);
   const made = await makeWorld(`. {\n prometheus\n grpc ${lines}\n ${behind}\n}`, {
     clock,
     network,
   });
-  return { ...made, asked: network.asked };
+  return { ...made, asked: network.asked, made: network.made };
 }
 
 const three = '. 10.0.0.1:9005 10.0.0.2:9005 10.0.0.3:9005';
@@ -41,6 +46,18 @@ describe('grpc', () => {
     assert.match(text, /ndots_grpc_failures_total\{to="10\.0\.0\.1:9005"\} 1/);
     assert.match(text, /ndots_grpc_waiting_queries 0/);
     await close();
+  });
+
+  test('an upstream takes as many queries at a time as max_concurrent says', async () => {
+    for (const [lines, most] of [
+      ['', 4096],
+      ['{\n max_concurrent 20\n}', 20],
+    ] as const) {
+      const { made, ask, close } = await world(`. 10.0.0.1:9005 ${lines}`, () => answers);
+      await ask('a.example. A');
+      assert.equal(made[0]!.inFlightMax, most);
+      await close();
+    }
   });
 
   test('one that was not reached is asked last for a second', async () => {

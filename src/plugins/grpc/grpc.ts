@@ -50,6 +50,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
       proto: 'grpc',
       tls,
       ...unused,
+      inFlightMax: options.maxConcurrent,
       counters: metrics.upstream(spec.to),
     }),
     shunnedUntil: 0,

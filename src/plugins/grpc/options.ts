@@ -1,4 +1,5 @@
 /** What a line of `grpc` may say. */
+import { limit } from '../../base/limits.ts';
 import { tlsFiles, type TlsFiles } from '../../corefile/tls-files.ts';
 import { oneZone, rest, type Position } from '../../corefile/positions.ts';
 import {
@@ -10,9 +11,11 @@ import {
 } from '../../corefile/properties.ts';
 import { pluginProblem } from '../../corefile/problems.ts';
 import { directive, type Options, type Syntax } from '../../corefile/syntax.ts';
-import { choice, value, word, worded, wrongForm } from '../../corefile/values.ts';
+import { choice, integer, value, word, worded, wrongForm } from '../../corefile/values.ts';
 import { readTo, type GrpcDestination } from './places.ts';
 
+/** What an upstream has not answered waits for two seconds at most, and takes some 3 KB. */
+const inFlightLimit = limit({ default: 4096, min: 1, max: 1_000_000 });
 /** CoreDNS's number. */
 const UPSTREAMS_MAX = 15;
 
@@ -40,6 +43,7 @@ export const syntax: Syntax<
     tls: PropertySchema<TlsFiles | null>;
     tlsServerName: PropertySchema<string | null>;
     policy: PropertySchema<'random' | 'round_robin' | 'sequential'>;
+    maxConcurrent: PropertySchema<number>;
     fallthrough: PropertySchema<readonly string[] | null>;
   },
   'once'
@@ -71,6 +75,10 @@ export const syntax: Syntax<
         help: 'which upstream is asked first',
       }),
     ),
+    maxConcurrent: setting('max_concurrent', integer('MAX', inFlightLimit), {
+      default: inFlightLimit.default,
+      help: 'queries under way to one upstream at a time, in each worker; for further ones the next upstream is asked',
+    }),
     fallthrough: fallthrough({
       help: 'hand names that do not exist, or for which no upstream has a reply, to the next plugin; with zones only names in these zones',
     }),

@@ -1,6 +1,7 @@
 /** Putting the table of hosts together. */
 import { readUint32 } from '../../base/big-endian.ts';
 import { hashSeed, mixedHash } from '../../base/hash.ts';
+import { limit, type Limit } from '../../base/limits.ts';
 import { sharedBytes, sharedWords } from '../../base/shared-memory.ts';
 import { nameLength, printName, type WireName } from '../../wire/name.ts';
 import { FIELDS, hashOf, type HostsTable } from './table.ts';
@@ -11,9 +12,10 @@ import { FIELDS, hashOf, type HostsTable } from './table.ts';
 const PER_NAME_MAX = 1000;
 /**
  * Names of one file, those of addresses among them: the largest lists of blocked names have a
- * third. Each takes some 80 bytes while it is read.
+ * third. Each takes some 80 bytes while it is read. No file that is read has room for more than the
+ * greatest number.
  */
-export const NAMES_MAX = 400_000;
+export const namesLimit: Limit = limit({ default: 400_000, min: 1, max: 10_000_000 });
 
 /** How much larger an array becomes that is full. */
 const GROWTH = 1.25;
@@ -55,7 +57,7 @@ export class HostsBuilder {
   readonly #seed = hashSeed();
 
   /** @param namesMax names that one text may add */
-  constructor(namesMax: number = NAMES_MAX) {
+  constructor(namesMax: number = namesLimit.default) {
     this.#namesMax = namesMax;
     this.#most = namesMax;
   }

@@ -48,6 +48,22 @@ async function answers(world: World, ...questions: readonly string[]): Promise<r
 }
 
 describe('hosts', () => {
+  test('names beyond max_names are left out, of the file and of the Corefile', async () => {
+    const file = hostsFile('10.0.0.1 a.\n10.0.0.2 b.\n10.0.0.3 c.\n');
+    const lines =
+      '{\n 10.0.0.4 d.\n 10.0.0.5 e.\n 10.0.0.6 f.\n no_reverse\n max_names 2\n fallthrough\n}';
+    const world = await worldWith(lines, '.', file);
+    assert.deepEqual(await answers(world, 'a.', 'b.', 'c.', 'd.', 'e.', 'f.'), [
+      '10.0.0.1',
+      '10.0.0.2',
+      'next',
+      '10.0.0.4',
+      '10.0.0.5',
+      'next',
+    ]);
+    assert.match(world.log.join('\n'), /has more than 2 names: .* \(max_names\)/);
+  });
+
   test("A and AAAA come from the file, authoritative, in the client's spelling", async () => {
     const world = await worldWith('');
     const reply = await world.ask('Example.ORG. A');

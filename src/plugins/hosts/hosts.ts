@@ -7,12 +7,12 @@ import { optional, zones } from '../../corefile/positions.ts';
 import { chained, fallthrough, flag, lax, lines, setting } from '../../corefile/properties.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
 import { directive } from '../../corefile/syntax.ts';
-import { duration, seconds, word, worded } from '../../corefile/values.ts';
+import { duration, integer, seconds, word, worded } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
 import type { WireName } from '../../wire/name.ts';
 import { answerer } from './answers.ts';
-import { HostsBuilder, NAMES_MAX } from './builder.ts';
+import { HostsBuilder, namesLimit } from './builder.ts';
 import { entrySteps, isEntry, readEntry } from './entries.ts';
 import { HostsFile } from './file.ts';
 import { bytesOf, HostsLookup, type HostsTable } from './table.ts';
@@ -59,6 +59,10 @@ const syntax = directive({
       ),
       { default: 5000, help: 'how often to look whether the file has changed; 0 = never' },
     ),
+    maxNames: setting('max_names', integer('COUNT', namesLimit), {
+      default: namesLimit.default,
+      help: 'names that are kept of the file, and as many of the lines here, those of addresses among them; further ones are left out',
+    }),
     fallthrough: fallthrough(),
     fallthroughUnsupported: flag('fallthrough_unsupported', {
       help: 'with `fallthrough`: hand questions for types other than A, AAAA and PTR to the next plugin, also for names that are here',
@@ -112,10 +116,10 @@ export const hosts: Plugin = definePlugin({
     };
     /** null: the file is as it was, or cannot be read. */
     const build = async (first: boolean): Promise<HostsTable | null> => {
-      let builder = new HostsBuilder();
+      let builder = new HostsBuilder(options.maxNames);
       if (!(await file.read((line) => entrySteps(line, terms, builder)))) {
         if (!first) return null;
-        builder = new HostsBuilder();
+        builder = new HostsBuilder(options.maxNames);
       }
       builder.beginText();
       for (const line of options.inline) readEntry(line, terms, builder);
@@ -125,7 +129,7 @@ export const hosts: Plugin = definePlugin({
         context.log.warning(`${name} has too many addresses; some are left out`);
       if (builder.full)
         context.log.error(
-          `${file.path} has more than ${NAMES_MAX} names: further ones are left out and not found`,
+          `${file.path} has more than ${options.maxNames} names: further ones are left out and not found (max_names)`,
         );
       context.log.debug(`Parsed hosts file into ${builder.count} entries`);
       const built = builder.build();

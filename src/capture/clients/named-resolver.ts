@@ -1,0 +1,33 @@
+/** What a client's resolver is taken for, and how sure that is; or why it cannot be told. */
+import type { Kind } from './asking-classes.ts';
+import type { Recognition } from './recognition.ts';
+
+/** The resolver of one client. */
+export interface NamedResolver {
+  /** One kind, two that are not told apart, the likelier first; or none. */
+  readonly kinds: readonly Kind[];
+  /** That it is one of them, from 0 to 1; null: there is none. */
+  readonly confidence: number | null;
+  /** Lookups that it is known by, 64 at most. */
+  readonly lookups: number;
+  /** Why it cannot be told, for people; empty: it can. */
+  readonly why: string;
+}
+
+/** With fewer lookups it is no wonder that nothing is certain. */
+const FEW = 5;
+
+/** The resolver that was recognised. */
+export function resolverOf({ best, untimed }: Recognition): NamedResolver {
+  if (best === null) {
+    const why = untimed ? 'the log has no times' : 'nothing in its lookups shows it';
+    return { kinds: [], confidence: null, lookups: 0, why };
+  }
+  const { among, sure, lookups } = best;
+  if (among.length > 0) return { kinds: among, confidence: sure, lookups, why: '' };
+  const why =
+    lookups < FEW
+      ? 'too few lookups'
+      : 'it asks like no resolver that is known, or like several at once';
+  return { kinds: [], confidence: null, lookups, why };
+}
