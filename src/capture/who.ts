@@ -1,11 +1,8 @@
-/**
- * Whom a finding is about: clients of its exchanges, by what made them, with their resolvers; and
- * all clients of a capture, whether there is a finding or not.
- */
-import type { AddressOwner, AddressOwners } from '../kube/pods/address-owners.ts';
+/** Whom a finding is about: clients of its exchanges, by what made them, with their resolvers. */
+import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { Observations } from './evidence/observations.ts';
 import type { Finding } from './findings/finding.ts';
-import { isServer, programs } from './findings/losses.ts';
+import { isServer } from './findings/losses.ts';
 
 /** Some clients that belong together. */
 export interface NamedClients {
@@ -46,7 +43,10 @@ export function whoOf(
   const resolvers = new Map<string, number>();
   for (const [address, count] of counts) {
     const owner = owners.get(address);
-    const name = owner === undefined ? address : nameOf(owner);
+    const name =
+      owner === undefined
+        ? address
+        : `${owner.namespace === '' ? '' : `${owner.namespace}/`}${owner.workload || owner.name}`;
     if (owner !== undefined && owner.node !== '') nodes.add(owner.node);
     const group = groups.get(name) ?? { clients: 0, count: 0 };
     groups.set(name, { clients: group.clients + 1, count: group.count + count });
@@ -62,46 +62,4 @@ export function whoOf(
       .map(([name, { clients, count }]) => ({ name, clients, share: count / all })),
     resolvers: [...resolvers].toSorted(([, one], [, other]) => other - one),
   };
-}
-
-/** A client of a capture. */
-export interface SeenClient {
-  readonly address: string;
-  /** As in `NamedClients`; absent: only its address is known. */
-  readonly name?: string;
-  readonly queries: number;
-  /** Those by which its resolver was looked for. */
-  readonly lookups: number;
-  /** What its resolver is taken for, as in `Who.resolvers`; null: it was not recognised. */
-  readonly resolver: string | null;
-  /** Of the likeliest kind, 0 to 1. */
-  readonly confidence: number;
-}
-
-/**
- * Clients of which the resolver was looked for, those that ask most first; name servers that ask
- * others are left out.
- */
-export function clientsOf(observed: Observations, owners: AddressOwners): readonly SeenClient[] {
-  return programs(observed)
-    .flatMap(({ address, outcomes, recognition }): SeenClient[] => {
-      const { best } = recognition;
-      if (best === null) return [];
-      const owner = owners.get(address);
-      return [
-        {
-          address,
-          ...(owner === undefined ? {} : { name: nameOf(owner) }),
-          queries: outcomes.asked,
-          lookups: best.lookups,
-          resolver: best.among.length === 0 ? null : best.among.join(' or '),
-          confidence: best.confidence,
-        },
-      ];
-    })
-    .toSorted((one, other) => other.queries - one.queries);
-}
-
-function nameOf({ namespace, workload, name }: AddressOwner): string {
-  return `${namespace === '' ? '' : `${namespace}/`}${workload || name}`;
 }

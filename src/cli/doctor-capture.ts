@@ -11,7 +11,6 @@ import { missingRemark } from '../capture/packets/tcp-streams.ts';
 import { Reading, usualPorts } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
 import { everything, holds, holdsTime, type Part } from '../capture/part-diagnosis.ts';
-import type { SeenClient } from '../capture/who.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import { capturePackets } from './capture-live.ts';
 import { packetsFile } from './capture-output.ts';
@@ -177,13 +176,12 @@ async function live(
     );
 }
 
-/** What was read, in two lines, or three, if resolvers of clients are known. */
+/** What was read, in two lines. */
 export function captureHead(
   { totals }: Reading,
   observed: Observations,
   { findings }: Diagnosis,
   owners: AddressOwners,
-  clients: readonly SeenClient[],
 ): string {
   const { asked, lost } = observed.total;
   const named = observed.clients.list.filter(({ address }) => owners.has(address)).length;
@@ -198,17 +196,7 @@ export function captureHead(
   return [
     `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
     `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${counts.join(', ')} of ${new Set(rules.map(({ code }) => code)).size} things that were looked for`,
-    ...resolversText(clients),
   ].join('\n');
-}
-
-function resolversText(clients: readonly SeenClient[]): readonly string[] {
-  const known = clients.filter(({ resolver }) => resolver !== null);
-  if (known.length === 0) return [];
-  const numbers = [...Map.groupBy(known, ({ resolver }) => resolver!)]
-    .toSorted(([, one], [, other]) => other.length - one.length)
-    .map(([resolver, { length }]) => `${resolver} ${length}`);
-  return [`resolvers: ${numbers.join(', ')}`];
 }
 
 /** Replies that take so long are felt: nobody is told then that it is not DNS. */

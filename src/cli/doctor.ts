@@ -12,7 +12,7 @@ import { rules } from '../capture/findings/rules.ts';
 import type { Reading } from '../capture/reading.ts';
 import { Redaction } from '../capture/redaction.ts';
 import { diagnoseWithParts, type Part } from '../capture/part-diagnosis.ts';
-import { clientsOf, whoOf, type SeenClient, type Who } from '../capture/who.ts';
+import { whoOf, type Who } from '../capture/who.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../live/cluster/facts.ts';
 import { clusterRules, diagnoseCluster } from '../live/cluster/findings/rules.ts';
@@ -171,8 +171,6 @@ function comesOnce(file: string): boolean {
   }
 }
 
-/** Clients that the JSON has one by one, those that ask most. */
-const CLIENTS = 1000;
 const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };
 
 function print(
@@ -187,17 +185,16 @@ function print(
   const who = (finding: Finding): Who =>
     packets === null ? nobody : whoOf(finding, packets.observed, packets.owners);
   const hide = packets?.hide ?? asItIs;
-  const clients = packets === null ? [] : clientsOf(packets.observed, packets.owners);
   if (options.output === 'json') {
     const lacks = examined !== null && 'why' in examined ? notRead : [];
-    io.out(`${json(found, packets, facts, lacks, who, clients)}\n`);
+    io.out(`${json(found, packets, facts, lacks, who)}\n`);
     return;
   }
   const page = pageFor({ colour: wantsColour(options, io), wide: false, columns: io.columns });
   const heads = [
     ...(packets === null
       ? []
-      : [captureHead(packets.reading, packets.observed, found, packets.owners, clients)]),
+      : [captureHead(packets.reading, packets.observed, found, packets.owners)]),
     ...(facts === null ? [] : [clusterHead(facts, found)]),
   ];
   const lines = heads.flatMap((head) => head.split('\n')).flatMap((line) => wrap(line, '', page));
@@ -252,7 +249,6 @@ function json(
   facts: ClusterFacts | null,
   notRead: readonly string[],
   who: (finding: Finding) => Who,
-  clients: readonly SeenClient[],
 ): string {
   const document = {
     kind: 'Diagnosis',
@@ -269,7 +265,6 @@ function json(
         .map(({ queryFrame }) => queryFrame),
       count: finding.exchanges.length,
     })),
-    clients: clients.slice(0, CLIENTS),
     not: excluded,
     unknown,
     clients: packets === null ? [] : clientsOf(packets),
