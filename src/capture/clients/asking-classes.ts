@@ -193,6 +193,14 @@ const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
 /** Of c-ares that may take a new socket for what got no reply: from 1.34.6 on. */
 const newSocket = { 'again from the same port': 45 };
+/** Of Go with single-request: one question after the other. */
+const oneByOne = { 'pair in one go': 4, 'A before AAAA': 99 };
+/**
+ * Far from the client, behind a network that delays each packet by another time: A and AAAA come in
+ * either order, and the second often after the first was answered.
+ */
+const farAway = { 'pair in one go': 35, 'A before AAAA': 55 };
+
 /** Of c-ares that draws the server of each question (rotate), or takes the next one. */
 const byTurns = {
   'pair to one server': 25,
@@ -212,15 +220,14 @@ export interface AskingClass {
  * so has Go up to 1.18, and what is built of modules that say so (netedns0=0). glibc asks one
  * question at a time from the first lookup on that lost one of a pair, for as long as the process
  * lives; with single-request it always does; a pod with several processes does both; and who wants
- * one family has it asked for alone. c-ares may keep its socket from lookup to lookup, or not (the
- * last of its classes): then it is glibc's like in all but the ids of a pair, the port of a walk,
+ * one family has it asked for alone. c-ares may keep its socket from lookup to lookup, or not:
+ * then it is glibc's like in all but the ids of a pair, the port of a walk,
  * and what it repeats. The time from A to AAAA does not tell them: it is tens of microseconds of
- * either, and a reply to A comes in between as often. The last one is Go that asks two servers by
- * turns, of which one has another address of the client's, or Go that wants one family. Who never
+ * either, and a reply to A comes in between as often. Who never
  * goes along the search path is c-ares (Node's dns.resolve) nearly as often as glibc: one walk
  * tells them.
  */
-export const classes: readonly AskingClass[] = [
+const usualClasses: readonly AskingClass[] = [
   { kind: 'glibc', prior: 34, shares: glibc },
   { kind: 'musl', prior: 20, shares: musl },
   { kind: 'go', prior: 15, shares: go },
@@ -385,8 +392,8 @@ export const classes: readonly AskingClass[] = [
       ...newSocket,
     },
   },
-  // With rotate, c-ares and Go choose a server for each question, glibc for each pair, and musl asks
-  // all of them anyway.
+  // With rotate, c-ares and Go choose a server for each question, glibc for each pair, and musl
+  // asks all of them anyway.
   {
     kind: 'c-ares',
     prior: 1,
@@ -426,14 +433,51 @@ export const classes: readonly AskingClass[] = [
       'pair to one server': 5,
     },
   },
-  // With single-request it asks one question after the other, A first.
+  // Node's dns.resolve4 and the like.
   {
-    kind: 'go',
-    prior: 0.5,
+    kind: 'c-ares',
+    prior: 2,
     shares: {
-      ...go,
-      'pair in one go': 4,
-      'A before AAAA': 99,
+      ...cares,
+      'no EDNS': 97,
+      'EDNS of 1232 without cookie': 1,
+      'the port of the lookup before': 0.5,
+      ...oneFamily,
     },
   },
+  {
+    kind: 'c-ares',
+    prior: 1,
+    shares: {
+      ...cares,
+      'no EDNS': 4,
+      'EDNS of 1232 without cookie': 45,
+      'EDNS with cookie': 55,
+      ...newSocket,
+      ...oneFamily,
+    },
+  },
+];
+
+/** The same under a circumstance that leaves the rest as it is, and how common that is. */
+function under(
+  circumstance: Partial<Shares>,
+  share: number,
+  list: readonly AskingClass[],
+): readonly AskingClass[] {
+  return list.map(({ kind, prior, shares }) => ({
+    kind,
+    prior: prior * share,
+    shares: { ...shares, ...circumstance },
+  }));
+}
+
+const ofGo = usualClasses.filter(({ kind }) => kind === 'go');
+const ofResolvers = usualClasses.filter(({ kind }) => kind !== 'tool');
+
+/** All that are weighed. */
+export const classes: readonly AskingClass[] = [
+  ...usualClasses,
+  ...under(oneByOne, 0.05, ofGo),
+  ...under(farAway, 0.03, ofResolvers),
 ];

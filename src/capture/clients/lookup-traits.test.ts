@@ -252,6 +252,45 @@ test('Go is Go where the capture cuts off its EDNS, of which the header tells', 
   }
 });
 
+test('where a network delays each packet by another time, A and AAAA come to the server in either order, the second after the first is answered, and who asks is told all the same', () => {
+  for (const [kind, edns] of [
+    ['glibc', undefined],
+    ['musl', undefined],
+    ['go', 'plain'],
+    ['go', undefined],
+    ['c-ares', 'plain'],
+  ] as const) {
+    const next = kind === 'glibc' ? ofClock() : drawn();
+    let port = 0;
+    let last = 0;
+    const id = (at: number): number => {
+      // The ids of musl are of the same moment, AAAA's a little later than A's.
+      if (kind !== 'musl') return next();
+      const isSecond = last > 0;
+      const given = isSecond ? (at % 3 > 0 ? last - 900 : last + 900) : 2000 + (next() >> 1);
+      last = isSecond ? 0 : given;
+      return given & 0xffff;
+    };
+    const asked = walks(
+      (at) => ({
+        ...{ port: kind === 'go' ? ++port : at, id: id(at), afterMs: 0.2 },
+        ...(edns === undefined ? {} : { edns }),
+      }),
+      { apartMs: 7, first: 'either' },
+      [''],
+    );
+    const { best } = seen(asked);
+    assert.deepEqual(best?.among, [kind], `${kind} ${edns}: ${best?.kind} ${best?.confidence}`);
+  }
+});
+
+test('of who asks for A alone, without EDNS and a search path, nothing tells glibc from c-ares', () => {
+  const id = drawn();
+  const asked = walks((at) => ({ port: at, id: id() }), {}, ['']);
+  const { best } = seen(asked.filter(({ type }) => type === 'A'));
+  assert.deepEqual(best?.among.toSorted(), ['c-ares', 'glibc'], `${best?.confidence}`);
+});
+
 const servers = ['10.0.0.2', '10.0.0.3', '10.0.0.4'];
 
 test('who asks three servers by turns is told by its order and its ids: A and AAAA to one server from one port, and to two from two', () => {
