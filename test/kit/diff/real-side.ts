@@ -66,8 +66,20 @@ export class ScriptedUpstreams {
   }
 }
 
-/** Clients whose addresses this machine has got already. */
-const given = new Set<string>();
+/** Clients that asked, and whether this machine has got their address for it. */
+const given = new Map<string, boolean>();
+
+/** Has this machine send from the address, for as long as this process lives. */
+function giveAddress(address: string): void {
+  if (given.has(address)) return;
+  const { status } = spawnSync('ip', ['addr', 'add', `${address}/32`, 'dev', 'lo']);
+  given.set(address, status === 0);
+}
+
+process.on('exit', () => {
+  for (const [address, isAdded] of given)
+    if (isAdded) spawnSync('ip', ['addr', 'del', `${address}/32`, 'dev', 'lo']);
+});
 
 /** One CoreDNS that serves many Corefiles, each at ports of its own. */
 export class RealServer {
@@ -133,10 +145,7 @@ export class RealSide implements ServedConfiguration {
 
   async ask(question: DiffQuestion): Promise<QueryOutcome> {
     const { name, type, client, dnssecOk, udpSize } = question;
-    if (!given.has(client)) {
-      given.add(client);
-      spawnSync('ip', ['addr', 'add', `${client}/32`, 'dev', 'lo']);
-    }
+    giveAddress(client);
     this.#upstreams.asked.length = 0;
     const bytes = writeMessage({
       id: 4711,
