@@ -100,7 +100,6 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   [['etcd', 'list', '--password', 'x'], 3, /--password needs --user, too/],
   [['lab', 'run', 'all', '--model', '--pcap', 'x'], 3, /--model takes no --pcap/],
   [['rollout', 'rehearse', '--model', '-m', 'nftables'], 3, /--model takes no --mode/],
-  [['webhook', 'serve', '--cert', 'c', '--key', 'k', '--secret', 's'], 3, /--secret says where /],
   [['trace', 'a', '--cgo'], 3, /--cgo goes with --client\n/],
   [['trace', 'a', '--compare'], 3, /--compare goes with --client or --replay/],
   [['trace', 'a', '--plan', '--port', '5353'], 3, /nothing is sent, and so --port means nothing/],
