@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasControls, isBinary, isNoUtf8 } from './binary-text.ts';
+import { hasControls, isBinary, isNoUtf8, lineThatIsNoText } from './binary-text.ts';
 
 test('text is text in every language, with tabs and colours', () => {
   for (const text of [
@@ -33,4 +33,9 @@ test('one wrong byte in a long text makes it neither binary nor another encoding
 test('a control character in a line is found at any place, a tab or a colour is none', () => {
   assert.equal(hasControls(`${'x'.repeat(1000)}\u0000`), true);
   assert.equal(hasControls('\u001b[31mred\u001b[0m\t'), false);
+});
+
+test('the first line that is no text is found', () => {
+  assert.equal(lineThatIsNoText('a\nb\n\u0000\n\u0001'), 3);
+  assert.equal(lineThatIsNoText('a\r\n\tb\n\u001b[0m'), 0);
 });

@@ -28,6 +28,15 @@ export function hasControls(line: string): boolean {
   return line.search(CONTROLS) >= 0;
 }
 
+/**
+ * The first line, from 1, on which a control character stands that no text has; 0: there is none.
+ * A file whose end was lost in a crash is full of zeros there.
+ */
+export function lineThatIsNoText(text: string): number {
+  const at = text.search(CONTROLS);
+  return at < 0 ? 0 : text.slice(0, at).split('\n').length;
+}
+
 function hasMany(text: string, odd: RegExp): boolean {
   const start = text.slice(0, LOOKED_AT);
   return (start.match(odd) ?? []).length > BINARY_SHARE * start.length;

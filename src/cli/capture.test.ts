@@ -561,7 +561,7 @@ describe('ndots capture', () => {
       [['-i', 'lo', 'a.pcap'], /either files or a live capture/],
       [['a.pcap', '--verdict', 'dopped'], /--verdict takes dropped, probably/],
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
-      [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join lists no clients/],
+      [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join takes no --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a net/],
     ] as const) {
       const { code, err } = await run(...words);

@@ -103,7 +103,11 @@ describe('ndots lint --live', () => {
 
   test('sends nothing without --live', async () => {
     const before = fine.asked;
-    const { code } = await run(corefile(`127.0.0.1:${fine.port}${body}`));
+    const { code } = await runCommand(lint, [
+      corefile(`127.0.0.1:${fine.port}${body}`),
+      '-o',
+      'json',
+    ]);
     assert.equal(code, 0);
     assert.equal(fine.asked, before);
   });

@@ -136,7 +136,7 @@ export function each<A extends Positions>(
     showPositions(positions),
     help,
     [] as readonly BoundPositions<A>[],
-    (line, before) => [...before, bindPositions(positions, line)],
+    (line, before) => longer(before, [bindPositions(positions, line)]),
   );
 }
 
@@ -158,7 +158,7 @@ export function list<T>(
   return property(word, show, help, [] as readonly T[], (line, before) => {
     if (line.left < min || line.left > max) line.refuseCount();
     const values = line.readAll(value);
-    return lastLineCounts ? inPlaceOf(line, before, values) : [...before, ...values];
+    return lastLineCounts ? inPlaceOf(line, before, values) : longer(before, values);
   });
 }
 
@@ -186,7 +186,7 @@ export function zoneList(
       if (line.left < min) line.refuseCount();
       const zones = takeZones(line, undefined, isStrict);
       const others = before ?? [];
-      return lastLineCounts ? inPlaceOf(line, others, zones) : [...others, ...zones];
+      return lastLineCounts ? inPlaceOf(line, others, zones) : longer(others, zones);
     },
   );
 }
@@ -265,10 +265,12 @@ export function lines<T>(
       show,
       options.help ?? '',
       [] as readonly T[],
-      (line, before) => [
-        ...before,
-        read(line.name, line.takeAll(), (text, place, advice) => line.refuse(text, place, advice)),
-      ],
+      (line, before) =>
+        longer(before, [
+          read(line.name, line.takeAll(), (text, place, advice) =>
+            line.refuse(text, place, advice),
+          ),
+        ]),
     ),
     words: words === '*' ? ['*'] : words,
     show: begin.join(' ').trimEnd(),
@@ -308,8 +310,22 @@ export function sections<A extends Positions, P extends Properties>(
   return {
     ...one,
     initial: () => [],
-    take: (line, before, bind) => [...before, one.take(line, null, bind)!],
+    take: (line, before, bind) => longer(before, [one.take(line, null, bind)!]),
   };
+}
+
+/**
+ * Lists that `longer` has made, which nobody else has yet: each line would copy those before it
+ * otherwise, gigabytes for twenty thousand lines of hosts.
+ */
+const growing = new WeakSet<readonly unknown[]>();
+
+/** The list with these behind it. One that `longer` has made is itself made longer. */
+function longer<T>(before: readonly T[], more: readonly T[]): readonly T[] {
+  const list = growing.has(before) ? (before as T[]) : [...before];
+  growing.add(list);
+  for (const item of more) list.push(item);
+  return list;
 }
 
 function property<T>(

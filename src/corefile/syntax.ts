@@ -251,8 +251,9 @@ function bindProperties<P extends Properties>(
   }
   const free = byWord.get('*');
   let freeClosed = false;
-  const queue = [...lines];
-  for (let line = queue.shift(); line !== undefined; line = queue.shift()) {
+  // The next line is the last: a long array is moved as a whole where its first item is taken away.
+  const queue = lines.toReversed();
+  for (let line = queue.pop(); line !== undefined; line = queue.pop()) {
     const { name, args, block } = line;
     const known = name.text === '*' ? undefined : byWord.get(name.text);
     if (name.text === free?.[1].above) freeClosed = true;
@@ -275,7 +276,7 @@ function bindProperties<P extends Properties>(
       const [next, ...rest] = words.takeAll();
       if (next !== undefined) {
         readsNext(next, binding);
-        queue.unshift({ name: next, args: rest, block });
+        queue.push({ name: next, args: rest, block });
       } else if (block !== null && property.nested === null) {
         words.refuse("unknown property '{'", name.place, {
           code: 'property-unknown',

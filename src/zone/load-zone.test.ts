@@ -141,3 +141,16 @@ describe('mistakes of a zone file', () => {
     assert.match(problems[0]!.message, /db:4:1: the data of TXT has more than 65535 bytes/);
   });
 });
+
+test('a zone file with zero bytes in it is told of with the place of the first', async (t) => {
+  const path = file(t, '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns.x.\nw\0w\0 A 192.0.2.1\n');
+  const { packed, problems, warnings } = await loadZone(path, origin, systemClock, null);
+  assert.deepEqual(problems, []);
+  assert.equal(packed!.records, 3);
+  assert.match(warnings[0]!.message, /db:4:2: a zero byte stands here/);
+  const cut = file(t, '$TTL 60\n@ SOA ns host 7 2 3 4 5\n@ NS ns.x.\nwww A 192.\0\0\0\0');
+  const lost = await loadZone(cut, origin, systemClock, null);
+  assert.equal(lost.packed, null);
+  assert.match(lost.problems[0]!.message, /db:4:7: /);
+  assert.match(lost.warnings[0]!.message, /db:4:11: a zero byte/);
+});

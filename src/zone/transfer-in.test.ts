@@ -119,6 +119,18 @@ test('memory for the next version is asked for before it is made of the old one'
   await from(soa(2) + 'a A 192.0.2.2\n' + soa(2), old, undefined, MOST_BYTES, none);
 });
 
+test('differences from or to another SOA record than the one here and the one announced make no version', async () => {
+  const odd = (serial: number): string => soa(serial).replace(' 5\n', ' 777\n');
+  await assert.rejects(
+    from(soa(2) + odd(1) + soa(2) + 'b A 192.0.2.2\n' + soa(2)),
+    /differences begin at another SOA record than the one that is here$/,
+  );
+  await assert.rejects(
+    from(soa(2) + soa(1) + odd(2) + 'b A 192.0.2.2\n' + soa(2)),
+    /differences end at another SOA record than they were announced with$/,
+  );
+});
+
 test('differences that remove what is not there make no version', async () => {
   for (const records of [
     soa(2) + soa(1) + 'gone A 192.0.2.9\n' + soa(2) + soa(2),
@@ -259,9 +271,9 @@ async function longestTurn(run: () => Promise<unknown>): Promise<number> {
 test('a small difference becomes part of a large zone in slices: what else the thread has to do does not wait for it', async () => {
   const zone = parseName(origin);
   const builder = new ZoneBuilder(zone);
-  const apex = Buffer.alloc(22);
-  apex.writeUInt32BE(1, 2);
-  builder.add(zone, TYPE.SOA, 60, apex);
+  const small = new ZoneData(old!);
+  const at = small.soa();
+  builder.add(zone, TYPE.SOA, 60, small.data.slice(at, at + small.value));
   const hosts = 300_000;
   for (let i = 0; i < hosts; i++) {
     const label = `h${(i * 7919) % hosts}`;

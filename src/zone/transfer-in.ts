@@ -15,13 +15,14 @@ import {
 import { Reader } from '../wire/reader.ts';
 import { soa } from '../wire/record/soa.ts';
 import { changedZone } from './changed-zone.ts';
-import { Changes, putRecord } from './changes.ts';
+import { Changes, partsOf, putRecord } from './changes.ts';
 import { plainData } from './plain-data.ts';
 import { difference, type Difference } from './difference.ts';
 import { GrowingBytes } from './growing.ts';
 import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { isNewer } from './serial.ts';
 import { serialIn, ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
 
 /** What came of asking a primary for a zone. */
 export interface Transferred {
@@ -324,6 +325,21 @@ class IncomingZone {
     this.#differences.push(next);
   }
 
+  /**
+   * Differences begin at the SOA record that is here, and end at the one that the transfer announced
+   * (RFC 1995 section 4): where they do not, the two servers have had different zones under one
+   * serial, and the whole one puts that right.
+   * @throws Error
+   */
+  #checkSoas(differences: readonly Difference[]): void {
+    const here = new ZoneData(this.#old!);
+    const at = here.soa();
+    if (!isSameData(soaDataIn(differences[0]!.removed), here.data.subarray(at, at + here.value)))
+      throw new Error('differences begin at another SOA record than the one that is here');
+    if (!isSameData(soaDataIn(differences.at(-1)!.added), this.#soa!.data))
+      throw new Error('differences end at another SOA record than they were announced with');
+  }
+
   *finish(): Slices<Transferred> {
     const serial = this.#serial;
     const records = this.#records;
@@ -334,12 +350,23 @@ class IncomingZone {
     }
     const differences = this.#differences;
     if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
+    this.#checkSoas(differences);
     // The next version is made beside the old one, and is nearly as large.
     this.#reserve(bytesOf(this.#old));
     const changes = yield* Changes.of(this.#origin, differences);
     const packed = yield* changedZone(this.#old!, changes, this.#soa!);
     return { packed, serial, differences, records };
   }
+}
+
+/** The data of the SOA record that one part of a difference begins with. */
+function soaDataIn(records: Uint8Array): Uint8Array {
+  const at = partsOf(records).fields + 10;
+  return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
+}
+
+function isSameData(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
 
 /** @param origin lower case */

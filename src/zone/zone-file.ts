@@ -99,6 +99,8 @@ function* readingZoneFile(
     const bytes = readFileBytes(file, FILE_MAX);
     left -= bytes.length;
     if (file === path) digest = builtins.crypto().hash('sha256', bytes);
+    const zero = bytes.indexOf(0);
+    if (zero >= 0 && warnings.length < PROBLEMS_MAX) warnings.push(holdsZeros(bytes, zero, file));
     return textOf(bytes, file);
   };
   const records = parseOwned(read(path), {
@@ -224,6 +226,20 @@ function textOf(bytes: Buffer, file: string): string {
   // Editors of Windows put a byte order mark in front.
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
 }
+
+/** A file whose end was lost in a crash has zeros there; a name with one is asked for by nobody. */
+function holdsZeros(bytes: Buffer, at: number, file: string): Problem {
+  let line = 1;
+  let lineAt = 0;
+  for (let end; (end = bytes.indexOf(LINE_FEED, lineAt)) >= 0 && end < at; lineAt = end + 1) line++;
+  return mistake(
+    { file, line, column: at - lineAt + 1 },
+    'a zero byte stands here: it is taken for a character of a word',
+    'Is the file whole? Nobody asks for such a name.',
+  );
+}
+
+const LINE_FEED = 0x0a;
 
 /** An SOA record of another name than the zone's. */
 interface Stray {

@@ -191,6 +191,8 @@ const oneFamily = { 'both families': 3, 'families walk by themselves': 97 };
 /** Of Go that is told to send none. */
 const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 
+/** Of c-ares that may take a new socket for what got no reply: from 1.34.6 on. */
+const newSocket = { 'again from the same port': 45 };
 /** Of c-ares that draws the server of each question (rotate), or takes the next one. */
 const byTurns = {
   'pair to one server': 25,
@@ -231,6 +233,7 @@ export const classes: readonly AskingClass[] = [
       'no EDNS': 4,
       'EDNS of 1232 without cookie': 45,
       'EDNS with cookie': 55,
+      ...newSocket,
     },
   },
   { kind: 'evdns', prior: 2, shares: evdns },
@@ -379,6 +382,7 @@ export const classes: readonly AskingClass[] = [
       'no EDNS': 1,
       'EDNS of 1232 without cookie': 97,
       'the port of the lookup before': 2,
+      ...newSocket,
     },
   },
   // With rotate, c-ares and Go choose a server for each question, glibc for each pair, and musl asks
@@ -402,6 +406,7 @@ export const classes: readonly AskingClass[] = [
       'no EDNS': 4,
       'EDNS of 1232 without cookie': 45,
       'EDNS with cookie': 55,
+      ...newSocket,
     },
   },
   {
@@ -419,6 +424,16 @@ export const classes: readonly AskingClass[] = [
       ...go,
       ...withoutEdns,
       'pair to one server': 5,
+    },
+  },
+  // With single-request it asks one question after the other, A first.
+  {
+    kind: 'go',
+    prior: 0.5,
+    shares: {
+      ...go,
+      'pair in one go': 4,
+      'A before AAAA': 99,
     },
   },
 ];

@@ -12,6 +12,7 @@ import {
   udpPacket,
   type Captured,
 } from '../../../test/kit/packets.ts';
+import { healthy, play, podResolvConf, type Fate, type Passing } from '../../../test/kit/story.ts';
 import { Reading } from '../reading.ts';
 import type { SeenLookup } from '../exchanges/seen-exchange.ts';
 import { Recognition, type Recognised } from './recognition.ts';
@@ -130,11 +131,15 @@ function packetsOf(asked: readonly Asked[]): readonly Captured[] {
   return packets.toSorted((one, other) => one.timeMs - other.timeMs);
 }
 
+interface Seen {
+  readonly best: Recognised | null;
+  readonly lookups: readonly SeenLookup[];
+}
+
+const seen = (asked: readonly Asked[], snap?: number): Seen => seenIn(packetsOf(asked), snap);
+
 /** @param snap bytes of each packet that the capture has, from its IP header on */
-function seen(
-  asked: readonly Asked[],
-  snap = Infinity,
-): { readonly best: Recognised | null; readonly lookups: readonly SeenLookup[] } {
+function seenIn(packets: readonly Captured[], snap = Infinity): Seen {
   const recognition = new Recognition();
   const lookups: SeenLookup[] = [];
   const reading = new Reading({
@@ -143,7 +148,7 @@ function seen(
       lookups.push(lookup);
     },
   });
-  for (const { bytes, timeMs } of packetsOf(asked))
+  for (const { bytes, timeMs } of packets)
     reading.takeNetwork(bytes, 0, Math.min(snap, bytes.length), timeMs, 0);
   reading.end();
   if (process.env['SHOW'] !== undefined) console.log(snap, recognition.best);
@@ -285,5 +290,62 @@ test('who asks three servers by turns is told by its order and its ids: A and AA
       [kind],
       `${kind} ${way} ${edns}: ${best?.kind} ${best?.confidence}`,
     );
+  }
+});
+
+/** Eight lookups of a resolver's model. */
+const modelled = (
+  resolver: string,
+  resolvConf: string,
+  fate: (passing: Passing) => Fate,
+  seed: number,
+): Promise<readonly Captured[]> =>
+  play(
+    [
+      {
+        ...{ address: '10.244.1.9', resolver, resolvConf },
+        lookups: Array.from({ length: 8 }, (_, at) => ({
+          atMs: 50 + at * 15_000,
+          name: ['www.example.com', 'backend', 'redis.cache', 'nope.example.net'][at % 4]!,
+        })),
+      },
+    ],
+    fate,
+    { seed },
+  );
+
+test('glibc, musl, Go and c-ares are recognised whatever their options make of their queries', async () => {
+  for (const [resolver, kind] of [
+    ['glibc', 'glibc'],
+    ['glibc@2.31', 'glibc'],
+    ['musl', 'musl'],
+    ['musl@1.2.3', 'musl'],
+    ['go', 'go'],
+    ['go@1.20', 'go'],
+    ['c-ares', 'c-ares'],
+    ['c-ares@1.18.1', 'c-ares'],
+  ] as const)
+    for (const options of ['', 'use-vc', 'single-request', 'single-request-reopen', 'edns0'])
+      for (const snap of snaps) {
+        const resolvConf = podResolvConf.replace('ndots:5', `ndots:5 ${options}`);
+        const { best } = seenIn(await modelled(resolver, resolvConf, healthy, 3), snap);
+        assert.deepEqual(
+          best?.among,
+          [kind],
+          `${resolver} ${options} ${snap}: ${best?.confidence}`,
+        );
+      }
+});
+
+test('c-ares asks what got no reply again from a new port, since 1.34.6, and is c-ares', async () => {
+  for (const seed of [1, 2, 3]) {
+    const packets = await modelled(
+      'c-ares',
+      'nameserver 10.96.0.10\n',
+      (passing) => (passing.random.integer(6) === 0 ? { lost: true } : healthy(passing)),
+      seed,
+    );
+    const { best } = seenIn(packets);
+    assert.deepEqual(best?.among, ['c-ares'], `${seed}: ${best?.kind} ${best?.confidence}`);
   }
 });

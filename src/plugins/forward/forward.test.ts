@@ -3,11 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { problemsIn } from '../../base/problem.ts';
+import { collectMemory } from '../../base/settle-memory.ts';
 import { VirtualClock } from '../../base/virtual-clock.ts';
 import { FLAG, OPTION, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Message } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
+import { plugins as allPlugins } from '../../../test/kit/plugins.ts';
 import {
   scriptedNetwork,
   type Answer,
@@ -488,6 +491,50 @@ describe('where upstreams come from', () => {
       here.log.join('\n'),
     );
     await here.clock.advance(6001);
+    assert.equal(here.network.closed.length, 1);
+  });
+
+  test('a file of upstreams that is no text in part is told of with the line, and the rest counts', async () => {
+    const base = folder({ 'resolv.conf': '# dhcp\nnameserver 10.0.0.1\n\0\0\0' });
+    const here = await world('. { forward . resolv.conf }', () => up, { folder: base });
+    const odd = (): readonly string[] => here.log.filter((line) => line.includes('is no text'));
+    assert.deepEqual(odd(), [
+      `[WARNING] plugin/forward: ${join(base, 'resolv.conf')}:3: a part of this line is no text: only lines \`nameserver IP\` count; is the file whole?`,
+    ]);
+    await here.clock.advance(10_000);
+    assert.equal(odd().length, 1);
+  });
+
+  test('stay open for a while after a reload, but keep nothing else of the configuration before in memory', async () => {
+    const links: WeakRef<object>[] = [];
+    const remembered = allPlugins.map((plugin) =>
+      plugin.name === 'cache'
+        ? {
+            ...plugin,
+            setup: (...parts: Parameters<NonNullable<typeof plugin.setup>>) => {
+              const link = plugin.setup!(...parts);
+              links.push(new WeakRef(link));
+              return link;
+            },
+          }
+        : plugin,
+    );
+    const here = await world('. { cache 10 \n forward . 10.0.0.1 }', () => up, {
+      plugins: remembered,
+    });
+    await here.ask('www.example.org. A');
+    here.setCorefile('. {\n cache 20\n forward . 10.0.0.1\n}\n');
+    assert.equal(await here.clock.run(here.server.reload()), true);
+    await here.ask('www.example.org. A');
+    await here.clock.advance(2000);
+    await setImmediate();
+    collectMemory();
+    assert.equal(here.network.closed.length, 0);
+    assert.deepEqual(
+      links.map((link) => link.deref() === undefined),
+      [true, false],
+    );
+    await here.clock.advance(4001);
     assert.equal(here.network.closed.length, 1);
   });
 

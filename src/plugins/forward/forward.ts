@@ -1,5 +1,6 @@
 /** The plugin `forward`: its lines, and the upstreams that are sent to the workers. */
-import { every, type Timer } from '../../base/clock.ts';
+import { lineThatIsNoText } from '../../base/binary-text.ts';
+import { every, type Clock, type Timer } from '../../base/clock.ts';
 import { Mistakes, problemsIn } from '../../base/problem.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
@@ -51,7 +52,9 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
   for (const line of lines) {
     await mistakes.of(() => readUpstreamTls('forward', line, context));
     const upstreams = await mistakes.of(() => find(line));
-    if (upstreams !== null) found.push(upstreams);
+    if (upstreams === null) continue;
+    found.push(upstreams);
+    tellOdd(upstreams, context);
   }
   mistakes.throw();
   const workers = new Set<number>();
@@ -72,6 +75,7 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
       if (![...before.files].some(([path, text]) => textOf(path) !== text)) continue;
       try {
         found[index] = await find(line);
+        tellOdd(found[index], context);
       } catch (error) {
         // A file that is being written, or whose servers are gone: what is known is better than
         // nothing.
@@ -98,6 +102,17 @@ async function control(lines: readonly ForwardSaid[], context: ControlContext): 
     timer = every(context.clock, POLL_MS, () => void poll());
   });
   context.onStop(() => timer?.cancel());
+}
+
+/** Tells of files that are no text in part: what is no `nameserver` line is passed over. */
+function tellOdd({ files }: FoundUpstreams, context: ControlContext): void {
+  for (const [path, text] of files) {
+    const line = lineThatIsNoText(text);
+    if (line > 0)
+      context.log.warning(
+        `${path}:${line}: a part of this line is no text: only lines \`nameserver IP\` count; is the file whole?`,
+      );
+  }
 }
 
 const warned = new WeakMap<ControlContext, string>();
@@ -138,12 +153,21 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
     });
   });
   context.onStart(() => context.post('here'));
-  context.onStop(() => {
-    context.clock.after(RETIRE_MS, () => {
-      for (const { targets } of forwarders) for (const target of targets) target.close();
-    });
-  });
+  context.onStop(() =>
+    retire(
+      context.clock,
+      forwarders.flatMap(({ targets }) => targets),
+    ),
+  );
   return after;
+}
+
+/**
+ * Closes upstreams once no query can wait for them any more. Until then they keep nothing else of
+ * their configuration in memory: of reloads that follow each other, a dozen would be there.
+ */
+function retire(clock: Clock, targets: readonly ForwardTarget[]): void {
+  clock.after(RETIRE_MS, () => targets.forEach((target) => target.close()));
 }
 
 function makeForwarder(
@@ -252,6 +276,5 @@ function replaceTargets(
   forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));
   const kept = new Set(forwarder.targets);
   const gone = [...before.values()].filter((target) => !kept.has(target));
-  if (gone.length > 0)
-    context.clock.after(RETIRE_MS, () => gone.forEach((target) => target.close()));
+  if (gone.length > 0) retire(context.clock, gone);
 }

@@ -1,4 +1,5 @@
 /** `grpc`: queries for other DNS servers, over gRPC. */
+import type { Clock } from '../../base/clock.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { UpstreamTls } from '../../net/network.ts';
 import {
@@ -39,6 +40,11 @@ export const grpc: Plugin = definePlugin({
   setup,
 });
 
+/** Closes upstreams once no query waits for them; until then they keep nothing else of their configuration. */
+function retire(clock: Clock, targets: readonly GrpcTarget[]): void {
+  clock.after(RETIRE_MS, () => targets.forEach(({ upstream }) => upstream.close()));
+}
+
 function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   const { clock, random, writer } = context;
   const metrics = new GrpcMetrics(context.metrics);
@@ -55,9 +61,7 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
     }),
     shunnedUntil: 0,
   }));
-  context.onStop(() => {
-    clock.after(RETIRE_MS, () => targets.forEach(({ upstream }) => upstream.close()));
-  });
+  context.onStop(() => retire(clock, targets));
   const order = upstreamOrder<GrpcTarget>(options.policy, random);
   const from = foldName(parseName(options.from));
   const except = new ZoneMatch(options.except ?? []);

@@ -1,5 +1,6 @@
 /** A hosts file, and when it has changed. */
 import { statSync, type Stats } from 'node:fs';
+import { hasControls } from '../../base/binary-text.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorCode } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
@@ -85,15 +86,30 @@ export class HostsFile {
 
   *#lines(take: (line: string) => Generator<void, boolean>): Slices<void> {
     let steps = 0;
+    let number = 0;
+    let odd = 0;
+    let firstOdd = 0;
     for (const line of readFileLines(this.path, FILE_MAX.hosts)) {
+      number++;
+      if (hasControls(line) && hasControls(line.replace(/#.*/s, '')) && odd++ === 0)
+        firstOdd = number;
       const taking = take(line);
       let step;
       do {
         step = taking.next();
         if ((++steps & STEP_SLICE) === 0) yield;
       } while (step.done !== true);
-      if (!step.value) return;
+      if (!step.value) break;
     }
+    if (odd > 0) this.#tellOdd(firstOdd, odd);
+  }
+
+  /** Lines with control characters are most likely the rest of a file that was lost, or no hosts file. */
+  #tellOdd(first: number, count: number): void {
+    const others = count === 1 ? '' : `, and of ${count - 1} more`;
+    this.#log.warning(
+      `${this.path}:${first}: a part of this line is no text${others}: what is no address with its names is left out; is the file whole?`,
+    );
   }
 
   /** Each failure once: it is tried again every few seconds. */

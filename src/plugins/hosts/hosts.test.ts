@@ -300,6 +300,31 @@ describe('hosts', () => {
     await other.close();
   });
 
+  test('a file that is no text in part is told of by its first such line, once for each version, and the rest answers', async () => {
+    const zeros = '\0'.repeat(200);
+    const file = hostsFile(
+      `10.0.0.1 a.example.org # \0\n${zeros}\n\x7fELF\x01\n10.0.0.2 b.example.org\n`,
+    );
+    const world = await worldWith('', '.', file);
+    assert.deepEqual(await answers(world, 'a.example.org. A', 'b.example.org. A'), [
+      '10.0.0.1',
+      '10.0.0.2',
+    ]);
+    const rest = 'what is no address with its names is left out; is the file whole?';
+    assert.deepEqual(world.log, [
+      `[WARNING] plugin/hosts: ${file}:2: a part of this line is no text, and of 1 more: ${rest}`,
+    ]);
+    await world.clock.advance(20_000);
+    assert.equal(world.log.length, 1);
+    writeFileSync(file, `10.0.0.3 a.example.org\n${zeros}`);
+    await world.clock.advance(5000);
+    assert.deepEqual(await answers(world, 'a.example.org. A'), ['10.0.0.3']);
+    assert.deepEqual(world.log.slice(1), [
+      `[WARNING] plugin/hosts: ${file}:2: a part of this line is no text: ${rest}`,
+    ]);
+    await world.close();
+  });
+
   test('a file that could not be read for a while is told of once, and read as soon as it can be', async () => {
     const file = hostsFile('10.0.0.1 a.example.org\n');
     const world = await worldWith('', '.', file);

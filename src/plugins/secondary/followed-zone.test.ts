@@ -16,9 +16,10 @@ import { FollowedZone, type Fetching, type FollowedZoneParts } from './followed-
 
 type Times = readonly [refresh: number, retry: number, expire: number];
 
-function pack(serial: number, times: Times): PackedZone {
+function pack(serial: number, times: Times, hasNs: boolean): PackedZone {
   const builder = new ZoneBuilder(parseName('example.org.'));
   builder.add(parseName('example.org.'), TYPE.SOA, 60, soaData(serial, times));
+  if (hasNs) builder.add(parseName('example.org.'), TYPE.NS, 60, parseName('ns.example.org.'));
   return builder.pack();
 }
 
@@ -51,6 +52,8 @@ interface Followed {
   transferred: number | null;
   /** Of the SOA record, seconds. */
   times: Times;
+  /** Whether the zone has an NS record, as a whole, and after differences. */
+  hasNs: { axfr: boolean; ixfr: boolean };
   /** How long a transfer takes; a record comes each second. */
   takesSeconds: number;
   readonly counted: { readonly fallbacks: number; readonly failures: number };
@@ -75,12 +78,13 @@ function follow(): Followed {
   const counted = { fallbacks: 0, failures: 0 };
   const followed: Pick<
     Followed,
-    'primary' | 'brokenIxfr' | 'transferred' | 'times' | 'takesSeconds'
+    'primary' | 'brokenIxfr' | 'transferred' | 'times' | 'hasNs' | 'takesSeconds'
   > = {
     primary: 1,
     brokenIxfr: false,
     transferred: null,
     times: [100, 10, 1000],
+    hasNs: { axfr: true, ixfr: true },
     takesSeconds: 0,
   };
   const there = (what: string, host: string): number => {
@@ -98,7 +102,7 @@ function follow(): Followed {
       }
       if (old !== null && followed.brokenIxfr) throw new Error('differences that do not fit');
       const serial = followed.transferred ?? said;
-      const packed = pack(serial, followed.times);
+      const packed = pack(serial, followed.times, followed.hasNs[old === null ? 'axfr' : 'ixfr']);
       return { packed, serial, differences: undefined, records: 2 };
     },
   };
@@ -318,6 +322,51 @@ describe('a zone that another server has', () => {
     assert.deepEqual(all.published, ['1', '2']);
     assert.deepEqual(all.asked.slice(-2), ['ixfr 192.0.2.2', 'axfr 192.0.2.2']);
     assert.equal(all.counted.fallbacks, 1);
+    all.zone.stop();
+  });
+
+  test('differences that take the last NS record of the zone away are not taken: the whole zone is asked for', async () => {
+    const all = follow();
+    all.zone.start();
+    await all.clock.advance(1);
+    Object.assign(all, { primary: 2, hasNs: { axfr: true, ixfr: false } });
+    all.asked.splice(0);
+    all.zone.notified('192.0.2.2');
+    await all.clock.advance(1);
+    assert.deepEqual(all.asked.slice(-2), ['ixfr 192.0.2.2', 'axfr 192.0.2.2']);
+    assert.deepEqual(all.published, ['1', '2']);
+    assert.equal(all.counted.fallbacks, 1);
+    all.zone.stop();
+  });
+
+  test('a zone that loses its NS records as a whole stays as it was, and that is told', async () => {
+    const all = follow();
+    all.zone.start();
+    await all.clock.advance(1);
+    Object.assign(all, { primary: 2, hasNs: { axfr: false, ixfr: false } });
+    await all.clock.advance(106_000);
+    assert.deepEqual(all.published, ['1']);
+    assert.ok(all.counted.failures > 0);
+    const told = "the version with serial 2 has no NS record of the zone's name any more";
+    assert.ok(
+      all.log.some((line) => line.startsWith('[ERROR]') && line.includes(told)),
+      all.log.join('\n'),
+    );
+    all.zone.stop();
+  });
+
+  test('a zone that has never had an NS record is taken, with a warning', async () => {
+    const all = follow();
+    all.hasNs = { axfr: false, ixfr: false };
+    all.zone.start();
+    await all.clock.advance(1);
+    all.primary = 2;
+    await all.clock.advance(106_000);
+    assert.deepEqual(all.published, ['1', '2']);
+    assert.deepEqual(
+      all.log.filter((line) => line.startsWith('[WARNING]')),
+      ['[WARNING] plugin/secondary: example.org. has no NS record of its own name'],
+    );
     all.zone.stop();
   });
 

@@ -8,6 +8,7 @@ import type { Random } from '../../base/random.ts';
 import type { Counter } from '../../metrics/registry.ts';
 import type { RemoteServer } from '../../net/one-exchange.ts';
 import type { TsigSigningKey } from '../../net/tsig.ts';
+import { TYPE } from '../../wire/iana.ts';
 import { parseName, type WireName } from '../../wire/name.ts';
 import { bytesOf, type PackedZone } from '../../zone/packed-zone.ts';
 import { isNewer } from '../../zone/serial.ts';
@@ -264,10 +265,10 @@ export class FollowedZone {
     server: RemoteServer,
     old: PackedZone | null,
   ): Promise<Transferred> {
-    const { fetching = network, log, zone, memory, metrics } = this.#parts;
+    const { log, zone, memory, metrics } = this.#parts;
     if (old !== null) {
       try {
-        return await fetching.transfer(this.#origin, old, server, this.#terms(arrival));
+        return this.#checked(await this.#transfer(arrival, server, old), old);
       } catch (error) {
         if (this.#abort.signal.aborted || arrival.signal.aborted || error instanceof NoRoom)
           throw error;
@@ -276,7 +277,32 @@ export class FollowedZone {
         memory.restart(arrival);
       }
     }
-    return fetching.transfer(this.#origin, null, server, this.#terms(arrival));
+    return this.#checked(await this.#transfer(arrival, server, null), old);
+  }
+
+  #transfer(
+    arrival: ArrivingZone,
+    server: RemoteServer,
+    base: PackedZone | null,
+  ): Promise<Transferred> {
+    const { fetching = network } = this.#parts;
+    return fetching.transfer(this.#origin, base, server, this.#terms(arrival));
+  }
+
+  /**
+   * A zone that no longer says who serves it has been mutilated on its way, or by mistake: the one
+   * before stays. One that has never said it is taken, as CoreDNS takes it.
+   * @throws Error
+   */
+  #checked(found: Transferred, old: PackedZone | null): Transferred {
+    if (found.packed === null || hasNs(found.packed)) return found;
+    const { log, zone } = this.#parts;
+    if (old === null) log.warning(`${zone} has no NS record of its own name`);
+    else if (hasNs(old))
+      throw new Error(
+        `the version with serial ${found.serial} has no NS record of the zone's name any more`,
+      );
+    return found;
   }
 
   #terms(arrival: ArrivingZone): Parameters<typeof transferIn>[3] {
@@ -350,4 +376,9 @@ export class FollowedZone {
     const least = refresh + retry + (REFRESH_JITTER_MS + RETRY_JITTER_MS + IDLE_MS) / 1000;
     return { refresh, retry, expire: Math.max(time(8), least) };
   }
+}
+
+/** Whether the zone says which servers it has. */
+function hasNs(packed: PackedZone): boolean {
+  return new ZoneData(packed).find(0, TYPE.NS);
 }

@@ -16,7 +16,7 @@ import { dataSetChannel } from '../contract/data-set.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { answer, type ServedEndpoint } from './endpoint.ts';
 import { followDataSet, type AnyReplica, type FollowedReplica } from './follow-data-set.ts';
-import { buildGeneration, type Generation, type WorkerParts } from './generation.ts';
+import { buildGeneration, withoutText, type Generation, type WorkerParts } from './generation.ts';
 import type { Plugin, WorkerChannel } from '../contract/plugin.ts';
 import type { FromWorker, Program, ToWorker } from '../contract/protocol.ts';
 
@@ -61,7 +61,8 @@ interface OpenListener {
 
 /** A configuration that is served or about to be. */
 interface PreparedConfiguration {
-  readonly program: Program;
+  readonly endpoints: Program['endpoints'];
+  readonly files: Program['files'];
   readonly built: Generation;
   /** Channels in use. */
   readonly used: Set<string>;
@@ -130,21 +131,21 @@ export class DataPlane {
 
   async #prepare(program: Program): Promise<void> {
     const plugins = await this.#parts.plugins(namesIn(program.corefile));
-    const configuration = bindConfiguration(program.corefile, plugins);
-    const [problem] = configuration.problems;
-    if (problem !== undefined) throw problem;
+    const { blocks, problems } = bindConfiguration(program.corefile, plugins);
+    if (problems[0] !== undefined) throw problems[0];
+    const { generation, endpoints, files } = program;
     const used = new Set<string>();
     const kept = new Set<string>();
     let built: Generation;
     try {
       const parts = this.#worker(program, used, kept);
-      built = buildGeneration(configuration, program.endpoints, program.generation, parts);
+      built = buildGeneration(blocks.map(withoutText), endpoints, generation, parts);
     } catch (error) {
       this.#forgetChannels(used);
       this.#forgetKept(kept);
       throw error;
     }
-    this.#prepared.set(program.generation, { program, built, used, kept, adoptions: [] });
+    this.#prepared.set(generation, { endpoints, files, built, used, kept, adoptions: [] });
     // Channels are joined only now, so that the state sent by the main thread finds its handlers.
     for (const channel of used) if (!this.#joined.has(channel)) this.#join(channel);
   }
@@ -224,15 +225,15 @@ export class DataPlane {
   }
 
   async #openListeners(generation: number): Promise<void> {
-    const { program, used, adoptions } = this.#prepared.get(generation)!;
+    const { endpoints, files, used, adoptions } = this.#prepared.get(generation)!;
     // Before its data sets are complete a worker would deny names that exist.
     for (const id of used) await this.#replicas.get(id)?.complete;
     const fresh: string[] = [];
     try {
-      for (const endpoint of program.endpoints) {
+      for (const endpoint of endpoints) {
         const kept = this.#open.get(endpoint.server);
         if (kept !== undefined) {
-          const terms = this.#parts.terms?.(endpoint, program.files);
+          const terms = this.#parts.terms?.(endpoint, files);
           if (terms !== undefined) adoptions.push(() => kept.listener.adopt(terms));
           continue;
         }
@@ -246,7 +247,7 @@ export class DataPlane {
                 ? this.#whenServing(open, query)
                 : answer(open.endpoint, query),
             this.#countersAt(endpoint.server),
-            program.files,
+            files,
           ),
         };
         await open.listener.open();
@@ -274,14 +275,14 @@ export class DataPlane {
    * not use are closed.
    */
   async #commit(generation: number): Promise<void> {
-    const { built, program, adoptions } = this.#prepared.get(generation)!;
+    const { built, endpoints, adoptions } = this.#prepared.get(generation)!;
     const before = this.#serving;
     this.#serving = generation;
     for (const [server, endpoint] of built.served) this.#open.get(server)!.endpoint = endpoint;
     for (const adopt of adoptions.splice(0)) this.#adopt(adopt);
     built.start();
     for (const { early } of this.#open.values()) for (const begin of early.splice(0)) begin();
-    const wanted = new Set(program.endpoints.map(({ server }) => server));
+    const wanted = new Set(endpoints.map(({ server }) => server));
     const gone = [...this.#open.keys()].filter((server) => !wanted.has(server));
     await Promise.all(gone.map((server) => this.#shut(server, 5000)));
     if (before === null) this.#parts.onServing?.();

@@ -10,7 +10,7 @@ import { parseName } from '../../wire/name.ts';
 import type { Query, Route } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import type { MessageWriter } from '../../wire/writer.ts';
-import type { BoundBlock, Configuration } from '../contract/configuration.ts';
+import type { BoundBlock } from '../contract/configuration.ts';
 import type { EndpointPlan } from '../contract/endpoints.ts';
 import { answerLookup, type ServedEndpoint } from './endpoint.ts';
 import {
@@ -55,18 +55,26 @@ export interface Generation {
   stop(): void;
 }
 
+/** A server block without the words that it was read from. */
+export type ServedBlock = Omit<BoundBlock, 'block'>;
+
+/** The words of a configuration would stay in memory of each worker for as long as it is served. */
+export function withoutText({ zones, instances, plan, view, sound }: BoundBlock): ServedBlock {
+  return { zones, instances, plan, view, sound };
+}
+
 /**
  * Builds the chains of all server blocks, last plugin first, and the endpoints that lead to them.
  */
 export function buildGeneration(
-  configuration: Configuration,
+  blocks: readonly ServedBlock[],
   endpoints: readonly EndpointPlan[],
   generation: number,
   worker: WorkerParts,
 ): Generation {
   const starts: (() => void)[] = [];
   const stops: (() => void)[] = [];
-  const built = configuration.blocks.map((bound, index) => {
+  const built = blocks.map((bound, index) => {
     const servers = endpoints
       .filter(({ zones }) => zones.some(({ block }) => block === index))
       .map(({ server }) => server);
@@ -79,10 +87,7 @@ export function buildGeneration(
     });
   });
   const served = new Map(
-    endpoints.map((endpoint) => [
-      endpoint.server,
-      serveEndpoint(endpoint, configuration.blocks, built, worker),
-    ]),
+    endpoints.map((endpoint) => [endpoint.server, serveEndpoint(endpoint, blocks, built, worker)]),
   );
   const byServer = (query: Query): ServedEndpoint | undefined =>
     served.get(query.route.server) ?? served.values().next().value;
@@ -131,7 +136,7 @@ interface GenerationParts {
 }
 
 function buildBlock(
-  { zones, instances, plan, view }: BoundBlock,
+  { zones, instances, plan, view }: ServedBlock,
   servers: readonly string[],
   { generation, worker, starts, stops, ask }: GenerationParts,
 ): BuiltBlock {
@@ -200,7 +205,7 @@ export function fileAt(path: string, files: ReadonlyMap<string, Uint8Array>): Bu
 
 function serveEndpoint(
   endpoint: EndpointPlan,
-  blocks: readonly BoundBlock[],
+  blocks: readonly ServedBlock[],
   built: readonly BuiltBlock[],
   worker: WorkerParts,
 ): ServedEndpoint {
