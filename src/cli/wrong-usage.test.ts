@@ -36,6 +36,7 @@ const cases: readonly (readonly [words: readonly string[], code: number, told: R
   ],
   [['doctor', 'cluster', '-n', 'Kube_System'], 3, /-n takes the name of a namespace/],
   [['exec', 'web', '-n', '', '--', 'trace', 'a'], 3, /-n takes the name of a namespace, not ""/],
+  [['exec', 'web', '--', 'cat', '/etc/hosts'], 3, /no verb 'cat'\n {2}Behind -- stands a verb of /],
   [['query', 'a.b', 'TYPE99999'], 3, /"TYPE99999" is no record type\n {2}Types are numbers up to /],
   [['query', '@nohost.invalid', 'a.b'], 2, /does not resolve: nohost\.invalid: the name /],
   [['query', 'a.b', '-k', noKey], 2, /key: there is no key in it/],
