@@ -27,7 +27,7 @@ const rooms = [
 ];
 /** Parts of these rooms that only other verbs use. */
 const elsewhere =
-  /^src\/(kube\/(pods|scaling)|linux\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
+  /^src\/(kube\/(pods|scaling|api\/list\.ts)|linux\/(packet|programs|termination)|metrics\/scrape|base\/x?slt)/;
 const named = /^(?:[A-Z_]+_)?MAX(?:_[A-Z]+)*$|^IN_FLIGHT|^(?:BATCH|BACKLOG)_BYTES$|Limit$/;
 /** Where limits have a range of their own for tests, and no setting. */
 const unset = /^src\/(?:base|metrics)\//;

@@ -29,7 +29,9 @@ export const exec: Command = {
       const meant = nearest(verb, verbNames);
       throw usage(
         `there is no verb '${verb}'`,
-        meant === null ? undefined : `Did you mean '${meant}'?`,
+        meant === null
+          ? 'Behind -- stands a verb of ndots, as in trace redis.cache. Other programs: kubectl exec'
+          : `Did you mean '${meant}'?`,
       );
     }
     return run(options, io);

@@ -108,7 +108,6 @@ const ofServe = [
   ...clusterKeys,
 ] as const;
 const ofPolicy = ['name', 'labels'] as const;
-const ofOwnCertificate = ['namespace', 'service', 'secret', 'configuration'] as const;
 
 /** The help of `ndots webhook`. */
 export const webhookUsage: Usage = {
@@ -147,11 +146,6 @@ export function parseWebhookOptions(
   if (other !== null) throw usage(`${other} is for ${action === 'serve' ? 'policy' : 'serve'}`);
   const { cert, key } = values;
   if ((cert === null) !== (key === null)) throw usage('--cert and --key belong together');
-  const ofSecret = cert === null ? null : firstGiven(table, values, ofOwnCertificate);
-  if (ofSecret !== null)
-    throw usage(
-      `--cert is kept by somebody else, and ${ofSecret} says where the webhook keeps its own`,
-    );
   return {
     action,
     mode: values.mode ?? 'advise',

@@ -308,6 +308,7 @@ export const socketStories: readonly Story[] = [
   {
     name: 'the link of a node goes down three times for seconds: not DNS alone',
     code: 'ND3090',
+    without: ['ND3002'],
     packets: async (seed) => {
       const isDown = (ms: number): boolean => ms % 9000 > 3600 && ms % 9000 < 8000;
       const queries = await play(

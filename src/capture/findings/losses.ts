@@ -25,6 +25,15 @@ export function answeredBetween(
   );
 }
 
+/** So many other connections, and so many of them, have to repeat their first packet. */
+const OTHERS = { least: 5, share: 0.5 };
+
+/** Whether other connections fare alike meanwhile: then it is no server, and no socket of one. */
+export function hitsAllAlike({ others }: Observations, fromS: number, toS: number): boolean {
+  const { opened, repeated } = others.between(fromS, toS);
+  return opened >= OTHERS.least && repeated >= OTHERS.share * opened;
+}
+
 /** So many queries are hardly of one type by chance: programs ask for A as often. */
 const OF_ONE_TYPE = 5;
 

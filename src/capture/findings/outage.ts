@@ -15,7 +15,14 @@ import {
 } from './finding.ts';
 import { areSilentByChance } from './sockets.ts';
 import { howNewOnesSuffer } from './table-full.ts';
-import { isAnsweredElse, onlyAaaa, upstreams, waitsForOthers, wentAstray } from './losses.ts';
+import {
+  hitsAllAlike,
+  isAnsweredElse,
+  onlyAaaa,
+  upstreams,
+  waitsForOthers,
+  wentAstray,
+} from './losses.ts';
 import { outageAdvice } from './outage-advice.ts';
 import { repeatedOutage } from './repeated-outage.ts';
 import { standstill } from './standstill.ts';
@@ -69,9 +76,7 @@ export const outage: Rule = {
       const window = silence(view, observed);
       if (window === null) continue;
       const { fromS, toS } = window;
-      // What hits all connections at once is not the server.
-      const others = observed.others.between(fromS, toS);
-      if (others.opened >= 5 && others.repeated >= 0.5 * others.opened) continue;
+      if (hitsAllAlike(observed, fromS, toS)) continue;
       const isMeanwhile = ({ sentMs }: SeenExchange): boolean =>
         sentMs >= fromS * 1000 && sentMs < (toS + 1) * 1000;
       const theirs = claims.openTo(view.address);

@@ -3,7 +3,7 @@ import type { FlowView } from '../evidence/flow-view.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import { clock, excluded, unknown, type Claims, type Rule } from './finding.ts';
-import { answeredBetween, serveTheSame } from './losses.ts';
+import { answeredBetween, hitsAllAlike, serveTheSame } from './losses.ts';
 
 /** Queries with ids of their own, and milliseconds, for which a port stays without replies. */
 const LEAST = { queries: 3, ms: 1500 };
@@ -96,6 +96,7 @@ function silentFlows(observed: Observations): readonly FlowView[] {
     (flow) =>
       flow.unanswered >= LEAST.queries &&
       flow.silentMs >= LEAST.ms &&
+      !hitsAllAlike(observed, flow.silentSinceMs / 1000, flow.lastMs / 1000) &&
       // Somebody was answered meanwhile, up to the end of the silence; or who opens a socket is
       // taken elsewhere.
       (answeredBetween(observed, flow.server, flow.silentSinceMs + 1000, flow.lastMs + 1000) ||

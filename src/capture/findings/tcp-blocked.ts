@@ -148,7 +148,7 @@ function failed({ refused, silent, late }: ConnectionPair): number {
  * in vain.
  */
 function waitingForTcp(
-  { affected }: Observations,
+  { affected, names }: Observations,
   blocked: readonly ConnectionPair[],
 ): readonly SeenExchange[] {
   const fromMs = blocked.reduce((least, each) => Math.min(least, each.failedFromMs), Infinity);
@@ -158,8 +158,16 @@ function waitingForTcp(
       ({ sentMs }) => sentMs >= fromMs - WAITS_MS.before && sentMs <= toMs + WAITS_MS.after,
     ),
   );
-  const failed = within.filter((each) => isLost(each) || isFailure(each));
-  return failed.length >= MOSTLY * within.length ? failed : [];
+  const fails = (each: SeenExchange): boolean => isLost(each) || isFailure(each);
+  const failed = within.filter(fails);
+  if (failed.length >= MOSTLY * within.length) return failed;
+  // What it was asked before it has in memory.
+  const asked = within.filter(({ name, type }) => {
+    const view = names.get(name, type);
+    return view === undefined || Math.min(view.firstFoundMs, view.firstNegativeMs) >= fromMs;
+  });
+  const inVain = asked.filter(fails).length;
+  return inVain >= FAILED_MIN && inVain >= MOSTLY * asked.length ? failed : [];
 }
 
 function blockedBy(
