@@ -66,8 +66,12 @@ export class BucketReplay {
     this.#queries.push(lost ? -exchange.sentMs : exchange.sentMs);
   }
 
-  /** Null: too little was lost, or too much. */
-  get best(): Bucket | null {
+  /**
+   * The limit that explains the losses best.
+   * @param errorMax null as well: each one errs in more than this share of them, below 1
+   * @returns null: too little was lost, or too much
+   */
+  best(errorMax: number): Bucket | null {
     if (this.#lost < 20) return null;
     const sorted = this.#queries
       .map((ms) => ({ ms: Math.abs(ms), lost: ms < 0 }))
@@ -84,10 +88,12 @@ export class BucketReplay {
     const even = lost / queries.length;
     const chance = slots.reduce((sum, slot) => sum + Math.abs(slot.lost - even * slot.asked), 0);
     let best: Bucket | null = null;
-    let least = Infinity;
+    let least = Math.floor(errorMax * lost) + 1;
     for (const burst of BURSTS)
       for (let rate = RATE_MIN; rate < RATE_MAX; rate *= RATE_STEP) {
-        const error = errorOf(slots, rate, burst, least);
+        const { error, dropped } = dropsOf(slots, rate, burst, least);
+        // One that lets through more drops nothing either, and errs as much at the same place.
+        if (dropped === 0) break;
         if (error >= least) continue;
         least = error;
         best = { rate, burst, error: error / lost, chance: chance / lost };
@@ -112,23 +118,29 @@ function slotsOf(queries: readonly { readonly ms: number; readonly lost: boolean
 }
 
 /**
- * How far the losses of the slots are from those of this bucket.
- * @param most what is further is not followed to its end
+ * What this bucket drops, and how far that is from the losses of the slots.
+ * @param most what is as far is not followed to its end, less than all losses
  */
-function errorOf(slots: readonly Slot[], rate: number, burst: number, most: number): number {
+function dropsOf(
+  slots: readonly Slot[],
+  rate: number,
+  burst: number,
+  most: number,
+): { readonly error: number; readonly dropped: number } {
   let tokens = 0;
   let lastMs = slots[0]!.times[0]!;
   let error = 0;
+  let dropped = 0;
   for (const { times, lost } of slots) {
     if (error >= most) break;
-    let dropped = 0;
+    const before = dropped;
     for (const ms of times) {
       tokens = Math.min(burst, tokens + ((ms - lastMs) * rate) / 1000);
       lastMs = ms;
       if (tokens >= 1) tokens--;
       else dropped++;
     }
-    error += Math.abs(lost - dropped);
+    error += Math.abs(lost - (dropped - before));
   }
-  return error;
+  return { error, dropped };
 }
