@@ -299,6 +299,16 @@ describe('ndots doctor', () => {
     assert.ok(Math.abs(groups.reduce((sum, each) => sum + each.share, 0) - 1) < 1e-9);
   });
 
+  test('who turns addresses into names is said, be it that names are cut', async () => {
+    const about = stories.filter(({ code }) => code === 'ND2006');
+    assert.ok(about.length > 1);
+    for (const story of about) {
+      writeFileSync(at('reverse.pcap'), pcapFile(LINK.RAW, await story.packets(1)));
+      const { out } = await run(at('reverse.pcap'), '--only', 'ND2006');
+      assert.match(out, /^ {2}who {5}\d+ clients? · 10\.244\.1\.\d+ \d+ %/m, story.name);
+    }
+  });
+
   test('the evidence is a capture from which the same is found', async () => {
     await run(at('cut.pcap'), '--only', 'ND3004', '--evidence', at('evidence.pcapng'));
     const { out } = await run(at('evidence.pcapng'));

@@ -66,28 +66,34 @@ export class BucketReplay {
     this.#queries.push(lost ? -exchange.sentMs : exchange.sentMs);
   }
 
-  /** Null: too little was lost, or too much. */
-  get best(): Bucket | null {
+  /**
+   * The limit that explains the losses best.
+   * @param errorMax null as well: each one errs in more than this share of them, below 1
+   * @returns null: too little was lost, or too much
+   */
+  best(errorMax: number): Bucket | null {
     if (this.#lost < 20) return null;
-    const sorted = this.#queries
-      .map((ms) => ({ ms: Math.abs(ms), lost: ms < 0 }))
-      .toSorted((one, other) => one.ms - other.ms);
-    const untilMs = this.#full ? sorted.at(-1)!.ms - SETTLED_MS : Infinity;
-    const known = sorted.filter(({ ms }) => ms <= untilMs);
+    const sorted = this.#queries.toSorted((one, other) => Math.abs(one) - Math.abs(other));
+    const untilMs = this.#full ? Math.abs(sorted.at(-1)!) - SETTLED_MS : Infinity;
+    const known = sorted.filter((ms) => Math.abs(ms) <= untilMs);
     // Before the first and after the last that is dropped there may be no limit; when the first one
     // is, the bucket is empty.
-    const from = known.findIndex((query) => query.lost);
-    const queries = known.slice(from, known.findLastIndex((query) => query.lost) + 1);
-    const lost = queries.filter((query) => query.lost).length;
+    const from = known.findIndex(isOfLost);
+    const queries = known.slice(from, known.findLastIndex(isOfLost) + 1);
+    const lost = queries.filter(isOfLost).length;
     if (lost < 20 || lost > 0.9 * queries.length) return null;
     const slots = slotsOf(queries);
     const even = lost / queries.length;
-    const chance = slots.reduce((sum, slot) => sum + Math.abs(slot.lost - even * slot.asked), 0);
+    let chance = 0;
+    for (let at = 0, begin = 0; at < slots.count; begin = slots.ends[at++]!)
+      chance += Math.abs(slots.lost[at]! - even * (slots.ends[at]! - begin));
     let best: Bucket | null = null;
-    let least = Infinity;
+    let least = Math.floor(errorMax * lost) + 1;
     for (const burst of BURSTS)
       for (let rate = RATE_MIN; rate < RATE_MAX; rate *= RATE_STEP) {
-        const error = errorOf(slots, rate, burst, least);
+        const { error, dropped } = dropsOf(slots, rate, burst, least);
+        // One that lets through more drops nothing either, and errs as much at the same place.
+        if (dropped === 0) break;
         if (error >= least) continue;
         least = error;
         best = { rate, burst, error: error / lost, chance: chance / lost };
@@ -96,39 +102,64 @@ export class BucketReplay {
   }
 }
 
-interface Slot {
-  readonly times: readonly number[];
-  readonly asked: number;
-  readonly lost: number;
-}
-
-function slotsOf(queries: readonly { readonly ms: number; readonly lost: boolean }[]): Slot[] {
-  const groups = Map.groupBy(queries, ({ ms }) => Math.floor(ms / SLOT_MS));
-  return [...groups.values()].map((group) => ({
-    times: group.map(({ ms }) => ms),
-    asked: group.length,
-    lost: group.filter(({ lost }) => lost).length,
-  }));
+/** Whether this is when a query was sent that was lost. */
+function isOfLost(ms: number): boolean {
+  return ms < 0;
 }
 
 /**
- * How far the losses of the slots are from those of this bucket.
- * @param most what is further is not followed to its end
+ * Queries by the slot in which they were sent. Each is looked at for a thousand buckets: numbers
+ * side by side are read without making anything.
  */
-function errorOf(slots: readonly Slot[], rate: number, burst: number, most: number): number {
+interface Slots {
+  readonly times: Float64Array;
+  readonly count: number;
+  /** Of each slot the place in `times` behind its last query. */
+  readonly ends: Uint32Array;
+  /** Of each slot. */
+  readonly lost: Uint32Array;
+}
+
+/** @param queries in order, those that were lost as negative numbers */
+function slotsOf(queries: readonly number[]): Slots {
+  const times = Float64Array.from(queries, Math.abs);
+  const [ends, lost] = [new Uint32Array(times.length), new Uint32Array(times.length)];
+  let count = 0;
+  let present = Number.NaN;
+  for (const [at, ms] of times.entries()) {
+    const slot = Math.floor(ms / SLOT_MS);
+    if (slot !== present) count++;
+    present = slot;
+    ends[count - 1] = at + 1;
+    if (isOfLost(queries[at]!)) lost[count - 1]!++;
+  }
+  return { times, count, ends, lost };
+}
+
+/**
+ * What this bucket drops, and how far that is from the losses of the slots.
+ * @param most what is as far is not followed to its end, less than all losses
+ */
+function dropsOf(
+  { times, count, ends, lost }: Slots,
+  rate: number,
+  burst: number,
+  most: number,
+): { readonly error: number; readonly dropped: number } {
   let tokens = 0;
-  let lastMs = slots[0]!.times[0]!;
+  let lastMs = times[0]!;
   let error = 0;
-  for (const { times, lost } of slots) {
-    if (error >= most) break;
-    let dropped = 0;
-    for (const ms of times) {
+  let dropped = 0;
+  for (let slot = 0, at = 0; slot < count && error < most; slot++) {
+    const before = dropped;
+    for (const end = ends[slot]!; at < end; at++) {
+      const ms = times[at]!;
       tokens = Math.min(burst, tokens + ((ms - lastMs) * rate) / 1000);
       lastMs = ms;
       if (tokens >= 1) tokens--;
       else dropped++;
     }
-    error += Math.abs(lost - dropped);
+    error += Math.abs(lost[slot]! - (dropped - before));
   }
-  return error;
+  return { error, dropped };
 }

@@ -101,6 +101,8 @@ export interface ClientView {
   withEdns: number;
   /** Of these, those for names that the search path made, and that do not exist. */
   wasted: number;
+  /** Of these, those that turn addresses into names. */
+  reverse: number;
   lookups: number;
   readonly recognition: Recognition;
   /** By server. */
@@ -315,7 +317,8 @@ export class Observations {
     }
     countOutcome(this.total, exchange);
     if (isServiceConfig(name, type)) countOutcome(this.serviceConfigs, exchange);
-    if (isReverseLookup(name, type)) countOutcome(this.reverse, exchange);
+    const isReverse = isReverseLookup(name, type);
+    if (isReverse) countOutcome(this.reverse, exchange);
     const ofType = this.types.at(type, noOutcomes);
     if (ofType !== null) countOutcome(ofType, exchange);
     const isOwn = this.domains.isOfCluster(name);
@@ -332,7 +335,7 @@ export class Observations {
       // Queries wait at the server that works, and not at the address that it shares with others.
       this.lines.at(behind, newLine)?.add(exchange);
     }
-    this.#client(exchange);
+    this.#client(exchange, isReverse);
     if (exchange.protocol === 'udp') {
       const flow = this.flows.at(exchange);
       if (flow !== null) {
@@ -490,13 +493,14 @@ export class Observations {
     list.push(exchange);
   }
 
-  #client(exchange: SeenExchange): void {
+  #client(exchange: SeenExchange, isReverse: boolean): void {
     const { address } = exchange.client;
     const view = this.clients.at(address, newClient);
     if (view === null) return;
     countOutcome(view.outcomes, exchange);
     if (exchange.protocol === 'tcp') view.byTcp++;
     if (exchange.udpSize > 0) view.withEdns++;
+    if (isReverse) view.reverse++;
     let server = view.servers.get(exchange.server.address);
     if (server === undefined) {
       if (view.servers.size >= 50) return;
@@ -559,6 +563,7 @@ function newClient(address: string): ClientView {
     byTcp: 0,
     withEdns: 0,
     wasted: 0,
+    reverse: 0,
     lookups: 0,
     recognition: new Recognition(),
     servers: new Map(),

@@ -3,6 +3,7 @@
  * have.
  */
 import type { Observations } from '../evidence/observations.ts';
+import type { Bucket } from '../evidence/bucket-replay.ts';
 import { unevenness } from '../evidence/evenness.ts';
 import type { RateHistory } from '../evidence/rates.ts';
 import type { ServerView } from '../evidence/server-view.ts';
@@ -313,12 +314,11 @@ function spreadOf(values: readonly number[]): {
 
 /** Bursts whose first queries are answered and whose tails are lost. */
 function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | null {
-  const bucket = replays.get(server.address)?.best ?? null;
+  const bucket = replays.get(server.address)?.best(ERROR_MAX) ?? null;
   if (bucket === null) return null;
   const { rate, burst, error, chance } = bucket;
   // A queue that overflows drops the tail, too, but what it takes waits.
-  if (error > ERROR_MAX || chance < CHANCE_MORE * error || server.quantile(0.9) > SLOW_MS)
-    return null;
+  if (chance < CHANCE_MORE * error || server.quantile(0.9) > SLOW_MS) return null;
   return {
     rate,
     seen: `Of each burst of queries to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of the losses, query by query.`,
@@ -327,21 +327,29 @@ function bucketOf(server: ServerView, { replays }: Observations): PacketLimit | 
 }
 
 /** A bucket that each client has for itself: of several clients it tells which queries are lost. */
-function bucketOfEach(server: ServerView, { clients }: Observations): PacketLimit | null {
+function bucketOfEach(server: ServerView, observed: Observations): PacketLimit | null {
   if (server.quantile(0.9) > SLOW_MS) return null;
-  const limited = clients.list.flatMap(({ address, servers }) => {
-    const bucket = servers.get(server.address)?.replay?.best ?? null;
-    const isLimit =
-      bucket !== null && bucket.error <= EACH.others && bucket.chance >= CHANCE_MORE * bucket.error;
-    return isLimit ? [{ client: address, ...bucket }] : [];
-  });
-  const sure = limited.filter(({ error }) => error <= EACH.error);
+  const sure = limitedBelow(EACH.error, server, observed);
   const [first] = sure;
   if (first === undefined || sure.length < EACH.clients) return null;
+  const limited = limitedBelow(EACH.others, server, observed);
   const { client, rate, burst, error } = first;
   return {
     rate,
     seen: `Of each burst of queries of ${client} to ${server.address} about the first ${burst} are answered, and the rest as far as about ${rate.toFixed(0)} a second allow: such a limit explains ${percent(1 - error, 1)} of its losses. So it is with ${limited.length - 1} more, each for itself.`,
     clients: new Set(limited.map((each) => each.client)),
   };
+}
+
+/** Clients of a server whose losses a bucket explains with no more than this error. */
+function limitedBelow(
+  errorMax: number,
+  server: ServerView,
+  { clients }: Observations,
+): readonly (Bucket & { readonly client: string })[] {
+  return clients.list.flatMap(({ address, servers }) => {
+    const bucket = servers.get(server.address)?.replay?.best(errorMax) ?? null;
+    const isLimit = bucket !== null && bucket.chance >= CHANCE_MORE * bucket.error;
+    return isLimit ? [{ client: address, ...bucket }] : [];
+  });
 }

@@ -6,7 +6,7 @@ export const reverseLookups: Rule = {
   code: 'ND2006',
   title: 'A large part of the queries turns addresses into names',
   name: 'reverse lookups in bulk',
-  check({ types, total, names, reverse: { asked } }) {
+  check({ types, total, names, clients, reverse: { asked } }) {
     if (total.asked < 50) return unknown('too few queries');
     if (asked < 50 || asked < 0.3 * total.asked)
       return excluded(`${percent(asked, total.asked)} of the queries are reverse lookups`);
@@ -30,6 +30,11 @@ export const reverseLookups: Rule = {
       prove: 'ndots capture FILE --type PTR -o flow',
       disproved: '',
       exchanges: [],
+      counted: new Map(
+        clients.list.flatMap(({ address, reverse }) =>
+          reverse > 0 ? [[address, reverse] as const] : [],
+        ),
+      ),
     };
   },
 };
