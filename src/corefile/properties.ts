@@ -29,6 +29,8 @@ export interface PropertySchema<T> {
   readonly nested: Properties | null;
   /** Only lines before the first one with this word count for `*`. */
   readonly above: string | null;
+  /** Whether workers have no use for it, so that its lines are not sent to them. */
+  readonly controlOnly: boolean;
   initial(): T;
   /** @param before the value from the lines above; `initial()` for the first */
   take(line: DirectiveLine, before: T, bind: BindLines): T;
@@ -256,7 +258,7 @@ export function lines<T>(
   words: readonly string[] | '*',
   show: string,
   read: (name: Token, words: readonly Token[], refuse: Refuse) => T,
-  options: Help & { readonly above?: string } = {},
+  options: Help & { readonly above?: string; readonly controlOnly?: boolean } = {},
 ): PropertySchema<readonly T[]> {
   const begin = words === '*' ? [show] : [`${words.join('|')} ${show}`];
   return {
@@ -275,6 +277,7 @@ export function lines<T>(
     words: words === '*' ? ['*'] : words,
     show: begin.join(' ').trimEnd(),
     above: options.above ?? null,
+    controlOnly: options.controlOnly ?? false,
   };
 }
 
@@ -342,6 +345,7 @@ function property<T>(
     defaultText: '',
     nested: null,
     above: null,
+    controlOnly: false,
     initial: () => initial,
     take,
   };

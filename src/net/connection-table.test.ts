@@ -32,6 +32,21 @@ const destroyed = (clients: readonly Client[]): number[] =>
   clients.flatMap(({ state }, i) => (state === 'destroyed' ? [i] : []));
 
 describe('a table of connections', () => {
+  test('where memory is short each newcomer takes the place of an idle one, but never of a busy one, and a few stay', () => {
+    const { table, clients, evicted } = fill(17, 100);
+    clients[0]!.busy = true;
+    table.evictIdle();
+    assert.deepEqual(destroyed(clients), [1]);
+    table.evictIdle();
+    table.evictIdle();
+    assert.deepEqual(destroyed(clients), [1, 2]);
+    assert.equal(evicted(), 2);
+    const all = fill(20, 100);
+    for (const client of all.clients) client.busy = true;
+    all.table.evictIdle();
+    assert.deepEqual(destroyed(all.clients), []);
+  });
+
   test('lets everybody in; whoever has been silent for longest goes', () => {
     const { table, clients, evicted } = fill(3, 3);
     table.touch(clients[0]!);

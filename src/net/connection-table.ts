@@ -10,6 +10,8 @@ export interface EvictableConnection {
   destroy(): void;
 }
 
+/** So many connections of a listener stay, however short memory is. */
+const LEAST = 16;
 /** How many of the least recently used connections are checked for an idle one. */
 const LOOKED_AT = 64;
 
@@ -42,6 +44,21 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
       victim.destroy();
     }
     this.#all.add(connection);
+  }
+
+  /**
+   * Closes the one that has been idle for longest, where memory is short. Those on which replies are
+   * due stay, and a few others.
+   * @returns whether one was closed
+   */
+  evictIdle(): boolean {
+    if (this.#all.size < LEAST) return false;
+    const victim = this.#victim();
+    if (victim.busy) return false;
+    this.delete(victim);
+    this.#evicted();
+    victim.destroy();
+    return true;
   }
 
   /** Marks a connection as just used. */

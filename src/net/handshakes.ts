@@ -21,7 +21,12 @@ export interface HandshakeHost {
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly log: Log;
+  /** See `ListenerParts`. */
+  readonly isShort: () => boolean;
 }
+
+/** So many handshakes may be under way where memory is short: each takes some 50 KiB. */
+const SHORT_MAX = 64;
 
 /**
  * Performs the TLS handshakes of a listener. Unfinished ones have their own limits in number and
@@ -70,7 +75,7 @@ export class Handshakes {
 
   begin(socket: Socket): void {
     const key = ends(socket);
-    const { counters, wheel, limits } = this.#host;
+    const { counters, wheel, limits, isShort } = this.#host;
     const handshake = new Handshake(socket, (state) => {
       wheel.cancel(handshake);
       this.#byEnds.delete(key);
@@ -79,7 +84,8 @@ export class Handshakes {
       if (state !== 'done') counters.failedHandshakes.add(1);
       if (state === 'late') counters.timedOut.add(1);
     });
-    this.#table.add(handshake, limits.handshakes);
+    const most = isShort() ? Math.min(SHORT_MAX, limits.handshakes) : limits.handshakes;
+    this.#table.add(handshake, most);
     this.#byEnds.set(key, handshake);
     counters.handshakes.add(1);
     wheel.set(handshake, limits.readTimeoutMs);

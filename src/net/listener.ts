@@ -65,6 +65,11 @@ export interface ListenerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly counters: CountersOf;
+  /**
+   * Whether memory is so short that each new connection takes the place of an idle one; undefined:
+   * never.
+   */
+  readonly isShort?: () => boolean;
 }
 
 /** One transport at one endpoint. */

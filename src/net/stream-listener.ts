@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 
 import type { Clock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
+import { collectDropped } from '../base/settle-memory.ts';
 import type { Proto } from '../wire/query.ts';
 import { transports } from '../wire/transports.ts';
 import { bindProblem } from './bind-problem.ts';
@@ -22,6 +23,8 @@ import { whyFailed } from '../base/why-failed.ts';
 /** Granularity of connections' time limits in milliseconds. */
 const TICK_MS = 100;
 const BACKLOG = 1024;
+/** After so many connections that were closed because memory was short, a megabyte or two, their memory is collected. */
+const COLLECT_EVERY = 32;
 
 /** A client's connection: limited in number, in time and in memory. */
 export interface StreamConnection extends EvictableConnection, Holder {}
@@ -75,12 +78,15 @@ export class StreamListener implements Listener, StreamHost {
   readonly #protocol: StreamProtocol;
   readonly #server: Server;
   readonly #connections: ConnectionTable<StreamConnection>;
+  readonly isShort: NonNullable<ListenerParts['isShort']>;
   /** null: connections are not encrypted. */
   #handshakes: Handshakes | null = null;
   /** null: no PROXY headers are looked for. */
   #proxied: ProxiedStreams | null = null;
   #limits: ListenerLimits;
   #port: number;
+  /** Connections that were closed because memory was short. */
+  #evictions = 0;
   #closing = false;
   /** Jobs to run at the end of this turn of the event loop. */
   #turnEnd: (() => void)[] = [];
@@ -95,6 +101,7 @@ export class StreamListener implements Listener, StreamHost {
     this.wheel = new TimerWheel(clock, TICK_MS);
     this.held = new HeldBytes(terms.limits.heldBytes, () => this.counters.evicted.add(1));
     this.#connections = new ConnectionTable(() => this.counters.evicted.add(1));
+    this.isShort = parts.isShort ?? (() => false);
     this.#protocol = protocol;
     this.#port = endpoint.port;
     this.#limits = terms.limits;
@@ -201,6 +208,11 @@ export class StreamListener implements Listener, StreamHost {
     this.#accept(socket);
   };
 
+  /** What a connection leaves behind has to go before memory is less short. */
+  #evictedForMemory(): void {
+    if (++this.#evictions % COLLECT_EVERY === 0) collectDropped();
+  }
+
   #accept = (socket: Socket): void => {
     if (this.#closing || socket.destroyed) {
       socket.destroy();
@@ -210,6 +222,7 @@ export class StreamListener implements Listener, StreamHost {
     socket.allowHalfOpen = true;
     this.counters.accepted.add(1);
     this.counters.connections.add(1);
+    if (this.isShort() && this.#connections.evictIdle()) this.#evictedForMemory();
     this.#connections.add(this.#protocol.connect(socket, this), this.#limits.connections);
   };
 }

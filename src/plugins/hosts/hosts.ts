@@ -37,6 +37,7 @@ const syntax = directive({
       (first, rest) => [first, ...rest].map(({ text }) => text).join(' '),
       {
         above: 'fallthrough',
+        controlOnly: true,
         help: 'lines as in the file, added to it; only above `fallthrough`. A name `*.example.org` stands for exactly one label',
       },
     ),

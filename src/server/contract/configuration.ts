@@ -1,5 +1,6 @@
 /** Makes a configuration of a Corefile's tree: each directive is parsed by its plugin's syntax. */
 import { Problem } from '../../base/problem.ts';
+import type { PropertySchema } from '../../corefile/properties.ts';
 import { bindDirective } from '../../corefile/syntax.ts';
 import type { Corefile, Directive, ServerBlock } from '../../corefile/tree.ts';
 import { makePlan, type BlockPlan } from './plan.ts';
@@ -81,6 +82,33 @@ export function bindConfiguration(corefile: Corefile, plugins: readonly Plugin[]
 export function workersWanted({ blocks }: Configuration, processors: number): number {
   const asked = Math.max(0, ...blocks.map(({ plan }) => plan.sockets));
   return asked > 0 ? Math.min(asked, processors) : defaultWorkers(processors);
+}
+
+/**
+ * The tree as workers bind it: without the lines that only control parts read. Twenty thousand lines
+ * of hosts would take ten megabytes and more in each worker.
+ */
+export function forWorkers(corefile: Corefile, plugins: readonly Plugin[]): Corefile {
+  const syntaxes = new Map(plugins.map(({ name, syntax }) => [name, syntax]));
+  const blocks = corefile.blocks.map((block) => ({
+    ...block,
+    directives: block.directives.map((directive) =>
+      withoutControlLines(directive, Object.values(syntaxes.get(directive.name)?.properties ?? {})),
+    ),
+  }));
+  return { ...corefile, blocks };
+}
+
+function withoutControlLines(
+  directive: Directive,
+  properties: readonly PropertySchema<unknown>[],
+): Directive {
+  const { block } = directive;
+  if (block === null || !properties.some(({ controlOnly }) => controlOnly)) return directive;
+  const others = new Set(
+    properties.flatMap(({ words, controlOnly }) => (controlOnly ? [] : words)),
+  );
+  return { ...directive, block: block.filter(({ name }) => others.has(name.text)) };
 }
 
 /** Names of all directives in use. */

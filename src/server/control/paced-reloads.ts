@@ -7,9 +7,10 @@ import type { OneAtATime } from './one-at-a-time.ts';
 /** Reloads in a row that begin at once: people and controllers ask for no more. */
 const ROW_MAX = 4;
 /**
- * Milliseconds between the starts of further reloads. A configuration that was replaced lives as
- * long as a query that it answers, some ten seconds where upstreams are silent: at most `ROW_MAX`
- * and twenty of them are in memory.
+ * Milliseconds between the starts of further reloads, for each two workers: all of them share the
+ * memory of the process. A configuration that was replaced lives, in each worker, as long as a
+ * query that it answers, some ten seconds where upstreams are silent: at most `ROW_MAX` and twenty
+ * of them are in the memory of two workers.
  */
 const PAUSE_MS = 500;
 
@@ -20,6 +21,8 @@ export interface PacedReloadsParts {
   readonly metrics: Registry;
   /** What else must not run during a reload. */
   readonly taking: OneAtATime;
+  /** How many workers there are. */
+  readonly workers: () => number;
   /** Loads the Corefile as it is when this is called. */
   readonly run: () => Promise<boolean>;
 }
@@ -72,7 +75,7 @@ export class PacedReloads {
       this.#deferred.add(1);
       if (!this.#told)
         log.warning(
-          `the Corefile is to be loaded again and again: from now on once in ${PAUSE_MS / 1000}s, and requests between are taken together`,
+          `the Corefile is to be loaded again and again: from now on once in ${this.#pauseMs / 1000}s, and requests between are taken together`,
         );
       this.#told = true;
       await sleep(clock, waitMs);
@@ -84,12 +87,16 @@ export class PacedReloads {
     });
   }
 
+  get #pauseMs(): number {
+    return PAUSE_MS * Math.max(1, this.#parts.workers() / 2);
+  }
+
   /** Milliseconds until the next may begin. */
   #waitMs(): number {
     const now = this.#parts.clock.now();
-    this.#free = Math.min(ROW_MAX, this.#free + (now - this.#countedAt) / PAUSE_MS);
+    this.#free = Math.min(ROW_MAX, this.#free + (now - this.#countedAt) / this.#pauseMs);
     this.#countedAt = now;
     if (this.#free === ROW_MAX) this.#told = false;
-    return Math.max(0, (1 - this.#free) * PAUSE_MS);
+    return Math.max(0, (1 - this.#free) * this.#pauseMs);
   }
 }

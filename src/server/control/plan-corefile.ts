@@ -4,7 +4,12 @@ import { Problem, Problems } from '../../base/problem.ts';
 import type { ParseOutput } from '../../corefile/parse.ts';
 import type { Syntax } from '../../corefile/syntax.ts';
 import type { Corefile } from '../../corefile/tree.ts';
-import { bindConfiguration, namesIn, type Configuration } from '../contract/configuration.ts';
+import {
+  bindConfiguration,
+  forWorkers,
+  namesIn,
+  type Configuration,
+} from '../contract/configuration.ts';
 import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { withinDescriptors } from './descriptor-shares.ts';
@@ -32,6 +37,7 @@ export interface CorefileParts {
 
 /** A Corefile without problems. */
 export interface PlannedCorefile {
+  /** As workers bind it. */
   readonly corefile: Corefile;
   readonly configuration: Configuration;
   readonly endpoints: readonly EndpointPlan[];
@@ -64,7 +70,7 @@ export async function planCorefile(
   for (const warning of warnings) log.warning(warning.print());
   const { endpoints, warning } = withinDescriptors(planned.endpoints, workers, descriptors);
   if (warning !== null) log.warning(warning);
-  return { corefile, configuration, endpoints, workers };
+  return { corefile: forWorkers(corefile, plugins), configuration, endpoints, workers };
 }
 
 /**

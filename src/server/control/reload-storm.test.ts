@@ -2,6 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
+import { makeLog } from '../../base/log.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
+import { SharedRegistry } from '../../metrics/shared-registry.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { PacedReloads } from './paced-reloads.ts';
 
 /** The address that the `n`th Corefile gives every name. */
 function nth(n: number): string {
@@ -46,4 +51,29 @@ describe('a Corefile that changes ten times a second', () => {
     assert.equal(told.length, 1);
     await world.close();
   });
+});
+
+test('reloads that are asked for without end begin twice a second with two workers, and half as often with four', async () => {
+  for (const [workers, most] of [
+    [1, 64],
+    [2, 64],
+    [4, 34],
+    [16, 12],
+  ] as const) {
+    const clock = new VirtualClock();
+    let begun = 0;
+    const reloads = new PacedReloads({
+      clock,
+      log: makeLog(() => undefined),
+      metrics: new SharedRegistry(() => undefined),
+      taking: new OneAtATime(),
+      workers: () => workers,
+      run: async () => ++begun > 0,
+    });
+    for (let i = 0; i < 1500; i++) {
+      void reloads.request();
+      await clock.advance(20);
+    }
+    assert.ok(begun <= most && begun >= most - 4, `${begun} with ${workers} workers`);
+  }
 });

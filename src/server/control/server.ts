@@ -136,6 +136,7 @@ export class Server {
       log: parts.log,
       metrics: this.#registry,
       taking: this.#taking,
+      workers: () => this.#workers.wanted,
       run: () => this.#reloadNow(),
     });
     this.#control = {

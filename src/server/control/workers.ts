@@ -85,7 +85,6 @@ export class Workers {
   /** Threads that could not be ended. */
   readonly #stuck = new Set<WorkerLink>();
   #starting = true;
-  /** How many workers there should be. */
   #wanted = 1;
   #ending = false;
 
@@ -111,6 +110,11 @@ export class Workers {
   start(count: number): void {
     this.#wanted = count;
     while (this.#links.length < count) this.#links.push(this.#spawn(this.#links.length));
+  }
+
+  /** How many workers there should be. */
+  get wanted(): number {
+    return this.#wanted;
   }
 
   /** Called when the first configuration serves: from now on lost workers are replaced. */

@@ -19,13 +19,15 @@ export interface ListenParts {
   /** The same in all workers: see `ListenerTls`. */
   readonly ticketSecret: Uint8Array;
   readonly files: Program['files'];
+  /** See `ListenerParts`. */
+  readonly isShort: () => boolean;
 }
 
 /** The listener of one planned listen address. */
 export function listenAt(
   endpoint: EndpointPlan,
   serve: Serve,
-  { clock, log, counters, transport, ticketSecret, files }: ListenParts,
+  { clock, log, counters, transport, ticketSecret, files, isShort }: ListenParts,
 ): Listener {
   const { scheme, address, port } = endpoint;
   return openListeners(
@@ -36,6 +38,7 @@ export function listenAt(
       clock,
       log,
       counters,
+      isShort,
     },
     transport,
   );

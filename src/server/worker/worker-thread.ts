@@ -10,6 +10,7 @@ import {
   keepMemorySettled,
   settleMemory,
 } from '../../base/settle-memory.ts';
+import { MemoryWatch } from '../../base/memory-watch.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
@@ -75,6 +76,7 @@ const log = makeLog(
 const { loadPlugins } = (await import(pluginsModule)) as {
   loadPlugins(names: ReadonlySet<string>): Promise<readonly Plugin[]>;
 };
+const memoryWatch = new MemoryWatch(systemClock, memory);
 const metrics = new SharedRegistry((registration) => send({ kind: 'register', registration }));
 const plane: DataPlane = new DataPlane({
   plugins: loadPlugins,
@@ -118,6 +120,7 @@ const plane: DataPlane = new DataPlane({
       transport,
       ticketSecret,
       files,
+      isShort: () => memoryWatch.short,
     }),
   terms: (endpoint, files) => termsOf(endpoint, ticketSecret, files),
 });
