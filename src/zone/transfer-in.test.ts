@@ -131,6 +131,20 @@ test('differences from or to another SOA record than the one here and the one an
   );
 });
 
+test('names in SOA records are the same in capitals and small letters: differences between such are taken', async () => {
+  const capitals = soa(1).replace('ns.x. h.x.', 'NS.x. H.X.');
+  const { packed: known } = await from(capitals + '@ NS ns.x.\n' + capitals, null);
+  const found = await from(soa(2) + soa(1) + soa(2) + 'b A 192.0.2.2\n' + soa(2), known);
+  assert.equal(found.packed?.serial, 2);
+  // A number that differs as a capital differs from its small letter is another one.
+  const numbers = (minimum: number): string => soa(1).replace(' 5\n', ` ${minimum}\n`);
+  const { packed: letter } = await from(numbers(0x41) + '@ NS ns.x.\n' + numbers(0x41), null);
+  await assert.rejects(
+    from(soa(2) + numbers(0x61) + soa(2) + 'b A 192.0.2.2\n' + soa(2), letter),
+    /differences begin at another SOA record/,
+  );
+});
+
 test('differences that remove what is not there make no version', async () => {
   for (const records of [
     soa(2) + soa(1) + 'gone A 192.0.2.9\n' + soa(2) + soa(2),

@@ -4,7 +4,7 @@ import { inSlices, type Slices } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
 import { SignedExchange, type TsigSigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
-import { foldName, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { foldName, LOWER, printName, suffixAt, type WireName } from '../wire/name.ts';
 import {
   dataOf,
   readMessage,
@@ -334,9 +334,9 @@ class IncomingZone {
   #checkSoas(differences: readonly Difference[]): void {
     const here = new ZoneData(this.#old!);
     const at = here.soa();
-    if (!isSameData(soaDataIn(differences[0]!.removed), here.data.subarray(at, at + here.value)))
+    if (!isSameSoa(soaDataIn(differences[0]!.removed), here.data.subarray(at, at + here.value)))
       throw new Error('differences begin at another SOA record than the one that is here');
-    if (!isSameData(soaDataIn(differences.at(-1)!.added), this.#soa!.data))
+    if (!isSameSoa(soaDataIn(differences.at(-1)!.added), this.#soa!.data))
       throw new Error('differences end at another SOA record than they were announced with');
   }
 
@@ -365,8 +365,16 @@ function soaDataIn(records: Uint8Array): Uint8Array {
   return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
 }
 
-function isSameData(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+/** Bytes of the five numbers that stand behind the two names in the data of an SOA record. */
+const SOA_NUMBERS = 20;
+
+/** Whether the data of two SOA records is the same, whatever the case of its names (RFC 4343). */
+function isSameSoa(a: Uint8Array, b: Uint8Array): boolean {
+  const names = a.length - SOA_NUMBERS;
+  return (
+    a.length === b.length &&
+    a.every((byte, i) => (i < names ? LOWER[byte] === LOWER[b[i]!] : byte === b[i]))
+  );
 }
 
 /** @param origin lower case */
