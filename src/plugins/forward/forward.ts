@@ -1,7 +1,8 @@
 /** The plugin `forward`: its lines, and the upstreams that are sent to the workers. */
 import { lineThatIsNoText } from '../../base/binary-text.ts';
-import { every, type Clock, type Timer } from '../../base/clock.ts';
+import { every, type Timer } from '../../base/clock.ts';
 import { Mistakes, problemsIn } from '../../base/problem.ts';
+import { retireUpstreams } from '../../net/retire-upstreams.ts';
 import { readUpstreamTls } from '../../server/contract/upstream-tls.ts';
 import type { ControlContext } from '../../server/contract/control-context.ts';
 import {
@@ -21,8 +22,6 @@ import { ForwardTarget } from './target.ts';
 
 /** How often files with nameservers are looked at. */
 const POLL_MS = 1000;
-/** Replaced upstreams are closed when no query can wait for them any more. */
-const RETIRE_MS = 6000;
 
 /**
  * From the control part to workers: the upstreams of every forward line, and how many workers share
@@ -154,20 +153,12 @@ function setup(lines: readonly ForwardSaid[], context: WorkerContext, next: Next
   });
   context.onStart(() => context.post('here'));
   context.onStop(() =>
-    retire(
+    retireUpstreams(
       context.clock,
       forwarders.flatMap(({ targets }) => targets),
     ),
   );
   return after;
-}
-
-/**
- * Closes upstreams once no query can wait for them any more. Until then they keep nothing else of
- * their configuration in memory: of reloads that follow each other, a dozen would be there.
- */
-function retire(clock: Clock, targets: readonly ForwardTarget[]): void {
-  clock.after(RETIRE_MS, () => targets.forEach((target) => target.close()));
 }
 
 function makeForwarder(
@@ -276,5 +267,5 @@ function replaceTargets(
   forwarder.targets = list.map((upstream) => before.get(key(upstream)) ?? make(upstream));
   const kept = new Set(forwarder.targets);
   const gone = [...before.values()].filter((target) => !kept.has(target));
-  if (gone.length > 0) retire(context.clock, gone);
+  if (gone.length > 0) retireUpstreams(context.clock, gone);
 }

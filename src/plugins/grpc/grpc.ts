@@ -1,7 +1,7 @@
 /** `grpc`: queries for other DNS servers, over gRPC. */
-import type { Clock } from '../../base/clock.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { UpstreamTls } from '../../net/network.ts';
+import { retireUpstreams } from '../../net/retire-upstreams.ts';
 import {
   definePlugin,
   type Next,
@@ -20,12 +20,6 @@ import { GrpcMetrics } from './counters.ts';
 import { syntax, type GrpcOptions } from './options.ts';
 import { findUpstreams, type GrpcUpstreamSpec } from './places.ts';
 
-/**
- * Connections of a configuration that has been replaced are closed when no query can wait for them
- * any more.
- */
-const RETIRE_MS = 6000;
-
 /** Sends queries to other servers over gRPC (see grpc.md). */
 export const grpc: Plugin = definePlugin({
   syntax,
@@ -39,11 +33,6 @@ export const grpc: Plugin = definePlugin({
   },
   setup,
 });
-
-/** Closes upstreams once no query waits for them; until then they keep nothing else of their configuration. */
-function retire(clock: Clock, targets: readonly GrpcTarget[]): void {
-  clock.after(RETIRE_MS, () => targets.forEach(({ upstream }) => upstream.close()));
-}
 
 function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
   const { clock, random, writer } = context;
@@ -61,7 +50,12 @@ function setup(options: GrpcOptions, context: WorkerContext, next: Next): Next {
     }),
     shunnedUntil: 0,
   }));
-  context.onStop(() => retire(clock, targets));
+  context.onStop(() =>
+    retireUpstreams(
+      clock,
+      targets.map(({ upstream }) => upstream),
+    ),
+  );
   const order = upstreamOrder<GrpcTarget>(options.policy, random);
   const from = foldName(parseName(options.from));
   const except = new ZoneMatch(options.except ?? []);
