@@ -216,10 +216,10 @@ const CLIENTS = { text: 10, json: 1000 };
 
 /** Those that ask most. */
 function busiest({ observed: { clients } }: Packets, most: number): ListedClients {
-  const counted = clients.list.map(({ outcomes: { asked, lost }, ...client }) => ({
-    ...client,
-    queries: asked,
-    lost,
+  const counted = clients.list.map(({ address, outcomes, lookups, recognition }) => ({
+    ...{ address, lookups, recognition },
+    queries: outcomes.asked,
+    lost: outcomes.lost,
   }));
   return listClients(counted, most, clients.leftOut);
 }

@@ -1,4 +1,7 @@
-/** Clients of several kinds, played as packets: what tells them over TCP, from what is cut, and to several servers. */
+/**
+ * Clients of several kinds, played as packets: what tells them over TCP, from what is cut, and to
+ * several servers.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../base/random.ts';
@@ -151,7 +154,6 @@ function seenIn(packets: readonly Captured[], snap = Infinity): Seen {
   for (const { bytes, timeMs } of packets)
     reading.takeNetwork(bytes, 0, Math.min(snap, bytes.length), timeMs, 0);
   reading.end();
-  if (process.env['SHOW'] !== undefined) console.log(snap, recognition.best);
   return { best: recognition.best, lookups };
 }
 

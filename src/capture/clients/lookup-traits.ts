@@ -72,9 +72,11 @@ const IP_IDS_BETWEEN = 8;
 const IP_IDS_MS = 3000;
 /**
  * Bytes of a query with an OPT that has no options, besides its name as text: header, end of the
- * name, type and class, OPT; and what an option has in front of its data.
+ * name, type and class, OPT.
  */
-const [WITHOUT_OPTIONS, OPTION] = [12 + 1 + 4 + 11, 4];
+const WITHOUT_OPTIONS = 12 + 1 + 4 + 11;
+/** Bytes that an option has in front of its data: code and length (RFC 6891 section 6.1.2). */
+const OPTION_HEAD = 4;
 /**
  * After these times clients repeat a query from a new port; at other times somebody else asks for
  * the same name, milliseconds.
@@ -134,7 +136,7 @@ function ofEdns(exchange: SeenExchange, vote: Vote): void {
   if (isCut(name) || name.includes('\\')) return;
   const options = queryBytes - WITHOUT_OPTIONS - name.length;
   if (options > 0) vote('EDNS of 1232 without cookie', false);
-  vote('EDNS with cookie', options > 0 && isCookie(options - OPTION));
+  vote('EDNS with cookie', options > 0 && isCookie(options - OPTION_HEAD));
 }
 
 /** Whether an option of so many bytes may be a cookie (RFC 7873 section 4). */

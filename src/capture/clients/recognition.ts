@@ -40,6 +40,16 @@ const FITTED = 0.5;
 /** Lookups of one client that are looked at: more change nothing. */
 const LOOKUPS_MAX = 64;
 
+/**
+ * The logarithms of what `classes` say, of each trait if it is there and if it is not. They are
+ * taken once: a capture has thousands of clients, each of which is held against all classes.
+ */
+const logarithms = classes.map(({ prior, shares }) => ({
+  prior: Math.log(prior / 100),
+  present: Float64Array.from(traitNames, (trait) => Math.log(shares[trait] / 100)),
+  absent: Float64Array.from(traitNames, (trait) => Math.log(1 - shares[trait] / 100)),
+}));
+
 const noCounts = new Uint8Array(0);
 const noPorts: readonly number[] = [];
 
@@ -124,11 +134,11 @@ export class Recognition {
     this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
   }
 
-  /** Traits of which something is known. */
-  get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
+  /** Traits of which something is known, by their places among their names. */
+  get #known(): readonly (readonly [trait: number, present: number, absent: number])[] {
     const counts = this.#counts;
     return traitNames
-      .map((trait, at) => [trait, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
+      .map((_, at) => [at, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
       .filter(([, present, absent]) => present + absent > 0);
   }
 
@@ -151,12 +161,13 @@ export class Recognition {
 
   /** The logarithm of how likely each of `classes` is. */
   get #scores(): readonly number[] {
-    const scores = classes.map(({ prior }) => Math.log(prior / 100));
+    const scores = logarithms.map(({ prior }) => prior);
     for (const [trait, present, absent] of this.#known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
-      for (const [index, { shares }] of classes.entries()) {
-        const share = shares[trait] / 100;
-        scores[index]! += weight * (present * Math.log(share) + absent * Math.log(1 - share));
+      for (let at = 0; at < scores.length; at++) {
+        const ofClass = logarithms[at]!;
+        scores[at]! +=
+          weight * (present * ofClass.present[trait]! + absent * ofClass.absent[trait]!);
       }
     }
     return scores;

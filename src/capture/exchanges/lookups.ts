@@ -156,11 +156,9 @@ export class LookupGrouping {
       if (exchange.sentMs - each.lastMs > PAUSE_MS) continue;
       const last = each.exchanges.at(-1)!;
       // Of the first label there may be less than of that of the query before it in the segment.
-      if (!isLabel && !haveSameName(last, exchange)) continue;
-      const fits = haveSameName(last, exchange)
-        ? goesOn(each, exchange)
-        : this.#walksOn(each, last, exchange);
-      if (!fits) continue;
+      const isSame = haveSameName(last, exchange);
+      if (!isLabel && !isSame) continue;
+      if (!(isSame ? goesOn(each, exchange) : this.#walksOn(each, last, exchange))) continue;
       // Of several that fit, the one that used the same port.
       if (last.client.port === exchange.client.port) return each;
       found ??= each;
@@ -181,7 +179,9 @@ export class LookupGrouping {
     }
     if (settled && sentMs - each.lastMs > NEXT_MS) return false;
     // Of two queries in one segment the capture may have the name of the first only.
-    const { name } = each.exchanges.find((one) => haveSameName(one, last))!;
+    const { name } = isCut(last.name)
+      ? each.exchanges.find((one) => haveSameName(one, last))!
+      : last;
     if (isCut(name) || isCut(exchange.name)) return this.#domains.mayStep(name, exchange.name);
     const step = this.#domains.step(name, exchange.name);
     if (step === null || (each.stem !== null && step.stem !== each.stem)) return false;
