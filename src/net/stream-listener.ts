@@ -23,7 +23,10 @@ import { whyFailed } from '../base/why-failed.ts';
 /** Granularity of connections' time limits in milliseconds. */
 const TICK_MS = 100;
 const BACKLOG = 1024;
-/** After so many connections that were closed because memory was short, a megabyte or two, their memory is collected. */
+/**
+ * After so many connections that were closed because memory was short, a megabyte or two, their
+ * memory is collected.
+ */
 const COLLECT_EVERY = 32;
 
 /** A client's connection: limited in number, in time and in memory. */
@@ -75,10 +78,11 @@ export class StreamListener implements Listener, StreamHost {
   readonly counters: ListenerCounters;
   readonly wheel: TimerWheel;
   readonly held: HeldBytes<Holder>;
+  /** See `ListenerParts`. */
+  readonly isShort: () => boolean;
   readonly #protocol: StreamProtocol;
   readonly #server: Server;
   readonly #connections: ConnectionTable<StreamConnection>;
-  readonly isShort: NonNullable<ListenerParts['isShort']>;
   /** null: connections are not encrypted. */
   #handshakes: Handshakes | null = null;
   /** null: no PROXY headers are looked for. */

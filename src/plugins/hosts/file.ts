@@ -104,7 +104,10 @@ export class HostsFile {
     if (odd > 0) this.#tellOdd(firstOdd, odd);
   }
 
-  /** Lines with control characters are most likely the rest of a file that was lost, or no hosts file. */
+  /**
+   * Lines with control characters are most likely what a crash left of a file, or those of no hosts
+   * file.
+   */
   #tellOdd(first: number, count: number): void {
     const others = count === 1 ? '' : `, and of ${count - 1} more`;
     this.#log.warning(
