@@ -450,6 +450,8 @@ describe('ndots capture', () => {
     const half = await of('--from-ip', '10.244.1.1', '--type', 'AAAA');
     assert.equal(half.length, 1);
     assert.deepEqual(half[0], { ...all, queries: all!.queries / 2 });
+    const [redis] = await of('--from-ip', '10.244.1.1', '--name', 'redis*');
+    assert.deepEqual([redis!.lookups, all!.lookups], [1, 8]);
     // Of a lookup the queries that are shown do not tell what the others do.
     assert.deepEqual(all!.resolver.kinds, ['glibc']);
     assert.deepEqual(

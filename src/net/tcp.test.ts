@@ -455,6 +455,31 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 2);
   });
 
+  test('where memory is short whoever comes takes the place of the connection that has been idle for longest, and sixteen stay', async (t) => {
+    for (const [there, goes] of [
+      [20, 1],
+      [15, 0],
+    ] as const) {
+      let isShort = false;
+      const listener = tcpListener({ ...listenerParts(answerOne), isShort: () => isShort });
+      await listener.open();
+      t.after(() => listener.close(0));
+      const come = async (n: number): Promise<StreamClient> => {
+        const one = await client(t, listener);
+        one.send(queryBytes('a.', n));
+        assert.equal(id(await one.next()), n);
+        return one;
+      };
+      const first = await come(0);
+      for (let n = 1; n < there; n++) await come(n);
+      isShort = true;
+      await come(there);
+      assert.equal(listener.counters.evicted.value, goes);
+      assert.equal(listener.counters.connections.value, there + 1 - goes);
+      if (goes > 0) assert.ok(await first.ended());
+    }
+  });
+
   test('maxQueries ends a connection after that many', async (t) => {
     const stream = await client(t, await start(t, answerOne, { maxQueries: 2 }));
     stream.send(queryBytes('a.', 1), queryBytes('a.', 2), queryBytes('a.', 3));

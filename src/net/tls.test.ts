@@ -202,6 +202,19 @@ describe('DNS over TLS', () => {
     assert.equal(listener.counters.timedOut.value, 1);
   });
 
+  test('where memory is short no more than 64 handshakes are under way', async (t) => {
+    const parts = listenerParts(answerOne, { scheme: 'tls' }, {}, testTls);
+    const listener = tlsListener({ ...parts, isShort: () => true });
+    await listener.open();
+    t.after(() => listener.close(0));
+    for (let i = 0; i < 80; i++) raw(t, listener);
+    for (let i = 0; i < 400 && listener.counters.evicted.value < 16; i++) await pause(5);
+    assert.deepEqual(
+      [listener.counters.evicted.value, listener.counters.handshakes.value],
+      [16, 64],
+    );
+  });
+
   test('who only connects makes room for who shakes hands, and costs nobody else a connection', async (t) => {
     const listener = await start(t, answerOne, { handshakes: 8, connections: 4 });
     const before = await client(t, listener);

@@ -143,7 +143,7 @@ describe('transports', () => {
 
   test('tls:// and https:// upstreams are given name, port and connection limits', async () => {
     const here = await world(
-      '. { forward . tls://10.0.0.1%dns.example:8853 tls://10.0.0.2%two.example https://10.0.0.3:8443 {\n policy sequential\n expire 20s\n max_age 30s\n max_idle_conns 7\n doh_method GET\n source_address 10.9.9.9\n failover SERVFAIL\n} }',
+      '. { forward . tls://10.0.0.1%dns.example:8853 tls://10.0.0.2%two.example https://10.0.0.3:8443 {\n policy sequential\n expire 20s\n max_age 30s\n max_idle_conns 7\n doh_method GET\n source_address 10.9.9.9\n failover SERVFAIL\n max_concurrent 70\n} }',
       () => ({ rcode: 'SERVFAIL' }),
     );
     await here.ask('www.example.org. A');
@@ -153,10 +153,10 @@ describe('transports', () => {
       ),
       ['tls 10.0.0.1 8853 dns.example', 'tls 10.0.0.2 853 two.example', 'https 10.0.0.3 8443 '],
     );
-    const { expireMs, maxAgeMs, maxIdle, source, httpMethod } = here.network.made[0]!;
+    const { expireMs, maxAgeMs, maxIdle, inFlightMax, source, httpMethod } = here.network.made[0]!;
     assert.deepEqual(
-      [expireMs, maxAgeMs, maxIdle, source, httpMethod],
-      [20_000, 30_000, 7, '10.9.9.9', 'GET'],
+      [expireMs, maxAgeMs, maxIdle, inFlightMax, source, httpMethod],
+      [20_000, 30_000, 7, 70, '10.9.9.9', 'GET'],
     );
   });
 
