@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { droppedMax, keepMemorySettled } from './settle-memory.ts';
+import { collectWhileShort, droppedMax, keepMemorySettled } from './settle-memory.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 const ROUNDS = 40;
@@ -117,3 +117,22 @@ function peakOf(source: string): Promise<number> {
     new Worker(url).once('message', resolve).once('error', reject);
   });
 }
+
+test('while memory is short it is collected twice a second, and else not at all', async () => {
+  const clock = new VirtualClock();
+  let short = false;
+  let looks = 0;
+  collectWhileShort(
+    clock,
+    () => short,
+    () => looks++,
+  );
+  await clock.advance(2000);
+  assert.equal(looks, 0);
+  short = true;
+  await clock.advance(2000);
+  assert.equal(looks, 4);
+  short = false;
+  await clock.advance(2000);
+  assert.equal(looks, 4);
+});

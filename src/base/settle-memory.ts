@@ -80,6 +80,24 @@ export function collectDropped(most: number = DROPPED_MAX): void {
   floor = usedBytes();
 }
 
+/** How often a thread looks whether memory is short, in milliseconds. */
+const SHORT_MS = 500;
+
+/**
+ * Collects for the rest of this thread's life while memory is short and this thread has grown by 3
+ * MiB. The runtime waits until a thread's heap is nearly full, and knows nothing of the others: four
+ * workers that each keep ten megabytes of queries that have been answered end the process.
+ * @param isShort whether the process takes nearly all memory that it may
+ * @param then runs after each look that finds it short
+ */
+export function collectWhileShort(clock: Clock, isShort: () => boolean, then: () => void): void {
+  every(clock, SHORT_MS, () => {
+    if (!isShort()) return;
+    collectDropped();
+    then();
+  });
+}
+
 /** Bytes of this thread's objects and of the buffers that they hold. */
 function usedBytes(): number {
   const statistics = process.getBuiltinModule('node:v8').getHeapStatistics();
