@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { collectWhileShort, droppedMax, keepMemorySettled } from './settle-memory.ts';
+import type { Clock } from './clock.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 const ROUNDS = 40;
@@ -118,21 +119,39 @@ function peakOf(source: string): Promise<number> {
   });
 }
 
-test('while memory is short it is collected twice a second, and else not at all', async () => {
-  const clock = new VirtualClock();
-  let short = false;
-  let looks = 0;
-  collectWhileShort(
-    clock,
-    () => short,
-    () => looks++,
-  );
-  await clock.advance(2000);
-  assert.equal(looks, 0);
-  short = true;
-  await clock.advance(2000);
-  assert.equal(looks, 4);
-  short = false;
-  await clock.advance(2000);
-  assert.equal(looks, 4);
+test('while memory is short it is collected twice a second, or for a hundredth of the time, and else not at all', async () => {
+  for (const [tookMs, collections] of [
+    [0, 20],
+    [6, 10],
+    [35, 3],
+  ] as const) {
+    const time = new VirtualClock();
+    let busyMs = 0;
+    const clock = { ...bound(time), now: () => time.now() + busyMs };
+    let short = false;
+    let count = 0;
+    collectWhileShort(
+      clock,
+      () => short,
+      () => count++,
+      () => {
+        busyMs += tookMs;
+        return true;
+      },
+    );
+    await time.advance(2000);
+    assert.equal(count, 0);
+    short = true;
+    await time.advance(10_000);
+    assert.equal(count, collections, `${tookMs} ms`);
+    short = false;
+    await time.advance(10_000);
+    assert.equal(count, collections);
+  }
+});
+
+const bound = (clock: VirtualClock): Clock => ({
+  now: () => clock.now(),
+  wall: () => clock.wall(),
+  after: (delayMs, run) => clock.after(delayMs, run),
 });
