@@ -40,16 +40,6 @@ const FITTED = 0.5;
 /** Lookups of one client that are looked at: more change nothing. */
 const LOOKUPS_MAX = 64;
 
-/**
- * The logarithms of what `classes` say, of each trait if it is there and if it is not. They are
- * taken once: a capture has thousands of clients, each of which is held against all classes.
- */
-const logarithms = classes.map(({ prior, shares }) => ({
-  prior: Math.log(prior / 100),
-  present: Float64Array.from(traitNames, (trait) => Math.log(shares[trait] / 100)),
-  absent: Float64Array.from(traitNames, (trait) => Math.log(1 - shares[trait] / 100)),
-}));
-
 const noCounts = new Uint8Array(0);
 const noPorts: readonly number[] = [];
 
@@ -134,11 +124,11 @@ export class Recognition {
     this.#counts[2 * traitNames.indexOf(trait) + (present ? 0 : 1)]!++;
   }
 
-  /** Traits of which something is known, by their places among their names. */
-  get #known(): readonly (readonly [trait: number, present: number, absent: number])[] {
+  /** Traits of which something is known. */
+  get #known(): readonly (readonly [trait: Trait, present: number, absent: number])[] {
     const counts = this.#counts;
     return traitNames
-      .map((_, at) => [at, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
+      .map((trait, at) => [trait, counts[2 * at] ?? 0, counts[2 * at + 1] ?? 0] as const)
       .filter(([, present, absent]) => present + absent > 0);
   }
 
@@ -160,19 +150,28 @@ export class Recognition {
   }
 
   /** The logarithm of how likely each of `classes` is. */
-  get #scores(): readonly number[] {
-    const scores = logarithms.map(({ prior }) => prior);
+  get #scores(): Float64Array {
+    const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
     for (const [trait, present, absent] of this.#known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
-      for (let at = 0; at < scores.length; at++) {
-        const ofClass = logarithms[at]!;
-        scores[at]! +=
-          weight * (present * ofClass.present[trait]! + absent * ofClass.absent[trait]!);
-      }
+      const { shown, lacking } = logarithms[trait];
+      for (let at = 0; at < scores.length; at++)
+        scores[at]! += weight * (present * shown[at]! + absent * lacking[at]!);
     }
     return scores;
   }
 }
+
+/** Of each trait and class the logarithms of the share of lookups that show it, and of the rest. */
+const logarithms = Object.fromEntries(
+  traitNames.map((trait) => [
+    trait,
+    {
+      shown: Float64Array.from(classes, ({ shares }) => Math.log(shares[trait] / 100)),
+      lacking: Float64Array.from(classes, ({ shares }) => Math.log(1 - shares[trait] / 100)),
+    },
+  ]),
+) as Readonly<Record<Trait, { readonly shown: Float64Array; readonly lacking: Float64Array }>>;
 
 /** The fewest kinds that are sure together, two at most. @param shares how likely each is */
 function among(
