@@ -481,6 +481,18 @@ describe('ndots capture', () => {
     );
   });
 
+  test('a lookup whose last query is given up when it is long over counts as any other', async () => {
+    const alone = [
+      ...exchange(0, 'www.example.com.', 'A', { id: 1 }),
+      ...exchange(10, 'gone.example.com.', 'A', { id: 2, tookMs: null }),
+      ...exchange(12_000, 'gone.example.org.', 'A', { id: 3, tookMs: null }),
+      ...exchange(60_000, 'end.example.com.', 'A', { id: 4 }),
+    ];
+    writeFileSync(at('alone.pcap'), pcapFile(LINK.RAW, alone));
+    const { out } = await run(at('alone.pcap'), '-o', 'json', '--clients', '1');
+    assert.match(out, /"kind":"Client".*"queries":4,"lost":2,"lookups":4/);
+  });
+
   test('a log without times names no resolver, and says why', async () => {
     const path = at('untimed.log');
     const line = (nth: number): string =>
