@@ -40,6 +40,16 @@ export const ofClients: ReadonlySet<FilterWord> = new Set([
   'from-ip',
 ]);
 
+/** Filters that nothing passes unless it is known who has which address. */
+export const ofOwners: ReadonlySet<FilterWord> = new Set([
+  'pod',
+  'from-pod',
+  'to-pod',
+  'namespace',
+  'workload',
+  'service',
+]);
+
 /**
  * One filter as it was given. Values of one word are alternatives; different words must all hold; a
  * negated one must not hold.

@@ -586,6 +586,11 @@ describe('ndots capture', () => {
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
       [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join takes no --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a net/],
+      [['a.pcap', '--pod', 'shop/cart'], /--pod goes with --cluster or --manifests/],
+      [
+        ['-i', 'lo', '--not', 'service=kube-dns'],
+        /--not service= goes with --cluster or --manifests/,
+      ],
     ] as const) {
       const { code, err } = await run(...words);
       assert.equal(code, 3, words.join(' '));
