@@ -2,7 +2,7 @@
  * Reading captures of a million packets: `node bench/capture.ts`. ndots pairs queries and replies, groups them to lookups and looks for
  * findings; tcpdump and tshark print a line for each packet, by turns in one run. Captures with losses, with a loop of servers, with packets
  * that are seen several times, and of clients, servers and names that are all different take doctor longer; one that is three times as long
- * shows whether memory grows with the capture.
+ * shows whether memory grows with the capture. What `capture` takes is with its list of clients and their resolvers.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
@@ -105,7 +105,7 @@ try {
     tshark: [] as Spent[],
   };
   for (let turn = 0; turn < rounds; turn++) {
-    spent.capture.push(run(bin, 'capture', healthy, '-o', 'none', '-q'));
+    spent.capture.push(run(bin, 'capture', healthy, '-o', 'none'));
     spent.doctor.push(run(bin, 'doctor', healthy, '-q'));
     if (peers.includes('tcpdump')) spent.tcpdump.push(run('tcpdump', '-nr', healthy));
   }
@@ -121,7 +121,7 @@ try {
   for (const [name, path] of paths)
     if (path !== healthy) told(`doctor, ${name}`, [run(bin, 'doctor', path, '-q')], wanted);
   for (const output of outputs.slice(1))
-    told(`capture -o ${output}`, [run(bin, 'capture', healthy, '-o', output, '-q')], {
+    told(`capture -o ${output}`, [run(bin, 'capture', healthy, '-o', output)], {
       ...wanted,
       // A line of JSON holds both messages, record by record.
       seconds: output === 'json' ? null : wanted.seconds,
@@ -129,7 +129,7 @@ try {
   const three = join(folder, 'three.pcap');
   writeLonger(healthy, three);
   for (const verb of ['capture', 'doctor'] as const) {
-    const longer = run(bin, verb, three, '-q', ...(verb === 'capture' ? ['-o', 'none'] : []));
+    const longer = run(bin, verb, three, ...(verb === 'capture' ? ['-o', 'none'] : ['-q']));
     figure(
       `${verb}: memory of ${counted(3)}, of that of ${counted(1)}`,
       longer.mebibytes / median(spent[verb].map(({ mebibytes }) => mebibytes)),

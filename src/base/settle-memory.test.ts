@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { droppedMax, keepMemorySettled } from './settle-memory.ts';
+import { collectWhileShort, droppedMax, keepMemorySettled } from './settle-memory.ts';
+import type { Clock } from './clock.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 const ROUNDS = 40;
@@ -117,3 +118,40 @@ function peakOf(source: string): Promise<number> {
     new Worker(url).once('message', resolve).once('error', reject);
   });
 }
+
+test('while memory is short it is collected twice a second, or for a hundredth of the time, and else not at all', async () => {
+  for (const [tookMs, collections] of [
+    [0, 20],
+    [6, 10],
+    [35, 3],
+  ] as const) {
+    const time = new VirtualClock();
+    let busyMs = 0;
+    const clock = { ...bound(time), now: () => time.now() + busyMs };
+    let short = false;
+    let count = 0;
+    collectWhileShort(
+      clock,
+      () => short,
+      () => count++,
+      () => {
+        busyMs += tookMs;
+        return true;
+      },
+    );
+    await time.advance(2000);
+    assert.equal(count, 0);
+    short = true;
+    await time.advance(10_000);
+    assert.equal(count, collections, `${tookMs} ms`);
+    short = false;
+    await time.advance(10_000);
+    assert.equal(count, collections);
+  }
+});
+
+const bound = (clock: VirtualClock): Clock => ({
+  now: () => clock.now(),
+  wall: () => clock.wall(),
+  after: (delayMs, run) => clock.after(delayMs, run),
+});

@@ -71,13 +71,44 @@ export function droppedMax(limit: number): number {
  * It blocks the thread. On a worker that answers for 10 000 services with 100 000 endpoints (35 MiB) that is 14 ms where threads of the
  * runtime help on other processors, and 20 to 35 ms on a single one (measured on a busy machine; 5 to 7 ms are the thread's own).
  * @param most bytes that may have been dropped before
+ * @returns whether it was collected
  */
-export function collectDropped(most: number = DROPPED_MAX): void {
+export function collectDropped(most: number = DROPPED_MAX): boolean {
   const used = usedBytes();
   floor = Math.min(floor, used);
-  if (used - floor < most) return;
+  if (used - floor < most) return false;
   collect('regular');
   floor = usedBytes();
+  return true;
+}
+
+/** How often a thread looks whether memory is short, in milliseconds. */
+const SHORT_MS = 500;
+/** A collection is followed by so many times as long without one: memory may be short for good. */
+const REST = 100;
+
+/**
+ * Collects for the rest of this thread's life while memory is short and this thread has grown by 3
+ * MiB. The runtime waits until a thread's heap is nearly full, and knows nothing of the others: four
+ * workers that each keep ten megabytes of queries that have been answered end the process.
+ * @param isShort whether the process takes nearly all memory that it may
+ * @param then runs after each collection, whose time counts as well
+ * @param collects what there is, if it is enough; returns whether it was
+ */
+export function collectWhileShort(
+  clock: Clock,
+  isShort: () => boolean,
+  then: () => void,
+  collects: () => boolean = collectDropped,
+): void {
+  let restsUntil = -Infinity;
+  every(clock, SHORT_MS, () => {
+    const begin = clock.now();
+    if (begin < restsUntil || !isShort() || !collects()) return;
+    then();
+    const end = clock.now();
+    restsUntil = end + REST * (end - begin);
+  });
 }
 
 /** Bytes of this thread's objects and of the buffers that they hold. */

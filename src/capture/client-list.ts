@@ -107,7 +107,7 @@ export function listClients(
   return {
     listed: asking.slice(0, most).map(({ recognition, ...client }) => ({
       ...client,
-      resolver: resolverOf(recognition),
+      resolver: resolverOf(recognition, client.lookups),
     })),
     others:
       rest.length + leftOut === 0

@@ -47,10 +47,11 @@ const UNKNOWN = '0.0.0.0';
 
 /** @param redaction applied to the names too; null = they are shown as they are */
 export function namingOf(owners: AddressOwners, redaction: Redaction | null): PeerNaming {
+  const shown = shownOwners(owners, redaction);
   return (peer) => {
     if (peer.address === '' || peer.address === UNKNOWN) return '-';
-    const owner = owners.get(peer.address);
-    if (owner !== undefined) return `${labelOf(owner, redaction)}:${peer.port}`;
+    const owner = shown.get(peer.address);
+    if (owner !== undefined) return `${labelOf(owner)}:${peer.port}`;
     const { address, port } = redaction === null ? peer : redaction.peer(peer);
     return printHostPort(address, port);
   };
@@ -71,23 +72,33 @@ export type AddressNaming = (address: string) => NamedAddress;
 
 /** @param redaction applied to all of it; null = it is shown as it is */
 export function addressNamingOf(owners: AddressOwners, redaction: Redaction | null): AddressNaming {
-  const show = (text: string): string => redaction?.name(text) ?? text;
+  const shown = shownOwners(owners, redaction);
   return (given) => {
     const address = redaction === null ? given : redaction.address(given);
-    const owner = owners.get(given);
+    const owner = shown.get(given);
     if (owner === undefined) return { address, name: '', workload: '', node: '' };
-    const [kind, workload] = owner.workload.split('/');
-    return {
-      address,
-      name: labelOf(owner, redaction),
-      workload: workload === undefined ? '' : `${kind}/${show(workload)}`,
-      node: show(owner.node),
-    };
+    return { address, name: labelOf(owner), workload: owner.workload, node: owner.node };
   };
 }
 
-function labelOf({ kind, namespace, name }: AddressOwner, redaction: Redaction | null): string {
-  const show = (text: string): string => redaction?.name(text) ?? text;
-  if (kind === 'pod') return `${show(namespace)}/${show(name)}`;
-  return kind === 'service' ? `svc ${show(namespace)}/${show(name)}` : `node ${show(name)}`;
+/** The owners, by their true addresses, with pseudonyms in place of their names. */
+export function shownOwners(owners: AddressOwners, redaction: Redaction | null): AddressOwners {
+  if (redaction === null) return owners;
+  const show = (text: string): string => (text === '' ? '' : redaction.name(text));
+  const hidden = ({ workload, namespace, name, node, ...owner }: AddressOwner): AddressOwner => {
+    const [kind = '', ofKind] = workload.split('/');
+    return {
+      ...owner,
+      namespace: show(namespace),
+      name: show(name),
+      workload: ofKind === undefined ? show(kind) : `${kind}/${show(ofKind)}`,
+      node: show(node),
+    };
+  };
+  return new Map([...owners].map(([address, owner]) => [address, hidden(owner)]));
+}
+
+function labelOf({ kind, namespace, name }: AddressOwner): string {
+  if (kind === 'pod') return `${namespace}/${name}`;
+  return kind === 'service' ? `svc ${namespace}/${name}` : `node ${name}`;
 }

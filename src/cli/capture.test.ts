@@ -502,6 +502,15 @@ describe('ndots capture', () => {
     assert.match(err, /10\.244\.1\.5 +8 +\d {2}not told apart: the log has no times\n/);
   });
 
+  test('where names are cut off, or nobody asks, the list says so, or is not there', async () => {
+    const cut = at('nameless.pcap');
+    writeFileSync(cut, pcapFile(LINK.ETHERNET, ethernet, { snap: 54 }));
+    const { out } = await run(cut, '-o', 'clients');
+    assert.match(out, /10\.244\.1\.5 +6 +0 {2}not told apart: its names are not in the capture\n/);
+    writeFileSync(at('nobody.pcap'), pcapFile(LINK.RAW, []));
+    assert.equal((await run(at('nobody.pcap'), '-o', 'clients')).out, '');
+  });
+
   test('clients have pseudonyms where names are hidden', async () => {
     for (const output of ['json', 'clients', 'none']) {
       const words = ['-o', output, '--clients', '9', '--manifests', pods, '--redact-key', 'k'];

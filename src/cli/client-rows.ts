@@ -15,6 +15,7 @@ export function clientRows(
   naming: AddressNaming,
   page: Pick<Page, 'columns' | 'paint'>,
 ): readonly string[] {
+  if (listed.length === 0 && others === null) return [];
   const rows = listed.map((client) => ({ ...client, shown: shownAs(naming(client.address)) }));
   const name = Math.max(head[0].length, ...rows.map(({ shown }) => shown.length));
   const cells = (client: string, queries: string, lookups: string): string =>

@@ -78,6 +78,29 @@ describe('ndots doctor', () => {
     assert.match(hidden.out, /^ {2}10\.\d+\.\d+\.\d+ +\d+ +\d+ {2}glibc/m);
   });
 
+  test('pseudonyms stand for pods, workloads and nodes, too, wherever the report names them', async () => {
+    const named = Array.from({ length: 12 }, (_, i) =>
+      [
+        'apiVersion: v1',
+        'kind: Pod',
+        'metadata:',
+        `  {name: checkout-5d9f-x${i}, namespace: shopfront, labels: {pod-template-hash: 5d9f},`,
+        '   ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: checkout-5d9f, controller: true, uid: u}]}',
+        `spec: {nodeName: worker-blue, containers: []}`,
+        `status: {podIP: 10.244.1.${i}}`,
+      ].join('\n'),
+    );
+    writeFileSync(at('pods.yaml'), named.join('\n---\n'));
+    const own = /checkout|shopfront|worker-blue/;
+    for (const format of ['text', 'json']) {
+      const words = [at('race.pcap'), '--manifests', at('pods.yaml'), '-o', format];
+      assert.match((await run(...words)).out, own);
+      const { out } = await run(...words, '--redact-key', 'k');
+      assert.doesNotMatch(out, own);
+      assert.match(out, /\/deploy\//);
+    }
+  });
+
   test('what a finding means wraps, too, and is JSON for programs', async () => {
     const { out } = await runCommand(doctor, ['--explain', 'ND2003'], {}, { columns: 40 });
     for (const line of out.split('\n')) assert.ok(line.length <= 40, line);

@@ -17,7 +17,12 @@ import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import type { ClusterFacts } from '../live/cluster/facts.ts';
 import { clusterRules, diagnoseCluster } from '../live/cluster/findings/rules.ts';
 import { rbacManifest } from '../live/cluster/rbac.ts';
-import { addressNamingOf, addressOwners, type AddressNaming } from './capture-names.ts';
+import {
+  addressNamingOf,
+  addressOwners,
+  shownOwners,
+  type AddressNaming,
+} from './capture-names.ts';
 import { clientDocuments, clientRows } from './client-rows.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { captureHead, captureWell, observe, writeEvidence } from './doctor-capture.ts';
@@ -140,7 +145,7 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const redaction = redactKey === null ? null : new Redaction(redactKey);
   const hide = redaction === null ? asItIs : hiddenText(observed, redaction);
   const naming = addressNamingOf(owners, redaction);
-  return { failed, reading, observed, owners, naming, hide };
+  return { failed, reading, observed, owners: shownOwners(owners, redaction), naming, hide };
 }
 
 async function diagnosePackets(

@@ -195,6 +195,11 @@ const withoutEdns = { 'no EDNS': 99, 'EDNS of 1232 without cookie': 0.5 };
 const newSocket = { 'again from the same port': 45 };
 /** Of Go with single-request: one question after the other. */
 const oneByOne = { 'pair in one go': 4, 'A before AAAA': 99 };
+/** Of glibc with edns0, and of several programs behind one address of which some send EDNS. */
+const withEdns = { 'no EDNS': 3, 'EDNS of 1232 without cookie': 10 };
+const halfWithEdns = { 'no EDNS': 50, 'EDNS of 1232 without cookie': 50 };
+/** Of c-ares from 1.29 on, which keeps to it. */
+const withCookies = { 'no EDNS': 1, 'EDNS of 1232 without cookie': 3, 'EDNS with cookie': 97 };
 /**
  * Far from the client, behind a network that delays each packet by another time: A and AAAA come in
  * either order, and the second often after the first was answered.
@@ -472,12 +477,23 @@ function under(
   }));
 }
 
-const ofGo = usualClasses.filter(({ kind }) => kind === 'go');
-const ofResolvers = usualClasses.filter(({ kind }) => kind !== 'tool');
-
-/** All that are weighed. */
+/** All that are weighed: the usual ones, and each under circumstances that come together by chance. */
 export const classes: readonly AskingClass[] = [
-  ...usualClasses,
-  ...under(oneByOne, 0.05, ofGo),
-  ...under(farAway, 0.03, ofResolvers),
-];
+  ...([
+    [oneByOne, 0.05, ['go']],
+    [withEdns, 0.05, ['glibc']],
+    [withCookies, 0.5, ['c-ares']],
+    [halfWithEdns, 0.02, ['go', 'c-ares']],
+    [farAway, 0.03, ['glibc', 'musl', 'go', 'c-ares', 'evdns']],
+  ] as const),
+].reduce<readonly AskingClass[]>(
+  (list, [circumstance, share, ofKinds]) => [
+    ...list,
+    ...under(
+      circumstance,
+      share,
+      list.filter(({ kind }) => (ofKinds as readonly Kind[]).includes(kind)),
+    ),
+  ],
+  usualClasses,
+);

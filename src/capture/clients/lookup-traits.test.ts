@@ -28,6 +28,8 @@ interface Asked {
   readonly type: 'A' | 'AAAA';
   /** Absent: no EDNS. */
   readonly edns?: 'plain' | 'cookie';
+  /** Bytes that the OPT offers; 1232 if it says nothing else. */
+  readonly udpSize?: number;
   readonly truncated?: boolean;
   readonly afterMs?: number;
 }
@@ -70,14 +72,14 @@ function packetsOf(asked: readonly Asked[]): readonly Captured[] {
   const endsOf = ({ port, server = '10.96.0.10' }: Asked) => ({
     ...{ from: '10.244.1.9', fromPort: 30_000 + port, to: server, toPort: 53 },
   });
-  const queryOf = ({ name, type, id, edns }: Asked): Uint8Array =>
+  const queryOf = ({ name, type, id, edns, udpSize = 1232 }: Asked): Uint8Array =>
     dnsMessage(name, type, {
       id,
       edns:
         edns === undefined
           ? null
           : {
-              ...{ udpSize: 1232, version: 0, dnssecOk: false },
+              ...{ udpSize, version: 0, dnssecOk: false },
               options:
                 edns === 'cookie'
                   ? [{ code: 10, data: Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8) }]
@@ -289,6 +291,30 @@ test('of who asks for A alone, without EDNS and a search path, nothing tells gli
   const asked = walks((at) => ({ port: at, id: id() }), {}, ['']);
   const { best } = seen(asked.filter(({ type }) => type === 'A'));
   assert.deepEqual(best?.among.toSorted(), ['c-ares', 'glibc'], `${best?.confidence}`);
+});
+
+test('EDNS of 1200 bytes is of glibc with edns0, which is told by it though it asks for A alone', () => {
+  const id = drawn();
+  const asked = walks((at) => ({ port: at, id: id(), edns: 'plain', udpSize: 1200 }), {}, ['']);
+  const { best } = seen(asked.filter(({ type }) => type === 'A'));
+  assert.deepEqual(best?.among, ['glibc'], `${best?.kind} ${best?.confidence}`);
+});
+
+test('two programs of one kind behind one address are of that kind, though the one sends EDNS and the other does not', () => {
+  for (const kind of ['go', 'c-ares']) {
+    const id = drawn();
+    let port = 0;
+    const asked = walks(
+      (at, lookup) => ({
+        ...{ port: kind === 'go' ? ++port : at, id: id(), afterMs: 0.2 },
+        ...(lookup % 2 === 0 ? { edns: 'plain' as const } : {}),
+      }),
+      { apartMs: 7, first: 'either' },
+      [''],
+    );
+    const { best } = seen(asked);
+    assert.deepEqual(best?.among, [kind], `${kind}: ${best?.kind} ${best?.confidence}`);
+  }
 });
 
 const servers = ['10.0.0.2', '10.0.0.3', '10.0.0.4'];

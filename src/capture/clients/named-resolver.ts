@@ -17,10 +17,12 @@ export interface NamedResolver {
 /** With fewer lookups it is no wonder that nothing is certain. */
 const FEW = 5;
 
-/** The resolver that was recognised. */
-export function resolverOf({ best, untimed }: Recognition): NamedResolver {
+/** The resolver that was recognised. @param asked lookups that there were */
+export function resolverOf({ best, untimed }: Recognition, asked: number): NamedResolver {
   if (best === null) {
-    const why = untimed ? 'the log has no times' : 'nothing in its lookups shows it';
+    const unseen =
+      asked > 0 ? 'nothing in its lookups shows it' : 'its names are not in the capture';
+    const why = untimed ? 'the log has no times' : unseen;
     return { kinds: [], confidence: null, lookups: 0, why };
   }
   const { among, sure, lookups } = best;

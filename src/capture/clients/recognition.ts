@@ -150,18 +150,28 @@ export class Recognition {
   }
 
   /** The logarithm of how likely each of `classes` is. */
-  get #scores(): readonly number[] {
-    const scores = classes.map(({ prior }) => Math.log(prior / 100));
+  get #scores(): Float64Array {
+    const scores = Float64Array.from(classes, ({ prior }) => Math.log(prior / 100));
     for (const [trait, present, absent] of this.#known) {
       const weight = WEIGHT / (1 + (present + absent - 1) * ALIKE);
-      for (const [index, { shares }] of classes.entries()) {
-        const share = shares[trait] / 100;
-        scores[index]! += weight * (present * Math.log(share) + absent * Math.log(1 - share));
-      }
+      const { shown, lacking } = logarithms[trait];
+      for (let at = 0; at < scores.length; at++)
+        scores[at]! += weight * (present * shown[at]! + absent * lacking[at]!);
     }
     return scores;
   }
 }
+
+/** Of each trait and class the logarithms of the share of lookups that show it, and of the rest. */
+const logarithms = Object.fromEntries(
+  traitNames.map((trait) => [
+    trait,
+    {
+      shown: Float64Array.from(classes, ({ shares }) => Math.log(shares[trait] / 100)),
+      lacking: Float64Array.from(classes, ({ shares }) => Math.log(1 - shares[trait] / 100)),
+    },
+  ]),
+) as Readonly<Record<Trait, { readonly shown: Float64Array; readonly lacking: Float64Array }>>;
 
 /** The fewest kinds that are sure together, two at most. @param shares how likely each is */
 function among(

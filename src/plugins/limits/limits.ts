@@ -12,7 +12,7 @@ const syntax = directive({
   repeat: 'gather',
   properties: {
     waiting: setting('waiting', integer('COUNT', range.waiting), {
-      help: `queries that may wait for their replies (default ${range.waiting.default}, or what memory has room for: 8738 of 170 MiB, shared by the workers)`,
+      help: `queries that may wait for their replies (default ${range.waiting.default}, or what memory has room for: 8738 of 170 MiB, shared by the workers, 5010 with four)`,
     }),
     connections: setting('connections', integer('COUNT', range.connections), {
       help: `connections at a time (default ${range.connections.default}, with TLS ${range.secureConnections.default})`,

@@ -8,6 +8,8 @@ import { limits } from '../../net/limits.ts';
  * many.
  */
 const TIMES = 9000;
+/** What each worker beyond the second takes, whatever it serves; measured. */
+const WORKER = 16 * 1024 * 1024;
 /** Fewer would be in the way of ordinary clients while an upstream is slow. */
 const LEAST = 4096;
 
@@ -17,6 +19,7 @@ const LEAST = 4096;
  */
 export function waitingShare(limit: number, workers: number): number {
   const unlimited = limits.waiting.default;
-  const all = memoryShare(limit, { times: TIMES, least: LEAST, unlimited: unlimited * workers });
+  const left = limit - WORKER * Math.max(0, workers - 2);
+  const all = memoryShare(left, { times: TIMES, least: LEAST, unlimited: unlimited * workers });
   return Math.min(unlimited, Math.floor(all / workers));
 }

@@ -5,6 +5,7 @@ import { seedHashes } from '../../base/hash.ts';
 import { bugText, makeLog } from '../../base/log.ts';
 import {
   collectDropped,
+  collectWhileShort,
   droppedMax,
   GROWTH,
   keepMemorySettled,
@@ -89,6 +90,7 @@ const plane: DataPlane = new DataPlane({
       // One thread does it for the whole process, whose code is mapped only once.
       if (id === 0) unmapUnusedCode();
     });
+    if (memory !== Infinity) collectWhileShort(systemClock, () => memoryWatch.short, trimMemory);
     keepMemorySettled(systemClock, thrifty === true ? GROWTH.some : GROWTH.much, trimMemory);
   },
   onDropped: () => collectDropped(thrifty === true ? undefined : droppedMax(memory)),
