@@ -3,7 +3,7 @@
  * …
  */
 import { netHolds, parseAddress, parseNet, type Net } from '../base/ip.ts';
-import { Problem, nearest } from '../base/problem.ts';
+import { Problem } from '../base/problem.ts';
 import { rcodeNumber, typeNumber } from '../wire/iana.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
 import { isLost, latencyOf, type SeenExchange } from './exchanges/seen-exchange.ts';
@@ -38,6 +38,16 @@ export const ofClients: ReadonlySet<FilterWord> = new Set([
   'namespace',
   'workload',
   'from-ip',
+]);
+
+/** Filters that nothing passes unless it is known who has which address. */
+export const ofOwners: ReadonlySet<FilterWord> = new Set([
+  'pod',
+  'from-pod',
+  'to-pod',
+  'namespace',
+  'workload',
+  'service',
 ]);
 
 /**
@@ -189,8 +199,7 @@ function byVerdict(value: string): Filter {
   };
   const test = Object.hasOwn(verdicts, value) ? verdicts[value] : undefined;
   if (test !== undefined) return test;
-  const meant = nearest(value, Object.keys(verdicts));
-  throw wrong('verdict', value, meant === null ? 'answered, lost or error' : `${meant}, probably`);
+  throw wrong('verdict', value, 'answered, lost or error');
 }
 
 function wrong(word: FilterWord, value: string, takes: string): Problem {

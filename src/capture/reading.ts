@@ -272,8 +272,9 @@ export class Reading {
   #ended(exchange: SeenExchange): void {
     this.#exchanges++;
     if (exchange.ending === 'lost' || exchange.ending === 'retried') this.#lost++;
-    this.#grouping.ended(exchange);
+    // A lookup that ends with it is given behind it.
     this.#events.ended?.(exchange);
+    this.#grouping.ended(exchange);
   }
 
   #time(ms: number): void {

@@ -11,9 +11,8 @@ import {
   type PathStretch,
 } from '../capture/join.ts';
 import { Reading } from '../capture/reading.ts';
-import type { PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import { exchangeDocument, exchangeRow } from './capture-rows.ts';
+import type { ExchangeTexts } from './capture-output.ts';
 import { EXIT, type Io } from './command.ts';
 import { count, type Paint } from './page.ts';
 import { readGiven } from './reading-progress.ts';
@@ -30,13 +29,13 @@ export async function captureJoin(
   parts: {
     readonly io: Io;
     readonly paint: Paint;
-    readonly naming: PeerNaming;
+    readonly texts: ExchangeTexts;
     readonly filter: Filter;
     readonly ports: readonly number[];
     readonly remarks: (reading: Reading, name: string) => void;
   },
 ): Promise<number> {
-  const { io, paint, naming, filter } = parts;
+  const { io, paint, texts, filter } = parts;
   const vantages: Vantage[] = [];
   for (const path of options.files) {
     const vantage = new Vantage(path, Math.floor(joinLimit.default / options.files.length));
@@ -62,11 +61,11 @@ export async function captureJoin(
   if (options.output === 'json') {
     for (const each of lost)
       io.out(
-        `${JSON.stringify({ ...exchangeDocument(each.exchange, (peer) => peer), lost: place(each.lost!, names) })}\n`,
+        `${JSON.stringify({ ...texts.document(each.exchange), lost: place(each.lost!, names) })}\n`,
       );
     return lost.length > 0 ? EXIT.no : EXIT.ok;
   }
-  io.out(text(joined, wanted.length, lost, names, naming, paint));
+  io.out(text(joined, wanted.length, lost, names, texts, paint));
   if (wanted.length === 0) return EXIT.failed;
   return lost.length > 0 ? EXIT.no : EXIT.ok;
 }
@@ -76,7 +75,7 @@ function text(
   all: number,
   lost: readonly JoinedExchange[],
   names: readonly string[],
-  naming: PeerNaming,
+  { row }: ExchangeTexts,
   paint: Paint,
 ): string {
   const lines = names.map((name, index) => {
@@ -94,7 +93,7 @@ function text(
     lines.push(`${paint.bad(String(theirs.length))}  ${where}`);
   if (lost.length > 0) lines.push('');
   for (const { exchange, lost: where } of lost.slice(0, SHOWN))
-    lines.push(`${exchangeRow(exchange, naming, paint)}  ${paint.dim(sentence(where!, names))}`);
+    lines.push(`${row(exchange)}  ${paint.dim(sentence(where!, names))}`);
   if (lost.length > SHOWN)
     lines.push(paint.dim(`… and ${lost.length - SHOWN} more (-o json has all)`));
   return `${lines.join('\n')}\n`;

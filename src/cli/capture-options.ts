@@ -1,6 +1,6 @@
 /** The command line of `ndots capture`. */
 import { CLIENTS_MAX } from '../capture/client-list.ts';
-import { filterWords, type FilterWord, type GivenFilter } from '../capture/filter.ts';
+import { filterWords, ofOwners, type FilterWord, type GivenFilter } from '../capture/filter.ts';
 import {
   clusterGiven,
   namesCluster,
@@ -75,7 +75,7 @@ const filterValues: Readonly<Partial<Record<FilterWord, readonly string[]>>> = {
   protocol: ['udp', 'tcp'],
 };
 
-const filters = Object.fromEntries(
+const filterOptions = Object.fromEntries(
   filterWords.map((word) => {
     const [placeholder, help] = filterHelp[word];
     const words = filterValues[word];
@@ -108,7 +108,7 @@ const table = {
     ),
   }),
   ...group('Filters', {
-    ...filters,
+    ...filterOptions,
     not: many('--not', negation, 'all but these: --not namespace=kube-system'),
   }),
   ...group('Names of pods', {
@@ -176,6 +176,22 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
     throw usage('--dnstap listens in the network namespace of ndots', 'Packets: -i any besides');
   if (!live && files.length === 0)
     throw usage('what is to be read?', 'A file, - for standard input, or -i any');
+  const filters = [
+    ...filterWords.flatMap((word) =>
+      values[word].map((value) => ({ word, value, negated: false })),
+    ),
+    ...values.not,
+  ];
+  const cluster = values.cluster || namesCluster(values);
+  const nameless =
+    cluster || values.manifests !== null
+      ? undefined
+      : filters.find(({ word }) => ofOwners.has(word));
+  if (nameless !== undefined)
+    throw usage(
+      `--${nameless.negated ? `not ${nameless.word}=` : nameless.word} goes with --cluster or --manifests`,
+      'A capture has addresses alone; whose they are is read there.',
+    );
   const output = values.output ?? 'text';
   if (joins && output !== 'text' && output !== 'json') throw usage('join shows text or json');
   const other = joins ? firstGiven(table, values, ofShow) : null;
@@ -190,12 +206,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
     netns,
     dnstap: values.dnstap,
     ports: values.ports,
-    filters: [
-      ...filterWords.flatMap((word) =>
-        values[word].map((value) => ({ word, value, negated: false })),
-      ),
-      ...values.not,
-    ],
+    filters,
     count: values.count,
     clients: { most: values.clients ?? usual, in: isOutput ? 'output' : 'summary' },
     forMs: values.for,
@@ -203,7 +214,7 @@ export function parseCaptureOptions(given: readonly string[]): CaptureOptions {
     write: values.write,
     redactKey: redactionKey(values),
     manifests: values.manifests,
-    cluster: values.cluster || namesCluster(values),
+    cluster,
     ...clusterGiven(values),
     color: values.color,
     noColor: values.noColor,

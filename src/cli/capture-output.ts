@@ -14,7 +14,12 @@ import { packetsOf } from '../capture/written-packet.ts';
 import type { AddressNaming, PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { clientDocuments, clientRows } from './client-rows.ts';
-import { exchangeDocument, exchangeRow, lookupRows } from './capture-rows.ts';
+import {
+  exchangeDocument,
+  exchangeRow,
+  lookupRows,
+  type ExchangeDocument,
+} from './capture-rows.ts';
 import type { Io } from './command.ts';
 import type { Paint } from './page.ts';
 import { coreVersion } from './version.ts';
@@ -72,22 +77,12 @@ export function captureOutputs(
         ? null
         : openPackets(write);
   const order = exchangeOrder((frame) => packets?.packet(frame));
-  const hidden = <T extends SeenExchange>(exchange: T): SeenExchange =>
-    redaction === null ? exchange : redaction.exchange(exchange);
-  const named = (peer: SeenExchange['client']): SeenExchange['client'] & { name?: string } => {
-    const name = naming(peer);
-    const shown = redaction === null ? peer : redaction.peer(peer);
-    return /^[^:]*\//.test(name) || name.startsWith('node ') ? { ...shown, name } : shown;
-  };
+  const { hidden, row, document } = exchangeTexts(parts);
   return {
     exchange(exchange) {
       if (packets !== null && !asPassed) order.exchange(hidden(exchange));
-      if (output !== 'text' && output !== 'json') return;
-      // Names are of the addresses as they are; what is shown besides is hidden.
-      const { client, server, hops } = exchange;
-      const shown = redaction === null ? exchange : { ...hidden(exchange), client, server };
-      if (output === 'json') say(JSON.stringify(exchangeDocument(shown, named)));
-      else say(exchangeRow(redaction === null ? shown : { ...shown, hops }, naming, paint));
+      if (output === 'json') say(JSON.stringify(document(exchange)));
+      if (output === 'text') say(row(exchange));
     },
     lookup(lookup) {
       if (output !== 'flow') return;
@@ -117,6 +112,43 @@ export function captureOutputs(
       flush();
       packets?.close();
     },
+  };
+}
+
+/** Exchanges as they are shown: with the names of pods, and without what has to be hidden. */
+export interface ExchangeTexts {
+  hidden(exchange: SeenExchange): SeenExchange;
+  row(exchange: SeenExchange): string;
+  document(exchange: SeenExchange): ExchangeDocument;
+}
+
+/** @param parts `naming` hides the names of addresses itself */
+export function exchangeTexts(parts: {
+  readonly naming: PeerNaming;
+  readonly redaction: Redaction | null;
+  readonly paint: Paint;
+}): ExchangeTexts {
+  const { naming, redaction, paint } = parts;
+  const hidden = (exchange: SeenExchange): SeenExchange =>
+    redaction === null ? exchange : redaction.exchange(exchange);
+  // Names are of the addresses as they are; what is shown besides is hidden.
+  const shown = (exchange: SeenExchange): SeenExchange =>
+    redaction === null
+      ? exchange
+      : { ...hidden(exchange), client: exchange.client, server: exchange.server };
+  const named = (peer: SeenExchange['client']): SeenExchange['client'] & { name?: string } => {
+    const name = naming(peer);
+    const plain = redaction === null ? peer : redaction.peer(peer);
+    return /^[^:]*\//.test(name) || name.startsWith('node ') ? { ...plain, name } : plain;
+  };
+  return {
+    hidden,
+    row(exchange) {
+      const plain = shown(exchange);
+      const printed = plain === exchange ? exchange : { ...plain, hops: exchange.hops };
+      return exchangeRow(printed, naming, paint);
+    },
+    document: (exchange) => exchangeDocument(shown(exchange), named),
   };
 }
 

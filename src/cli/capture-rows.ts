@@ -5,6 +5,7 @@ import {
   latencyOf,
   type SeenExchange,
   type SeenLookup,
+  isEmpty,
 } from '../capture/exchanges/seen-exchange.ts';
 import { messageDocument, type MessageDocument, type Peer } from '../wire/exchange.ts';
 import { FLAG, rcodeName, TYPE, typeName } from '../wire/iana.ts';
@@ -33,7 +34,7 @@ export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Pai
 export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): string {
   const { exchanges, candidates, startMs, endMs } = lookup;
   const lost = exchanges.filter(isLost).length;
-  const found = exchanges.some(({ rcode, answers }) => rcode === 0 && answers > 0);
+  const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
   const mark = found ? paint.good('✓') : paint.bad('✗');
   const counts = [
     `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'}`,
@@ -70,7 +71,8 @@ function outcome(exchange: SeenExchange, paint: Paint): string {
 function answerOf(exchange: SeenExchange): string {
   const truncated = (exchange.replyFlags & FLAG.TC) !== 0 ? 'truncated ' : '';
   if (exchange.rcode !== 0) return `${truncated}${rcodeName(exchange.rcode)}`;
-  if (exchange.answers === 0) return `${truncated}NODATA`;
+  if (isEmpty(exchange)) return `${truncated}NODATA`;
+  if (exchange.logged !== undefined) return `${truncated}NOERROR`;
   try {
     const { answer } = readMessage(exchange.reply!);
     const wanted = answer.filter(({ type }) => type === exchange.type);

@@ -370,11 +370,13 @@ describe('ndots capture', () => {
     const { out, err } = await run(at('coredns.log'));
     assert.equal(
       out,
-      `03:07:20.250000  10.244.1.5:40000 → -  A www.example.com.  NODATA 250 ms
+      `03:07:20.250000  10.244.1.5:40000 → -  A www.example.com.  NOERROR 250 ms
 03:07:20.999900  [fd00::5]:40001 → -  AAAA nx.cluster.local.  NXDOMAIN 0.1 ms
 `.replace('-  A', '-  A'),
     );
     assert.match(err, /2 queries/);
+    // The log says that it was answered, and not with what: that is no failure.
+    assert.match((await run(at('coredns.log'), '-o', 'flow')).out, /✓ www\.example\.com/);
   });
 
   test('who asks stands at the end, those that ask most first, each with what its resolver is taken for', async () => {
@@ -481,6 +483,18 @@ describe('ndots capture', () => {
     );
   });
 
+  test('a lookup whose last query is given up when it is long over counts as any other', async () => {
+    const alone = [
+      ...exchange(0, 'www.example.com.', 'A', { id: 1 }),
+      ...exchange(10, 'gone.example.com.', 'A', { id: 2, tookMs: null }),
+      ...exchange(12_000, 'gone.example.org.', 'A', { id: 3, tookMs: null }),
+      ...exchange(60_000, 'end.example.com.', 'A', { id: 4 }),
+    ];
+    writeFileSync(at('alone.pcap'), pcapFile(LINK.RAW, alone));
+    const { out } = await run(at('alone.pcap'), '-o', 'json', '--clients', '1');
+    assert.match(out, /"kind":"Client".*"queries":4,"lost":2,"lookups":4/);
+  });
+
   test('a log without times names no resolver, and says why', async () => {
     const path = at('untimed.log');
     const line = (nth: number): string =>
@@ -531,6 +545,15 @@ describe('ndots capture', () => {
     }
   });
 
+  test('join hides names and addresses with --redact, in its text and in JSON', async () => {
+    const words = ['join', file, file, '--redact-key', 'k', '--manifests', pods];
+    for (const output of ['text', 'json']) {
+      const { out } = await run(...words, '-o', output);
+      assert.match(out, /AAAA/);
+      assert.doesNotMatch(out, /example|shop|cart|10\.244\.1\.|10\.96\.0\.10/);
+    }
+  });
+
   test('join says where queries and replies were lost, over clocks that differ', async () => {
     const at3 = (name: string, drop: (packet: number) => boolean, aheadMs: number): string => {
       const packets = Array.from({ length: 8 }, (_, i) =>
@@ -570,10 +593,15 @@ describe('ndots capture', () => {
       [[], /what is to be read/],
       [['join', 'a.pcap'], /join takes two captures/],
       [['-i', 'lo', 'a.pcap'], /either files or a live capture/],
-      [['a.pcap', '--verdict', 'dopped'], /--verdict takes dropped, probably/],
+      [['a.pcap', '--verdict', 'dopped'], /--verdict takes answered, lost or error, not "dopped"/],
       [['a.pcap', '--not', 'pods=x'], /--not takes a filter and its value/],
       [['join', 'a.pcap', 'b.pcap', '--clients', '3'], /join takes no --clients/],
       [['a.pcap', '--ip', 'x'], /--ip takes an address or a net/],
+      [['a.pcap', '--pod', 'shop/cart'], /--pod goes with --cluster or --manifests/],
+      [
+        ['-i', 'lo', '--not', 'service=kube-dns'],
+        /--not service= goes with --cluster or --manifests/,
+      ],
     ] as const) {
       const { code, err } = await run(...words);
       assert.equal(code, 3, words.join(' '));

@@ -14,7 +14,7 @@ import { captureJoin } from './capture-join.ts';
 import { captureDnstap, capturePackets, type LiveCapture } from './capture-live.ts';
 import { addressNamingOf, addressOwners, namingOf, type AddressNaming } from './capture-names.ts';
 import { parseCaptureOptions, type CaptureOptions } from './capture-options.ts';
-import { captureOutputs, type CaptureOutputs } from './capture-output.ts';
+import { captureOutputs, exchangeTexts, type CaptureOutputs } from './capture-output.ts';
 import { clientRows } from './client-rows.ts';
 import { EXIT, wantsColour, type Command, type Io } from './command.ts';
 import { readLean } from './lean-reading.ts';
@@ -36,7 +36,8 @@ export const capture: Command = {
     const ports = options.ports ?? usualPorts;
     if (options.action === 'join') {
       const remarks = (reading: Reading): void => sayRemarks(reading, io);
-      return captureJoin(options, { io, paint, naming, filter, ports, remarks });
+      const texts = exchangeTexts({ naming, redaction, paint });
+      return captureJoin(options, { io, paint, texts, filter, ports, remarks });
     }
     const asPassed =
       redaction === null &&

@@ -134,6 +134,18 @@ describe('a change shows as what it does:', () => {
     assert.deepEqual(list[0]!.witness.after.upstreams, ['10.0.0.2', '10.0.0.3']);
   });
 
+  test('what is not kept is no name to ask for: disable success ZONE', async () => {
+    const text = edited(
+      kubeadm,
+      /cache 30( \{[^}]*\})?/,
+      'cache 30 {\n disable success corp\n disable denial cluster.local\n}',
+    );
+    const [change] = await changes(text, edited(text, '/etc/resolv.conf', '10.0.0.2'));
+    const { names } = change!;
+    assert.ok(names.includes('corp.'), names.join(' '));
+    assert.ok(!names.includes('success.') && !names.includes('denial.'), names.join(' '));
+  });
+
   test('names of pods that go', async () =>
     assert.deepEqual(await found('pods insecure', 'pods disabled'), [
       'answers default.pod.cluster.local. A: kubernetes NOERROR → kubernetes NXDOMAIN',

@@ -150,7 +150,9 @@ class GatheredNames {
   #line(directive: string, { name, args, block }: Property): void {
     const words = [name.text, ...args.map(({ text }) => text)];
     for (const text of words) this.#word(text);
-    if (linesOfZones.has(name.text)) for (const { text } of args) this.#label(text);
+    // Which answers a cache does not keep stands before their zones: disable success ZONE….
+    const zones = name.text === 'disable' ? args.slice(1) : args;
+    if (linesOfZones.has(name.text)) for (const { text } of zones) this.#label(text);
     if (directive === 'hosts') for (const text of words) this.#host(text);
     if (directive === 'acl')
       for (const text of words) {

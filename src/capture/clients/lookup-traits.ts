@@ -9,6 +9,7 @@ import {
   isLost,
   type SeenExchange,
   type SeenLookup,
+  isEmpty,
 } from '../exchanges/seen-exchange.ts';
 
 /** The traits that are looked for. */
@@ -259,15 +260,14 @@ function ofWalk(groups: readonly (readonly SeenExchange[])[], isShort: boolean, 
   const ended =
     last !== undefined &&
     last.length > 0 &&
-    last.every((each) => each.rcode === RCODE.NOERROR && each.answers === 0);
+    last.every((each) => each.rcode === RCODE.NOERROR && isEmpty(each));
   if (ended && groups.length === 1 && last.length === 2) vote('stops at NODATA', true);
   else if (
     groups
       .slice(0, -1)
       .some(
         (group) =>
-          group.length > 0 &&
-          group.every((each) => each.rcode === RCODE.NOERROR && each.answers === 0),
+          group.length > 0 && group.every((each) => each.rcode === RCODE.NOERROR && isEmpty(each)),
       )
   )
     vote('stops at NODATA', false);

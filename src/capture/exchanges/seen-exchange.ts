@@ -106,6 +106,11 @@ export interface SeenLookup extends Lookup<SeenExchange> {
   readonly candidates: readonly string[];
 }
 
+/** Whether its reply has no answer. A log does not tell. */
+export function isEmpty({ answers, logged }: SeenExchange): boolean {
+  return answers === 0 && logged === undefined;
+}
+
 /** Milliseconds from the query to its reply; null without one. */
 export function latencyOf({ sentMs, repliedMs }: Exchange): number | null {
   return repliedMs === null ? null : repliedMs - sentMs;

@@ -2,7 +2,7 @@
 import { FLAG, RCODE, rcodeName } from '../../wire/iana.ts';
 import type { Observations } from '../evidence/observations.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
-import type { SeenExchange, SeenLookup } from '../exchanges/seen-exchange.ts';
+import { isEmpty, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
 
 const SURE = 0.75;
@@ -65,6 +65,9 @@ function lastStep(
   { candidates, exchanges, name }: SeenLookup,
   { domains }: Observations,
 ): { readonly domain: string; readonly how: string; readonly failed: boolean } | null {
+  // The lines of a log stand in the order of its replies: without times nothing tells one lookup
+  // from the next.
+  if (exchanges[0]!.logged === 'without times') return null;
   const last = candidates.at(-1)!;
   if (candidates.length > 1 && last === (name.endsWith('.') ? name : `${name}.`)) return null;
   const domain = domains.domainOf(last);
@@ -85,6 +88,7 @@ function isService(name: string, domains: SearchDomains): boolean {
 }
 
 /** (A truncated reply says nothing of what there is.) */
-function isNodata({ rcode, answers, replyFlags }: SeenExchange): boolean {
-  return rcode === RCODE.NOERROR && answers === 0 && (replyFlags & FLAG.TC) === 0;
+function isNodata(exchange: SeenExchange): boolean {
+  const { rcode, replyFlags } = exchange;
+  return rcode === RCODE.NOERROR && isEmpty(exchange) && (replyFlags & FLAG.TC) === 0;
 }

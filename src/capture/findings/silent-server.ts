@@ -74,7 +74,7 @@ export const silentServer: Rule = {
         ],
         why: isUpstream
           ? 'Nothing answers at that address: the server is not running, has moved, or a firewall drops all that goes there. The DNS pods that ask it wait in vain, and their clients for them: replies come late, are SERVFAIL, or stay away.'
-          : 'Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall drops all that goes there. Clients wait for their time-out (5 s for most) before they ask the next server, with every name they try.',
+          : `Nothing answers at that address: the server is not running, the service has no ready endpoints, or a firewall ${icmp === undefined ? 'drops' : 'refuses'} all that goes there. ${icmp === undefined ? 'Clients' : 'Clients that hear of it (glibc, Go) go on at once; others'} wait for their time-out (5 s for most) before they ask the next server, with every name they try.`,
         fix: isUpstream
           ? [
               elsewhere.length > 0

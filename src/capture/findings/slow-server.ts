@@ -69,11 +69,13 @@ export const slowServer: Rule = {
       ? claims.open.filter((loss) => isWaitedFor(loss) || isLostWaiting(observed, loss))
       : [];
     claims.take(lost);
+    const mostly = took(slow.quantile(LATE_SHARE) / 2);
+    const often = took(slow.quantile(0.9) / 2);
     return {
       ...said(slow.address),
       confidence: 0.8,
       seen: [
-        `${slow.address || LOGGED}: one in three of its replies took more than ${took(slow.quantile(LATE_SHARE) / 2)}, one in ten more than ${took(slow.quantile(0.9) / 2)}.`,
+        `${slow.address || LOGGED}: one in three of its replies took more than ${mostly}${often === mostly ? '' : `, one in ten more than ${often}`}.`,
         `${share(observed.slowLookups, observed.lookups)} lookups took a second or more.`,
         ...(lost.length > 0
           ? [

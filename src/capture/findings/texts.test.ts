@@ -165,6 +165,23 @@ describe('what findings say', () => {
     assert.match(prove, new RegExp(`ip neigh show ${NEIGHBOUR};`));
   });
 
+  test('who is told that nobody listens does not wait for a time-out', async () => {
+    const packets = Array.from({ length: 16 }, (_, i) => {
+      const query = udpPacket(
+        ends('10.244.1.7', 30_000 + i, '10.96.0.10'),
+        dnsMessage('db.', 'A', { id: i }),
+        5,
+      );
+      return [
+        at(i * 900, query),
+        at(i * 900 + 1, icmpError('10.96.0.10', query, 3, 3, '10.244.1.7')),
+      ];
+    });
+    const { code, why } = await first(inOrder(packets));
+    assert.equal(code, 'ND3005');
+    assert.match(why, /Clients that hear of it \(glibc, Go\) go on at once/);
+  });
+
   test('whom it hits are programs, and not the DNS pod that asks upstream for them', async () => {
     const packets = inOrder(
       Array.from({ length: 60 }, (_, i) => {
