@@ -32,18 +32,18 @@ const destroyed = (clients: readonly Client[]): number[] =>
   clients.flatMap(({ state }, i) => (state === 'destroyed' ? [i] : []));
 
 describe('a table of connections', () => {
-  test('where memory is short each newcomer takes the place of an idle one, but never of a busy one, and a few stay', () => {
+  test('where memory is short each newcomer takes the place of an idle one, but never of a busy one, and so many stay', () => {
     const { table, clients, evicted } = fill(17, 100);
     clients[0]!.busy = true;
-    table.evictIdle();
+    assert.equal(table.evictIdle(16), true);
     assert.deepEqual(destroyed(clients), [1]);
-    table.evictIdle();
-    table.evictIdle();
+    assert.equal(table.evictIdle(16), true);
+    assert.equal(table.evictIdle(16), false);
     assert.deepEqual(destroyed(clients), [1, 2]);
     assert.equal(evicted(), 2);
     const all = fill(20, 100);
     for (const client of all.clients) client.busy = true;
-    all.table.evictIdle();
+    all.table.evictIdle(16);
     assert.deepEqual(destroyed(all.clients), []);
   });
 

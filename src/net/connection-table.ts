@@ -10,8 +10,6 @@ export interface EvictableConnection {
   destroy(): void;
 }
 
-/** So many connections of a listener stay, however short memory is. */
-const LEAST = 16;
 /** How many of the least recently used connections are checked for an idle one. */
 const LOOKED_AT = 64;
 
@@ -48,11 +46,12 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
 
   /**
    * Closes the one that has been idle for longest, where memory is short. Those on which replies are
-   * due stay, and a few others.
+   * due stay.
+   * @param spared so many stay in any case
    * @returns whether one was closed
    */
-  evictIdle(): boolean {
-    if (this.#all.size < LEAST) return false;
+  evictIdle(spared: number): boolean {
+    if (this.#all.size < spared) return false;
     const victim = this.#victim();
     if (victim.busy) return false;
     this.delete(victim);

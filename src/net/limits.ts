@@ -12,6 +12,8 @@ export interface ListenerLimits {
   readonly maxQueries: number;
   /** The most connections; at the limit the longest idle one is closed. */
   readonly connections: number;
+  /** So many connections stay, however short memory is. */
+  readonly spared: number;
   /**
    * The most TLS handshakes under way, counted separately; at the limit the oldest one is closed.
    */
@@ -78,6 +80,7 @@ export const usualLimits: Omit<ListenerLimits, 'connections'> = {
   writeTimeoutMs: 5000,
   idleTimeoutMs: 10_000,
   maxQueries: -1,
+  spared: 16,
   handshakes: limits.handshakes.default,
   streams: limits.streams.default,
   pipelined: limits.pipelined.default,

@@ -226,8 +226,9 @@ export class StreamListener implements Listener, StreamHost {
     socket.allowHalfOpen = true;
     this.counters.accepted.add(1);
     this.counters.connections.add(1);
-    if (this.isShort() && this.#connections.evictIdle()) this.#evictedForMemory();
-    this.#connections.add(this.#protocol.connect(socket, this), this.#limits.connections);
+    const { connections, spared } = this.#limits;
+    if (this.isShort() && this.#connections.evictIdle(spared)) this.#evictedForMemory();
+    this.#connections.add(this.#protocol.connect(socket, this), connections);
   };
 }
 

@@ -455,7 +455,7 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 2);
   });
 
-  test('where memory is short whoever comes takes the place of the connection that has been idle for longest, and sixteen stay', async (t) => {
+  test('where memory is short whoever comes takes the place of the connection that has been idle for longest, and so many stay', async (t) => {
     for (const [there, goes] of [
       [20, 1],
       [15, 0],

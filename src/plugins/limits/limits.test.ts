@@ -20,6 +20,7 @@ describe('limits', () => {
       idleTimeoutMs: 10_000,
       maxQueries: -1,
       connections: 4096,
+      spared: 4096,
       handshakes: 256,
       streams: 250,
       pipelined: 256,

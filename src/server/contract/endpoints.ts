@@ -32,15 +32,25 @@ export interface EndpointPlan {
   readonly zones: readonly { readonly block: number; readonly zone: string }[];
 }
 
+/** What each listener may hold where nobody has said. */
+export interface ListenerShares {
+  /** Queries that may wait. */
+  readonly waiting: number;
+  /** The part of the connections that stay where memory is short, above 0. */
+  readonly spared: number;
+}
+
+const AMPLE: ListenerShares = { waiting: usualLimits.waiting, spared: 1 };
+
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
  * @param folder base of relative file paths
- * @param waiting queries that may wait at a listener of which nothing is said
+ * @param shares of a listener of which nothing is said
  */
 export function planEndpoints(
   blocks: readonly BoundBlock[],
   folder: string,
-  waiting: number = usualLimits.waiting,
+  shares: ListenerShares = AMPLE,
 ): {
   readonly endpoints: readonly EndpointPlan[];
   readonly problems: readonly Problem[];
@@ -86,7 +96,7 @@ export function planEndpoints(
           known.proxy ??= plan.proxy;
         } else {
           const tls = plan.tls === null ? null : absolute(plan.tls, folder);
-          const limits = limitsOf(plan.limits, key.scheme, waiting);
+          const limits = limitsOf(plan.limits, key.scheme, shares);
           const where = { server, scheme: key.scheme, address, port: key.port };
           endpoints.set(server, { ...where, limits, tls, proxy: plan.proxy, zones: [zone] });
         }
@@ -115,10 +125,11 @@ interface GrowingPlan extends EndpointPlan {
 function limitsOf(
   { of, ...given }: PlannedLimits,
   scheme: Scheme,
-  waiting: number,
+  { waiting, spared }: ListenerShares,
 ): ListenerLimits {
   const connections = served(scheme).connections.default;
-  return { ...usualLimits, waiting, connections, ...given, ...of[scheme] };
+  const stay = Math.max(usualLimits.spared, Math.floor(connections * spared));
+  return { ...usualLimits, waiting, connections, spared: stay, ...given, ...of[scheme] };
 }
 
 /** The files of `tls` with paths relative to the Corefile's folder made absolute. */

@@ -13,7 +13,7 @@ import {
 import { planEndpoints, type EndpointPlan } from '../contract/endpoints.ts';
 import type { Plugin } from '../contract/plugin.ts';
 import { withinDescriptors } from './descriptor-shares.ts';
-import { waitingShare } from './waiting-share.ts';
+import { listenerShares } from './listener-shares.ts';
 
 /** What reading a Corefile needs. */
 export interface CorefileParts {
@@ -60,8 +60,8 @@ export async function planCorefile(
   const { corefile } = parsed;
   const configuration = bindConfiguration(corefile, plugins);
   const workers = parts.workers(configuration);
-  const waiting = waitingShare(memory, workers);
-  const planned = planEndpoints(configuration.blocks, folder, waiting);
+  const shares = listenerShares(memory, workers);
+  const planned = planEndpoints(configuration.blocks, folder, shares);
   const problems = [...parsed.problems, ...configuration.problems, ...planned.problems];
   if (corefile.blocks.length === 0 && !mayBeEmpty && problems.length === 0)
     problems.push(nothingToServe());

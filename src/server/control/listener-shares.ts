@@ -1,7 +1,9 @@
-/** How many queries may wait for their replies where nobody has said. */
+/** What each listener may hold where nobody has said: by the memory that the process may take. */
 import { memoryShare } from '../../base/memory-share.ts';
 import { limits } from '../../net/limits.ts';
+import type { ListenerShares } from '../contract/endpoints.ts';
 
+const MIB = 1024 * 1024;
 /**
  * A query that waits for an upstream takes some 3 KiB, measured, and half as much is garbage
  * before it is collected. Those of one transport have half of what is free: another one may have as
@@ -9,17 +11,27 @@ import { limits } from '../../net/limits.ts';
  */
 const TIMES = 9000;
 /** What each worker beyond the second takes, whatever it serves; measured. */
-const WORKER = 16 * 1024 * 1024;
+const WORKER = 16 * MIB;
 /** Fewer would be in the way of ordinary clients while an upstream is slow. */
 const LEAST = 4096;
+/**
+ * Where memory is short the connections that stay nevertheless may take this part of it: a quarter
+ * of what is left above the mark.
+ */
+const SPARED = 1 / 16;
+/** As many connections as a listener has without a limit take this much, measured. */
+const CONNECTIONS = 64 * MIB;
 
 /**
- * Queries that may wait at each listener of each worker.
+ * The shares of each listener of each worker.
  * @param limit bytes that the process may take; Infinity: no limit
  */
-export function waitingShare(limit: number, workers: number): number {
+export function listenerShares(limit: number, workers: number): ListenerShares {
   const unlimited = limits.waiting.default;
   const left = limit - WORKER * Math.max(0, workers - 2);
   const all = memoryShare(left, { times: TIMES, least: LEAST, unlimited: unlimited * workers });
-  return Math.min(unlimited, Math.floor(all / workers));
+  return {
+    waiting: Math.min(unlimited, Math.floor(all / workers)),
+    spared: Math.min(1, (limit * SPARED) / CONNECTIONS / workers),
+  };
 }

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { listenerShares } from './listener-shares.ts';
+
+const MIB = 1024 * 1024;
+
+test('as many queries wait as the memory of the container has room for, and no more than without a limit', () => {
+  const waiting = (limit: number, workers: number): number =>
+    listenerShares(limit, workers).waiting;
+  assert.equal(waiting(Infinity, 1), 65_536);
+  assert.equal(waiting(Infinity, 4), 65_536);
+  assert.equal(waiting(170 * MIB, 1), 8738);
+  assert.equal(waiting(170 * MIB, 2), 4369);
+  assert.equal(waiting(64 * MIB, 1), 4096);
+  // Workers themselves take memory, too.
+  assert.equal(waiting(170 * MIB, 4), 1252);
+  assert.equal(waiting(8192 * MIB, 2), 65_536);
+});
+
+test('connections that stay where memory is short take a sixteenth of it, in all workers together', () => {
+  const spared = (limit: number, workers: number): number => listenerShares(limit, workers).spared;
+  assert.equal(spared(512 * MIB, 1), 0.5);
+  assert.equal(spared(512 * MIB, 2), 0.25);
+  assert.equal(spared(8192 * MIB, 4), 1);
+  assert.equal(spared(Infinity, 4), 1);
+});
