@@ -5,7 +5,7 @@ import { nearest, Problem } from './problem.ts';
 test('control characters of a problem are shown, and no terminal obeys them', () => {
   const problem = new Problem({
     code: 'x',
-    text: 'there is no "\u001b]0;mine\u0007"',
+    text: 'there is no\n"\u001b]0;mine\u0007"',
     place: { file: 'a\u009bb', line: 1, column: 1 },
     hint: 'two\n\tlines\r',
     remedy: 'Zoë',

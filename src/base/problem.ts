@@ -1,5 +1,5 @@
 import { shortened } from './shortened.ts';
-import { visible } from './visible.ts';
+import { oneLine, visible } from './visible.ts';
 
 /** A place in a file. Lines and columns count from 1; column 0 stands for the whole line. */
 export interface Place {
@@ -63,7 +63,8 @@ export class Problem extends Error {
 
   /** The whole message for a terminal: what, where, why and what next, a line each. */
   print(): string {
-    const lines = [this.message];
+    // What it quotes may have line ends.
+    const lines = [oneLine(this.message)];
     if (this.place !== null && !this.message.includes(`${this.place.file}:${this.place.line}`)) {
       lines.push(`  at ${printPlace(this.place)}`);
     }
