@@ -6,6 +6,7 @@ import { netHolds, parseAddress, parseNet, type Net } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
 import { rcodeNumber, typeNumber } from '../wire/iana.ts';
 import type { AddressOwners } from '../kube/pods/address-owners.ts';
+import { shortKind } from '../kube/pods/resource-name.ts';
 import { isLost, latencyOf, type SeenExchange } from './exchanges/seen-exchange.ts';
 
 /** The words of filters. */
@@ -94,12 +95,18 @@ function testOf(word: FilterWord, value: string, owners: AddressOwners): Filter 
         isPod(owners, client.address, value) || isPod(owners, server.address, value);
     case 'namespace':
       return ({ client }) => owners.get(client.address)?.namespace === value;
-    case 'workload':
+    case 'workload': {
+      const [name = '', kind, namespace, ...more] = value.split('/').toReversed();
+      if (name === '' || kind === undefined || more.length > 0)
+        throw wrong(word, value, 'a kind and a name such as deploy/cart or shop/deploy/cart');
+      const workload = `${shortKind(kind)}/${name}`;
       return ({ client }) => {
         const owner = owners.get(client.address);
-        const full = owner === undefined ? '' : `${owner.namespace}/${owner.workload}`;
-        return full === value || owner?.workload === value;
+        return (
+          owner?.workload === workload && (namespace === undefined || owner.namespace === namespace)
+        );
       };
+    }
     case 'service':
       return ({ server }) => {
         const owner = owners.get(server.address);

@@ -178,6 +178,7 @@ describe('ndots capture', () => {
     for (const [words, expected] of [
       [['--workload', 'deploy/cart'], 6],
       [['--workload', 'shop/deploy/cart', '--type', 'AAAA'], 3],
+      [['--workload', 'deployments.apps/cart'], 6],
       [['--service', 'kube-dns', '--not', 'from-ip=10.244.1.5'], 1],
       [['--name', '*.cluster.local'], 4],
       [['--name', 'api.*', '--verdict', 'lost'], 1],
@@ -188,6 +189,9 @@ describe('ndots capture', () => {
       assert.equal(found.out.trimEnd().split('\n').length, expected, words.join(' '));
     }
     assert.equal((await run(file, '--name', 'nowhere.example')).code, 1);
+    const kindless = await run(file, '--manifests', pods, '--workload', 'cart');
+    assert.equal(kindless.code, 3);
+    assert.match(kindless.err, /--workload takes a kind and a name such as deploy\/cart/);
   });
 
   test('compressed files are read, and the same twice is twice as much', async () => {

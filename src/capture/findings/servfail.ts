@@ -217,6 +217,8 @@ export const serverFails: Rule = {
     const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),
     )[0]!;
+    // What other findings explain is counted with the server, too.
+    const ofThese = failures(worst.outcomes) > servfail ? '' : ` (${failures(worst.outcomes)})`;
     const slow = observed.failures.length > 0;
     const errors = otherErrors(observed);
     return {
@@ -226,7 +228,7 @@ export const serverFails: Rule = {
       confidence: 0.75,
       seen: [
         sentence(
-          `${share(servfail, asked)} queries were ${errors.length === 0 ? 'SERVFAIL' : `SERVFAIL or ${errors.join(', ')}`}; most by ${worst.address || 'this server'} (${failures(worst.outcomes)}): ${listed([...new Set(names.map(({ name }) => name))])}`,
+          `${share(servfail, asked)} queries were ${errors.length === 0 ? 'SERVFAIL' : `SERVFAIL or ${errors.join(', ')}`}; most by ${worst.address || 'this server'}${ofThese}: ${listed([...new Set(names.map(({ name }) => name))])}`,
         ),
         ...(late.length >= LATE_LEAST
           ? [

@@ -9,6 +9,7 @@ import { ApiFailure } from '../api/failure.ts';
 import { listWhole } from '../api/list.ts';
 import { readManifestsOnce } from '../manifests/read-once.ts';
 import { serviceAddresses } from './cluster-pods.ts';
+import { shortKind } from './resource-name.ts';
 
 /** The owner of an address. */
 export interface AddressOwner {
@@ -124,11 +125,5 @@ export function workloadOf(metadata: JsonObject): string {
   const hash = text(child(metadata, 'labels'), 'pod-template-hash');
   if (kind === 'ReplicaSet' && hash !== '' && name.endsWith(`-${hash}`))
     return `deploy/${name.slice(0, -hash.length - 1)}`;
-  const short: Readonly<Record<string, string>> = {
-    ReplicaSet: 'rs',
-    StatefulSet: 'sts',
-    DaemonSet: 'ds',
-    Job: 'job',
-  };
-  return kind === '' ? '' : `${short[kind] ?? kind.toLowerCase()}/${name}`;
+  return kind === '' ? '' : `${shortKind(kind)}/${name}`;
 }

@@ -99,6 +99,12 @@ export function parseResourceName(given: string): ResourceName {
   return { of, name, namespace };
 }
 
+/** A kind in its shortest spelling, `deploy`; of kinds that are not known in lower case. */
+export function shortKind(type: string): string {
+  const of = kindOf(type);
+  return of?.shortNames[0] ?? (of?.kind ?? type).toLowerCase();
+}
+
 /**
  * `deploy`, `Deployment`, `deployments.apps`, `deployment.v1.apps`; null if it is not one of the
  * kinds.
