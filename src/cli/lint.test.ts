@@ -333,6 +333,19 @@ describe('an address', () => {
   });
 });
 
+test('an address for commands that anybody can reach is refused, as serve does', async () => {
+  const text = (admin: string): string => `.:53 {\n admin ${admin}\n whoami\n}\n`;
+  const refused = async (admin: string): Promise<readonly string[]> =>
+    (await findings(files({ Corefile: text(admin) }), '--only', 'CF43')).map(
+      ({ line, text: what }) => `${line} ${what}`,
+    );
+  assert.deepEqual(await refused(':9154'), [
+    '2 plugin/admin: :9154 can be reached from outside, and anybody could give commands there',
+  ]);
+  assert.deepEqual(await refused(':9154 {\n  token_file token\n }'), []);
+  assert.deepEqual(await refused('localhost:9154'), []);
+});
+
 describe('a target', () => {
   test('that is CoreDNS serves what ndots does not', async () => {
     const path = files({
