@@ -50,6 +50,9 @@ describe('a server of the cluster that forwards', () => {
       'Corefile:3 warning: resolv.conf names 169.254.20.10, which is node-cache, which asks this server',
     ]);
     assert.deepEqual(await told({ ...conf('10.0.0.2'), 'service.yaml': service }), []);
+    // That of another pod is not what the server reads.
+    const ofPod = 'search shop.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\n';
+    assert.deepEqual(await told({ Corefile, 'resolv.conf': ofPod, 'service.yaml': service }), []);
   });
 
   test('to a link-local address of a cloud, or from elsewhere to node-cache, does not', async () => {

@@ -112,6 +112,14 @@ function waysBack(
   };
 }
 
+/** Whether a resolv.conf is what kubelet wrote for a pod: a DNS server mostly has that of its node. */
+function isOfPod(conf: string): boolean {
+  return conf.split('\n').some((line) => {
+    const [key, ...domains] = line.trim().split(/\s+/);
+    return key === 'search' && domains.some((domain) => domain.startsWith('svc.'));
+  });
+}
+
 const loops: LintRule = blockRule({
   code: 'CF03',
   severity: 'error',
@@ -123,7 +131,9 @@ const loops: LintRule = blockRule({
       for (const to of targetsOf(directive)) {
         if (isResolvConf(to)) {
           for (const { file, text: conf } of subject.resolvConfs) {
-            const server = readNameservers(conf).find((each) => backBy(each) !== null);
+            const server = readNameservers(conf).find(
+              (each) => backBy(each) !== null && (!isOfPod(conf) || /^127\.|^::1$/.test(each)),
+            );
             if (server === undefined) continue;
             const back = backBy(server)!;
             tell({
