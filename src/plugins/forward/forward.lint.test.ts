@@ -60,3 +60,31 @@ describe('a server of the cluster that forwards', () => {
     assert.deepEqual(await told({ Corefile: '.:53 {\n forward . 169.254.20.10\n}\n' }), []);
   });
 });
+
+test('an upstream that is meant as an address and is none is refused, without a look at files', async () => {
+  for (const [to, shown = to] of [
+    ['10.0.0.300'],
+    ['10.0.0'],
+    ['10.0.0.300:53', '10.0.0.300'],
+    ['8.8.8.8:53:1'],
+    ['10.0.0.1;10.0.0.2'],
+    ['10.0.0.1,', '10.0.0.1,'],
+    ['2001:db8::zz'],
+    ['tls://10.0.0.300', '10.0.0.300'],
+  ] as const) {
+    const { findings } = await lintTexts({ files: { Corefile: corefile(to) } });
+    assert.deepEqual(
+      findings.filter(({ code }) => code === 'CF43').map(({ text }) => text),
+      [`plugin/forward: not an IP address or file: ${JSON.stringify(shown)}`],
+      to,
+    );
+  }
+  for (const to of ['resolv.conf', 'dns', '/etc/53', 'dns.example']) {
+    const { findings } = await lintTexts({ files: { Corefile: corefile(to) } });
+    assert.deepEqual(
+      findings.filter(({ code }) => code === 'CF43'),
+      [],
+      to,
+    );
+  }
+});
