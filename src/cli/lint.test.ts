@@ -333,6 +333,16 @@ describe('an address', () => {
   });
 });
 
+test('an address to listen on that is none is refused, as serve does; an interface may be there', async () => {
+  const text = (bind: string): string => `.:53 {\n bind ${bind}\n whoami\n}\n`;
+  const refused = async (bind: string): Promise<readonly string[]> =>
+    (await findings(files({ Corefile: text(bind) }), '--only', 'CF43')).map((each) => each.text);
+  assert.deepEqual(await refused('127.0.0.1 10.0.0.300'), [
+    "plugin/bind: not a valid IP address or interface name: '10.0.0.300'",
+  ]);
+  assert.deepEqual(await refused('eth0 eth0.100 169.254.20.10 ::1'), []);
+});
+
 test('an address for commands that anybody can reach is refused, as serve does', async () => {
   const text = (admin: string): string => `.:53 {\n admin ${admin}\n whoami\n}\n`;
   const refused = async (admin: string): Promise<readonly string[]> =>
