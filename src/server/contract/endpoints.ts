@@ -76,13 +76,10 @@ export function planEndpoints(
   const endpoints = new Map<string, GrowingPlan>();
   blocks.forEach(({ block, plan, sound }, index) => {
     for (const key of block.keys) {
-      if (!servedSchemes.includes(key.scheme)) {
-        problems.push(notServed(key));
-        continue;
-      }
-      if (transports[key.scheme].tls === 'always' && plan.tls === null) {
+      const wrong = keyProblem(key, plan.tls !== null);
+      if (wrong !== null) {
         // In a block with a mistake the missing directive may be the mistaken one.
-        if (sound) problems.push(certificateMissing(key));
+        if (sound || wrong.code !== 'tls-missing') problems.push(wrong);
         continue;
       }
       const addresses = binds[index] ?? [];
@@ -104,6 +101,15 @@ export function planEndpoints(
     }
   });
   return { endpoints: [...endpoints.values()], problems };
+}
+
+/**
+ * Why nothing can listen at an address of a server block; null: something can.
+ * @param hasTls whether the block has `tls`
+ */
+export function keyProblem(key: Key, hasTls: boolean): Problem | null {
+  if (!servedSchemes.includes(key.scheme)) return notServed(key);
+  return transports[key.scheme].tls === 'always' && !hasTls ? certificateMissing(key) : null;
 }
 
 /** The place of the word that the problem quotes; the block's place if it is not found. */
