@@ -104,6 +104,37 @@ describe('rules and their pages', () => {
   }
 });
 
+describe('a query goes to the block with the longest zone', () => {
+  const cluster = '    kubernetes cluster.local in-addr.arpa ip6.arpa\n';
+  const judged = async (...blocks: readonly string[]): Promise<readonly string[]> => {
+    const { findings } = await lintTexts({ files: { Corefile: blocks.join('\n') } });
+    return findings.filter(({ code }) => code === 'CF51').map(({ text }) => text);
+  };
+
+  test('a plugin whose zones another block takes is never asked', async () => {
+    const taken = [
+      "no query for 'cluster.local.' comes to a server block of '.': that of 'cluster.local.' has them",
+    ];
+    const other = 'cluster.local:53 {\n    forward . 10.0.0.3\n}\n';
+    assert.deepEqual(await judged(`.:53 {\n${cluster}}\n`, other), taken);
+    assert.deepEqual(
+      await judged('.:53 {\n    forward corp.example 10.0.0.2\n}\n', 'example {\n    whoami\n}\n'),
+      ["no query for 'corp.example.' comes to a server block of '.': that of 'example.' has them"],
+    );
+  });
+
+  test('a block at another port, of a part of the zone, for some clients or at some addresses takes nothing', async () => {
+    for (const other of [
+      'cluster.local:5353 {\n    whoami\n}\n',
+      'tls://cluster.local:53 {\n    whoami\n}\n',
+      'db.cluster.local:53 {\n    whoami\n}\n',
+      "cluster.local:53 {\n    view some {\n        expr type() == 'A'\n    }\n    whoami\n}\n",
+      'cluster.local:53 {\n    bind 169.254.20.10\n    whoami\n}\n',
+    ])
+      assert.deepEqual(await judged(`.:53 {\n${cluster}}\n`, other), [], other);
+  });
+});
+
 describe('rules and the pages of plugins', () => {
   const examples = globSync('src/plugins/*/*.md')
     .toSorted()

@@ -164,7 +164,8 @@ export class Reading {
       clearTimeout(pause);
     }
     if (failed.length > 0) throw failed[0];
-    reader.end();
+    // Who has enough before the end has not cut the file.
+    if (!stopped()) reader.end();
     this.#order.end();
     this.#steadyFrames.end();
     this.#steadyMessages.end();

@@ -67,15 +67,7 @@ export function captureOutputs(
     text = '';
     packets?.flush();
   };
-  const packets =
-    output === 'pcapng'
-      ? packetFile(
-          (bytes) => void process.stdout.write(bytes),
-          () => undefined,
-        )
-      : write === null
-        ? null
-        : openPackets(write);
+  const packets = packetOutput(output === 'pcapng', write);
   const order = exchangeOrder((frame) => packets?.packet(frame));
   const { hidden, row, document } = exchangeTexts(parts);
   return {
@@ -189,6 +181,25 @@ interface PacketOutput {
   packet(frame: Frame): void;
   flush(): void;
   close(): void;
+}
+
+/** @param path a file besides, or alone */
+function packetOutput(toStdout: boolean, path: string | null): PacketOutput | null {
+  const all: PacketOutput[] = [];
+  if (path !== null) all.push(openPackets(path));
+  if (toStdout)
+    all.push(
+      packetFile(
+        (bytes) => void process.stdout.write(bytes),
+        () => undefined,
+      ),
+    );
+  if (all.length === 0) return null;
+  return {
+    packet: (frame) => all.forEach((each) => each.packet(frame)),
+    flush: () => all.forEach((each) => each.flush()),
+    close: () => all.forEach((each) => each.close()),
+  };
 }
 
 function openPackets(path: string): PacketOutput {

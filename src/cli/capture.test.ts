@@ -281,6 +281,12 @@ describe('ndots capture', () => {
     assert.match((await run(at('nx.pcapng'))).err, /8 messages, 4 queries/);
   });
 
+  test('packets go to standard output and into a file besides', () => {
+    const both = at('both.pcapng');
+    const out = execFileSync('bin/ndots', ['capture', file, '-q', '-o', 'pcapng', '-w', both]);
+    assert.deepEqual(readFileSync(both), out);
+  });
+
   test('pseudonyms are the same for the same name with one key, and nothing of the names stays', async () => {
     const one = await run(file, '--redact-key', 'k', '-w', at('hidden.pcapng'));
     const two = await run(file, '--redact-key', 'k');
@@ -535,6 +541,18 @@ describe('ndots capture', () => {
 
   test('-c ends after so many', async () => {
     assert.equal((await run(file, '-c', '2')).out.trimEnd().split('\n').length, 2);
+  });
+
+  test('what -c leaves out is not written either, and a file that is not read to its end was not cut', async () => {
+    // More than the 256 KiB that are read at once, of which a packet stands across the end.
+    const many = Array.from({ length: 2500 }, (_, at) =>
+      exchange(at * 3, 'www.example.com.', 'A', { id: at, address: '192.0.2.1' }),
+    ).flat();
+    writeFileSync(at('many.pcap'), pcapFile(LINK.RAW, many));
+    const { code, err } = await run(at('many.pcap'), '-c', '3', '-w', at('three.pcapng'));
+    assert.equal(code, 0);
+    assert.doesNotMatch(err, /ends within/);
+    assert.equal((await run(at('three.pcapng'))).out.trimEnd().split('\n').length, 3);
   });
 
   test('join takes no file for a place that saw nothing because it is no capture', async () => {

@@ -77,6 +77,8 @@ class CaptureRun {
   readonly #unwritten: unknown[] = [];
   /** Whether the frame that is being read is wanted as a packet. */
   #keep = false;
+  /** Whether the frame that made it enough (-c) has been read: none behind it is wanted. */
+  #isPast = false;
 
   constructor(
     options: CaptureOptions,
@@ -206,8 +208,9 @@ class CaptureRun {
   }
 
   #frame(frame: Frame): void {
-    if (this.#keep) this.#write(() => this.#outputs.frame!(frame));
+    if (this.#keep && !this.#isPast) this.#write(() => this.#outputs.frame!(frame));
     this.#keep = false;
+    this.#isPast = this.#isEnough;
   }
 
   async #files(): Promise<void> {

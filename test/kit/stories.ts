@@ -997,6 +997,22 @@ export const stories: readonly Story[] = [
     () => everybody(),
     (passing) => (passing.client === '10.244.1.2' ? { rcode: 5, tookMs: 0.4 } : healthy(passing)),
   ),
+  {
+    name: 'a server refuses an Alpine pod, which asks little where others ask much',
+    code: 'ND4010',
+    without: ['ND2002'],
+    packets: (seed) =>
+      play(
+        [
+          ...pods('glibc', 2, { lookups: 60, everyMs: 200 }),
+          ...pods('go', 1, { lookups: 60, everyMs: 200, from: 80 }),
+          ...pods('musl', 1, { lookups: 6, everyMs: 2000, from: 40 }),
+        ],
+        (passing) =>
+          passing.client === '10.244.1.40' ? { rcode: 5, tookMs: 0.4 } : healthy(passing),
+        { seed },
+      ),
+  },
   played(
     'names of outside are answered late, those of the cluster at once',
     'ND4003',

@@ -27,11 +27,11 @@ export const refused: Rule = {
     const clients = whose.filter(({ outcomes }) => outcomes.refused > 0);
     const asked = sumOf(whose, 'asked');
     const count = Math.min(all, sumOf(clients, 'refused'));
-    if (count < 5 || count < 0.02 * asked) return excluded('REFUSED is rare');
-    const barred = clients.filter(({ outcomes }) => outcomes.refused >= 0.9 * outcomes.asked);
+    const barred = clients.filter(isBarred);
     // Others are answered what these are refused: it depends on who asks.
-    const byClient =
-      barred.length === clients.length && clients.length < whose.length && count >= 5;
+    const byClient = barred.length === clients.length && clients.length < whose.length;
+    // However little these ask: for them it is everything.
+    if (count < 5 || (!byClient && count < 0.02 * asked)) return excluded('REFUSED is rare');
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
       ({ address, outcomes }) => behind.has(address) && outcomes.refused >= FROM_BEHIND * count,
@@ -99,6 +99,11 @@ export const refused: Rule = {
     };
   },
 };
+
+/** Whether the client is refused whatever it asks. */
+export function isBarred({ outcomes: { refused: count, asked } }: ClientView): boolean {
+  return asked > 0 && count >= 0.9 * asked;
+}
 
 function sumOf(clients: readonly ClientView[], what: 'asked' | 'refused'): number {
   return clients.reduce((sum, { outcomes }) => sum + outcomes[what], 0);

@@ -4,6 +4,7 @@ import type { Observations } from '../evidence/observations.ts';
 import type { SearchDomains } from '../exchanges/search-walk.ts';
 import { isEmpty, type SeenExchange, type SeenLookup } from '../exchanges/seen-exchange.ts';
 import { excluded, listed, unknown, type Rule } from './finding.ts';
+import { isBarred } from './refused.ts';
 
 const SURE = 0.75;
 /** Of so many lookups one may be put together of two. */
@@ -17,9 +18,10 @@ export const searchStops: Rule = {
   title: 'Alpine (musl) pods give up at a search domain; other pods would go on',
   name: 'a search path that ends early (musl)',
   check(observed, claims) {
-    const musl = observed.clients.list.filter(({ recognition }) => {
-      const best = recognition.best;
-      return best !== null && best.kind === 'musl' && best.confidence >= SURE;
+    const musl = observed.clients.list.filter((client) => {
+      const best = client.recognition.best;
+      // Who is refused whatever it asks stops at no domain in particular.
+      return best?.kind === 'musl' && best.confidence >= SURE && !isBarred(client);
     });
     if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
     const addresses = new Set(musl.map(({ address }) => address));
@@ -46,7 +48,12 @@ export const searchStops: Rule = {
       ],
       why: 'musl, the C library of Alpine images, goes on to the next search domain only after NXDOMAIN. SERVFAIL and REFUSED end the lookup after 5 s; an answer without an address (NODATA) ends it at once with "Name does not resolve". glibc and Go step over all of these.',
       fix: [
-        `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
+        // Without those of the cluster no service is found by its short name.
+        ...(observed.domains.isOfCluster(domain)
+          ? []
+          : [
+              `Take ${domain} out of the search path: it comes from the node’s resolv.conf (kubelet --resolv-conf), or from the pod’s dnsConfig.`,
+            ]),
         `Have its server answer NXDOMAIN for names that it does not have: no wildcard and no empty names below ${domain.slice(0, -1)}.`,
         'Names of outside with a dot at the end, or ndots:1 for these pods.',
       ],

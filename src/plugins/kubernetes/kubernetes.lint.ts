@@ -1,10 +1,11 @@
 /** Rules about `kubernetes`. */
 import { child, list } from '../../base/json-object.ts';
 import { blockRule, corefileRule, type LintRule } from '../../lint/rule.ts';
-import { lineOf } from '../../lint/subject.ts';
+import { lineOf, type LintedBlock } from '../../lint/subject.ts';
 import { dnsServerIn } from '../../lint/workload.ts';
 import { isReverseZone, primaryZone, type syntax } from './options.ts';
-import { isWithin } from '../../wire/within-zone.ts';
+import { isBelow, isWithin } from '../../wire/within-zone.ts';
+import type { Key } from '../../corefile/tree.ts';
 
 type Kubernetes = typeof syntax;
 
@@ -141,8 +142,13 @@ const neverAsked: LintRule = corefileRule({
     for (const block of blocks) {
       // Names may be others behind a rewrite.
       if (block.has('rewrite')) continue;
+      const others = blocks.filter((other) => other !== block && hasSameAddresses(block, other));
       const touches = (zone: string): boolean =>
-        block.zones.some((own) => isWithin(own, zone) || isWithin(zone, own));
+        block.block.keys.some(
+          (own) =>
+            isWithin(own.zone, zone) ||
+            (isWithin(zone, own.zone) && takerOf(zone, own, others) === undefined),
+        );
       for (const name of ['kubernetes', 'forward', 'hosts', 'file', 'etcd', 'cache', 'autopath']) {
         for (const { directive, given } of block.uses(name)) {
           const zones = zonesOf(given);
@@ -152,17 +158,49 @@ const neverAsked: LintRule = corefileRule({
             away.length < zones.filter((zone) => !isReverseZone(zone)).length
           )
             continue;
+          const [zone = '.'] = away;
+          const taker = block.block.keys
+            .map((own) => takerOf(zone, own, others))
+            .find((key) => key !== undefined);
+          const noQuery = `no query for '${zone}' comes to a server block of '${block.zones.join(' ')}'`;
           tell({
             at: directive.at,
-            text: `no query for '${away[0]!}' comes to a server block of '${block.zones.join(' ')}'`,
+            text: taker === undefined ? noQuery : `${noQuery}: that of '${taker.zone}' has them`,
             hint: 'A query goes to the block with the longest zone that fits its name, and to no other one.',
-            remedy: `Serve the zone in a block of its own: ${away[0]!.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`,
+            remedy:
+              taker === undefined
+                ? `Serve the zone in a block of its own: ${zone.replace(/(.)\.$/, '$1')}:${block.block.keys[0]?.port ?? 53} { … }`
+                : `Move ${name} to the block of '${taker.text}' (${taker.place.file}:${taker.place.line}), or take that block away.`,
           });
         }
       }
     }
   },
 });
+
+/** Whether both blocks listen at the same addresses (`bind`), and the other one for all clients. */
+function hasSameAddresses(block: LintedBlock, other: LintedBlock): boolean {
+  const bound = (each: LintedBlock): string =>
+    each
+      .directives('bind')
+      .flatMap(({ args }) => args.map(({ text }) => text))
+      .toSorted()
+      .join(' ');
+  return !other.has('view') && bound(block) === bound(other);
+}
+
+/** The key of another block that gets all queries for `zone` which would else go to `own`. */
+function takerOf(zone: string, own: Key, others: readonly LintedBlock[]): Key | undefined {
+  return others
+    .flatMap(({ block }) => block.keys)
+    .find(
+      (key) =>
+        key.port === own.port &&
+        key.scheme === own.scheme &&
+        isBelow(key.zone, own.zone) &&
+        isWithin(zone, key.zone),
+    );
+}
 
 function zonesOf(given: object): readonly string[] {
   const { zones, from } = given as { readonly zones?: unknown; readonly from?: unknown };

@@ -106,6 +106,17 @@ describe('over sockets', () => {
     assert.equal(await udpProbe(new Uint8Array(20), to, 500, systemClock), false);
   });
 
+  test('a probe under way keeps no program from ending', async () => {
+    const sockets = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === 'UDPWrap').length;
+    const before = sockets();
+    const clock = new VirtualClock();
+    const probe = udpProbe(new Uint8Array(20), { host: '127.0.0.1', port: 9 }, 500, clock);
+    assert.equal(sockets(), before);
+    await clock.advance(500);
+    assert.equal(await probe, false);
+  });
+
   test('an address without a way to it is no answer', async () => {
     // No socket for IPv4 can be connected to a broadcast address.
     const to: Address = { host: '255.255.255.255', port: 53 };

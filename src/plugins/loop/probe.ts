@@ -26,6 +26,8 @@ export const udpProbe: LoopProbe = (message, to, timeoutMs, clock) =>
   new Promise((resolve) => {
     const type: SocketType = isIP(to.host) === 6 ? 'udp6' : 'udp4';
     const socket = createSocket(type);
+    // A server that has ended meanwhile waits for nothing.
+    socket.unref();
     const done = (answered: boolean): void => {
       timer.cancel();
       socket.removeAllListeners();
