@@ -63,6 +63,21 @@ function edited(text: string, from: string | RegExp, to: string): string {
   return changed;
 }
 
+describe('what is told first', () => {
+  test('a service that is no longer found, before names that had no address anyway', async () => {
+    const [first, ...others] = await changes(
+      kubeadm,
+      edited(kubeadm, 'kubernetes cluster.local', 'kubernetes cluster.locl'),
+    );
+    assert.equal(first?.difference, 'answers');
+    assert.ok(first.names.some((name) => name.endsWith('.svc.cluster.local.')));
+    assert.equal(first.witness.before.plugin, 'kubernetes');
+    assert.deepEqual([first.witness.type, first.witness.before.answer.length], ['A', 1]);
+    const denied = others.filter(({ witness }) => witness.before.answer.length === 0);
+    assert.ok(denied.some(({ witness }) => witness.before.rcode === 'NOERROR'));
+  });
+});
+
 describe('no answer changes when', () => {
   for (const name of [
     'kubeadm',
@@ -148,6 +163,7 @@ describe('a change shows as what it does:', () => {
 
   test('names of pods that go', async () =>
     assert.deepEqual(await found('pods insecure', 'pods disabled'), [
+      'answers 10-9-9-9.default.pod.cluster.local. A: kubernetes NOERROR → kubernetes NXDOMAIN',
       'answers default.pod.cluster.local. A: kubernetes NOERROR → kubernetes NXDOMAIN',
     ]));
 

@@ -1,4 +1,5 @@
 /** Two configurations side by side: which answers differ, gathered into classes of the same change. */
+import { TYPE } from '../wire/iana.ts';
 import type { PrintedRecord, QueryOutcome, DiffQuestion } from './question.ts';
 
 /** What differs, from what matters most: the answer itself, who was asked for it, how long it is kept (and the flags). */
@@ -154,8 +155,9 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
     const key = signature(witness);
     groups.set(key, [...(groups.get(key) ?? []), witness]);
   }
+  // An address says most, and the shortest name.
   const size = ({ question: { name, type } }: Witness): number =>
-    (name === '.' ? 30 : name.length) * 1000 + type;
+    (isAddress(type) ? 0 : 1e6) + (name === '.' ? 30 : name.length) * 1000 + type;
   return [...groups.values()]
     .map((group): ChangeClass => {
       const sorted = group.toSorted((a, b) => size(a) - size(b));
@@ -168,9 +170,23 @@ function classesOf(witnesses: readonly Witness[]): readonly ChangeClass[] {
       };
     })
     .toSorted(
-      (a, b) => differences.indexOf(a.kind) - differences.indexOf(b.kind) || b.count - a.count,
+      (a, b) =>
+        differences.indexOf(a.kind) - differences.indexOf(b.kind) ||
+        weight(b.witness) - weight(a.witness) ||
+        b.count - a.count,
     );
 }
+
+/**
+ * How much a loss hurts: an address that the server knew itself, of a service say, most; then other
+ * records of its own. What upstreams answer is made up.
+ */
+function weight({ question, before: { answer, upstreams } }: Witness): number {
+  if (answer.length === 0 || upstreams.length > 0) return 0;
+  return isAddress(question.type) ? 2 : 1;
+}
+
+const isAddress = (type: number): boolean => type === TYPE.A || type === TYPE.AAAA;
 
 /** What witnesses of one change have in common. */
 function signature({ kind, moment, before, after }: Witness): string {
@@ -178,7 +194,8 @@ function signature({ kind, moment, before, after }: Witness): string {
   const shape = (outcome: QueryOutcome): readonly unknown[] => {
     switch (kind) {
       case 'answers':
-        return [...by(outcome), outcome.rcode];
+        // A name that has an address, and one that has none, are not the same loss.
+        return [...by(outcome), outcome.rcode, outcome.answer.length > 0];
       case 'upstreams':
         return by(outcome);
       case 'ttls':

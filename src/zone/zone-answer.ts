@@ -1,6 +1,6 @@
 /** Answers from a zone: which RRsets and proofs a reply has. */
 import { readUint32 } from '../base/big-endian.ts';
-import { FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
+import { EDE, FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
@@ -76,11 +76,7 @@ export class ZoneAnswers {
       return this.#follow(query, through);
     } catch (error) {
       if (!(error instanceof MessageFull)) throw error;
-      return failure(
-        RCODE.SERVFAIL,
-        this.#plugin,
-        new Error(`the records of ${query.name} take more than a message`),
-      );
+      return this.#failed(`the records of ${query.name} take more than a message`);
     }
   }
 
@@ -149,8 +145,12 @@ export class ZoneAnswers {
   /** Aliases lead in a circle, or ever deeper. */
   #endless(query: Query): Reply {
     this.#writer.abandon();
-    const error = new Error(`the aliases of ${query.name} lead to no end`);
-    return failure(RCODE.SERVFAIL, this.#plugin, error);
+    return this.#failed(`the aliases of ${query.name} lead to no end`);
+  }
+
+  /** What is wrong with the zone is for the log and for the client. */
+  #failed(text: string): Reply {
+    return failure(RCODE.SERVFAIL, this.#plugin, new Error(text), [{ code: EDE.OTHER, text }]);
   }
 
   /** Nothing was answered. */

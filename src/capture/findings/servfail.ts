@@ -212,7 +212,10 @@ export const serverFails: Rule = {
     const behind = upstreams(observed);
     const causes = observed.servers.list.filter(
       ({ address, outcomes }) =>
-        behind.has(address) && failures(outcomes) >= FROM_BEHIND * servfail,
+        behind.has(address) &&
+        // A cache hands one failure on many times.
+        (failures(outcomes) >= FROM_BEHIND * servfail ||
+          (failures(outcomes) >= 5 && failures(outcomes) >= 0.5 * answered(outcomes))),
     );
     const worst = (causes.length > 0 ? causes : views).toSorted(
       (one, other) => failures(other.outcomes) - failures(one.outcomes),

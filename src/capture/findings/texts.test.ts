@@ -217,6 +217,38 @@ describe('what findings say', () => {
     );
   });
 
+  test('an upstream that fails is named, though the DNS pod remembers its failures and gives each of them many times', async () => {
+    const packets = inOrder(
+      Array.from({ length: 120 }, (_, i) => {
+        const name = `${names[i % 5]!}.example.com.`;
+        return [
+          ...asked(i * 200, ends('10.244.1.7', 31_000 + i, '10.244.3.2'), name, 300 + i, {
+            rcode: 2,
+            tookMs: 2,
+          }),
+          ...(i % 10 === 0
+            ? asked(i * 200 + 0.5, ends('10.244.3.2', 33_000 + i, '192.0.2.53'), name, 400 + i, {
+                rcode: 2,
+              })
+            : []),
+          ...asked(
+            i * 200 + 90,
+            ends('10.244.1.7', 35_000 + i, '10.244.3.2'),
+            'db.shop.svc.cluster.local.',
+            700 + i,
+          ),
+        ];
+      }),
+    );
+    const { findings } = await examine(packets);
+    const failing = findings.find(({ code }) => code === 'ND4002' || code === 'ND4007');
+    assert.match(
+      failing?.seen[0] ?? '',
+      /192\.0\.2\.53/,
+      findings.map(({ code }) => code).join(' '),
+    );
+  });
+
   test('whom a slow server makes wait is told, and by their resolvers, where the capture has only the beginnings of names', async () => {
     const packets = await play(
       [

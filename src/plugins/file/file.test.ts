@@ -190,6 +190,14 @@ describe('file', () => {
     ]);
   });
 
+  test('SERVFAIL for a circle of aliases says so, as an Extended DNS Error', async (t) => {
+    const world = await served(t);
+    assert.match(
+      await world.dig('loop.example.org. A', { edns: true }),
+      /EDE: 0 .*the aliases of loop\.example\.org\. lead to no end/,
+    );
+  });
+
   test('a chain of aliases that is longer than what is followed ends in an alias', async (t) => {
     const chain = Array.from({ length: 20 }, (_, i) => `c${i} CNAME c${i + 1}\n`).join('');
     const world = await served(t, `${zone}${chain}c20 A 192.0.2.1\n`);
