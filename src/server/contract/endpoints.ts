@@ -36,11 +36,17 @@ export interface EndpointPlan {
 export interface ListenerShares {
   /** Queries that may wait. */
   readonly waiting: number;
+  /** Bytes for all of its clients. */
+  readonly heldBytes: number;
   /** The part of the connections that stay where memory is short, above 0. */
   readonly spared: number;
 }
 
-const AMPLE: ListenerShares = { waiting: usualLimits.waiting, spared: 1 };
+const AMPLE: ListenerShares = {
+  waiting: usualLimits.waiting,
+  heldBytes: usualLimits.heldBytes,
+  spared: 1,
+};
 
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
@@ -131,11 +137,11 @@ interface GrowingPlan extends EndpointPlan {
 function limitsOf(
   { of, ...given }: PlannedLimits,
   scheme: Scheme,
-  { waiting, spared }: ListenerShares,
+  { waiting, heldBytes, spared }: ListenerShares,
 ): ListenerLimits {
   const connections = served(scheme).connections.default;
   const stay = Math.max(usualLimits.spared, Math.floor(connections * spared));
-  return { ...usualLimits, waiting, connections, spared: stay, ...given, ...of[scheme] };
+  return { ...usualLimits, waiting, heldBytes, connections, spared: stay, ...given, ...of[scheme] };
 }
 
 /** The files of `tls` with paths relative to the Corefile's folder made absolute. */
