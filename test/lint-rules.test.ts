@@ -3,10 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, test } from 'node:test';
 import { lintTexts, type LintTexts } from './kit/lint-text.ts';
-import { liveRules } from '../src/live/rules/rules.ts';
-import { rules as offlineRules } from '../src/plugins/lint-rules.ts';
-
-const rules = [...offlineRules, ...liveRules];
+import { lintRules as rules } from '../src/cli/lint-rules.ts';
 
 /** Every code that was ever used: one that goes leaves its number here. */
 const codesEverUsed: readonly string[] = Array.from(

@@ -12,6 +12,7 @@ import {
   tcpPacket,
   udpPacket,
 } from '../../test/kit/packets.ts';
+import { MessageBuilder } from '../base/protobuf.ts';
 import { CONTROL, writeControl } from '../wire/frame-stream.ts';
 import { NameError } from '../wire/name.ts';
 import type { SeenExchange } from './exchanges/seen-exchange.ts';
@@ -49,6 +50,27 @@ test('one packet with the time of another year does not make a capture of a seco
 test('what a stream calls itself reaches no terminal as it came', async () => {
   const reading = await read(writeControl(CONTROL.START, ['protobuf:\u001b]0;mine\u0007']));
   assert.deepEqual(remarksOf(reading), ['a stream of protobuf:\\x1b]0;mine\\x07, not of dnstap']);
+});
+
+test('a damaged message of dnstap is left out, and those behind it are read', async () => {
+  const start = writeControl(CONTROL.START, ['protobuf:dnstap.Dnstap']);
+  const query = dnsMessage('www.example.', 'A', { id: 5 });
+  const message = new MessageBuilder()
+    .number(1, 5)
+    .number(2, 1)
+    .number(8, 1_700_000_000)
+    .bytes(10, query)
+    .build();
+  const whole = new MessageBuilder().message(14, message).number(15, 1).build();
+  const cut = whole.subarray(0, -20);
+  const frames = [cut, whole].flatMap((bytes) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return [length, bytes];
+  });
+  const reading = await read(Buffer.concat([start, ...frames]));
+  assert.deepEqual(remarksOf(reading).slice(0, 1), ['a dnstap message is damaged']);
+  assert.equal(reading.totals.queries, 1);
 });
 
 /**

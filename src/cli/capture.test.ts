@@ -21,6 +21,7 @@ import { healthy, play } from '../../test/kit/story.ts';
 import { runCommand, type Ran } from '../../test/kit/trace-command.ts';
 import { LINK } from '../capture/packets/frame.ts';
 import { capture } from './capture.ts';
+import type { Io } from './command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'capture-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -111,6 +112,34 @@ function clientsIn(out: string): {
     others: of('OtherClients')[0],
   };
 }
+
+test('a reader of the output that stops stops the reading, and gets all when it goes on', async () => {
+  const line =
+    '[INFO] 10.0.0.1:4000 - 1 "A IN a.example. udp 40 false 512" NOERROR qr,rd 100 1ms\n';
+  const long = at('long.log');
+  writeFileSync(long, line.repeat(40_000));
+  let goOn = (): void => undefined;
+  const reads = new Promise<void>((resolve) => (goOn = resolve));
+  let lines = 0;
+  const io: Io = {
+    out: (text) => void (lines += text.split('\n').length - 1),
+    err: () => undefined,
+    taken: () => reads,
+    progress: () => undefined,
+    env: {},
+    colour: false,
+    columns: 100,
+    signal: new AbortController().signal,
+    stdin: () => Promise.resolve(''),
+    program: 'ndots',
+  };
+  const ended = capture.run([long, '-q', '--clients', '0'], io);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assert.ok(lines < 10_000, `${lines}`);
+  goOn();
+  assert.equal(await ended, 0);
+  assert.equal(lines, 40_000);
+});
 
 describe('ndots capture', () => {
   test('a line for each query: when, who, what, and what came of it', async () => {

@@ -229,7 +229,8 @@ class CaptureRun {
 
   async #file(path: string): Promise<void> {
     const { remarks } = this.#reading;
-    const input = await openGiven(path, remarks, this.#stop.signal);
+    const given = await openGiven(path, remarks, this.#stop.signal);
+    const input = { ...given, chunks: this.#asTaken(given.chunks) };
     const close = (): void => input.close();
     this.#stop.signal.addEventListener('abort', close);
     const { quiet } = this.#options;
@@ -250,6 +251,14 @@ class CaptureRun {
       this.#failed++;
       remarks.add(`${input.name} is no capture, no dnstap and no query log that ndots knows`);
     } else if (input.format === 'empty' && !this.#stop.signal.aborted) this.#failed++;
+  }
+
+  /** Reads on when what was printed has been taken: what a pager shows late would fill the memory. */
+  async *#asTaken(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    for await (const chunk of chunks) {
+      yield chunk;
+      await this.#io.taken?.(this.#stop.signal);
+    }
   }
 
   async #live(): Promise<void> {

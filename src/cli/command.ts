@@ -7,6 +7,11 @@ export interface Io {
   out(text: string): void;
   err(text: string): void;
   /**
+   * Resolves once standard output has taken what was printed, or `until` aborts: verbs that print
+   * much wait for slow readers. Absent: it takes everything at once.
+   */
+  readonly taken?: (until: AbortSignal) => Promise<void>;
+  /**
    * Says on a terminal how far the verb is, if it takes longer than a moment: one line, which the
    * next one takes the place of, and all else that is printed.
    */

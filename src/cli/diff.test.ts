@@ -374,6 +374,32 @@ describe('ndots diff', () => {
     assert.equal(broken.err.match(/this is no YAML/g)!.length, 1);
   });
 
+  test('asks for objects of every namespace, and says that it leaves some out', async () => {
+    const service = (namespace: string, nth: number): string =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: `s${nth}`, namespace },
+        spec: { clusterIP: `10.96.${nth >> 8}.${nth & 255}`, ports: [{ port: 80 }] },
+      });
+    const many = Array.from({ length: 250 }, (_, nth) => service('web', nth + 1));
+    const manifests = file([...many, service('shop', 300)].join('\n---\n'), '.yaml');
+    const some = edited(kubeadm, 'pods insecure', 'pods insecure\n       namespaces web');
+    const { out, code } = await run(
+      ...[file(kubeadm), file(some), '-o', 'json', '--manifests', manifests],
+    );
+    assert.equal(code, 1);
+    const { changes: found, notCompared } = JSON.parse(out) as {
+      changes: Change[];
+      notCompared: string[];
+    };
+    assert.ok(
+      found.some(({ names }) => names.includes('s300.shop.svc.cluster.local.')),
+      out,
+    );
+    assert.ok(notCompared.includes('the names of 51 of 251 objects Service'), out);
+  });
+
   test('says how far it is', async () => {
     const told: string[] = [];
     await runCommand(

@@ -4,10 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { Problem, Problems } from '../base/problem.ts';
 import type { Corefile } from '../corefile/tree.ts';
 import { compare, differences, type Comparison, type AskingMoment } from '../diff/compare.ts';
-import type { DiffQuestion } from '../diff/question.ts';
 import { objectNames } from '../diff/object-names.ts';
 import { Side } from '../diff/side.ts';
-import { witnesses, type NamedType } from '../diff/witnesses.ts';
+import { witnesses, type NamedType, type Witnesses } from '../diff/witnesses.ts';
 import { readManifestsOnce } from '../kube/manifests/read-once.ts';
 import { sortInputs } from '../lint/inputs.ts';
 import { loadPlugins } from '../plugins/order.ts';
@@ -32,13 +31,16 @@ export const diff: Command = {
       env: io.env,
       told: (text: string) => io.err(`ndots diff: ${text}\n`),
     };
-    const found = await withBoth(before, after, common, (first, second, questions) =>
-      compare(first, second, questions, {
+    let unasked: readonly string[] = [];
+    const found = await withBoth(before, after, common, (first, second, { questions, left }) => {
+      unasked = left;
+      return compare(first, second, questions, {
         progress: (at, of, moment) =>
           io.progress(() => `question ${at} of ${of}${momentText[moment]}`),
-      }),
-    );
-    if (!(found instanceof Problems)) return show(found, options, io);
+      });
+    });
+    if (!(found instanceof Problems))
+      return show({ ...found, left: [...found.left, ...unasked] }, options, io);
     for (const problem of found.problems) io.err(`${problem.print()}\n`);
     io.err(`ndots diff: ${after.file} cannot be served: every answer changes\n`);
     return EXIT.no;
@@ -72,7 +74,7 @@ interface Common {
 }
 
 /** What is done with two sides that serve, and the questions that tell them apart. */
-type UseSides<T> = (before: Side, after: Side, questions: readonly DiffQuestion[]) => Promise<T>;
+type UseSides<T> = (before: Side, after: Side, asked: Witnesses) => Promise<T>;
 
 /**
  * Serves two Corefiles as long as `use` takes. Throws the `Problems` of a first one that cannot be
@@ -111,14 +113,14 @@ export async function withBoth<T>(
       await readManifestsOnce(manifests, (problem) => told?.(problem.print())),
       clusterZones(trees),
     );
-    const questions = witnesses({
+    const { questions, left } = witnesses({
       corefiles: trees,
       objects: objects.names,
       clients: objects.clients,
       names,
       places: places([...first.places, ...second.places]),
     });
-    return await use(first, second, questions);
+    return await use(first, second, { questions, left: [...objects.left, ...left] });
   } finally {
     for (const side of sides) await side.stop();
   }

@@ -48,6 +48,22 @@ const lists: Readonly<Record<string, readonly object[]>> = {
     },
   ],
   '/apis/networking.k8s.io/v1/networkpolicies': [],
+  '/api/v1/pods': [
+    {
+      metadata: { name: 'web-1', namespace: 'shop' },
+      spec: { dnsPolicy: 'None', containers: [{ name: 'c', image: 'debian' }] },
+    },
+    {
+      metadata: { name: 'web-2', namespace: 'shop' },
+      spec: { dnsPolicy: 'ClusterFirst', containers: [{ name: 'c', image: 'debian' }] },
+    },
+  ],
+  '/api/v1/namespaces/openshift-dns/configmaps': [
+    {
+      metadata: { name: 'dns-default', namespace: 'openshift-dns' },
+      data: { Corefile: '.:5353 {\n    forward . 127.0.0.1:5353\n}\n' },
+    },
+  ],
 };
 
 describe('ndots lint --cluster', () => {
@@ -105,6 +121,21 @@ describe('ndots lint --cluster', () => {
   test('what may not be listed is told of, and the rest is judged', async () => {
     const { err } = await run(url);
     assert.match(err, /webhookconfigurations.*left out/);
+  });
+
+  test('pods are judged by how they are told to ask, and those as all others are pass', async () => {
+    const { out } = await run(url);
+    assert.match(
+      out,
+      /^context prod: Pod:\d+:\d+: error CF45: dnsPolicy None without nameservers is refused$/m,
+    );
+    assert.doesNotMatch(out, /web-2/);
+  });
+
+  test('the servers may be in another namespace', async () => {
+    const { out } = await run(url, '-n', 'openshift-dns');
+    assert.match(out, /error CF03: 127\.0\.0\.1:5353 is this server itself/);
+    assert.doesNotMatch(out, /CF40|coredns@/);
   });
 
   test('a cluster that cannot be reached is no finding', async () => {

@@ -95,6 +95,27 @@ describe('ndots lint --live', () => {
     assert.deepEqual(await codes(`127.0.0.1:9 127.0.0.1:${fine.port}${body}`), ['CF53']);
   });
 
+  test('what is found by asking has its rule in SARIF, as all else', async () => {
+    const { out } = await runCommand(lint, [
+      ...[corefile(`127.0.0.1:9${body}`), '-o', 'sarif'],
+      ...['--live', '--timeout', '300ms', '--only', 'CF53'],
+    ]);
+    const { runs } = JSON.parse(out) as {
+      runs: {
+        tool: { driver: { rules: { id: string }[] } };
+        results: { ruleId: string; ruleIndex?: number }[];
+      }[];
+    };
+    assert.deepEqual(
+      runs[0]!.tool.driver.rules.map(({ id }) => id),
+      ['CF53'],
+    );
+    assert.deepEqual(
+      runs[0]!.results.map(({ ruleId, ruleIndex }) => [ruleId, ruleIndex]),
+      [['CF53', 0]],
+    );
+  });
+
   test('an address that stands for a variable of a template is nobody to ask', async () => {
     const forward = (to: string): string => `__PILLAR__CLUSTER__DNS__ ${to}${body}`;
     assert.deepEqual(await codes(forward(`127.0.0.1:${fine.port}`)), []);

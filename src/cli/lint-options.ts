@@ -1,17 +1,24 @@
 /** The command line of `ndots lint`. */
 import { parseTarget, type LintTarget } from '../lint/target.ts';
 import type { LintSeverity } from '../lint/finding.ts';
-import { clusterOptions, namesCluster, type ClusterOptions } from './cluster-options.ts';
+import {
+  clusterNames,
+  clusterOptions,
+  namesCluster,
+  type ClusterOptions,
+} from './cluster-options.ts';
 import { beside, flag, group, many, one, type OptionValue, type Usage } from './option.ts';
 import { colourOptions, type ColourOptions } from './colour-options.ts';
 import { firstBeside, parseOptions } from './option-parse.ts';
-import { choice, duration, file, usage } from './option-values.ts';
+import { choice, duration, file, namespaceName, usage } from './option-values.ts';
 
 /** What the command line of `ndots lint` says. */
 export interface LintOptions extends ClusterOptions, ColourOptions {
   /** Empty: `Corefile` in this folder. `-` is standard input. */
   readonly paths: readonly string[];
   readonly cluster: boolean;
+  /** Where the DNS servers of the cluster are. */
+  readonly namespace: string;
   readonly target: LintTarget | null;
   readonly running: string | null;
   /** Rules that ask the network are run, too. */
@@ -44,12 +51,7 @@ const code: OptionValue<string> = {
   placeholder: 'CODE',
   offers: {
     words: async () =>
-      [
-        ...(await import('../plugins/lint-rules.ts')).rules,
-        ...(await import('../live/rules/rules.ts')).liveRules,
-      ]
-        .map((rule) => rule.code)
-        .toSorted(),
+      (await import('./lint-rules.ts')).lintRules.map((rule) => rule.code).toSorted(),
   },
   read: (given) => given.toUpperCase(),
 };
@@ -78,6 +80,9 @@ const table = {
   ...group('Input', {
     cluster: flag('--cluster', 'what runs in the cluster that kubectl would talk to'),
     ...clusterOptions,
+    ...beside(clusterNames, {
+      namespace: one('-n, --namespace', namespaceName, 'of the DNS servers there (kube-system)'),
+    }),
     running: one(
       '--running',
       file(),
@@ -162,6 +167,7 @@ export function parseLintOptions(words: readonly string[]): LintOptions {
     ...values,
     paths,
     cluster,
+    namespace: values.namespace ?? 'kube-system',
     ignore: values.ignore.flat(),
     only: values.only.flat(),
     timeoutMs: values.timeout ?? 2000,

@@ -5,13 +5,13 @@ import { isAbsolute } from 'node:path';
 import type { LintFinding } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintRule } from '../lint/rule.ts';
-import { rules } from '../plugins/lint-rules.ts';
+import { lintRules } from './lint-rules.ts';
 import { coreVersion } from './version.ts';
 
 /** The log of one run. */
 export function sarif({ findings }: LintReport): unknown {
   const codes = [...new Set(findings.map(({ code }) => code))].toSorted();
-  const used = codes.map((code) => rules.find((rule) => rule.code === code)).filter(isRule);
+  const used = codes.map((code) => lintRules.find((rule) => rule.code === code)).filter(isRule);
   return {
     $schema:
       'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',

@@ -312,7 +312,63 @@ describe('Corefiles within other files are found, with the places of those files
   });
 });
 
+describe('an address', () => {
+  test('that serve refuses is refused: one of TLS without a certificate, one of QUIC', async () => {
+    const path = files({
+      Corefile:
+        'tls://.:853 {\n whoami\n}\nquic://a.test:8853 {\n whoami\n}\nhttps://b.test {\n tls cert.pem key.pem\n whoami\n}\n',
+    });
+    assert.deepEqual(
+      (await findings(path, '--only', 'CF43')).map(({ line, text }) => `${line} ${text}`),
+      [
+        "1 tls://.:853 needs a certificate: this server block has no 'tls'",
+        "4 cannot serve quic://a.test:8853: the transport 'quic' is not available",
+      ],
+    );
+  });
+
+  test('may have its certificate in a file that is imported and not at hand', async () => {
+    const text = 'tls://.:853 {\n import /etc/coredns/custom/*.override\n whoami\n}\n';
+    assert.deepEqual(await findings(files({ Corefile: text }), '--only', 'CF43'), []);
+  });
+});
+
+test('an address to listen on that is none is refused, as serve does; an interface may be there', async () => {
+  const text = (bind: string): string => `.:53 {\n bind ${bind}\n whoami\n}\n`;
+  const refused = async (bind: string): Promise<readonly string[]> =>
+    (await findings(files({ Corefile: text(bind) }), '--only', 'CF43')).map((each) => each.text);
+  assert.deepEqual(await refused('127.0.0.1 10.0.0.300'), [
+    "plugin/bind: not a valid IP address or interface name: '10.0.0.300'",
+  ]);
+  assert.deepEqual(await refused('eth0 eth0.100 169.254.20.10 ::1'), []);
+});
+
+test('an address for commands that anybody can reach is refused, as serve does', async () => {
+  const text = (admin: string): string => `.:53 {\n admin ${admin}\n whoami\n}\n`;
+  const refused = async (admin: string): Promise<readonly string[]> =>
+    (await findings(files({ Corefile: text(admin) }), '--only', 'CF43')).map(
+      ({ line, text: what }) => `${line} ${what}`,
+    );
+  assert.deepEqual(await refused(':9154'), [
+    '2 plugin/admin: :9154 can be reached from outside, and anybody could give commands there',
+  ]);
+  assert.deepEqual(await refused(':9154 {\n  token_file token\n }'), []);
+  assert.deepEqual(await refused('localhost:9154'), []);
+});
+
 describe('a target', () => {
+  test('that is CoreDNS serves what ndots does not', async () => {
+    const path = files({
+      Corefile:
+        '.:53 {\n route53 example.org.:Z1\n}\nquic://a.test:8853 {\n tls cert.pem key.pem\n whoami\n}\n',
+    });
+    assert.deepEqual(await findings(path, '--target', 'coredns@1.14.7', '--only', 'CF43'), []);
+    assert.deepEqual(
+      (await findings(path, '--target', 'ndots', '--only', 'CF43')).map(({ line }) => line),
+      [2, 4],
+    );
+  });
+
   const text =
     '.:53 {\n    errors\n    cache 30\n    loop\n    prometheus\n    multisocket\n    forward . 10.0.0.2 {\n        max_concurrent 1000\n        max_idle_conns 4\n    }\n}\n';
   const path = (): string => join(files({ Corefile: text }), 'Corefile');

@@ -1,5 +1,6 @@
 /** `ndots lint`: what is wrong with Corefiles, and with what runs them. */
 import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { whyFailed } from '../base/why-failed.ts';
 import { FILE_MAX, readFileText, readGivenBytes } from '../base/read-file.ts';
 import { atLeast, cannotLint, type LintFinding } from '../lint/finding.ts';
@@ -8,9 +9,7 @@ import { lint as runLint, nearestCode, type LintReport } from '../lint/lint.ts';
 import type { KnownPlugins } from '../lint/read-subject.ts';
 import type { LintRule } from '../lint/rule.ts';
 import { askLive, type LiveRule } from '../live/rules/live-rule.ts';
-import { liveRules } from '../live/rules/rules.ts';
 import { systemWorld } from './live-world.ts';
-import { rules as offlineRules } from '../plugins/lint-rules.ts';
 import { secureRandom } from '../base/random.ts';
 import { systemProbeNetwork } from '../probe/system-network.ts';
 import { directiveNames, external, loadPlugins } from '../plugins/order.ts';
@@ -21,14 +20,13 @@ import { clusterFiles } from './lint-cluster.ts';
 import { fixedTexts, showChanges, writeChanges } from './lint-fix.ts';
 import { holdsText, printFindings } from './lint-formats.ts';
 import { parseLintOptions, type LintOptions } from './lint-options.ts';
+import { lintRules as rules } from './lint-rules.ts';
 import { newestBefore } from '../lint/target.ts';
 import { usage } from './option-values.ts';
 import { beside, setMarkdown } from './page.ts';
 
 /** The verb `lint`. */
 export const lint: Command = { name: 'lint', run };
-
-const rules: readonly LintRule[] = [...offlineRules, ...liveRules];
 
 /** Every directive that the linter knows. */
 export const lintedPlugins: KnownPlugins = {
@@ -176,9 +174,9 @@ function knownRule(code: string): LintRule {
 
 function explain(code: string, { output }: LintOptions, io: Io): number {
   const rule = knownRule(code);
-  const file = new URL(`../../docs/rules/${rule.code}.md`, import.meta.url);
+  const file = fileURLToPath(new URL(`../../docs/rules/${rule.code}.md`, import.meta.url));
   try {
-    const page = readFileText(file.pathname, FILE_MAX.small);
+    const page = readFileText(file, FILE_MAX.small);
     io.out(
       output === 'json'
         ? `${JSON.stringify({ ...ruleDocument(rule), page }, null, 2)}\n`

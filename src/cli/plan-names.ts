@@ -49,6 +49,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
   const names = new Map<string, SeenName>();
   const listed = new Map<string, number>();
   let walks = 0;
+  let leftOut = 0;
   const take = (lookup: SeenLookup): void => {
     if (!lookup.exchanges.some(({ type }) => type === TYPE.A || type === TYPE.AAAA)) return;
     for (const { name, type, rcode, answers, server } of lookup.exchanges) {
@@ -63,7 +64,6 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;
     }
     const theirs = clients.get(lookup.client) ?? new Map<string, SeenWalk>();
-    clients.set(lookup.client, theirs);
     const [first = ''] = lookup.candidates;
     const stem = lookup.candidates.length > 1 ? lookup.name.replace(/\.$/, '') : null;
     const key = `${first} ${stem ?? ''}`;
@@ -72,7 +72,10 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     if (walk !== undefined) {
       walk.lookups++;
       walk.both ||= both;
-    } else if (walks++ < WALKS_MAX) theirs.set(key, { first, stem, lookups: 1, both });
+    } else if (walks < WALKS_MAX) {
+      walks++;
+      clients.set(lookup.client, theirs.set(key, { first, stem, lookups: 1, both }));
+    } else leftOut++;
   };
   for (const file of files) {
     let lookups = 0;
@@ -104,6 +107,10 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
         `ndots plan: ${file}: ${odd === 1 ? 'a line is' : `${odd} lines are`} neither NAME nor NAME LOOKUPS, and left out; the first: ${JSON.stringify(firstOdd)}\n`,
       );
   }
+  if (leftOut > 0)
+    io.err(
+      `ndots plan: there are more names and clients than the ${WALKS_MAX} that are followed: ${leftOut} lookups are left out\n`,
+    );
   return {
     clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),
     names,

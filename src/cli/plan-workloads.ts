@@ -85,7 +85,8 @@ export class WorkloadPlanning {
       const group = groups.get(key) ?? { namespace, name, clients: new Set(), walks: [] };
       groups.set(key, group);
       group.clients.add(client);
-      group.walks.push(...walks);
+      // One by one: a call takes no hundred thousand arguments.
+      for (const walk of walks) group.walks.push(walk);
     }
     return groups.values();
   }

@@ -339,6 +339,18 @@ describe('what is no list of names', () => {
   });
 });
 
+test('a log with more names and clients than are followed is planned for, and what is left out is told', async () => {
+  const line = (client: string, n: number): string =>
+    `[INFO] ${client}:4000 - 1 "A IN n${n}.example. udp 40 false 512" NXDOMAIN qr,aa,rd 100 0.001s\n`;
+  let text = '';
+  for (let n = 0; n < 200_000; n++) text += line('10.0.0.1', n);
+  for (let n = 0; n < 50; n++) text += line(`10.0.1.${n}`, n);
+  const path = file('many.log', text);
+  const { out, err } = await run(path, '-c', 'musl', '--resolv-conf', twelve, '-o', 'json');
+  assert.match(err, /: 50 lookups are left out/);
+  assert.equal((JSON.parse(out) as readonly WorkloadPlan[]).length, 1);
+});
+
 test('-c all plans for every client that is known', async () => {
   const names = file('all.txt', 'api.shop 3\n');
   const [found] = await json(names, '--resolv-conf', twelve, '-c', 'all');

@@ -1,4 +1,5 @@
 /** From the words of a command line to a verb, and to the exit code of the process. */
+import { once } from 'node:events';
 import { nearest, problemsIn } from '../base/problem.ts';
 import { shortened } from '../base/shortened.ts';
 import { harmless } from '../base/visible.ts';
@@ -152,6 +153,10 @@ const tellError = writerTo(process.stderr);
 const io: Io = {
   out: writerTo(process.stdout),
   err: (text) => tellError(shortened(text)),
+  async taken(signal) {
+    if (process.stdout.writableNeedDrain)
+      await once(process.stdout, 'drain', { signal }).catch(() => undefined);
+  },
   progress: (text) => progress?.tell(text),
   env: process.env,
   colour: wantsColour(process.stdout, process.env),

@@ -5,14 +5,21 @@ import { expandZone } from '../corefile/zones.ts';
 import { TYPE } from '../wire/iana.ts';
 import type { NamedType } from './witnesses.ts';
 
-/** Objects of each kind beyond these say nothing new. */
+/** Objects of each kind beyond these, and beyond one of each namespace, mostly say nothing new. */
 const OBJECTS_MAX = 200;
 
-/** The names of the objects below the cluster's zones, and the addresses of pods. */
+/**
+ * The names of the objects below the cluster's zones, and the addresses of pods; and which objects
+ * are not asked for, for people.
+ */
 export function objectNames(
   manifests: readonly Manifest[],
   zones: readonly string[],
-): { readonly names: readonly NamedType[]; readonly clients: readonly string[] } {
+): {
+  readonly names: readonly NamedType[];
+  readonly clients: readonly string[];
+  readonly left: readonly string[];
+} {
   const names: NamedType[] = [];
   const clients: string[] = [];
   const both = [TYPE.A, TYPE.AAAA];
@@ -22,8 +29,17 @@ export function objectNames(
     const bits = address.includes(':') ? 128 : 32;
     for (const zone of expandZone(`${address}/${bits}`) ?? []) add(zone, [TYPE.PTR]);
   };
-  const of = (kind: string): readonly Manifest[] =>
-    manifests.filter((each) => each.kind === kind).slice(0, OBJECTS_MAX);
+  const left: string[] = [];
+  const chosen = new Map(
+    ['Service', 'Pod', 'EndpointSlice'].map((kind) => {
+      const all = manifests.filter((each) => each.kind === kind);
+      const some = spread(all);
+      if (some.length < all.length)
+        left.push(`the names of ${all.length - some.length} of ${all.length} objects ${kind}`);
+      return [kind, some] as const;
+    }),
+  );
+  const of = (kind: string): readonly Manifest[] => chosen.get(kind)!;
   for (const zone of zones) {
     for (const name of [
       '',
@@ -77,5 +93,16 @@ export function objectNames(
   for (const { raw } of of('EndpointSlice'))
     for (const endpoint of children(raw, 'endpoints'))
       for (const address of texts(asObject(endpoint), 'addresses')) reverse(address);
-  return { names, clients };
+  return { names, clients, left };
+}
+
+/** The first ones of each namespace in turn: configurations tell namespaces apart. */
+function spread(all: readonly Manifest[]): readonly Manifest[] {
+  const lists = [...Map.groupBy(all, ({ namespace }) => namespace).values()];
+  const most = Math.max(OBJECTS_MAX, lists.length);
+  if (all.length <= most) return all;
+  const found: Manifest[] = [];
+  for (let nth = 0; found.length < most; nth++)
+    found.push(...lists.flatMap((list) => list.slice(nth, nth + 1)));
+  return found.slice(0, most);
 }

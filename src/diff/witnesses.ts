@@ -32,8 +32,15 @@ export interface NamedType {
 /** More questions than this take longer than people wait. */
 const QUESTIONS_MAX = 60_000;
 
+/** What is asked. */
+export interface Witnesses {
+  readonly questions: readonly DiffQuestion[];
+  /** What is not asked, for people. */
+  readonly left: readonly string[];
+}
+
 /** The questions, each once, the simplest first. */
-export function witnesses(parts: WitnessParts): readonly DiffQuestion[] {
+export function witnesses(parts: WitnessParts): Witnesses {
   const found = new GatheredNames();
   for (const corefile of parts.corefiles)
     for (const { keys, directives } of corefile.blocks) {
@@ -299,32 +306,25 @@ class GatheredNames {
     if (isDomainName(name)) this.#probes.add(name.toLowerCase());
   }
 
-  questions({ objects, clients, names, places }: WitnessParts): readonly DiffQuestion[] {
+  questions({ objects, clients, names, places }: WitnessParts): Witnesses {
     const [usual = '10.244.0.10', ...others] = clients;
     const found = new Map<string, DiffQuestion>();
+    let isCut = false;
     const add = (question: DiffQuestion): void => {
-      if (found.size >= QUESTIONS_MAX) return;
-      found.set(Object.values(question).join(' '), question);
+      const key = Object.values(question).join(' ');
+      if (found.size < QUESTIONS_MAX) found.set(key, question);
+      else isCut ||= !found.has(key);
     };
     const types = [...this.#types];
-    for (const { address, port } of places) {
-      const plain = {
-        class: 1,
-        client: usual,
-        address,
-        port,
-        proto: 'udp',
-        udpSize: 0,
-        dnssecOk: false,
-      } as const;
-      this.zone('.');
+    const usually = { class: 1, client: usual, proto: 'udp', udpSize: 0, dnssecOk: false } as const;
+    const asked = places.map(({ address, port }) => ({ ...usually, address, port }));
+    this.zone('.');
+    for (const plain of asked) {
       for (const name of this.#names) for (const type of types) add({ ...plain, name, type });
       for (const name of this.#names) add({ ...plain, name, type: TYPE.PTR });
       for (const name of this.#failing)
         for (const type of failingTypes.keys()) add({ ...plain, name, type });
       for (const name of this.#probes) for (const type of rareTypes) add({ ...plain, name, type });
-      for (const { name, types: own } of [...names, ...objects])
-        for (const type of own) add({ ...plain, name, type });
       for (const name of this.#probes) {
         for (const client of [...this.#clients, ...others])
           for (const type of types) add({ ...plain, name, type, client });
@@ -342,6 +342,14 @@ class GatheredNames {
       ])
         add({ ...plain, name, type: TYPE.TXT, class: 3 });
     }
-    return [...found.values()].toSorted((a, b) => a.name.length - b.name.length || a.type - b.type);
+    // Behind what the configurations themselves are about: of these there may be too many.
+    for (const { name, types: own } of [...objects, ...names])
+      for (const type of own) for (const plain of asked) add({ ...plain, name, type });
+    return {
+      questions: [...found.values()].toSorted(
+        (a, b) => a.name.length - b.name.length || a.type - b.type,
+      ),
+      left: isCut ? [`questions beyond the first ${QUESTIONS_MAX}: give fewer names`] : [],
+    };
   }
 }

@@ -55,7 +55,7 @@ export async function lint(parts: LintParts): Promise<LintReport> {
   const { given, plugins, rules, progress } = parts;
   const inputs = sortInputs(given.files, progress);
   const { corefiles, sources } = await readCorefiles(inputs, plugins);
-  const target = parts.target ?? targetIn(inputs.objects);
+  const target = parts.target ?? targetIn(inputs.objects, corefiles);
   const subject: Subject = {
     corefiles,
     objects: inputs.objects,
@@ -181,16 +181,23 @@ async function readRunning({ running, plugins }: LintParts): Promise<Subject['ru
   return corefiles[0] ?? null;
 }
 
-function targetIn(objects: readonly LintObject[]): LintTarget | null {
-  for (const object of objects) {
+/**
+ * The release that the images say. One of node-cache says nothing of the Corefiles of other servers,
+ * which may have what it lacks.
+ */
+function targetIn(
+  objects: readonly LintObject[],
+  corefiles: readonly Pick<LintedCorefile, 'role'>[],
+): LintTarget | null {
+  const targets = objects.flatMap((object) => {
     const values = child(object.kind === 'HelmValues' ? object.value : {}, 'image');
     const charted = `${text(values, 'repository')}:${text(values, 'tag')}`;
-    for (const image of [charted, ...containersOf(object).map((each) => each.image)]) {
-      const target = targetOfImage(image);
-      if (target !== null) return target;
-    }
-  }
-  return null;
+    const images = [charted, ...containersOf(object).map((each) => each.image)];
+    return images.map(targetOfImage).filter((target) => target !== null);
+  });
+  const ofServer = targets.find(({ kind }) => kind !== 'node-cache') ?? null;
+  if (corefiles.some(({ role }) => role === 'server')) return ofServer;
+  return targets.find(({ kind }) => kind === 'node-cache') ?? ofServer;
 }
 
 function byPlace(a: LintFinding, b: LintFinding): number {

@@ -8,6 +8,7 @@ import { parseCorefile, type ParseOutput } from '../corefile/parse.ts';
 import { bindDirective, type Syntax } from '../corefile/syntax.ts';
 import type { Corefile, Directive, ServerBlock } from '../corefile/tree.ts';
 import { namesIn } from '../server/contract/configuration.ts';
+import { keyProblem } from '../server/contract/endpoints.ts';
 import type { Plugin } from '../server/contract/plugin.ts';
 import type { CorefileInput, FragmentInput, Inputs } from './inputs.ts';
 import { SourceText } from './source-text.ts';
@@ -159,8 +160,19 @@ function understand(
     return new LintedBlock({ ...block, directives }, parts, uses);
   });
   if (!fragment) problems.push(...overlapProblems(tree.blocks.map(claimOf)));
+  problems.push(...tree.blocks.flatMap((block) => addressProblems(block, output)));
   const isAssumed = (place: Place): boolean => sources.get(place.file)?.isAssumed(place) ?? false;
   return { ...parts, tree, blocks, problems, warnings, isAssumed };
+}
+
+/** Addresses at which nothing can listen. What is imported and not at hand may have the certificate. */
+function addressProblems(
+  { keys, directives }: ServerBlock,
+  { problems, warnings }: Pick<ParseOutput, 'problems' | 'warnings'>,
+): readonly Problem[] {
+  const lacks = [...problems, ...warnings].some(({ code }) => code.startsWith('import-'));
+  const hasTls = lacks || directives.some(({ name }) => name === 'tls');
+  return keys.flatMap((key) => keyProblem(key, hasTls) ?? []);
 }
 
 /** Whether there is nothing but white space and comments. */

@@ -87,6 +87,9 @@ function readingRule(
 
 const all = (): Partial<Told> => ({});
 
+/** What ndots does not serve, and CoreDNS does. */
+const notServed: ReadonlySet<string> = new Set(['directive-not-served', 'scheme-not-served']);
+
 /**
  * Imports with these names are for future additions (in the Corefiles of k3s, AKS and others) and
  * may match nothing.
@@ -121,7 +124,11 @@ export const readingRules: readonly LintRule[] = [
     },
   ),
   readingRule({ code: 'CF38', severity: 'error', summary: 'zonal together with noendpoints' }, all),
-  readingRule({ code: 'CF43', severity: 'error', summary: 'a line that the server refuses' }, all),
+  readingRule(
+    { code: 'CF43', severity: 'error', summary: 'a line that the server refuses' },
+    ({ code }, _isWarning, { target }) =>
+      notServed.has(code) && target !== null && target.kind !== 'ndots' ? null : {},
+  ),
   readingRule(
     {
       code: 'CF44',

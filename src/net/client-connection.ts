@@ -356,6 +356,8 @@ export abstract class ClientConnection
 
 /** A copy of the first `size` bytes of the arena; from `LARGE` on in memory of its own. */
 export function written(size: number): Buffer {
+  // What was made of these replies before they came here lies outside the heap, too.
+  if (size >= LARGE) passedThrough(size);
   const bytes = size < LARGE ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
   arena.copy(bytes, 0, 0, size);
   return bytes;

@@ -33,7 +33,7 @@ export interface ListenerLimits {
   /**
    * The most bytes held for all clients of a listener together: queries that wait, incomplete
    * messages, unread replies. Beyond the limit the connection that has been holding some for
-   * longest is closed.
+   * longest is closed. By default less where memory is limited.
    */
   readonly heldBytes: number;
   /**

@@ -227,7 +227,9 @@ export class StreamListener implements Listener, StreamHost {
     this.counters.accepted.add(1);
     this.counters.connections.add(1);
     const { connections, spared } = this.#limits;
-    if (this.isShort() && this.#connections.evictIdle(spared)) this.#evictedForMemory();
+    // Two for the new one: as long as memory is short, there have to be fewer and fewer.
+    for (let evicts = 2; evicts > 0 && this.isShort(); evicts--)
+      if (this.#connections.evictIdle(spared)) this.#evictedForMemory();
     this.#connections.add(this.#protocol.connect(socket, this), connections);
   };
 }

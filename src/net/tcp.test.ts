@@ -455,9 +455,10 @@ describe('TCP', () => {
     assert.equal(listener.counters.connections.value, 2);
   });
 
-  test('where memory is short whoever comes takes the place of the connection that has been idle for longest, and so many stay', async (t) => {
+  test('where memory is short whoever comes takes the place of the two connections that have been idle for longest, and so many stay', async (t) => {
     for (const [there, goes] of [
-      [20, 1],
+      [20, 2],
+      [16, 1],
       [15, 0],
     ] as const) {
       let isShort = false;
@@ -478,6 +479,23 @@ describe('TCP', () => {
       assert.equal(listener.counters.connections.value, there + 1 - goes);
       if (goes > 0) assert.ok(await first.ended());
     }
+  });
+
+  test('where memory stays short there are fewer and fewer idle connections', async (t) => {
+    let isShort = false;
+    const listener = tcpListener({ ...listenerParts(answerOne), isShort: () => isShort });
+    await listener.open();
+    t.after(() => listener.close(0));
+    const come = async (n: number): Promise<void> => {
+      const one = await client(t, listener);
+      one.send(queryBytes('a.', n));
+      assert.equal(id(await one.next()), n);
+    };
+    for (let n = 0; n < 30; n++) await come(n);
+    isShort = true;
+    for (let n = 30; n < 36; n++) await come(n);
+    assert.equal(listener.counters.evicted.value, 12);
+    assert.equal(listener.counters.connections.value, 24);
   });
 
   test('maxQueries ends a connection after that many', async (t) => {

@@ -306,3 +306,17 @@ test('a small difference becomes part of a large zone in slices: what else the t
   assert.equal(found!.packed!.records, hosts + 2);
   assert.ok(longest < 60, `${longest} ms`);
 });
+
+test('messages of a transfer that have been taken are collected every few megabytes', async (t) => {
+  const collections: unknown[] = [];
+  Object.assign(globalThis, { gc: (how: unknown) => collections.push(how) });
+  t.after(() => Reflect.deleteProperty(globalThis, 'gc'));
+  const text = `t TXT "${'x'.repeat(250)}"\n`;
+  const endless = (socket: Socket, id: number): void => {
+    const message = framed(id, text.repeat(200));
+    const send = (): void => void (socket.destroyed || socket.write(message, send));
+    send();
+  };
+  await assert.rejects(from('@ SOA a a 1 2 3 4 5\n@ NS a', null, endless, 9_000_000), /bytes/);
+  assert.equal(collections.length, 2);
+});

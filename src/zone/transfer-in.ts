@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { printHostPort } from '../base/ip.ts';
+import { passedThrough } from '../base/settle-memory.ts';
 import { inSlices, type Slices } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
 import { SignedExchange, type TsigSigningKey } from '../net/tsig.ts';
@@ -84,6 +85,7 @@ export async function transferIn(
   await askSigned(message, server, terms, (bytes) => {
     const begins = first;
     first = false;
+    passedThrough(bytes.length);
     return takeMessage(bytes, terms.id, begins, incoming);
   });
   try {

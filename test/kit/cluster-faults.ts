@@ -322,6 +322,20 @@ export const clusterFaults: Readonly<
       clientPod('shop', 'odd', 0, { dnsPolicy: 'None', dnsConfig: { nameservers: ['8.8.8.8'] } }),
     ),
   },
+  'a webhook that has to answer before pods of kube-system start': {
+    code: 'ND1003',
+    ...added('validatingwebhookconfigurations', {
+      metadata: { name: 'policy' },
+      webhooks: [
+        {
+          name: 'pods.policy.test',
+          failurePolicy: 'Fail',
+          clientConfig: { service: { name: 'policy', namespace: 'policy' } },
+          rules: [{ resources: ['pods'] }],
+        },
+      ],
+    }),
+  },
   'a Corefile with an error': {
     code: 'ND1001',
     corefile: usualCorefile.replace(

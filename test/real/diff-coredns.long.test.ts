@@ -83,8 +83,8 @@ describe(
     async function judged(before: string, later: string): Promise<Judged | null> {
       const common = { manifests: folder, names: [], env: {} };
       try {
-        const found = await withBoth(named(before), named(later), common, async (a, b, all) => {
-          const questions = all.filter(isSteady);
+        const found = await withBoth(named(before), named(later), common, async (a, b, asked) => {
+          const questions = asked.questions.filter(isSteady);
           return { before, later, questions, ours: await compare(a, b, questions, moments) };
         });
         return found instanceof Problems ? null : found;

@@ -2,6 +2,7 @@
  * dnstap messages as queries and replies that passed, so that they are paired like those of
  * packets.
  */
+import { MessageError } from '../../base/protobuf.ts';
 import { oneLine } from '../../base/visible.ts';
 import { accepts, CONTROL, FrameReader, type ControlFrame } from '../../wire/frame-stream.ts';
 import { DNSTAP_CONTENT_TYPE, readDnstap, TAP, type Dnstap } from '../../wire/dnstap.ts';
@@ -91,7 +92,7 @@ export class DnstapReader {
     try {
       tap = readDnstap(Uint8Array.from(bytes));
     } catch (error) {
-      if (!(error instanceof ReadError)) throw error;
+      if (!(error instanceof MessageError)) throw error;
       this.#remarks.add('a dnstap message is damaged', `message ${this.#count}`);
       return;
     }

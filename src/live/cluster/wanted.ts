@@ -20,6 +20,9 @@ export interface WantedResource {
   readonly for: string;
 }
 
+/** What the webhooks are read for. */
+export const START_WITHOUT_WEBHOOK = 'whether DNS pods start without a webhook';
+
 /** What DNS is configured by. @param namespace where the DNS pods are */
 export function configured(namespace: string): readonly WantedResource[] {
   return [
@@ -50,7 +53,7 @@ export function configured(namespace: string): readonly WantedResource[] {
         'v1',
         `${what.toLowerCase()}webhookconfigurations`,
         null,
-        'whether DNS pods start without a webhook',
+        START_WITHOUT_WEBHOOK,
       ),
     ),
   ];

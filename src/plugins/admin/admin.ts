@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { builtins } from '../../base/builtins.ts';
 import { answerText } from '../../base/http-answer.ts';
 import { bugText } from '../../base/log.ts';
-import { Problem } from '../../base/problem.ts';
+import { Problem, type Place } from '../../base/problem.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { optional, required } from '../../corefile/positions.ts';
+import { pluginRemark } from '../../corefile/problems.ts';
 import { fields, setting } from '../../corefile/properties.ts';
 import { directive, type Options } from '../../corefile/syntax.ts';
 import { hostPort, word } from '../../corefile/values.ts';
@@ -44,7 +45,17 @@ const syntax = directive({
       { help: 'serve over HTTPS; with CA only for clients whose certificate it has signed' },
     ),
   },
+  check: ({ address: where, tokenFile, tls }, at) =>
+    isProven(tokenFile, tls) || isLoopback(where.host) ? [] : [open(address.print(where), at)],
 });
+
+/** Whether clients authenticate, in one way or another. */
+function isProven(
+  tokenFile: string | null,
+  tls: { readonly authority: string | null } | null,
+): boolean {
+  return tokenFile !== null || (tls !== null && tls.authority !== null);
+}
 
 /** The only path; the request's query names the command. */
 const PATH = '/v1/command';
@@ -65,13 +76,11 @@ export const admin: Plugin = definePlugin({
   link: false,
   operational: true,
   control(options, context) {
-    const { host } = options.address;
     const at = address.print(options.address);
     const tls = options.tls === null ? undefined : httpTls(options.tls, context);
     const token = options.tokenFile === null ? null : context.path(options.tokenFile);
     if (token !== null) readToken(token);
-    const proven = token !== null || tls?.requestCert === true;
-    if (!proven && !isLoopback(host)) throw open(at);
+    const proven = isProven(token, options.tls);
     const requests = context.metrics.counter(
       'ndots_admin_requests_total',
       'Requests to the address for administration, by HTTP status.',
@@ -217,10 +226,10 @@ function httpTls(
   };
 }
 
-function open(at: string): Problem {
-  return new Problem({
+function open(where: string, at: Place): Problem {
+  const text = `${where} can be reached from outside, and anybody could give commands there`;
+  return pluginRemark('admin', at, text, {
     code: 'admin-open',
-    text: `${at} can be reached from outside, and anybody could give commands there`,
     remedy:
       'Write admin without an address (localhost:9154), or with `token_file FILE`, or with `tls CERT KEY CA`.',
   });

@@ -1,4 +1,5 @@
 /** `bind`: the addresses that a server block listens on. */
+import { isIP } from '../../base/ip.ts';
 import { position } from '../../corefile/positions.ts';
 import { list } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
@@ -15,7 +16,14 @@ const syntax = directive({
       'addresses, or interfaces that stand for all their addresses',
       (line) => {
         if (line.left === 0) line.refuse('at least one address or interface name is expected');
-        return line.takeAll().map(({ text }) => text);
+        const words = line.takeAll();
+        const wrong = words.find(({ text }) => isMeantAsAddress(text));
+        if (wrong !== undefined)
+          line.refuse(`not a valid IP address or interface name: '${wrong.text}'`, wrong.place, {
+            code: 'bind-unknown-interface',
+            hint: 'An IPv4 address is four numbers from 0 to 255; a port stands behind the zone: .:1053',
+          });
+        return words.map(({ text }) => text);
       },
     ),
   },
@@ -23,6 +31,11 @@ const syntax = directive({
     except: list('except', word('ADDRESS|INTERFACE'), { help: 'not these' }),
   },
 });
+
+/** Whether a word that is no address can be no interface either: `10.0.0.300`. */
+function isMeantAsAddress(text: string): boolean {
+  return isIP(text) === 0 && /^[\d.:]+$/.test(text) && /[.:]/.test(text);
+}
 
 /**
  * Configures only. Interfaces are looked up when the configuration is taken: a new address needs a

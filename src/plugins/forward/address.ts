@@ -87,7 +87,18 @@ export function readTo(text: string): ForwardDestination {
       text: `not an IP address or file: ${JSON.stringify(text)}`,
       hint: null,
     };
+  if (isMeantAsAddress(host))
+    return {
+      kind: 'wrong',
+      text: `not an IP address or file: ${JSON.stringify(host)}`,
+      hint: 'An IPv4 address is four numbers from 0 to 255, with a port 10.0.0.1:53; several stand side by side, with blanks between them.',
+    };
   return { kind: 'place', text: host, scheme, port: known, serverName };
+}
+
+/** Whether a word that is no address can be neither a file nor a host by anybody's mind. */
+function isMeantAsAddress(word: string): boolean {
+  return !word.includes('/') && (!/[a-z_]/i.test(word) || /[:;,]/.test(word));
 }
 
 /** Host and port; port 0: not given; null: malformed. */

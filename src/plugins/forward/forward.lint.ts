@@ -1,8 +1,9 @@
 /** Rules about `forward`. */
+import { parseAddress } from '../../base/ip.ts';
 import { child, text, texts } from '../../base/json-object.ts';
-import type { Directive } from '../../corefile/tree.ts';
+import type { Directive, Token } from '../../corefile/tree.ts';
 import { expandZone } from '../../corefile/zones.ts';
-import { blockRule, corefileRule, type LintRule, type Tell } from '../../lint/rule.ts';
+import { blockRule, corefileRule, type LintRule, type Tell, type Told } from '../../lint/rule.ts';
 import { lineOf, type LintedBlock, type Subject } from '../../lint/subject.ts';
 import { coreVersionOf } from '../../lint/target.ts';
 import { addressOf, fromOf, isResolvConf, targetsOf } from '../../lint/upstreams.ts';
@@ -51,24 +52,94 @@ function clusterAddresses({ objects }: Subject): readonly string[] {
   );
 }
 
+/** The address of node-cache unless it says another one. */
+const NODE_CACHE = '169.254.20.10';
+
+/** Node caches in what was given; their addresses, and whether they ask the cluster for everything. */
+function nodeCaches({ corefiles }: Subject): {
+  readonly addresses: readonly string[];
+  readonly askForAll: boolean;
+} {
+  const blocks = corefiles
+    .filter(({ role }) => role === 'node-cache')
+    .flatMap((corefile) => corefile.blocks);
+  const asked = blocks
+    .filter(({ zones }) => zones.includes('.'))
+    .flatMap((block) => block.directives('forward').flatMap(targetsOf));
+  return {
+    addresses: [NODE_CACHE, ...blocks.flatMap(bindsOf)],
+    askForAll: asked.length > 0 && asked.every((to) => isClusterAddress(to, blocks)),
+  };
+}
+
+/** Whether an upstream of node-cache is that to which it sends names of the cluster. */
+function isClusterAddress(to: Token, blocks: readonly LintedBlock[]): boolean {
+  return blocks.some(
+    (block) =>
+      !block.zones.includes('.') &&
+      block
+        .directives('forward')
+        .some((each) => targetsOf(each).some(({ text: word }) => word === to.text)),
+  );
+}
+
+const CIRCLE = 'Each query comes back until memory is used up; with loop the server ends instead.';
+
+/** Says what of this server an address is; null: it leads elsewhere. */
+function waysBack(
+  block: LintedBlock,
+  subject: Subject,
+): (address: string) => Pick<Told, 'text' | 'hint' | 'severity'> | null {
+  const binds = bindsOf(block);
+  const isServer = block.corefile.role === 'server';
+  const services = isServer ? clusterAddresses(subject) : [];
+  const ofCluster = subject.corefiles.some(
+    ({ role, blocks }) => role === 'server' && blocks.some((each) => each.has('kubernetes')),
+  );
+  const caches = isServer && ofCluster ? nodeCaches(subject) : { addresses: [], askForAll: false };
+  return (address) => {
+    const ip = parseAddress(address);
+    if (binds.includes(address) || (binds.length === 0 && ip !== null && isLoopback(ip)))
+      return { text: 'this server itself', hint: CIRCLE };
+    if (services.includes(address))
+      return { text: 'the service in front of this server', hint: CIRCLE };
+    if (!caches.addresses.includes(address)) return null;
+    const text = 'node-cache, which asks this server';
+    if (caches.askForAll) return { text, hint: CIRCLE };
+    const hint =
+      'Names of the cluster that this server hands on come back from there, and all others depend on node-cache.';
+    return { text, hint, severity: 'warning' };
+  };
+}
+
+/** Whether a resolv.conf is what kubelet wrote for a pod: a DNS server mostly has that of its node. */
+function isOfPod(conf: string): boolean {
+  return conf.split('\n').some((line) => {
+    const [key, ...domains] = line.trim().split(/\s+/);
+    return key === 'search' && domains.some((domain) => domain.startsWith('svc.'));
+  });
+}
+
 const loops: LintRule = blockRule({
   code: 'CF03',
   severity: 'error',
   summary: 'forward leads back to the server itself',
   find(block, tell, subject) {
-    const binds = bindsOf(block);
     const ports = new Set(block.block.keys.map(({ port }) => port));
-    const own = block.corefile.role === 'server' ? clusterAddresses(subject) : [];
+    const backBy = waysBack(block, subject);
     for (const directive of block.directives('forward')) {
       for (const to of targetsOf(directive)) {
         if (isResolvConf(to)) {
           for (const { file, text: conf } of subject.resolvConfs) {
-            const server = readNameservers(conf).find((each) => /^127\.|^::1$/.test(each));
-            if (server === undefined || binds.length > 0) continue;
+            const server = readNameservers(conf).find(
+              (each) => backBy(each) !== null && (!isOfPod(conf) || /^127\.|^::1$/.test(each)),
+            );
+            if (server === undefined) continue;
+            const back = backBy(server)!;
             tell({
+              ...back,
               at: to,
-              text: `${file} names ${server}, which is this server itself`,
-              hint: 'Each query comes back until memory is used up; with loop the server ends instead.',
+              text: `${file} names ${server}, which is ${back.text}`,
               remedy:
                 'Let kubelet hand out the real upstreams: resolvConf /run/systemd/resolve/resolv.conf, or name them here.',
             });
@@ -77,14 +148,12 @@ const loops: LintRule = blockRule({
         }
         const address = addressOf(to);
         if (address === null || !ports.has(address.port)) continue;
-        const named = binds.includes(address.text);
-        const everywhere = binds.length === 0 && isLoopback(address.ip);
-        const service = own.includes(address.text);
-        if (!named && !everywhere && !service) continue;
+        const back = backBy(address.text);
+        if (back === null) continue;
         tell({
+          ...back,
           at: to,
-          text: `${to.text} is ${service ? 'the service in front of this server' : 'this server itself'}`,
-          hint: 'Each query comes back until memory is used up; with loop the server ends instead.',
+          text: `${to.text} is ${back.text}`,
           remedy: 'Name the resolver that is to be asked.',
         });
       }

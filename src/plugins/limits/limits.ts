@@ -30,7 +30,7 @@ const syntax = directive({
       help: 'replies that one client may leave unread (default 128KiB)',
     }),
     heldBytes: setting('held', byteSize('SIZE', range.heldBytes), {
-      help: 'memory that all clients of a listener may take (default 16MiB)',
+      help: 'memory that all clients of a listener may take (default 16MiB; where memory is limited a 32nd of it in all workers together, 1MiB at least in each)',
     }),
   },
   check: (options, at) =>

@@ -36,11 +36,17 @@ export interface EndpointPlan {
 export interface ListenerShares {
   /** Queries that may wait. */
   readonly waiting: number;
+  /** Bytes for all of its clients. */
+  readonly heldBytes: number;
   /** The part of the connections that stay where memory is short, above 0. */
   readonly spared: number;
 }
 
-const AMPLE: ListenerShares = { waiting: usualLimits.waiting, spared: 1 };
+const AMPLE: ListenerShares = {
+  waiting: usualLimits.waiting,
+  heldBytes: usualLimits.heldBytes,
+  spared: 1,
+};
 
 /**
  * All listen addresses of a configuration, or the problems that prevent listening.
@@ -76,13 +82,10 @@ export function planEndpoints(
   const endpoints = new Map<string, GrowingPlan>();
   blocks.forEach(({ block, plan, sound }, index) => {
     for (const key of block.keys) {
-      if (!servedSchemes.includes(key.scheme)) {
-        problems.push(notServed(key));
-        continue;
-      }
-      if (transports[key.scheme].tls === 'always' && plan.tls === null) {
+      const wrong = keyProblem(key, plan.tls !== null);
+      if (wrong !== null) {
         // In a block with a mistake the missing directive may be the mistaken one.
-        if (sound) problems.push(certificateMissing(key));
+        if (sound || wrong.code !== 'tls-missing') problems.push(wrong);
         continue;
       }
       const addresses = binds[index] ?? [];
@@ -106,6 +109,15 @@ export function planEndpoints(
   return { endpoints: [...endpoints.values()], problems };
 }
 
+/**
+ * Why nothing can listen at an address of a server block; null: something can.
+ * @param hasTls whether the block has `tls`
+ */
+export function keyProblem(key: Key, hasTls: boolean): Problem | null {
+  if (!servedSchemes.includes(key.scheme)) return notServed(key);
+  return transports[key.scheme].tls === 'always' && !hasTls ? certificateMissing(key) : null;
+}
+
 /** The place of the word that the problem quotes; the block's place if it is not found. */
 function placeOf(error: Problem, { directives, place }: ServerBlock): Place {
   const word = /'([^']*)'/.exec(error.message)?.[1];
@@ -125,11 +137,11 @@ interface GrowingPlan extends EndpointPlan {
 function limitsOf(
   { of, ...given }: PlannedLimits,
   scheme: Scheme,
-  { waiting, spared }: ListenerShares,
+  { waiting, heldBytes, spared }: ListenerShares,
 ): ListenerLimits {
   const connections = served(scheme).connections.default;
   const stay = Math.max(usualLimits.spared, Math.floor(connections * spared));
-  return { ...usualLimits, waiting, connections, spared: stay, ...given, ...of[scheme] };
+  return { ...usualLimits, waiting, heldBytes, connections, spared: stay, ...given, ...of[scheme] };
 }
 
 /** The files of `tls` with paths relative to the Corefile's folder made absolute. */

@@ -24,3 +24,12 @@ test('connections that stay where memory is short take a sixteenth of it, in all
   assert.equal(spared(8192 * MIB, 4), 1);
   assert.equal(spared(Infinity, 4), 1);
 });
+
+test('replies that clients do not read take a 32nd of the memory of the container, and no more than without a limit', () => {
+  const held = (limit: number, workers: number): number => listenerShares(limit, workers).heldBytes;
+  assert.equal(held(128 * MIB, 1), 4 * MIB);
+  assert.equal(held(128 * MIB, 2), 2 * MIB);
+  assert.equal(held(128 * MIB, 8), MIB);
+  assert.equal(held(8192 * MIB, 4), 16 * MIB);
+  assert.equal(held(Infinity, 4), 16 * MIB);
+});

@@ -19,6 +19,13 @@ const LEAST = 4096;
  * of what is left above the mark.
  */
 const SPARED = 1 / 16;
+/**
+ * What a listener holds for clients that do not read their replies may be this part of it: it takes
+ * three times as much memory, measured, and several listeners may be filled at a time.
+ */
+const HELD = 1 / 32;
+/** The replies of some clients that read slowly. */
+const HELD_LEAST = MIB;
 /** As many connections as a listener has without a limit take this much, measured. */
 const CONNECTIONS = 64 * MIB;
 
@@ -32,6 +39,10 @@ export function listenerShares(limit: number, workers: number): ListenerShares {
   const all = memoryShare(left, { times: TIMES, least: LEAST, unlimited: unlimited * workers });
   return {
     waiting: Math.min(unlimited, Math.floor(all / workers)),
+    heldBytes: Math.min(
+      limits.heldBytes.default,
+      Math.max(HELD_LEAST, Math.floor((limit * HELD) / workers)),
+    ),
     spared: Math.min(1, (limit * SPARED) / CONNECTIONS / workers),
   };
 }

@@ -1,8 +1,12 @@
-/** What the linter says of the configuration that runs, and whether it is what runs. */
+/**
+ * What the linter says of the configuration that runs and of what must be there before it starts,
+ * and whether it is what runs.
+ */
 import { excluded, listed, unknown } from '../../../capture/findings/finding.ts';
 import type { LintFinding } from '../../../lint/finding.ts';
 import { nameOf } from '../facts.ts';
-import { clusterRule, finding, type ClusterRule } from './rule.ts';
+import { START_WITHOUT_WEBHOOK } from '../wanted.ts';
+import { clusterRule, finding, lintCommand, type ClusterRule } from './rule.ts';
 
 /** The configuration has errors. */
 export const flaws: ClusterRule = clusterRule(
@@ -11,7 +15,8 @@ export const flaws: ClusterRule = clusterRule(
     title: 'The configuration has errors, by the rules of the linter',
     name: 'errors of the configuration',
   },
-  ({ configuration }, about) => {
+  (facts, about) => {
+    const { configuration } = facts;
     if (configuration === null) return unknown('no Corefile could be read');
     const errors = configuration.findings.filter(({ severity }) => severity === 'error');
     const warnings = configuration.findings.filter(({ severity }) => severity === 'warning');
@@ -29,8 +34,8 @@ export const flaws: ClusterRule = clusterRule(
         ),
       ],
       why: 'Rules that are errors are about what breaks resolution, or will with the next restart: running servers may still have what was there before.',
-      fix: ['ndots lint --cluster shows the lines, and what to write; --explain CODE tells why.'],
-      prove: 'ndots lint --cluster',
+      fix: [`${lintCommand(facts)} shows the lines, and what to write; --explain CODE tells why.`],
+      prove: lintCommand(facts),
       disproved: '',
       places: errors
         .slice(0, 5)
@@ -44,6 +49,35 @@ export const flaws: ClusterRule = clusterRule(
 function codesOf(list: readonly LintFinding[]): readonly string[] {
   return [...new Set(list.map(({ code }) => code))];
 }
+
+/** The rule of the linter about webhooks. */
+const WEBHOOK_RULE = 'CF42';
+
+/** A webhook is asked before a DNS pod starts, and may itself wait for DNS. */
+export const coldStart: ClusterRule = clusterRule(
+  {
+    code: 'ND1003',
+    title: 'DNS pods do not start while a webhook is away, and that may wait for DNS',
+    name: 'a webhook that DNS pods wait for',
+  },
+  ({ configuration, lacking }, about) => {
+    if (lacking.some(({ so }) => so === START_WITHOUT_WEBHOOK))
+      return unknown('webhooks could not be listed');
+    const found = (configuration?.findings ?? []).filter(({ code }) => code === WEBHOOK_RULE);
+    if (found.length === 0) return excluded('no webhook has to answer before DNS pods start');
+    return finding(about, {
+      severity: 'info',
+      confidence: 0.7,
+      seen: found.slice(0, 5).map(({ text }) => `${text[0]!.toUpperCase()}${text.slice(1)}.`),
+      why: 'After a cold start of the cluster the webhook’s pods wait for DNS, to pull images or to reach what they need, and DNS pods for the webhook: neither starts.',
+      fix: [...new Set(found.flatMap(({ remedy }) => remedy ?? []))],
+      prove:
+        'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml: failurePolicy Fail, a service, and pods of kube-system among what it is asked about',
+      disproved:
+        'the webhook’s service has pods that need no name to start (hostNetwork, addresses)',
+    });
+  },
+);
 
 /** Replicas run different configurations, or could not take the last one. */
 export const reloads: ClusterRule = clusterRule(
@@ -88,7 +122,7 @@ export const reloads: ClusterRule = clusterRule(
       why: 'A Corefile that cannot be loaded leaves the one before in service until the pod restarts, and then it does not start. While replicas differ, answers depend on which one is asked.',
       fix: [
         `Its log says which line: kubectl -n ${facts.namespace} logs ${(failed[0] ?? measured[0]!).pod.name} | grep -i reload`,
-        'ndots lint --cluster judges what is written.',
+        `${lintCommand(facts)} judges what is written.`,
       ],
       prove: 'coredns_reload_version_info of each pod',
       disproved: 'they are the same a minute later: a change reaches pods within that time',

@@ -2,7 +2,7 @@
 import { excluded, listed, unknown } from '../../../capture/findings/finding.ts';
 import { nameOf, serversOf, type ClusterFacts } from '../facts.ts';
 import type { DnsPod } from '../pods.ts';
-import { clusterRule, finding, type ClusterRule } from './rule.ts';
+import { clusterRule, finding, lintCommand, type ClusterRule } from './rule.ts';
 
 const noPods = unknown('pods could not be listed');
 
@@ -33,7 +33,7 @@ export const podsNotReady: ClusterRule = clusterRule(
         : 'Those that are left carry the load of all, and the next one to go may be one too many. A pod that ends again and again has said why in its log.',
       fix: [
         `kubectl -n ${facts.namespace} describe pod ${away[0]!.name}, and its log of the time before: kubectl -n ${facts.namespace} logs --previous ${away[0]!.name}`,
-        'A Corefile that cannot be loaded: ndots lint --cluster names the line.',
+        `A Corefile that cannot be loaded: ${lintCommand(facts)} names the line.`,
       ],
       prove: `kubectl -n ${facts.namespace} get pods -o wide`,
       disproved: 'the pods are ready a minute later: then it was a rollout',

@@ -25,6 +25,11 @@ export function clusterRule(
   return { ...about, check: (facts) => check(facts, about) };
 }
 
+/** The command that shows what the linter says of the configuration. */
+export function lintCommand({ namespace }: Pick<ClusterFacts, 'namespace'>): string {
+  return `ndots lint --cluster${namespace === 'kube-system' ? '' : ` -n ${namespace}`}`;
+}
+
 /** A finding; no packets show it. */
 export function finding(
   { code, title }: About,
