@@ -27,7 +27,7 @@ export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Pai
   const tcp = exchange.protocol === 'tcp' ? ' tcp' : '';
   const again = exchange.attempt > 1 ? paint.dim(` (try ${exchange.attempt})`) : '';
   const other = stray === null ? '' : paint.warn(` reply from ${name(stray)}`);
-  return `${paint.dim(timeOfDay(exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}`;
+  return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}`;
 }
 
 /** One lookup: a line for itself, and one for each name of the walk. */
@@ -36,17 +36,17 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
   const lost = exchanges.filter(isLost).length;
   const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
   const mark = found ? paint.good('✓') : paint.bad('✗');
+  const first = exchanges[0]!;
   const counts = [
     `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'}`,
     ...(candidates.length > 1 ? [`${candidates.length} names`] : []),
     ...(lost > 0 ? [paint.bad(`${lost} lost`)] : []),
-    printElapsed(endMs - startMs),
+    ...(isTimeless(first) ? [] : [printElapsed(endMs - startMs)]),
   ];
-  const first = exchanges[0]!;
-  const head = `${paint.dim(timeOfDay(startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}`;
+  const head = `${paint.dim(when(first, startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}`;
   const rows = candidates.map((candidate) => {
     const own = exchanges.filter((exchange) => exchange.name === candidate);
-    const at = printElapsed(own[0]!.sentMs - startMs).padStart(8);
+    const at = (isTimeless(first) ? '-' : printElapsed(own[0]!.sentMs - startMs)).padStart(8);
     const parts = own.map(
       (exchange) =>
         `${typeName(exchange.type)} ${outcome(exchange, paint)}${exchange.protocol === 'tcp' ? ' tcp' : ''}`,
@@ -172,7 +172,12 @@ function isoTime(at: number): string {
   return `${printed.text}${String(ms - second * 1000).padStart(3, '0')}${micros(at)}Z`;
 }
 
-/** `03:07:20.123456`, UTC. */
-function timeOfDay(at: number): string {
-  return isoTime(at).slice(11, -1);
+/** Whether nothing says when it was: what stands in its place is the order of the lines. */
+function isTimeless({ logged }: SeenExchange): boolean {
+  return logged === 'without times';
+}
+
+/** `03:07:20.123456`, UTC; `-` where it is not known. */
+function when(exchange: SeenExchange, at: number): string {
+  return isTimeless(exchange) ? '-'.padEnd(15) : isoTime(at).slice(11, -1);
 }

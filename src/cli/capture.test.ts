@@ -418,6 +418,20 @@ describe('ndots capture', () => {
     assert.match((await run(at('coredns.log'), '-o', 'flow')).out, /✓ www\.example\.com/);
   });
 
+  test('a log without times shows none', async () => {
+    const line = (type: string): string =>
+      `[INFO] 10.244.1.5:40000 - 7 "${type} IN www.example.com. udp 33 false 1232" NOERROR qr,rd,ra 60 0.250s\n`;
+    writeFileSync(at('timeless.log'), line('A') + line('AAAA'));
+    const rows = (await run(at('timeless.log'), '-q')).out;
+    assert.match(
+      rows,
+      /^- {16}10\.244\.1\.5:40000 → - {2}A www\.example\.com\. {2}NOERROR 250 ms$/m,
+    );
+    const flow = (await run(at('timeless.log'), '-q', '-o', 'flow')).out;
+    assert.match(flow, /^- {16}✓ www\.example\.com\. {2}10\.244\.1\.5:40000 {2}2 queries$/m);
+    assert.match(flow, /^ {9}- {2}www\.example\.com\. {2}A NOERROR 250 ms/m);
+  });
+
   test('who asks stands at the end, those that ask most first, each with what its resolver is taken for', async () => {
     const { err } = await run(file, '--manifests', pods);
     assert.match(
