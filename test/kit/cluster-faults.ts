@@ -307,6 +307,23 @@ export const clusterFaults: Readonly<
       status: { currentReplicas: 2, desiredReplicas: 2 },
     }),
   },
+  'an autoscaler that takes pods away while queries fail': {
+    code: 'ND7004',
+    servers: {
+      [one]: {
+        metrics: growing(
+          ['coredns_dns_requests_total{zone="."}', 500],
+          ['coredns_dns_responses_total{rcode="SERVFAIL",zone="."}', 300],
+          ['coredns_dns_responses_total{rcode="NOERROR",zone="."}', 200],
+        ),
+      },
+    },
+    ...added('horizontalpodautoscalers', {
+      metadata: { name: 'coredns', namespace: 'kube-system' },
+      spec: { maxReplicas: 9, scaleTargetRef: { kind: 'Deployment', name: 'coredns' } },
+      status: { currentReplicas: 5, desiredReplicas: 2 },
+    }),
+  },
   'a policy that lets pods ask nobody': {
     code: 'ND3004',
     ...added('networkpolicies', egress([{ protocol: 'TCP', port: 443 }])),

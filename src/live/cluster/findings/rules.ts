@@ -14,6 +14,7 @@ import {
   podsNotReady,
 } from './pods.ts';
 import type { ClusterRule } from './rule.ts';
+import { shrinking } from './shrinking.ts';
 import { serviceAddress, serviceEndpoints } from './service.ts';
 import { allSilent, apiServerLost, someSilent } from './silent.ts';
 import { failingSuffix, walk, wildcard } from './suffixes.ts';
@@ -53,6 +54,7 @@ export const clusterRules: readonly ClusterRule[] = [
   nodeCaches,
   oneNode,
   autoscalerAtMost,
+  shrinking,
   policies,
   others,
   waste,
