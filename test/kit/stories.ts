@@ -283,6 +283,24 @@ export const stories: readonly Story[] = [
       passing.name.endsWith('.corp.example.') ? { addresses: [], tookMs: 1 } : healthy(passing),
   ),
   played(
+    'S25 Node.js looks up in four threads, and what comes at once waits',
+    'ND2009',
+    () => [
+      ...pods('go', 3, { from: 80, lookups: 12, names: ['orders', 'carts'] }),
+      {
+        address: '10.244.1.9',
+        resolver: 'glibc',
+        resolvConf: 'nameserver 10.96.0.10\n',
+        // Batches of twenty, each lookup begun where the one four before it has ended.
+        lookups: Array.from({ length: 120 }, (_, i) => ({
+          atMs: 100 + Math.floor(i / 20) * 1500 + Math.floor((i % 20) / 4) * 40.4 + (i % 4) * 0.2,
+          name: names[i % names.length]!,
+        })),
+      },
+    ],
+    (passing) => (passing.client === '10.244.1.9' ? { tookMs: 40 } : healthy(passing)),
+  ),
+  played(
     'S9 wildcard in a search domain',
     'ND2004',
     () => [

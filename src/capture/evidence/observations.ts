@@ -34,6 +34,7 @@ import { isReverseLookup } from './reverse-lookup.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
+import { isLong, LookupThreads } from './lookup-threads.ts';
 import { FELT_MS, ServerView } from './server-view.ts';
 import { WaitingLine } from './waiting-line.ts';
 import { WantedNeighbours } from './wanted-neighbours.ts';
@@ -54,6 +55,7 @@ const MOST = {
   /** Queries of each of these to one server that are sent through a bucket once more. */
   ofClient: 4000,
   searched: 200,
+  timed: 100,
 } as const;
 /** Who has asked a server so often is looked at by the second. */
 const BUSY = 20;
@@ -105,6 +107,8 @@ export interface ClientView {
   reverse: number;
   lookups: number;
   readonly recognition: Recognition;
+  /** When its lookups began and ended, from a slow one on; null: none was, or many others' were. */
+  threads: LookupThreads | null;
   /** By server. */
   readonly servers: Map<string, Asked>;
 }
@@ -252,6 +256,8 @@ export class Observations {
   readonly #kept = new CopiedBytes();
   /** Clients of which there are `rates`. */
   #followed = 0;
+  /** Clients of which there are `threads`. */
+  #timed = 0;
   #lossesLeftOut = 0;
   #lookupsLeftOut = 0;
 
@@ -363,6 +369,11 @@ export class Observations {
     if (client !== undefined) {
       client.lookups++;
       recognise(client.recognition, lookup);
+      if (client.threads === null && isLong(lookup) && this.#timed < MOST.timed) {
+        this.#timed++;
+        client.threads = new LookupThreads();
+      }
+      client.threads?.add(lookup);
     }
     const whole = lookup.exchanges.filter(({ name }) => !isCut(name));
     if (whole.length === lookup.exchanges.length) this.#whole(lookup, client);
@@ -566,6 +577,7 @@ function newClient(address: string): ClientView {
     reverse: 0,
     lookups: 0,
     recognition: new Recognition(),
+    threads: null,
     servers: new Map(),
   };
 }

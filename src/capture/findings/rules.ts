@@ -15,6 +15,7 @@ import { droppedPorts } from './dropped-ports.ts';
 import { familiesDiffer } from './families-differ.ts';
 import type { Rule } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
+import { fewThreads } from './few-threads.ts';
 import { grpcLookups } from './grpc-lookups.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
@@ -91,6 +92,7 @@ export const rules: readonly Rule[] = [
   changedCase,
   grpcLookups,
   absentNames,
+  fewThreads,
   searchWaste,
   reverseLookups,
 ];
