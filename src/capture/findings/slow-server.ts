@@ -30,6 +30,8 @@ const LATE_SHARE = 0.65;
 const HALF_MS = 400;
 /** So many replies that are felt, and so much of all, are worth a word where most are quick. */
 const AT_TIMES = { late: 5, share: 0.01 };
+/** Where so much of all lookups takes a second or more, programs give up. */
+const MOST_LATE = 0.5;
 /** A log does not say whose it is. */
 const LOGGED = 'The server of the log';
 /** Who waits for somebody does so at the time, milliseconds. */
@@ -73,6 +75,7 @@ export const slowServer: Rule = {
     const often = took(slow.quantile(0.9) / 2);
     return {
       ...said(slow.address),
+      severity: observed.slowLookups >= MOST_LATE * observed.lookups ? 'critical' : 'warning',
       confidence: 0.8,
       seen: [
         `${slow.address || LOGGED}: one in three of its replies took more than ${mostly}${often === mostly ? '' : `, one in ten more than ${often}`}.`,

@@ -249,6 +249,28 @@ describe('what findings say', () => {
     );
   });
 
+  test('a server that makes half of all lookups wait for a second is critical', async () => {
+    for (const [late, severity] of [
+      [20, 'critical'],
+      [8, 'warning'],
+    ] as const) {
+      let asked = 0;
+      const packets = await play(
+        pods('glibc', 3, {
+          lookups: 40,
+          everyMs: 3000,
+          resolvConf: 'nameserver 10.96.0.10\n',
+        }),
+        (passing) => ({
+          ...healthy(passing),
+          tookMs: asked++ % 20 < late ? 1300 : 500,
+        }),
+      );
+      const { findings } = await examine(packets);
+      assert.equal(findings.find(({ code }) => code === 'ND4003')?.severity, severity);
+    }
+  });
+
   test('whom a slow server makes wait is told, and by their resolvers, where the capture has only the beginnings of names', async () => {
     const packets = await play(
       [
