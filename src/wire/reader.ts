@@ -23,6 +23,8 @@ export class ReadError extends Error {
  */
 export const HOPS_MAX = 126;
 
+const scratch = new Uint8Array(NAME_MAX);
+
 /**
  * Reads fields one after the other, never beyond `end`. A compression pointer must lead backwards,
  * behind the header and before everything that was read of the same name, so that reading always
@@ -116,13 +118,27 @@ export class Reader {
 
   /** A name in wire form, decompressed. */
   wireName(): WireName {
-    const out = new Uint8Array(NAME_MAX);
-    let length = 0;
-    this.#walk((from, to) => {
-      out[length++] = to - from;
-      for (let at = from; at < to; at++) out[length++] = this.message[at]!;
-    });
-    return out.slice(0, length + 1);
+    const length = this.wireNameInto(scratch);
+    return scratch.slice(0, length);
+  }
+
+  /**
+   * The same, written to a buffer that has room for 255 bytes; nothing is allocated.
+   * @returns its length
+   */
+  wireNameInto(to: Uint8Array): number {
+    const { message } = this;
+    let from = this.at;
+    this.at = checkName(message, this.start, from, this.end);
+    for (let length = 0; ;) {
+      const size = message[from]!;
+      if (size >= 0xc0) {
+        from = this.start + (((size & 0x3f) << 8) | message[from + 1]!);
+        continue;
+      }
+      for (const stop = from + size; from <= stop; from++) to[length++] = message[from]!;
+      if (size === 0) return length;
+    }
   }
 
   fail(reason: string, at: number = this.at): never {

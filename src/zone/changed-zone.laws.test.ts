@@ -5,8 +5,8 @@ import { atOnce } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { foldName, nameLength, parseName, printName } from '../wire/name.ts';
 import { changedZone } from './changed-zone.ts';
-import { Changes, putRecord } from './changes.ts';
-import { difference } from './difference.ts';
+import { Changes, partsOf, putRecord, trimmed } from './changes.ts';
+import { difference, differenceOf } from './difference.ts';
 import { GrowingBytes } from './growing.ts';
 import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
@@ -85,6 +85,19 @@ function stored(records: readonly Rec[]): GrowingBytes {
   return bytes;
 }
 
+/** Records as `putRecord` writes them. */
+function listed(bytes: Uint8Array): Rec[] {
+  const found: Rec[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const name = trimmed(bytes.subarray(at));
+    const { type: kind, ttl } = partsOf(bytes.subarray(at));
+    const from = at + name.length + 10;
+    at = from + ((bytes[from - 2]! << 8) | bytes[from - 1]!);
+    found.push({ owner: name, type: kind, ttl, data: bytes.subarray(from, at) });
+  }
+  return found;
+}
+
 /** The next version as it is made of the one before. */
 function changed(old: PackedZone, removed: readonly Rec[], added: readonly Rec[]): PackedZone {
   const to = soa(old.serial + 1);
@@ -128,6 +141,34 @@ describe('differences', () => {
           zone = found;
         }
       }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('property: the difference of two versions is the SOA records and what only one of them has', () => {
+    const keys = (records: readonly Rec[]): string[] =>
+      records.map(
+        ({ owner: name, type: kind, ttl, data }) =>
+          `${printName(name)} ${kind} ${ttl} ${Buffer.from(data).toString('hex')}`,
+      );
+    const without = (all: Set<string>, others: Set<string>): Set<string> =>
+      new Set([...all].filter((one) => !others.has(one)));
+    fc.assert(
+      fc.property(
+        fc.array(record, { maxLength: 60 }),
+        fc.array(record, { maxLength: 12 }),
+        fc.array(fc.nat(3), { minLength: 1, maxLength: 60 }),
+        (first, added, keep) => {
+          const old = built([soa(1), ...first]);
+          const stays = first.filter((_, i) => keep[i % keep.length] !== 0);
+          const now = built([soa(2), ...stays, ...added]);
+          const [found] = atOnce(differenceOf(old, now, 1e6))!;
+          const told = (bytes: Uint8Array): Set<string> => new Set(keys(listed(bytes)));
+          const [a, b] = [new Set(keys(recordsOf(old))), new Set(keys(recordsOf(now)))];
+          assert.deepEqual(told(found!.removed), without(a, b));
+          assert.deepEqual(told(found!.added), without(b, a));
+        },
+      ),
       { numRuns: 500 },
     );
   });

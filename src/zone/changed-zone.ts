@@ -130,7 +130,7 @@ function* goneNodes(
   // Those below a node have higher numbers, and are looked at before it.
   for (const node of (yield* inOrder(candidates)).reverse()) {
     yield;
-    const owns = touched.has(node) ? kept.has(node) : zone.at(node + 1) > labelEnd(zone, node);
+    const owns = touched.has(node) ? kept.has(node) : zone.at(node + 1) > zone.setsAt(node);
     if (owns) continue;
     const next = gone.get(node + 1) ?? node + 1;
     if (!isBelow(zone, next, node)) gone.set(node, next);
@@ -151,12 +151,7 @@ function* inOrder(nodes: ReadonlySet<number>): Slices<Uint32Array> {
 
 /** The label of a node with its length before it. */
 function labelOf(zone: ZoneData, node: number): Uint8Array {
-  return zone.data.subarray(zone.at(node) + 1, labelEnd(zone, node));
-}
-
-function labelEnd(zone: ZoneData, node: number): number {
-  const at = zone.at(node) + 1;
-  return at + 1 + zone.data[at]!;
+  return zone.data.subarray(zone.at(node) + 1, zone.setsAt(node));
 }
 
 function isBelow(zone: ZoneData, node: number, above: number): boolean {
@@ -262,10 +257,10 @@ function* spliced(
     if (isFresh || !gone.has(at)) {
       ofOld[at] = begin(ofOld[zone.parent(at)]!);
       if (touched.has(at) || gone.has(at)) {
-        data.push([isFresh ? fresh.flags(i) : 0]);
+        data.u8(isFresh ? fresh.flags(i) : 0);
         // A name of which nothing stays is spelled as what comes in its place.
         data.push(gone.has(at) ? labelOf(fresh, i) : labelOf(zone, at));
-        if (isFresh) data.push(fresh.data.subarray(labelEnd(fresh, i), fresh.at(i + 1)));
+        if (isFresh) data.push(fresh.data.subarray(fresh.setsAt(i), fresh.at(i + 1)));
       } else data.push(zone.data.subarray(zone.at(at), zone.at(at + 1)));
       if (isFresh) ofFresh[i++] = ofOld[at]!;
     }

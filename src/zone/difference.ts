@@ -1,7 +1,7 @@
 import { sharedBytes } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
 import { CLASS } from '../wire/iana.ts';
-import { LOWER, nameLength } from '../wire/name.ts';
+import { LOWER, NAME_MAX, nameLength } from '../wire/name.ts';
 import { GrowingBytes } from './growing.ts';
 import { serialIn } from './zone-builder.ts';
 import type { PackedZone } from './packed-zone.ts';
@@ -25,8 +25,12 @@ export interface Difference {
 /** Records of one name are compared as sets as long as they have so many bytes. */
 const NAME_BYTES_MAX = 4 * 1024 * 1024;
 
+/** A mask: after so many names there may be a pause. */
+const NAME_SLICE = 0x3f;
+
 /**
- * The difference between two versions of a zone, found in slices.
+ * The difference between two versions of a zone, found in slices. Names with the same records in
+ * both are passed over as they are packed: they are most of them.
  * @returns null: it would take more than so many bytes, or a name has too many to be compared
  */
 export function* differenceOf(
@@ -34,52 +38,110 @@ export function* differenceOf(
   now: PackedZone,
   mostBytes: number,
 ): Slices<readonly Difference[] | null> {
-  const before = new ZoneData(old);
-  const after = new ZoneData(now);
+  const before = new NodeByNode(old);
+  const after = new NodeByNode(now);
   const removed = new GrowingBytes();
   const added = new GrowingBytes();
-  const a = new RecordCursor(before);
-  const b = new RecordCursor(after);
   // Both begin with their SOA records, which differ in the serial.
-  a.next();
-  b.next();
-  writeRecord(removed, before, a);
-  writeRecord(added, after, b);
-  let moreA = a.next();
-  let moreB = b.next();
-  while (moreA || moreB) {
-    yield;
+  writeSoa(removed, before.zone);
+  writeSoa(added, after.zone);
+  for (let steps = 1; before.isThere || after.isThere; steps++) {
+    if ((steps & NAME_SLICE) === 0) yield;
     if (removed.length + added.length > mostBytes) return null;
-    const order = !moreA ? 1 : !moreB ? -1 : compareOwners(a.owner, b.owner);
-    if (order < 0) {
-      writeRecord(removed, before, a);
-      moreA = a.next();
-    } else if (order > 0) {
-      writeRecord(added, after, b);
-      moreB = b.next();
-    } else {
-      // All of one name: those of both are compared as sets.
-      const olds = new Map<string, Uint8Array>();
-      const { node } = a;
-      let size = 0;
-      while (moreA && a.node === node) {
-        const bytes = recordBytes(before, a);
-        size += bytes.length;
-        if (size > NAME_BYTES_MAX) return null;
-        olds.set(Buffer.from(bytes).toString('latin1'), bytes);
-        moreA = a.next();
-      }
-      const { node: same } = b;
-      while (moreB && b.node === same) {
-        const bytes = recordBytes(after, b);
-        if (!olds.delete(Buffer.from(bytes).toString('latin1'))) added.push(bytes);
-        moreB = b.next();
-      }
-      for (const bytes of olds.values()) removed.push(bytes);
-    }
+    const order = before.compare(after);
+    if (order === 0 && !before.isSame(after) && !compareRecords(before, after, removed, added))
+      return null;
+    if (order < 0) writeRecords(removed, before);
+    if (order > 0) writeRecords(added, after);
+    if (order <= 0) before.next();
+    if (order >= 0) after.next();
   }
   if (removed.length + added.length > mostBytes) return null;
   return [{ from: old.serial, to: now.serial, removed: shared(removed), added: shared(added) }];
+}
+
+/** Goes over the names of a zone in canonical order. */
+class NodeByNode {
+  readonly zone: ZoneData;
+  readonly #size: number;
+  node = 0;
+  /** The name, and its length. */
+  readonly owner: Uint8Array = new Uint8Array(NAME_MAX);
+  length: number;
+
+  constructor(packed: PackedZone) {
+    this.zone = new ZoneData(packed);
+    this.#size = this.zone.size;
+    this.length = this.zone.name(0, this.owner);
+  }
+
+  get isThere(): boolean {
+    return this.node < this.#size;
+  }
+
+  next(): void {
+    if (++this.node < this.#size) this.length = this.zone.name(this.node, this.owner);
+  }
+
+  /** Where the names stand to each other; the end stands behind all. */
+  compare(other: NodeByNode): number {
+    if (!this.isThere) return 1;
+    if (!other.isThere) return -1;
+    return compareOwners(this.owner, this.length, other.owner, other.length);
+  }
+
+  /** Whether the name is spelled as there, and has the same RRsets. */
+  isSame(other: NodeByNode): boolean {
+    const { length } = this;
+    if (length !== other.length) return false;
+    for (let i = 0; i < length; i++) if (this.owner[i] !== other.owner[i]) return false;
+    const at = this.zone.setsAt(this.node);
+    const there = other.zone.setsAt(other.node);
+    const size = this.zone.at(this.node + 1) - at;
+    if (size !== other.zone.at(other.node + 1) - there) return false;
+    const a = this.zone.data;
+    const b = other.zone.data;
+    for (let i = 0; i < size; i++) if (a[at + i] !== b[there + i]) return false;
+    return true;
+  }
+
+  /** Its records but for the SOA. */
+  records(): RecordCursor {
+    return new RecordCursor(this.zone, this.node);
+  }
+}
+
+/** Compares the records of one name as sets. @returns false: they are too many */
+function compareRecords(
+  before: NodeByNode,
+  after: NodeByNode,
+  removed: GrowingBytes,
+  added: GrowingBytes,
+): boolean {
+  const olds = new Map<string, Uint8Array>();
+  let size = 0;
+  for (const cursor = before.records(); cursor.next();) {
+    const bytes = recordBytes(before.zone, cursor);
+    size += bytes.length;
+    if (size > NAME_BYTES_MAX) return false;
+    olds.set(Buffer.from(bytes).toString('latin1'), bytes);
+  }
+  for (const cursor = after.records(); cursor.next();) {
+    const bytes = recordBytes(after.zone, cursor);
+    if (!olds.delete(Buffer.from(bytes).toString('latin1'))) added.push(bytes);
+  }
+  for (const bytes of olds.values()) removed.push(bytes);
+  return true;
+}
+
+function writeSoa(to: GrowingBytes, zone: ZoneData): void {
+  const cursor = new RecordCursor(zone);
+  cursor.next();
+  writeRecord(to, zone, cursor);
+}
+
+function writeRecords(to: GrowingBytes, at: NodeByNode): void {
+  for (const cursor = at.records(); cursor.next();) writeRecord(to, at.zone, cursor);
 }
 
 /** A difference as it came over the wire: both parts begin with an SOA record. */
@@ -110,21 +172,21 @@ function recordBytes(zone: ZoneData, cursor: RecordCursor): Uint8Array {
 
 function writeRecord(to: GrowingBytes, { data }: ZoneData, cursor: RecordCursor): void {
   const { owner, type, ttl, at, length } = cursor;
-  to.push(owner.subarray(0, nameLength(owner)));
+  to.copy(owner, 0, nameLength(owner));
   to.u16(type);
   to.u16(CLASS.IN);
   to.u32(ttl);
   to.u16(length);
-  to.push(data.subarray(at, at + length));
+  to.copy(data, at, length);
 }
 
 /** Canonical order of two names (RFC 4034 section 6.1). */
-function compareOwners(a: Uint8Array, b: Uint8Array): number {
-  const aStarts = startsOf(a);
-  const bStarts = startsOf(b);
-  for (let i = 1; i <= Math.min(aStarts.length, bStarts.length); i++) {
-    const aAt = aStarts.at(-i)!;
-    const bAt = bStarts.at(-i)!;
+function compareOwners(a: Uint8Array, aLength: number, b: Uint8Array, bLength: number): number {
+  const aCount = startsOf(a, aLength, aStarts);
+  const bCount = startsOf(b, bLength, bStarts);
+  for (let i = 1; i <= Math.min(aCount, bCount); i++) {
+    const aAt = aStarts[aCount - i]!;
+    const bAt = bStarts[bCount - i]!;
     const length = Math.min(a[aAt]!, b[bAt]!);
     for (let j = 1; j <= length; j++) {
       const difference = LOWER[a[aAt + j]!]! - LOWER[b[bAt + j]!]!;
@@ -132,11 +194,15 @@ function compareOwners(a: Uint8Array, b: Uint8Array): number {
     }
     if (a[aAt] !== b[bAt]) return a[aAt]! - b[bAt]!;
   }
-  return aStarts.length - bStarts.length;
+  return aCount - bCount;
 }
 
-function startsOf(name: Uint8Array): number[] {
-  const starts: number[] = [];
-  for (let at = 0; name[at]! > 0; at += name[at]! + 1) starts.push(at);
-  return starts;
+const aStarts = new Uint8Array(128);
+const bStarts = new Uint8Array(128);
+
+/** Writes where the labels of a name begin. @returns how many there are */
+function startsOf(name: Uint8Array, length: number, to: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < length - 1; at += name[at]! + 1) to[count++] = at;
+  return count;
 }

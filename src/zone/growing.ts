@@ -1,3 +1,5 @@
+import { copyBytes } from '../base/copy-bytes.ts';
+
 /** Numbers of 32 bits, one after the other, as many as there are. */
 export class GrowingNumbers {
   #items = new Uint32Array(256);
@@ -33,6 +35,11 @@ export class GrowingBytes {
     this.bytes = typeof room === 'number' ? new Uint8Array(room) : room;
   }
 
+  /** What has been written: a view. */
+  get written(): Uint8Array {
+    return this.bytes.subarray(0, this.length);
+  }
+
   /** Goes on elsewhere, where there is room for them. */
   move(to: Uint8Array): void {
     to.set(this.bytes.subarray(0, this.length));
@@ -40,12 +47,22 @@ export class GrowingBytes {
   }
 
   /** @returns where they begin */
-  push(added: ArrayLike<number>): number {
-    const at = this.length;
-    this.#room(added.length);
-    this.bytes.set(added, at);
-    this.length += added.length;
-    return at;
+  push(added: Uint8Array): number {
+    return this.copy(added, 0, added.length);
+  }
+
+  /** The same of a part of some bytes, without a view of it. */
+  copy(from: Uint8Array, at: number, size: number): number {
+    const { length } = this;
+    this.#room(size);
+    copyBytes(from, at, this.bytes, length, size);
+    this.length = length + size;
+    return length;
+  }
+
+  u8(value: number): void {
+    this.#room(1);
+    this.bytes[this.length++] = value;
   }
 
   u16(value: number): void {
@@ -74,8 +91,9 @@ export class GrowingBytes {
     return ((this.readU16(at) << 16) | this.readU16(at + 2)) >>> 0;
   }
 
-  equals(at: number, other: Uint8Array): boolean {
-    for (let i = 0; i < other.length; i++) if (this.bytes[at + i] !== other[i]) return false;
+  /** Whether the bytes here begin as another buffer does, so many of them. */
+  equals(at: number, other: Uint8Array, size: number): boolean {
+    for (let i = 0; i < size; i++) if (this.bytes[at + i] !== other[i]) return false;
     return true;
   }
 

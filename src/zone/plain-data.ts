@@ -1,23 +1,28 @@
 /** Record data of a message without compression. */
+import { NAME_MAX } from '../wire/name.ts';
 import { checkData, firstName, layoutOf } from '../wire/layout.ts';
 import type { Reader } from '../wire/reader.ts';
-import { GrowingBytes } from './growing.ts';
+import type { GrowingBytes } from './growing.ts';
 
-const plain = new GrowingBytes();
+const name = new Uint8Array(NAME_MAX);
 
-/** Reads record data as it is without compression: an own copy. @throws ReadError */
-export function plainData(from: Reader, type: number, length: number): Uint8Array {
+/**
+ * Reads record data and writes it as it is without compression, in place of what `to` holds.
+ * @throws ReadError
+ */
+export function readPlainData(from: Reader, type: number, length: number, to: GrowingBytes): void {
   if (length > from.left) from.fail('the data of a record runs over the end of the message');
   const { message, start, at } = from;
   const end = at + length;
-  const shape = layoutOf(type);
-  if (shape === undefined || length === 0) return from.bytes(length).slice();
+  to.length = 0;
   checkData(message, start, at, end, type);
-  if (shape.names === 0) return from.bytes(length).slice();
-  plain.length = 0;
-  const first = firstName(message, start, at, end, shape);
-  plain.push(from.bytes(first - at));
-  for (let left = shape.names; left > 0; left--) plain.push(from.wireName());
-  plain.push(from.bytes(end - from.at));
-  return plain.bytes.slice(0, plain.length);
+  const shape = layoutOf(type);
+  if (shape !== undefined && length === 0) from.fail('the data of a record is empty');
+  if (shape !== undefined && shape.names > 0) {
+    from.at = firstName(message, start, at, end, shape);
+    to.copy(message, at, from.at - at);
+    for (let left = shape.names; left > 0; left--) to.copy(name, 0, from.wireNameInto(name));
+  }
+  to.copy(message, from.at, end - from.at);
+  from.at = end;
 }

@@ -105,6 +105,13 @@ test('differences make the next version of the old one', async () => {
   assert.deepEqual(hosts(found), ['a.example.org.', 'b.example.org.']);
 });
 
+test('a record without data makes no version, unless its type may have none', async () => {
+  const empty = (type: string): string => `${soa(2)}@ NS ns.x.\na ${type} \\# 0\n${soa(2)}`;
+  await assert.rejects(from(empty('TYPE1'), null), /the data of a record is empty/);
+  await assert.rejects(from(empty('TYPE5'), null), /the data of a record is empty/);
+  assert.equal((await from(empty('TYPE10'), null)).packed?.records, 3);
+});
+
 test('memory for the next version is asked for before it is made of the old one', async () => {
   const step = soa(2) + soa(1) + soa(2) + 'a A 192.0.2.2\n' + soa(2);
   const asked: number[] = [];

@@ -5,7 +5,15 @@ import { inSlices, type Slices } from '../base/slices.ts';
 import { askStream, type RemoteServer } from '../net/one-exchange.ts';
 import { SignedExchange, type TsigSigningKey } from '../net/tsig.ts';
 import { CLASS, rcodeName, TYPE, typeName } from '../wire/iana.ts';
-import { foldName, LOWER, printName, suffixAt, type WireName } from '../wire/name.ts';
+import {
+  foldName,
+  LOWER,
+  NAME_MAX,
+  nameLength,
+  printName,
+  suffixAt,
+  type WireName,
+} from '../wire/name.ts';
 import {
   dataOf,
   readMessage,
@@ -16,8 +24,8 @@ import {
 import { Reader } from '../wire/reader.ts';
 import { soa } from '../wire/record/soa.ts';
 import { changedZone } from './changed-zone.ts';
-import { Changes, partsOf, putRecord } from './changes.ts';
-import { plainData } from './plain-data.ts';
+import { Changes, partsOf, putRecord, trimmed } from './changes.ts';
+import { readPlainData } from './plain-data.ts';
 import { difference, type Difference } from './difference.ts';
 import { GrowingBytes } from './growing.ts';
 import { bytesOf, type PackedZone } from './packed-zone.ts';
@@ -155,6 +163,10 @@ const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
 const MESSAGE_AROUND = 512;
 const MESSAGE_LEAST = 16;
 
+/** Owner and data of a record without compression: records are many, and none is kept as it is. */
+const owner = new Uint8Array(NAME_MAX);
+const data = new GrowingBytes();
+
 /** Takes the records of a message. @returns whether it was the last one @throws Error */
 function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: IncomingZone): boolean {
   const from = new Reader(bytes, 0, bytes.length);
@@ -169,20 +181,20 @@ function takeMessage(bytes: Uint8Array, id: number, first: boolean, to: Incoming
   from.u16();
   from.u16();
   for (let left = questions; left > 0; left--) {
-    from.wireName();
+    from.wireNameInto(owner);
     from.u16();
     from.u16();
   }
   if (first && answers === 0) throw new Error('the reply has no records');
   const least = to.bytes + Math.max(MESSAGE_LEAST, bytes.length - MESSAGE_AROUND);
   for (; answers > 0; answers--) {
-    const owner = from.wireName();
+    from.wireNameInto(owner);
     const type = from.u16();
     const rclass = from.u16();
     const ttl = from.u32();
     const length = from.u16();
     if (rclass !== CLASS.IN) throw new Error(`a record of class ${rclass}`);
-    const data = plainData(from, type, length);
+    readPlainData(from, type, length, data);
     if (to.take(owner, type, ttl, data)) return true;
   }
   to.takesAtLeast(least);
@@ -237,32 +249,37 @@ class IncomingZone {
       throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
   }
 
-  /** @returns whether it was the last record @throws Error */
-  take(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
+  /**
+   * Takes a record.
+   * @param owner the bytes that begin with its name
+   * @returns whether it was the last one
+   * @throws Error
+   */
+  take(owner: Uint8Array, type: number, ttl: number, data: GrowingBytes): boolean {
     this.#records++;
-    const size = owner.length + 10 + data.length;
+    const size = nameLength(owner) + 10 + data.length;
     this.takesAtLeast(this.#bytes + size);
     this.#claim(size);
     const isSoa = type === TYPE.SOA;
     // Every SOA record of a transfer says where a part of it begins: one of another name says
     // nothing.
-    if (isSoa && !isSameName(owner, this.#origin))
+    if (isSoa && !isSameName(trimmed(owner), this.#origin))
       throw new Error(`the SOA record is that of ${printName(owner)}`);
     if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
     switch (this.#state) {
       case 'start':
         if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
-        this.#serial = serialIn(data);
-        this.#soa = { owner, ttl, data };
+        this.#serial = serialIn(data.bytes);
+        this.#soa = { owner: trimmed(owner).slice(), ttl, data: data.written.slice() };
         // What is not newer says that nothing has changed, whatever follows.
         this.#state =
           this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
         return this.isComplete;
       case 'second':
         // A second SOA record at once begins differences (RFC 1995 section 4).
-        if (isSoa && this.#old !== null && serialIn(data) !== this.#serial) {
+        if (isSoa && this.#old !== null && serialIn(data.bytes) !== this.#serial) {
           this.#state = 'removed';
-          putRecord(this.#removed, owner, type, ttl, data);
+          putRecord(this.#removed, trimmed(owner), type, ttl, data.written);
           return false;
         }
         this.#builder = new ZoneBuilder(this.#origin);
@@ -273,21 +290,21 @@ class IncomingZone {
         return this.#whole(owner, type, ttl, data);
       case 'removed':
         if (isSoa) this.#state = 'added';
-        putRecord(isSoa ? this.#added : this.#removed, owner, type, ttl, data);
+        putRecord(isSoa ? this.#added : this.#removed, trimmed(owner), type, ttl, data.written);
         return false;
       case 'added':
         if (!isSoa) {
-          putRecord(this.#added, owner, type, ttl, data);
+          putRecord(this.#added, trimmed(owner), type, ttl, data.written);
           return false;
         }
         this.#follows(difference(this.#removed, this.#added));
         this.#removed = new GrowingBytes();
         this.#added = new GrowingBytes();
-        if (serialIn(data) === this.#serial) {
+        if (serialIn(data.bytes) === this.#serial) {
           this.#state = 'end';
           return true;
         }
-        putRecord(this.#removed, owner, type, ttl, data);
+        putRecord(this.#removed, trimmed(owner), type, ttl, data.written);
         this.#state = 'removed';
         return false;
       case 'end':
@@ -302,13 +319,14 @@ class IncomingZone {
       throw new Error(`differences of more than ${DIFFERENCE_BYTES_MAX} bytes`);
   }
 
-  #whole(owner: WireName, type: number, ttl: number, data: Uint8Array): boolean {
+  #whole(owner: Uint8Array, type: number, ttl: number, data: GrowingBytes): boolean {
     if (type === TYPE.SOA) {
-      if (serialIn(data) !== this.#serial) throw new Error('the zone changed during the transfer');
+      if (serialIn(data.bytes) !== this.#serial)
+        throw new Error('the zone changed during the transfer');
       this.#state = 'end';
       return true;
     }
-    this.#builder!.addTransferred(owner, type, ttl, data);
+    this.#builder!.addTransferred(owner, type, ttl, data.bytes, data.length);
     return false;
   }
 

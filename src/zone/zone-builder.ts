@@ -3,7 +3,7 @@ import { hashSeed, nextHash } from '../base/hash.ts';
 import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import { atOnce, type Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
-import { LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { foldNameInto, LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { hashBegin, hashEnd, homeSlot, NODE, type PackedZone } from './packed-zone.ts';
 import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
@@ -49,6 +49,10 @@ export class ZoneBuilder {
   readonly #recordAt = new GrowingNumbers();
   readonly #log = new GrowingBytes();
   #slots: Uint32Array;
+  /** What is used for one node after the other while they are packed. */
+  readonly #ofNode: number[] = [];
+  readonly #distinct = new DistinctRecords(this.#log);
+  readonly #distinctSignatures = new DistinctRecords(this.#log);
   /**
    * The CNAME record of each node that has one, and nodes that have what keeps them from having
    * one.
@@ -64,7 +68,9 @@ export class ZoneBuilder {
   constructor(origin: WireName, nodes = 0) {
     this.#origin = origin;
     this.#slots = new Uint32Array(Math.max(1024, 2 * nodes));
-    this.#node(NONE, this.#labels.push([0]));
+    const root = this.#labels.length;
+    this.#labels.u8(0);
+    this.#node(NONE, root);
   }
 
   get records(): number {
@@ -86,20 +92,29 @@ export class ZoneBuilder {
     return this.#hasNs;
   }
 
-  /** Takes a record. @returns null, or why it is not taken */
-  add(owner: WireName, type: number, ttl: number, data: Uint8Array): RecordRefusal | null {
+  /**
+   * Takes a record. Its owner and its data may stand at the beginning of larger buffers.
+   * @returns null, or why it is not taken
+   */
+  add(
+    owner: Uint8Array,
+    type: number,
+    ttl: number,
+    data: Uint8Array,
+    length: number = data.length,
+  ): RecordRefusal | null {
     const depthAt = this.#depthAt(owner);
     if (depthAt < 0) return 'outside';
     const node = this.#find(owner, depthAt);
     if (type === TYPE.SOA) {
       if (node !== 0) return 'soa-below-apex';
       // The same one once more ends what dig prints of a transfer.
-      if (this.#serial >= 0) return this.#is(this.#soa, data) ? 'twice' : 'second-soa';
+      if (this.#serial >= 0) return this.#is(this.#soa, data, length) ? 'twice' : 'second-soa';
       this.#serial = serialIn(data);
       this.#soa = this.#recordAt.length;
     }
     if (type === TYPE.NS && node === 0) this.#hasNs = true;
-    const refusal = this.#conflict(node, type, data);
+    const refusal = this.#conflict(node, type, data, length);
     if (refusal !== null) return refusal;
     const count = this.#counts.at(node);
     if (count >= NAME_RECORDS_MAX) return 'too-many';
@@ -108,8 +123,8 @@ export class ZoneBuilder {
     this.#next.push(NONE);
     this.#log.u16(type);
     this.#log.u32(ttl);
-    this.#log.u16(data.length);
-    this.#log.push(data);
+    this.#log.u16(length);
+    this.#log.copy(data, 0, length);
     if (this.#first.at(node) === NONE) this.#first.set(node, record);
     else this.#next.set(this.#last.at(node), record);
     this.#last.set(node, record);
@@ -121,25 +136,30 @@ export class ZoneBuilder {
    * left out: it is theirs to mend.
    * @throws Error if there can be no zone with this record, and none without it
    */
-  addTransferred(owner: WireName, type: number, ttl: number, data: Uint8Array): void {
-    const refusal = this.add(owner, type, ttl, data);
+  addTransferred(
+    owner: Uint8Array,
+    type: number,
+    ttl: number,
+    data: Uint8Array,
+    length: number = data.length,
+  ): void {
+    const refusal = this.add(owner, type, ttl, data, length);
     if (refusal === 'soa-below-apex') throw new Error(`${printName(owner)} has an SOA record`);
     if (refusal === 'too-many')
       throw new Error(`${printName(owner)} has more than ${NAME_RECORDS_MAX} records`);
   }
 
   /** Where the origin begins in the owner, or -1. */
-  #depthAt(owner: WireName): number {
-    for (let i = 0; i < owner.length; i++) folded[i] = LOWER[owner[i]!]!;
-    return suffixAt(folded, this.#origin, owner.length);
+  #depthAt(owner: Uint8Array): number {
+    return suffixAt(folded, this.#origin, foldNameInto(owner, 0, folded));
   }
 
   /** Looks through what the node has already once at most, whatever comes how often. */
-  #conflict(node: number, type: number, data: Uint8Array): RecordRefusal | null {
+  #conflict(node: number, type: number, data: Uint8Array, length: number): RecordRefusal | null {
     const alias = this.#aliases.get(node);
     if (type !== TYPE.CNAME)
       return alias !== undefined && !besideAlias.has(type) ? 'alias-and-other' : null;
-    if (alias !== undefined) return this.#is(alias, data) ? 'twice' : 'second-alias';
+    if (alias !== undefined) return this.#is(alias, data, length) ? 'twice' : 'second-alias';
     if (this.#noAliases.has(node)) return 'alias-and-other';
     for (let at = this.#first.at(node); at !== NONE; at = this.#next.at(at)) {
       if (besideAlias.has(this.#typeOf(at))) continue;
@@ -155,12 +175,12 @@ export class ZoneBuilder {
   }
 
   /** Whether this is the data of the record. */
-  #is(record: number, data: Uint8Array): boolean {
-    return this.#log.equals(this.#recordAt.at(record) + 8, data);
+  #is(record: number, data: Uint8Array, length: number): boolean {
+    return this.#log.equals(this.#recordAt.at(record) + 8, data, length);
   }
 
   /** The node of a name whose part before the origin ends at `end`; made if there is none. */
-  #find(owner: WireName, end: number): number {
+  #find(owner: Uint8Array, end: number): number {
     let starts = 0;
     for (let at = 0; at < end; at += owner[at]! + 1) labelStarts[starts++] = at;
     let node = 0;
@@ -168,7 +188,7 @@ export class ZoneBuilder {
     return node;
   }
 
-  #child(parent: number, owner: WireName, at: number): number {
+  #child(parent: number, owner: Uint8Array, at: number): number {
     const length = owner[at]!;
     let hash = hashBegin(parent);
     for (let i = 1; i <= length; i++) hash = nextHash(hash, LOWER[owner[at + i]!]!);
@@ -179,7 +199,7 @@ export class ZoneBuilder {
       const node = this.#slots[slot]! - 1;
       if (this.#parents.at(node) === parent && this.#sameLabel(node, owner, at)) return node;
     }
-    const node = this.#node(parent, this.#labels.push(owner.subarray(at, at + length + 1)));
+    const node = this.#node(parent, this.#labels.copy(owner, at, length + 1));
     this.#slots[slot] = node + 1;
     if (3 * this.#parents.length > 2 * size) this.#grow();
     return node;
@@ -193,7 +213,7 @@ export class ZoneBuilder {
     return this.#parents.push(parent);
   }
 
-  #sameLabel(node: number, owner: WireName, at: number): boolean {
+  #sameLabel(node: number, owner: Uint8Array, at: number): boolean {
     const { bytes } = this.#labels;
     const there = this.#labelAt.at(node);
     const length = owner[at]!;
@@ -238,14 +258,14 @@ export class ZoneBuilder {
       const { bytes } = this.#labels;
       nodes[2 * node] = data.length;
       nodes[2 * node + 1] = node === 0 ? 0 : renumbered[this.#parents.at(old)]!;
-      data.push([this.#flags(old, node)]);
-      data.push(bytes.subarray(labelAt, labelAt + bytes[labelAt]! + 1));
+      data.u8(this.#flags(old, node));
+      data.copy(bytes, labelAt, bytes[labelAt]! + 1);
       records += this.#packSets(old, data);
       if ((node & NODE_SLICE) === NODE_SLICE) yield;
     }
     nodes[2 * count] = data.length;
     if (data.bytes.buffer instanceof ArrayBuffer) data.move(sharedBytes(data.length));
-    const packed = data.bytes.subarray(0, data.length);
+    const packed = data.written;
     return {
       origin: this.#origin.slice(),
       data: packed,
@@ -279,9 +299,10 @@ export class ZoneBuilder {
       const node = stack.pop()!;
       if ((done & LOOP_SLICE) === LOOP_SLICE) yield;
       order[done++] = node;
-      const own = children.subarray(starts[node], starts[node + 1]);
-      if (own.length > 1) yield* this.#sort(own);
-      for (let i = own.length - 1; i >= 0; i--) stack.push(own[i]!);
+      const from = starts[node]!;
+      const end = starts[node + 1]!;
+      if (end - from > 1) yield* this.#sort(children.subarray(from, end));
+      for (let i = end - 1; i >= from; i--) stack.push(children[i]!);
     }
     return order;
   }
@@ -293,7 +314,9 @@ export class ZoneBuilder {
       compareLabels(bytes, this.#labelAt.at(a), bytes, this.#labelAt.at(b));
     const { length } = siblings;
     for (let from = 0; from < length; from += SORT_SLICE) {
-      siblings.subarray(from, from + SORT_SLICE).sort(compare);
+      const some = siblings.subarray(from, from + SORT_SLICE);
+      // Servers give most zones in order.
+      if (!isSorted(some, compare)) some.sort(compare);
       if (length > SORT_SLICE) yield;
     }
     for (let size = SORT_SLICE; size < length; size *= 2) {
@@ -323,33 +346,32 @@ export class ZoneBuilder {
 
   /** Writes the RRsets of a node. @returns how many records they have */
   #packSets(old: number, to: GrowingBytes): number {
-    const { bytes } = this.#log;
-    const all: { type: number; covered: number; at: number }[] = [];
-    for (let record = this.#first.at(old); record !== NONE; record = this.#next.at(record)) {
-      const at = this.#recordAt.at(record);
-      const type = this.#log.readU16(at);
-      const covered = type === TYPE.RRSIG ? this.#log.readU16(at + 8) : -1;
-      all.push({ type, covered, at });
-    }
+    const log = this.#log;
+    const all = this.#ofNode;
+    const records = this.#distinct;
+    const signatures = this.#distinctSignatures;
+    all.length = 0;
+    for (let record = this.#first.at(old); record !== NONE; record = this.#next.at(record))
+      all.push(this.#recordAt.at(record));
     let count = 0;
-    if (all.length > 1) all.sort((a, b) => setOf(a) - setOf(b) || a.covered - b.covered);
+    if (all.length > 1) all.sort((a, b) => placeOf(log, a) - placeOf(log, b));
     for (let i = 0; i < all.length;) {
-      const type = setOf(all[i]!);
-      const records = new DistinctData();
-      const signatures = new DistinctData();
+      const type = setOf(log, all[i]!);
+      records.clear();
+      signatures.clear();
       let ttl = 0xffff_ffff;
-      for (; i < all.length && setOf(all[i]!) === type; i++) {
-        const { at, covered } = all[i]!;
-        const data = bytes.subarray(at + 8, at + 8 + this.#log.readU16(at + 6));
-        if (!(covered < 0 ? records : signatures).add(data)) continue;
+      for (; i < all.length && setOf(log, all[i]!) === type; i++) {
+        const at = all[i]!;
+        const isSignature = log.readU16(at) === TYPE.RRSIG;
+        if (!(isSignature ? signatures : records).add(at)) continue;
         // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
-        ttl = Math.min(ttl, this.#log.readU32(at + 2));
+        ttl = Math.min(ttl, log.readU32(at + 2));
       }
       to.u16(type);
       to.u32(ttl);
-      packList(to, records.list);
-      packList(to, signatures.list);
-      count += records.list.length + signatures.list.length;
+      records.pack(to);
+      signatures.pack(to);
+      count += records.size + signatures.size;
     }
     return count;
   }
@@ -371,54 +393,104 @@ const SORT_SLICE = 1024;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
 
-/** Data of the records of an RRset, each once (RFC 2181 section 5). */
-class DistinctData {
-  readonly list: Uint8Array[] = [];
+/**
+ * Records of an RRset, each once (RFC 2181 section 5). They stand in the log of a builder: type,
+ * TTL, length, data.
+ */
+class DistinctRecords {
+  readonly #log: GrowingBytes;
+  /** Where they stand. */
+  readonly #list: number[] = [];
   /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
-  #known: Map<number, Uint8Array> | null = null;
+  #known: Map<number, number> | null = null;
+
+  constructor(log: GrowingBytes) {
+    this.#log = log;
+  }
+
+  get size(): number {
+    return this.#list.length;
+  }
+
+  clear(): void {
+    this.#list.length = 0;
+    this.#known = null;
+  }
 
   /** @returns whether it was not there yet */
-  add(data: Uint8Array): boolean {
-    const { list } = this;
+  add(at: number): boolean {
+    const list = this.#list;
     if (list.length < FEW) {
-      if (list.some((one) => Buffer.compare(one, data) === 0)) return false;
+      for (const one of list) if (this.#isSame(one, at)) return false;
     } else {
-      this.#known ??= new Map(list.map((one) => [hashOf(one), one]));
-      const hash = hashOf(data);
+      this.#known ??= new Map(list.map((one) => [this.#hash(one), one]));
+      const hash = this.#hash(at);
       const other = this.#known.get(hash);
-      if (other === undefined) this.#known.set(hash, data);
-      else if (Buffer.compare(other, data) === 0) return false;
+      if (other === undefined) this.#known.set(hash, at);
+      else if (this.#isSame(other, at)) return false;
     }
-    list.push(data);
+    list.push(at);
     return true;
+  }
+
+  /** Writes their number, the bytes of all, their data; nothing but the number if there are none. */
+  pack(to: GrowingBytes): void {
+    const list = this.#list;
+    to.varint(list.length);
+    if (list.length === 0) return;
+    let size = 0;
+    for (const at of list) {
+      const length = this.#length(at);
+      size += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3);
+    }
+    to.varint(size);
+    for (const at of list) {
+      to.varint(this.#length(at));
+      to.copy(this.#log.bytes, at + DATA, this.#length(at));
+    }
+  }
+
+  #length(at: number): number {
+    return this.#log.readU16(at + LENGTH);
+  }
+
+  #isSame(a: number, b: number): boolean {
+    const { bytes } = this.#log;
+    const length = this.#length(a);
+    if (length !== this.#length(b)) return false;
+    for (let i = DATA; i < DATA + length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
+    return true;
+  }
+
+  #hash(at: number): number {
+    const { bytes } = this.#log;
+    let hash = hashSeed();
+    for (let i = at + DATA, end = i + this.#length(at); i < end; i++)
+      hash = nextHash(hash, bytes[i]!);
+    return hash;
   }
 }
 
+/** Where length and data of a record stand in the log, counted from its beginning. */
+const LENGTH = 6;
+const DATA = 8;
 /** So many are compared one by one. */
 const FEW = 8;
 
-function hashOf(data: Uint8Array): number {
-  let hash = hashSeed();
-  for (const byte of data) hash = nextHash(hash, byte);
-  return hash;
-}
-
 /** The type of the RRset that a record belongs to: signatures belong to what they cover. */
-function setOf({ type, covered }: { type: number; covered: number }): number {
-  return covered < 0 ? type : covered;
+function setOf(log: GrowingBytes, at: number): number {
+  const type = log.readU16(at);
+  return type === TYPE.RRSIG ? log.readU16(at + DATA) : type;
 }
 
-/** Number of records, bytes of all, the records; nothing but the number if there are none. */
-function packList(to: GrowingBytes, list: readonly Uint8Array[]): void {
-  to.varint(list.length);
-  if (list.length === 0) return;
-  let size = 0;
-  for (const { length } of list) size += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3);
-  to.varint(size);
-  for (const data of list) {
-    to.varint(data.length);
-    to.push(data);
-  }
+/** By this records are sorted: by the type of their RRset, signatures behind what they cover. */
+function placeOf(log: GrowingBytes, at: number): number {
+  return 2 * setOf(log, at) + (log.readU16(at) === TYPE.RRSIG ? 1 : 0);
+}
+
+function isSorted(all: Uint32Array, compare: (a: number, b: number) => number): boolean {
+  for (let i = 1; i < all.length; i++) if (compare(all[i - 1]!, all[i]!) > 0) return false;
+  return true;
 }
 
 /** Merges two sorted parts, the second of which begins at `middle`. */

@@ -154,10 +154,15 @@ export class ZoneData {
   #setEnd = 0;
   #nodeEnd = 0;
 
+  /** Where the RRsets of a node begin in `data`: behind its flags and its label. */
+  setsAt(node: number): number {
+    const at = this.at(node) + 1;
+    return at + 1 + this.data[at]!;
+  }
+
   /** Begins with the RRsets of a node; `next` gives the first. */
   sets(node: number): void {
-    const at = this.at(node);
-    this.#setEnd = at + 2 + this.data[at + 1]!;
+    this.#setEnd = this.setsAt(node);
     this.#nodeEnd = this.at(node + 1);
   }
 
