@@ -16,6 +16,11 @@ export class GrowingNumbers {
     return this.length++;
   }
 
+  /** What has been written: a view. */
+  get written(): Uint32Array {
+    return this.#items.subarray(0, this.length);
+  }
+
   at(index: number): number {
     return this.#items[index]!;
   }

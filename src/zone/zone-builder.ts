@@ -50,7 +50,7 @@ export class ZoneBuilder {
   readonly #log = new GrowingBytes();
   #slots: Uint32Array;
   /** What is used for one node after the other while they are packed. */
-  readonly #ofNode: number[] = [];
+  readonly #ofNode = new GrowingNumbers();
   readonly #distinct = new DistinctRecords(this.#log);
   readonly #distinctSignatures = new DistinctRecords(this.#log);
   /**
@@ -354,14 +354,14 @@ export class ZoneBuilder {
     for (let record = this.#first.at(old); record !== NONE; record = this.#next.at(record))
       all.push(this.#recordAt.at(record));
     let count = 0;
-    if (all.length > 1) all.sort((a, b) => placeOf(log, a) - placeOf(log, b));
+    if (all.length > 1) all.written.sort((a, b) => placeOf(log, a) - placeOf(log, b));
     for (let i = 0; i < all.length;) {
-      const type = setOf(log, all[i]!);
+      const type = setOf(log, all.at(i));
       records.clear();
       signatures.clear();
       let ttl = 0xffff_ffff;
-      for (; i < all.length && setOf(log, all[i]!) === type; i++) {
-        const at = all[i]!;
+      for (; i < all.length && setOf(log, all.at(i)) === type; i++) {
+        const at = all.at(i);
         const isSignature = log.readU16(at) === TYPE.RRSIG;
         if (!(isSignature ? signatures : records).add(at)) continue;
         // All records of an RRset have one TTL (RFC 2181 section 5.2): the least.
@@ -400,7 +400,7 @@ const folded = new Uint8Array(NAME_MAX);
 class DistinctRecords {
   readonly #log: GrowingBytes;
   /** Where they stand. */
-  readonly #list: number[] = [];
+  readonly #list = new GrowingNumbers();
   /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
   #known: Map<number, number> | null = null;
 
@@ -421,9 +421,9 @@ class DistinctRecords {
   add(at: number): boolean {
     const list = this.#list;
     if (list.length < FEW) {
-      for (const one of list) if (this.#isSame(one, at)) return false;
+      for (let i = 0; i < list.length; i++) if (this.#isSame(list.at(i), at)) return false;
     } else {
-      this.#known ??= new Map(list.map((one) => [this.#hash(one), one]));
+      this.#known ??= new Map(Array.from(list.written, (one) => [this.#hash(one), one]));
       const hash = this.#hash(at);
       const other = this.#known.get(hash);
       if (other === undefined) this.#known.set(hash, at);
@@ -439,12 +439,13 @@ class DistinctRecords {
     to.varint(list.length);
     if (list.length === 0) return;
     let size = 0;
-    for (const at of list) {
-      const length = this.#length(at);
+    for (let i = 0; i < list.length; i++) {
+      const length = this.#length(list.at(i));
       size += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3);
     }
     to.varint(size);
-    for (const at of list) {
+    for (let i = 0; i < list.length; i++) {
+      const at = list.at(i);
       to.varint(this.#length(at));
       to.copy(this.#log.bytes, at + DATA, this.#length(at));
     }
