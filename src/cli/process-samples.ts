@@ -1,6 +1,6 @@
 /** Metrics of the process and its runtime. */
-import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
+import { processorCount } from '../base/processor-count.ts';
 import { observeGc, type GcPauses } from '../metrics/gc-pauses.ts';
 import { processSamples as procSamples, threadCount } from '../metrics/process.ts';
 import { runtimeSamples, type Runtime } from '../metrics/runtime.ts';
@@ -23,7 +23,7 @@ export function processSamples(
       allocated: () => heap().total_allocated_bytes ?? 0,
       gc: () => (gc ??= observeGc())(),
       systemThreads: threadCount,
-      processors: availableParallelism(),
+      processors: processorCount(),
       running: () => process.getActiveResourcesInfo().length,
       threads: () => {
         const { active, idle } = performance.eventLoopUtilization();

@@ -1,7 +1,7 @@
 /** `ndots serve`: reads a Corefile, serves, and ends in order. */
 import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
+import { processorCount } from '../base/processor-count.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import { systemClock } from '../base/clock.ts';
 import { seedHashes } from '../base/hash.ts';
@@ -15,6 +15,7 @@ import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
 import { descriptorLimit } from '../linux/descriptor-limit.ts';
+import { allowedProcessors, keepOff, type Processors } from '../linux/affinity.ts';
 import { takeLongTurns } from '../linux/long-turns.ts';
 import { endProcessNow, makeTermination } from '../linux/termination.ts';
 import { Collection } from '../metrics/collection.ts';
@@ -27,6 +28,7 @@ import { workersWanted } from '../server/contract/configuration.ts';
 import { defaultWorkers, workerHeapMb } from '../server/contract/worker-shares.ts';
 import { sourcePortShare } from '../server/control/descriptor-shares.ts';
 import { Server } from '../server/control/server.ts';
+import { WORKER_THREAD } from '../server/control/spare-thread.ts';
 import { threadPort } from '../server/control/worker-ports.ts';
 import { EXIT, type Command, type Io } from './command.ts';
 import { openExample } from './example.ts';
@@ -41,6 +43,9 @@ export const serve: Command = { name: 'serve', run };
 
 /** `.ts` in a checkout, `.js` in the package. */
 const extension = import.meta.url.slice(-3);
+
+/** Of more than these, this thread and the runtime's helpers leave some free by themselves. */
+const FEW_PROCESSORS = 8;
 
 /** What an absent or empty Corefile stands for. */
 const builtIn = (port: number): string => `.:${port} {\n    whoami\n    log\n}\n`;
@@ -107,6 +112,7 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   // This thread works for milliseconds, those that answer for microseconds: they need not wait for
   // its turn to end.
   takeLongTurns();
+  const processors = processorCount() > FEW_PROCESSORS ? null : allowedProcessors();
   const lines = lineOutput(1, (options.logBuffer ?? 1024) * 1024);
   const log = makeLog(
     (line) => lines.write(line),
@@ -135,9 +141,12 @@ export async function serveCorefile(serving: Serving): Promise<number> {
   let serves: boolean;
   try {
     hooks = (await around?.({ log, reload, end })) ?? null;
-    server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks });
+    server = makeServer({ options, source, lines, log, env: io.env, onFatal, hooks, processors });
     // A start that waits for objects does not hold up an end that is asked for meanwhile.
     serves = await Promise.race([server.start().then(() => true), ended.then(() => false)]);
+    // From now on somebody waits for answers: workers need not wait for this thread, nor for the
+    // runtime's helpers, where there is another processor for these.
+    if (serves && processors !== null) keepOff(processors, server.threads().length, WORKER_THREAD);
     if (serves) await hooks?.serving(server);
   } catch (error) {
     await lines.flushed(FLUSH_MS);
@@ -184,14 +193,17 @@ interface ServeParts {
   readonly env: Io['env'];
   readonly onFatal: (text: string) => void;
   readonly hooks: ServeHooks | null;
+  /** Where the workers may run; null: where the system lets them. */
+  readonly processors: Processors | null;
 }
 
-function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeParts): Server {
+function makeServer(parts: ServeParts): Server {
+  const { options, source, lines, log, env, onFatal, hooks, processors } = parts;
   const { transport, hang, httpConnections, dnsPort } = options;
   const termination = makeTermination();
   const descriptors = descriptorLimit();
   const memory = memoryLimit();
-  const processors = availableParallelism();
+  const count = processorCount();
   const collection = new Collection();
   const server: Server = new Server({
     plugins: loadPlugins,
@@ -201,7 +213,7 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
     random: secureRandom,
     env,
     folder: source.folder,
-    workers: (configuration) => options.workers ?? workersWanted(configuration, processors),
+    workers: (configuration) => options.workers ?? workersWanted(configuration, count),
     termination,
     descriptors,
     memory,
@@ -225,11 +237,12 @@ function makeServer({ options, source, lines, log, env, onFatal, hooks }: ServeP
           ring: lines.ringOf(id),
           thrifty: hooks !== null,
           memory,
+          ...(processors !== null && { processors }),
           pluginsModule: new URL(`../plugins/order${extension}`, import.meta.url).href,
         },
         // The first begins before the Corefile is read, when nobody knows yet how many there will
         // be.
-        workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(processors))),
+        workerHeapMb(memory, Math.max(workers, options.workers ?? defaultWorkers(count))),
       ),
     onFatal,
   });

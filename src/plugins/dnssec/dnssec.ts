@@ -2,7 +2,7 @@
  * `dnssec`: signs replies as they are given (RFC 4033 to 4035), with proofs of denial made for each
  * question.
  */
-import { availableParallelism } from 'node:os';
+import { processorCount } from '../../base/processor-count.ts';
 import { Problem, Problems } from '../../base/problem.ts';
 import { zones } from '../../corefile/positions.ts';
 import { pluginProblem, pluginRemark } from '../../corefile/problems.ts';
@@ -128,7 +128,7 @@ export const dnssec: Plugin = definePlugin({
     context.onMessage((message) => {
       const pairs = message as readonly KeyPair[];
       if (pairs.length === 0) return;
-      const processors = availableParallelism();
+      const processors = processorCount();
       const inTurns = processors === 1 || pairs.every(isQuick);
       const made = new DnssecLink({
         zones: new SignedZones(names),

@@ -1,5 +1,5 @@
 /** `multisocket`: how many sockets, and so workers, an address has. */
-import { availableParallelism } from 'node:os';
+import { processorCount } from '../../base/processor-count.ts';
 import { optional } from '../../corefile/positions.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { integer, value, Wrong, wrong } from '../../corefile/values.ts';
@@ -34,6 +34,6 @@ const syntax = directive({
 export const multisocket: Plugin = definePlugin({
   syntax,
   plan(options, plan) {
-    plan.sockets = options.sockets ?? availableParallelism();
+    plan.sockets = options.sockets ?? processorCount();
   },
 });

@@ -2,8 +2,8 @@
  * Starts the threads of workers. The first one starts before the rest of the program is loaded,
  * because a thread takes as long to start as the main thread takes to read the Corefile.
  */
-import { availableParallelism } from 'node:os';
 import { MessageChannel, Worker } from 'node:worker_threads';
+import { processorCount } from '../../base/processor-count.ts';
 import { memoryLimit } from '../../base/memory-limit.ts';
 import { defaultWorkers, workerHeapMb } from '../contract/worker-shares.ts';
 
@@ -27,6 +27,9 @@ interface SpareThread extends BlankThread {
   readonly heapMb: number;
 }
 
+/** What the system calls the threads of workers. */
+export const WORKER_THREAD = 'ndots-worker';
+
 let spare: SpareThread | null = null;
 
 /**
@@ -35,7 +38,7 @@ let spare: SpareThread | null = null;
  */
 export function startSpareThread(): void {
   try {
-    spare = startThread(workerHeapMb(memoryLimit(), defaultWorkers(availableParallelism())));
+    spare = startThread(workerHeapMb(memoryLimit(), defaultWorkers(processorCount())));
   } catch {
     // `blankThread` will report why there is none.
   }
@@ -67,7 +70,7 @@ function startThread(heapMb: number): SpareThread {
   const worker = new Worker(entry, {
     workerData: port2,
     transferList: [port2],
-    name: 'ndots-worker',
+    name: WORKER_THREAD,
     resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB },
   });
   return {

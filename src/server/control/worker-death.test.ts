@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -12,6 +12,7 @@ import { queryBytes, UdpClient } from '../../../test/kit/loopback.ts';
 import { freePorts } from '../../../test/kit/free-ports.ts';
 import { batchedUdp } from '../../linux/packet-loop.ts';
 import { EXIT_TIMED_OUT } from '../../linux/termination.ts';
+import { WORKER_THREAD } from './spare-thread.ts';
 
 const program = join(import.meta.dirname, '../../../bin/ndots');
 
@@ -110,6 +111,12 @@ function bound(port: number): number {
     .filter((line) => line.includes(wanted)).length;
 }
 
+/** Where a process or a thread may run, as the system writes it: `0-3`. */
+function processorsOf(place: string): string {
+  const status = readFileSync(`/proc/${place}/status`, 'latin1');
+  return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)![1]!;
+}
+
 async function answers(clients: readonly UdpClient[], port: number, id: number): Promise<boolean> {
   const client = clients[id % clients.length]!;
   client.send(queryBytes('any.example.', id), port);
@@ -144,6 +151,30 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
       assert.match(child.output(), /\[ERROR\] worker \d ended unexpectedly and is started again/);
     });
   }
+
+  test('is replaced by one that may run on all processors, while all other threads leave one to it', async (t) => {
+    const { child, port, fail } = await victim(t, 1);
+    const client = await UdpClient.open();
+    t.after(() => client.close());
+    const all = processorsOf('self');
+    for (let turn = 1; turn <= 2; turn++) {
+      assert.ok(await answers([client], port, turn));
+      const threads = readdirSync(`/proc/${child.pid}/task`).map((thread) => ({
+        isWorker:
+          readFileSync(`/proc/${child.pid}/task/${thread}/comm`, 'latin1').trim() === WORKER_THREAD,
+        processors: processorsOf(`${child.pid}/task/${thread}`),
+      }));
+      assert.deepEqual(
+        threads.filter(({ isWorker }) => isWorker).map(({ processors }) => processors),
+        [all],
+      );
+      for (const { isWorker, processors } of threads)
+        if (!isWorker && /[-,]/.test(all)) assert.notEqual(processors, all);
+      if (turn === 2) break;
+      fail('a worker throws');
+      await printed(child, /serves again/, 20_000);
+    }
+  });
 
   test('amid a reload makes neither fail: who takes its place serves the new Corefile', async (t) => {
     const { child, port, fail } = await victim(t, 2);

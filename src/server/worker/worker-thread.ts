@@ -15,6 +15,7 @@ import { MemoryWatch } from '../../base/memory-watch.ts';
 import { LineWriter, type LineRingMemory } from '../../base/line-ring.ts';
 import { secureRandom } from '../../base/random.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
+import { runOn, type Processors } from '../../linux/affinity.ts';
 import { batchedUdp, stopPackets } from '../../linux/packet-loop.ts';
 import { trimMemory } from '../../linux/memory.ts';
 import { unmapUnusedCode } from '../../linux/program-pages.ts';
@@ -54,6 +55,8 @@ export interface WorkerStart {
   readonly thrifty?: boolean;
   /** Bytes that the process may take; undefined: no limit is known. */
   readonly memory?: number;
+  /** Where this thread may run, wherever the thread that started it does; undefined: as that one. */
+  readonly processors?: Processors;
   /** Ends the process if the main thread hangs. */
   readonly termination?: Termination;
 }
@@ -61,9 +64,10 @@ export interface WorkerStart {
 seedHashes(secureRandom.integer(2 ** 32));
 const start = (await told(workerData as MessagePort)) ?? process.exit(0);
 const { id, pluginsModule, transport, sourcePorts, held, ring, pulse, termination } = start;
-const { gate, thrifty, memory = Infinity, ticketSecret } = start;
+const { gate, thrifty, memory = Infinity, ticketSecret, processors } = start;
 useGate(gate);
 useNotes(held);
+if (processors !== undefined) runOn(processors);
 let mayEnd: TerminationWatch | null = null;
 beat(pulse, systemClock, () => mayEnd?.look());
 const port = parentPort!;
