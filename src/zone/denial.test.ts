@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TYPE } from '../wire/iana.ts';
-import { writeMessage } from '../wire/message.ts';
+import { readMessage, writeMessage } from '../wire/message.ts';
 import { parseName } from '../wire/name.ts';
 import { Query } from '../wire/query.ts';
 import { MessageWriter } from '../wire/writer.ts';
@@ -86,6 +86,41 @@ test('names are hashed as often as a zone says, up to a bound: beyond it a query
   assert.equal(proves(150), true);
   assert.equal(proves(151), false);
   assert.equal(proves(65_535), false);
+});
+
+/** An NSEC3 record with a salt of one byte. */
+const saltedRecord = (salt: number): readonly number[] => [
+  ...[1, 0, 0, 0, 1, salt, 20, ...Array<number>(20).fill(0), 0, 1, 0x40],
+];
+
+test('while a zone is given another salt its denials are of the chain that its apex names', () => {
+  const other = HASH.replace('0', '1');
+  const asked = Array.from({ length: 40 }, (_, i) => `x${i}.example.org.`);
+  const proofs = (named: readonly number[]): readonly string[] => {
+    const zone = zoneOf((add) => {
+      for (const salt of named) add('example.org.', TYPE.NSEC3PARAM, [1, 0, 0, 0, 1, salt]);
+      add(`${HASH}.example.org.`, TYPE.NSEC3, saltedRecord(0xaa));
+      add(`${other}.example.org.`, TYPE.NSEC3, saltedRecord(0xbb));
+    });
+    const replies = asked.map((name) => searches(zone, name).reply);
+    return [HASH, other].filter((hash) => replies.some((reply) => reply.includes(hash)));
+  };
+  assert.deepEqual(proofs([0xaa]), [HASH]);
+  assert.deepEqual(proofs([0xbb]), [other]);
+  assert.equal(proofs([0xaa, 0xbb]).length, 1);
+  assert.deepEqual(proofs([]), []);
+});
+
+test('a zone whose NSEC3 chain is still being made proves with NSEC', () => {
+  const zone = zoneOf((add) => {
+    add('example.org.', TYPE.NSEC, [...parseName('example.org.'), 0, 1, 0x40]);
+    // Flags other than 0: the signer is not done (RFC 5155 section 4.1.2).
+    add('example.org.', TYPE.NSEC3PARAM, [1, 1, 0, 0, 1, 0xaa]);
+    add(`${HASH}.example.org.`, TYPE.NSEC3, saltedRecord(0xaa));
+  });
+  const { reply } = searches(zone, 'x.example.org.');
+  assert.equal(reply.includes(HASH), false);
+  assert.ok(readMessage(reply).authority.some(({ type }) => type === TYPE.NSEC));
 });
 
 test('the NSEC record before a name is found at once behind a delegation with ten thousand addresses', () => {

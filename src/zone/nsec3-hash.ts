@@ -1,3 +1,4 @@
+import type { Slices } from '../base/slices.ts';
 import { TYPE } from '../wire/iana.ts';
 import { Sha1Message } from './sha1.ts';
 import type { ZoneData } from './zone-data.ts';
@@ -15,13 +16,64 @@ export interface HashParts {
  */
 export const ITERATIONS_MAX = 150;
 
-/** What the apex says; SHA-1 is the only algorithm there is. */
-export function readHashParts(zone: ZoneData): HashParts {
-  if (!zone.find(0, TYPE.NSEC3PARAM)) return { iterations: 0, salt: new Uint8Array(0) };
-  const at = zone.varint(zone.recordsAt);
-  const { data } = zone;
-  const iterations = (data[at + 2]! << 8) | data[at + 3]!;
-  return { iterations, salt: data.slice(at + 5, at + 5 + data[at + 4]!) };
+/** The only algorithm that there is. */
+const SHA1 = 1;
+/** A mask: after so many nodes there may be a pause. */
+const NODE_SLICE = 0x3ff;
+
+/**
+ * How the names of the chain are hashed that denials are of: the apex says which chains are whole
+ * (RFC 5155 section 4). Of several that with the fewest iterations; null: there is none.
+ */
+export function readHashParts(zone: ZoneData): HashParts | null {
+  if (!zone.find(0, TYPE.NSEC3PARAM)) return null;
+  let parts: HashParts | null = null;
+  let next = zone.recordsAt;
+  for (let left = zone.count; left > 0; left--) {
+    const at = zone.varint(next);
+    next = at + zone.value;
+    // Records with other flags are passed over (RFC 5155 section 4.1.2).
+    if (zone.data[at] !== SHA1 || zone.data[at + 1] !== 0) continue;
+    const iterations = iterationsAt(zone.data, at);
+    if (parts !== null && parts.iterations <= iterations) continue;
+    parts = { iterations, salt: zone.data.slice(at + 5, at + 5 + zone.data[at + 4]!) };
+  }
+  return parts;
+}
+
+/** @param at where the data of an NSEC3 or NSEC3PARAM record begins */
+function iterationsAt(data: Uint8Array, at: number): number {
+  return (data[at + 2]! << 8) | data[at + 3]!;
+}
+
+/**
+ * Those of the nodes with NSEC3 records that are of the chain which the apex names. While a signer
+ * changes the salt, or goes over to NSEC3 or away from it, those of another chain stand between
+ * them, which need not be whole (RFC 5155 section 7.3).
+ */
+export function* chainOf(zone: ZoneData, hashed: readonly number[]): Slices<readonly number[]> {
+  const parts = readHashParts(zone);
+  if (parts === null) return [];
+  const chain: number[] = [];
+  for (const node of hashed) {
+    if (hasHash(zone, node, parts)) chain.push(node);
+    if ((node & NODE_SLICE) === NODE_SLICE) yield;
+  }
+  return chain;
+}
+
+function hasHash(zone: ZoneData, node: number, { iterations, salt }: HashParts): boolean {
+  if (!zone.find(node, TYPE.NSEC3)) return false;
+  let next = zone.recordsAt;
+  for (let left = zone.count; left > 0; left--) {
+    const at = zone.varint(next);
+    next = at + zone.value;
+    const { data } = zone;
+    if (data[at] !== SHA1 || iterationsAt(data, at) !== iterations) continue;
+    if (data[at + 4] === salt.length && salt.every((byte, i) => data[at + 5 + i] === byte))
+      return true;
+  }
+  return false;
 }
 
 const DIGITS = Buffer.from('0123456789abcdefghijklmnopqrstuv');

@@ -24,7 +24,7 @@ export interface PackedZone {
   readonly data: Uint8Array;
   readonly nodes: Uint32Array;
   readonly slots: Uint32Array;
-  /** Nodes that hold NSEC3 records, in the order of their hashes. */
+  /** Nodes that hold NSEC3 records of the chain that the apex names, in the order of their hashes. */
   readonly nsec3: Uint32Array;
   /** Records, signatures included. */
   readonly records: number;

@@ -268,7 +268,7 @@ export class ZoneData {
     return data[there]! - name[at]!;
   }
 
-  /** Whether the zone is signed with NSEC3. */
+  /** Whether the zone proves with NSEC3. */
   get hashed(): boolean {
     return this.packed.nsec3.length > 0;
   }

@@ -192,7 +192,7 @@ function* readingZoneFile(
   progress?.hasRead();
   beforePacking();
   const packed = yield* builder.packing();
-  const { iterations } = readHashParts(new ZoneData(packed));
+  const iterations = readHashParts(new ZoneData(packed))?.iterations ?? 0;
   if (iterations > ITERATIONS_MAX)
     warnings.push(
       mistake(

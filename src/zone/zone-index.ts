@@ -2,7 +2,9 @@ import { nextHash } from '../base/hash.ts';
 import { sharedWords } from '../base/shared-memory.ts';
 import type { Slices } from '../base/slices.ts';
 import { LOWER } from '../wire/name.ts';
-import { hashBegin, hashEnd, homeSlot, NODE, nodeBits } from './packed-zone.ts';
+import { chainOf } from './nsec3-hash.ts';
+import { hashBegin, hashEnd, homeSlot, NODE, nodeBits, type PackedZone } from './packed-zone.ts';
+import { ZoneData } from './zone-data.ts';
 
 /** What is found out about the nodes of a zone once all of them stand. */
 export interface ZoneIndex {
@@ -12,6 +14,9 @@ export interface ZoneIndex {
 
 /** What a node is by its parent and children. Its other flags come from what it owns. */
 const BY_PLACE = NODE.GLUE | NODE.WILD;
+/** The tables are asked for what nodes own only. */
+const origin = Uint8Array.of(0);
+const none = new Uint32Array(0);
 /** A mask: after so many nodes there may be a pause. */
 const NODE_SLICE = 0x3ff;
 
@@ -48,8 +53,10 @@ export function* indexNodes(
     if ((data[at]! & NODE.HIDDEN) !== 0) hidden.push(node);
     if ((node & NODE_SLICE) === NODE_SLICE) yield;
   }
-  const nsec3 = sharedWords(hidden.length);
-  nsec3.set(hidden);
+  const bare: PackedZone = { origin, data, nodes, slots, nsec3: none, records: 0, serial: 0 };
+  const chain = hidden.length === 0 ? hidden : yield* chainOf(new ZoneData(bare), hidden);
+  const nsec3 = sharedWords(chain.length);
+  nsec3.set(chain);
   return { slots, nsec3 };
 }
 

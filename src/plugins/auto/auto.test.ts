@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -108,6 +116,33 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.net'), 'whoami');
     assert.equal(await www(world, 'example.org'), '192.0.2.3');
     assert.ok(world.log.some((line) => /Deleting zone `example\.net\.'/.test(line)));
+  });
+
+  test('a folder or file that cannot be read takes no zone away', async (t) => {
+    const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
+    const [zones, file, aside] = ['zones', 'zones/db.example.org', 'aside'].map((name) =>
+      join(path, name),
+    ) as [string, string, string];
+    const world = await served(t, path);
+    for (const what of [zones, file]) {
+      renameSync(what, aside);
+      // Links that lead in a circle cannot be read by anybody, whatever the rights.
+      symlinkSync(what, what);
+      await later(world);
+      assert.equal(await www(world, 'example.org'), '192.0.2.1', what);
+      const told = world.log.filter((line) => line.startsWith('[WARNING]'));
+      assert.match(told.at(-1)!, /error reading .*: .*; its zones stay/);
+      unlinkSync(what);
+      renameSync(aside, what);
+      await later(world);
+    }
+    // What cannot be read, as `lost+found`, keeps no zone that was elsewhere.
+    symlinkSync(aside, aside);
+    renameSync(aside, join(zones, 'db.example.com'));
+    unlinkSync(file);
+    await later(world);
+    assert.equal(await www(world, 'example.org'), 'whoami');
+    assert.equal(await www(world, 'example.net'), '192.0.2.1');
   });
 
   test('a folder that is not there is warned about and may come', async (t) => {

@@ -68,14 +68,18 @@ export const auto: Plugin = definePlugin({
       (open) => new ZonePublisher(open, context.clock),
     );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
+    /** By zone: where its file was at the last look. */
+    const files = new Map<string, string>();
     const look = async (): Promise<void> => {
-      const sources = zoneFiles(folder, naming, log);
+      const { sources, isHidden } = zoneFiles(folder, naming, log);
       const there = new Set(sources.map(({ zone }) => zone));
       for (const zone of publisher.names) {
-        if (there.has(zone)) continue;
+        if (there.has(zone) || isHidden(files.get(zone) ?? folder)) continue;
+        files.delete(zone);
         reloader.forget(zone);
         log.info(`Deleting zone \`${zone}'`);
       }
+      for (const { zone, path } of sources) files.set(zone, path);
       const fresh = sources.filter(({ zone }) => !publisher.has(zone));
       await reloader.refresh(sources);
       for (const { zone, path } of fresh)

@@ -1,6 +1,7 @@
 /** The zone files of a folder, as they come, change and go. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
+import { errorCode } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
@@ -8,23 +9,44 @@ import { zoneOf, type ZoneNaming } from './naming.ts';
 
 /** Folders within each other: more is most likely a link that leads back. */
 const DEPTH_MAX = 16;
+/** Codes of errors that say that nothing is there, rather than that it could not be read. */
+const goneCodes: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR']);
 /** Files in all. */
 const FILES_MAX = 100_000;
+
+/** What a look at a folder has found. */
+export interface FoundFiles {
+  readonly sources: readonly ZoneSource[];
+  /** Whether a file may still be there: it, or a folder that it lies in, could not be read. */
+  readonly isHidden: (file: string) => boolean;
+}
 
 /**
  * The zone files in a folder and those below it, in the order of their paths. Of two files for one
  * zone the first counts. Links to files are followed, and the folder itself may be one, as mounted
  * ConfigMaps are.
  */
-export function zoneFiles(path: string, naming: ZoneNaming, log: Log): readonly ZoneSource[] {
+export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFiles {
   const found = new Map<string, ZoneSource>();
   let files = 0;
+  const unread: string[] = [];
+  /** @returns null: it is not there, or could not be read */
+  const tried = <T>(what: string, read: () => T): T | null => {
+    try {
+      return read();
+    } catch (error) {
+      if (goneCodes.has(errorCode(error))) return null;
+      unread.push(what);
+      log.warning(`error reading ${what}: ${whyFailed(error)}; its zones stay`);
+      return null;
+    }
+  };
   const walk = (folder: string, depth: number): void => {
     if (depth > DEPTH_MAX) {
       log.warning(`error reading ${folder}: more than ${DEPTH_MAX} folders within each other`);
       return;
     }
-    for (const entry of entriesOf(folder, log)) {
+    for (const entry of tried(folder, () => list(folder)) ?? []) {
       const file = join(folder, entry.name);
       if (entry.isDirectory()) {
         walk(file, depth + 1);
@@ -32,7 +54,7 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): readonly 
       }
       if (++files > FILES_MAX) return;
       const zone = zoneOf(entry.name, naming);
-      if (zone === null || !isFile(file)) continue;
+      if (zone === null || tried(file, () => statSync(file).isFile()) !== true) continue;
       const other = found.get(zone);
       if (other === undefined) found.set(zone, { zone, path: file, byTime: false });
       else
@@ -41,21 +63,12 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): readonly 
         );
     }
   };
-  try {
-    walk(realpathSync(path), 0);
-  } catch {
-    // The folder does not exist yet, which was reported at the start.
-  }
-  return [...found.values()];
-}
-
-function entriesOf(folder: string, log: Log): ReturnType<typeof list> {
-  try {
-    return list(folder);
-  } catch (error) {
-    log.warning(`error reading ${folder}: ${whyFailed(error)}`);
-    return [];
-  }
+  // A folder that does not exist yet was reported at the start.
+  const real = tried(path, () => realpathSync(path));
+  if (real !== null) walk(real, 0);
+  const isHidden = (file: string): boolean =>
+    unread.some((one) => one === path || one === file || file.startsWith(join(one, sep)));
+  return { sources: [...found.values()], isHidden };
 }
 
 function list(folder: string): {
@@ -65,12 +78,4 @@ function list(folder: string): {
   return readdirSync(folder, { withFileTypes: true }).toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
   );
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }

@@ -13,6 +13,7 @@ import {
   addressesOf,
   aliasOf,
   distinct,
+  keyOf,
   ownName,
   targetsOf,
   writeAddress,
@@ -125,7 +126,7 @@ export class ExternalAnswerer {
     const alias = aliasOf(entries);
     if (alias !== null) return this.#alias(query, zone, alias);
     const length = sizeOf(type);
-    const addresses = addressesOf(entries).filter((address) => address.length === length);
+    const addresses = [...addressesOf(entries)].filter((address) => address.length === length);
     if (addresses.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
     return this.#reply(query, (to, cut) => {
       for (const address of addresses)
@@ -135,13 +136,15 @@ export class ExternalAnswerer {
   }
 
   #writeTargets(query: Query, zone: ExternalZone, entries: readonly OutsideEntry[]): Reply {
-    const targets = targetsOf(entries, zone);
+    const targets = [...targetsOf(entries, zone)];
     if (targets.length === 0) return this.#negative(query, zone, RCODE.NOERROR);
-    const records = distinct(targets, ({ target, port }) => `${port} ${target.join()}`);
-    const addresses = distinct(
-      targets,
-      ({ target, address }) => `${target.join()} ${address?.join()}`,
-    );
+    const records = [...distinct(targets, ({ target, port }) => `${port} ${keyOf(target)}`)];
+    const addresses = [
+      ...distinct(
+        targets,
+        ({ target, address }) => keyOf(target) + (address === null ? '' : keyOf(address)),
+      ),
+    ];
     return this.#reply(query, (to, cut) => {
       for (const one of records)
         if (hasRoom(to)) writeTarget(to, null, one, zone.ttl);

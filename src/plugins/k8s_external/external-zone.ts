@@ -101,10 +101,9 @@ export function aliasOf(entries: readonly OutsideEntry[]): WireName | null {
 }
 
 /** The addresses of these entries, each once, in their order. */
-export function addressesOf(entries: readonly OutsideEntry[]): readonly Uint8Array[] {
-  const found = new Map<string, Uint8Array>();
-  for (const { address, named } of entries) if (!named) found.set(address.join(), address);
-  return [...found.values()];
+export function* addressesOf(entries: readonly OutsideEntry[]): Generator<Uint8Array> {
+  for (const { address, named } of distinct(entries, (one) => `${one.named} ${keyOf(one.address)}`))
+    if (!named) yield address;
 }
 
 /** An SRV record, and the addresses of its target if the zone has them. */
@@ -119,16 +118,16 @@ export interface ServiceTarget {
  * The SRV records of these entries, as CoreDNS weighs them: those without a port count, but have no
  * record.
  */
-export function targetsOf(
+export function* targetsOf(
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
-): readonly ServiceTarget[] {
+): Generator<ServiceTarget> {
   const weight = Math.max(1, Math.floor(100 / entries.length));
-  return entries.flatMap(({ address, named, port, below }) => {
+  for (const { address, named, port, below } of entries) {
     const target = named ? address : joinNames(below, zone.name);
-    if (port < 0 || target === null) return [];
-    return [{ target, port, weight, address: named ? null : address }];
-  });
+    if (port < 0 || target === null) continue;
+    yield { target, port, weight, address: named ? null : address };
+  }
 }
 
 /** Writes an SRV record. `owner` null: the question's name. */
@@ -146,11 +145,18 @@ export function writeTarget(
   to.close();
 }
 
-/** Each once, by what `keyOf` says. */
-export function distinct<T>(all: readonly T[], keyOf: (one: T) => string): readonly T[] {
+/** Each once, by what `saysWhich` gives. */
+export function* distinct<T>(all: Iterable<T>, saysWhich: (one: T) => string): Generator<T> {
   const seen = new Set<string>();
-  return all.filter((one) => {
-    const key = keyOf(one);
-    return !seen.has(key) && seen.add(key) !== undefined;
-  });
+  for (const one of all) {
+    const key = saysWhich(one);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield one;
+  }
+}
+
+/** A name or an address as a text that no other one has. */
+export function keyOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }

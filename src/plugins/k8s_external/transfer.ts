@@ -1,6 +1,6 @@
 /** The plugin's zones as records, for transfer. */
-import type { OutsideEntry, OutsideServices } from '../../server/contract/ports.ts';
-import { NAME_MAX, joinNames, nameLength, type WireName } from '../../wire/name.ts';
+import type { OutsideEntry, OutsideName, OutsideServices } from '../../server/contract/ports.ts';
+import { NAME_MAX, joinNames, type WireName } from '../../wire/name.ts';
 import { SECTION, type WriteRecord } from '../../wire/writer.ts';
 import type { Transferable, TransferSource } from '../../zone/transfer-source.ts';
 import { TYPE } from '../../wire/iana.ts';
@@ -8,6 +8,7 @@ import {
   addressesOf,
   aliasOf,
   distinct,
+  keyOf,
   targetsOf,
   writeAddress,
   writeNamed,
@@ -53,6 +54,7 @@ function transferable(
         next() {
           const { done, value } = records.next();
           if (done === true) return 'end';
+          if (value === null) return 'pause';
           write = value;
           return 'record';
         },
@@ -63,44 +65,69 @@ function transferable(
   };
 }
 
+/** null: enough for one turn. */
+type TransferRecords = Generator<WriteRecord | null, void, undefined>;
+
+/** How many entries are looked at before queries are served again: less than a millisecond. */
+const ENTRIES_A_TURN = 1000;
+
 /**
  * What there is when the first record after the SOA record is asked for: the transfer stays at that
- * moment.
+ * moment. The records of a service are made when it is its turn.
  */
 function* recordsOf(
   zone: ExternalZone,
   serial: number,
   services: OutsideServices,
   headless: boolean,
-): Generator<WriteRecord, void, undefined> {
+): TransferRecords {
   const { ttl, name, server } = zone;
   yield (to) => writeSoa(to, SECTION.answer, zone, serial);
   const addresses = services.nameServers(headless);
-  const found = [...services.all(headless)].map((service) => ({
-    ...service,
-    entries: services.find(service.below, nameLength(service.below) - 1, headless) ?? [],
-    byPort: service.ports.map(
-      (port) => [port, services.find(port, nameLength(port) - 1, headless) ?? []] as const,
-    ),
-  }));
+  const found = [...services.all(headless)];
   yield (to) => writeNamed(to, name, TYPE.NS, server, ttl);
   for (const address of addresses)
     yield (to) => writeAddress(to, SECTION.answer, server, address, ttl);
-  for (const { below, entries, byPort, headless: byEndpoint } of found) {
-    yield* namedRecords(joinNames(below, name), entries, zone);
-    for (const [port, ofPort] of byPort) yield* serviceRecords(joinNames(port, name), ofPort, zone);
-    if (!byEndpoint) continue;
-    const hosts = Map.groupBy(entries, (entry) => entry.below.join());
+  for (const service of found) {
+    const [itself, ...ports] = service.names();
+    if (itself === undefined) continue;
+    const entries = yield* gathered(itself);
+    yield* namedRecords(joinNames(itself.below, name), entries, zone);
+    for (const port of ports)
+      yield* serviceRecords(joinNames(port.below, name), yield* gathered(port), zone);
+    if (!service.headless) continue;
+    const hosts = new Map<string, OutsideEntry[]>();
+    for (const [i, entry] of entries.entries()) {
+      const key = keyOf(entry.below);
+      const same = hosts.get(key);
+      if (same === undefined) hosts.set(key, [entry]);
+      else same.push(entry);
+      if (i % ENTRIES_A_TURN === ENTRIES_A_TURN - 1) yield null;
+    }
     for (const own of hosts.values())
       yield* namedRecords(joinNames(own[0]!.below, name), own, zone);
   }
+}
+
+/** The entries of a name, part by part. */
+function* gathered({ entries }: OutsideName): Generator<null, readonly OutsideEntry[]> {
+  const all: OutsideEntry[] = [];
+  let turn = 0;
+  for (const part of entries()) {
+    for (const entry of part) all.push(entry);
+    turn += part.length;
+    if (turn < ENTRIES_A_TURN) continue;
+    turn = 0;
+    yield null;
+  }
+  return all;
 }
 
 function* namedRecords(
   owner: WireName | null,
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
-): Generator<WriteRecord, void, undefined> {
+): TransferRecords {
   if (owner === null || entries.length === 0) return;
   const alias = aliasOf(entries);
   if (alias !== null) {
@@ -116,9 +143,9 @@ function* serviceRecords(
   owner: WireName | null,
   entries: readonly OutsideEntry[],
   zone: ExternalZone,
-): Generator<WriteRecord, void, undefined> {
+): TransferRecords {
   if (owner === null) return;
   const targets = targetsOf(entries, zone);
-  for (const one of distinct(targets, ({ target, port }) => `${port} ${target.join()}`))
+  for (const one of distinct(targets, ({ target, port }) => `${port} ${keyOf(target)}`))
     yield (to) => writeTarget(to, owner, one, zone.ttl);
 }

@@ -1,7 +1,12 @@
 /** Services as they are reached from outside, for `k8s_external`. */
-import type { OutsideEntry, OutsideService, OutsideServices } from '../../server/contract/ports.ts';
+import type {
+  OutsideEntry,
+  OutsideName,
+  OutsideService,
+  OutsideServices,
+} from '../../server/contract/ports.ts';
 import { ROOT, type WireName } from '../../wire/name.ts';
-import type { Cluster, ServiceRecord } from './cluster.ts';
+import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import type { NamespaceRecord } from './namespace-table.ts';
 import { EndpointReader, type EndpointPort } from './endpoint-encoding.ts';
 import { fits } from './name.ts';
@@ -52,8 +57,10 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
       const byEndpoint = headless && outside.length === 0;
       const entries =
         byEndpoint && (service.form === 'headless' || endpoint !== ABSENT)
-          ? endpointEntries(service, takes, (host) => fits(folded, endpoint, host))
-          : serviceEntries(service, outside, takes);
+          ? service.slices.flatMap((slice) =>
+              endpointEntries(service, slice, takes, (host) => fits(folded, endpoint, host)),
+            )
+          : serviceEntries(service, service.ports, outside, takes);
       return entries.length === 0 ? null : entries;
     },
 
@@ -74,11 +81,9 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
           known = true;
           const entries =
             headless && service.form === 'headless'
-              ? endpointEntries(
-                  service,
-                  () => true,
-                  () => true,
-                ).map((entry) => ({ ...entry, bytes: entry.address }))
+              ? service.slices
+                  .flatMap((slice) => endpointEntries(service, slice, anyPort, anyHost))
+                  .map((entry) => ({ ...entry, bytes: entry.address }))
               : cluster.outside.of(service);
           for (const { bytes, named } of entries) if (!named) found.set(bytes.join('.'), bytes);
         }
@@ -91,53 +96,92 @@ export function outsideOf({ cluster, namespaces, own }: OutsideParts): OutsideSe
         const outside = cluster.outside.of(service);
         const byEndpoint = headless && outside.length === 0 && service.form === 'headless';
         if (!shows(service.namespace) || (outside.length === 0 && !byEndpoint)) continue;
-        const labels = [service.name, service.namespace.name];
-        const below = relative(...labels);
-        if (below === null) continue;
-        const ports = byEndpoint ? service.slices.flatMap((slice) => slice.ports) : service.ports;
-        const named = new Set(
-          ports
-            .filter(({ name, protocol }) => name !== '' && protocol !== '')
-            .map(({ name, protocol }) => `_${name} _${protocol}`),
-        );
-        const names = [...named].map((words) => relative(...words.split(' '), ...labels));
-        yield { below, ports: names.filter((name) => name !== null), headless: byEndpoint };
+        // What the service is made of is replaced when it changes, not changed.
+        const { ports, slices } = service;
+        yield {
+          headless: byEndpoint,
+          names: byEndpoint
+            ? () =>
+                namesOf(
+                  service,
+                  slices.flatMap((slice) => slice.ports),
+                  (takes) => entriesBySlice(service, slices, takes),
+                )
+            : () =>
+                namesOf(service, ports, (takes) => [
+                  serviceEntries(service, ports, outside, takes),
+                ]),
+        };
       }
     },
   };
 }
 
+const anyHost = (): boolean => true;
+const anyPort = anyHost;
+
+/** The service's name, and that of each port that has one, with what `entriesOf` finds for them. */
+function namesOf(
+  service: ServiceRecord,
+  ports: readonly EndpointPort[],
+  entriesOf: (takes: (port: EndpointPort) => boolean) => Iterable<readonly OutsideEntry[]>,
+): readonly OutsideName[] {
+  const labels = [service.name, service.namespace.name];
+  const below = relative(...labels);
+  if (below === null) return [];
+  const names: OutsideName[] = [{ below, entries: () => entriesOf(anyPort) }];
+  const seen = new Set<string>();
+  for (const { name, protocol } of ports) {
+    const key = `_${name} _${protocol}`;
+    if (name === '' || protocol === '' || seen.has(key)) continue;
+    seen.add(key);
+    const port = relative(...key.split(' '), ...labels);
+    if (port === null) continue;
+    const takes = (one: EndpointPort): boolean => one.name === name && one.protocol === protocol;
+    names.push({ below: port, entries: () => entriesOf(takes) });
+  }
+  return names;
+}
+
 function serviceEntries(
   service: ServiceRecord,
+  all: readonly EndpointPort[],
   outside: readonly Outside[],
   takes: (port: EndpointPort) => boolean,
 ): OutsideEntry[] {
   const below = relative(service.name, service.namespace.name);
   if (below === null) return [];
-  const ports = service.ports.filter(takes);
+  const ports = all.filter(takes);
   return outside.flatMap(({ bytes, named }) =>
     ports.map(({ port }) => ({ address: bytes, named, port, below })),
   );
 }
 
+function* entriesBySlice(
+  service: ServiceRecord,
+  slices: readonly SliceRecord[],
+  takes: (port: EndpointPort) => boolean,
+): Generator<readonly OutsideEntry[]> {
+  for (const slice of slices) yield endpointEntries(service, slice, takes, anyHost);
+}
+
 function endpointEntries(
   service: ServiceRecord,
+  slice: SliceRecord,
   takes: (port: EndpointPort) => boolean,
   isAsked: (host: string) => boolean,
 ): OutsideEntry[] {
+  const ports = slice.service === service ? slice.ports.filter(takes) : [];
+  if (ports.length === 0) return [];
   const entries: OutsideEntry[] = [];
-  for (const slice of service.slices) {
-    const ports = slice.service === service ? slice.ports.filter(takes) : [];
-    if (ports.length === 0) continue;
-    for (reader.over(slice.endpoints); reader.next();) {
-      const { named, bytes, addressAt, addressLength, host } = reader;
-      const below = isAsked(host.toLowerCase())
-        ? relative(host, service.name, service.namespace.name)
-        : null;
-      if (below === null) continue;
-      const address = new Uint8Array(bytes.subarray(addressAt, addressAt + addressLength));
-      for (const { port } of ports) entries.push({ address, named, port, below });
-    }
+  for (reader.over(slice.endpoints); reader.next();) {
+    const { named, bytes, addressAt, addressLength, host } = reader;
+    const below = isAsked(host.toLowerCase())
+      ? relative(host, service.name, service.namespace.name)
+      : null;
+    if (below === null) continue;
+    const address = new Uint8Array(bytes.subarray(addressAt, addressAt + addressLength));
+    for (const { port } of ports) entries.push({ address, named, port, below });
   }
   return entries;
 }

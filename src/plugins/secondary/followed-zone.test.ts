@@ -50,6 +50,8 @@ interface Followed {
    * The serial of what it transfers, where that is another one than it says; null: it is the same.
    */
   transferred: number | null;
+  /** What the first primary has, which is not there at first. */
+  first: number | null;
   /** Of the SOA record, seconds. */
   times: Times;
   /** Whether the zone has an NS record, as a whole, and after differences. */
@@ -78,9 +80,10 @@ function follow(): Followed {
   const counted = { fallbacks: 0, failures: 0 };
   const followed: Pick<
     Followed,
-    'primary' | 'brokenIxfr' | 'transferred' | 'times' | 'hasNs' | 'takesSeconds'
+    'primary' | 'first' | 'brokenIxfr' | 'transferred' | 'times' | 'hasNs' | 'takesSeconds'
   > = {
     primary: 1,
+    first: null,
     brokenIxfr: false,
     transferred: null,
     times: [100, 10, 1000],
@@ -89,8 +92,9 @@ function follow(): Followed {
   };
   const there = (what: string, host: string): number => {
     asked.push(`${what} ${host}`);
-    if (followed.primary === null || host === '192.0.2.1') throw new Error('no way');
-    return followed.primary;
+    const has = host === '192.0.2.1' ? followed.first : followed.primary;
+    if (has === null) throw new Error('no way');
+    return has;
   };
   const fetching: Fetching = {
     serial: async (_origin, { host }) => there('soa', host),
@@ -225,6 +229,33 @@ describe('a zone that another server has', () => {
     all.primary = 9;
     await all.clock.advance(106_000);
     assert.equal(all.log.filter((line) => line.startsWith('[WARNING]')).length, 2);
+    assert.deepEqual(all.published, ['10']);
+    all.zone.stop();
+  });
+
+  test('a primary with the version that is here, or an older one, does not hide a newer one of another primary', async () => {
+    for (const first of [10, 9]) {
+      const all = follow();
+      all.primary = 10;
+      all.zone.start();
+      await all.clock.advance(1);
+      all.first = first;
+      all.primary = 11;
+      all.zone.notified('192.0.2.2');
+      await all.clock.advance(1);
+      assert.deepEqual(all.published, ['10', '11'], `beside serial ${first}`);
+      all.zone.stop();
+    }
+  });
+
+  test('a zone that one of its primaries has, and another cannot be asked for, does not expire', async () => {
+    const all = follow();
+    all.primary = 10;
+    all.zone.start();
+    await all.clock.advance(1);
+    all.first = 10;
+    all.primary = null;
+    await all.clock.advance(3_000_000);
     assert.deepEqual(all.published, ['10']);
     all.zone.stop();
   });

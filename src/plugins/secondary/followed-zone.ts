@@ -98,8 +98,8 @@ export class FollowedZone {
   #again = false;
   /** Memory of the version that is served. */
   #held = 0;
-  /** The older serial of a primary that was reported last; null: none. */
-  #olderTold: number | null = null;
+  /** By primary: its older serial that was reported last. */
+  readonly #olderTold = new Map<string, number>();
 
   constructor(parts: FollowedZoneParts) {
     this.#parts = parts;
@@ -151,8 +151,8 @@ export class FollowedZone {
   }
 
   /**
-   * Looks at the primaries, one after the other until one answers, and sets the time for the next
-   * look.
+   * Looks at the primaries, one after the other until one has a newer version, and sets the time
+   * for the next look.
    */
   async #look(): Promise<void> {
     if (this.#abort.signal.aborted) return;
@@ -167,15 +167,16 @@ export class FollowedZone {
     this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
   }
 
-  /** @returns why no primary was reached; null: the zone is as it is there */
+  /** @returns why no primary was reached; null: none of those that were has a newer version */
   async #ask(): Promise<string | null> {
     const { failures, zone, primaries, metrics, turns } = this.#parts;
     let failure = 'there is none';
+    let isReached = false;
     for (const server of primaries) {
       const where = printHostPort(server.host, server.port);
       try {
-        await turns.run(server, () => this.#follow(server, where));
-        return null;
+        if (await turns.run(server, () => this.#follow(server, where))) return null;
+        isReached = true;
       } catch (error) {
         failure = (error as Error).message;
         if (this.#abort.signal.aborted) return failure;
@@ -184,15 +185,17 @@ export class FollowedZone {
         else failures.error(text);
       }
     }
+    if (isReached) return null;
     metrics.failures.with(zone).add(1);
     return failure;
   }
 
-  async #follow(server: RemoteServer, where: string): Promise<void> {
+  /** @returns whether the primary had a newer version, which is served now @throws Error */
+  async #follow(server: RemoteServer, where: string): Promise<boolean> {
     const { memory } = this.#parts;
     const arrival = memory.arrive();
     try {
-      await this.#followInto(arrival, server, where);
+      return await this.#followInto(arrival, server, where);
     } catch (error) {
       arrival.check();
       throw error;
@@ -201,16 +204,16 @@ export class FollowedZone {
     }
   }
 
-  async #followInto(arrival: ArrivingZone, server: RemoteServer, where: string): Promise<void> {
+  async #followInto(arrival: ArrivingZone, server: RemoteServer, where: string): Promise<boolean> {
     const { log, zone, publisher, metrics, accept, fetching = network } = this.#parts;
-    if (this.#abort.signal.aborted) return;
+    if (this.#abort.signal.aborted) return false;
     const old = this.#packed;
     let said = 0;
     if (old !== null) {
       const serial = await fetching.serial(this.#origin, server, this.#terms(arrival));
       if (serial !== old.serial && !isNewer(serial, old.serial)) this.#wentBack(serial, old, where);
-      else this.#olderTold = null;
-      if (!isNewer(serial, old.serial)) return;
+      else this.#olderTold.delete(where);
+      if (!isNewer(serial, old.serial)) return false;
       said = serial;
     }
     const telling = this.#tellProgress(arrival, where);
@@ -220,12 +223,12 @@ export class FollowedZone {
     } finally {
       telling.cancel();
     }
-    if (this.#abort.signal.aborted) return;
+    if (this.#abort.signal.aborted) return false;
     if (old !== null && !isNewer(found.serial, old.serial))
       throw new Error(`it says serial ${said}, and transfers ${found.serial}`);
-    if (found.packed === null) return;
+    if (found.packed === null) return false;
     const differences = found.differences ?? (await publisher.differences(zone, found.packed));
-    if (this.#abort.signal.aborted) return;
+    if (this.#abort.signal.aborted) return false;
     const accepted = accept?.(found.packed);
     publisher.put(zone, found.packed, differences);
     this.#hold(found.packed);
@@ -236,6 +239,7 @@ export class FollowedZone {
       `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
     );
     accepted?.();
+    return true;
   }
 
   #tellProgress(arrival: ArrivingZone, where: string): Timer {
@@ -252,8 +256,8 @@ export class FollowedZone {
   #wentBack(serial: number, old: PackedZone, where: string): void {
     const { log, zone, metrics } = this.#parts;
     metrics.failures.with(zone).add(1);
-    if (this.#olderTold === serial) return;
-    this.#olderTold = serial;
+    if (this.#olderTold.get(where) === serial) return;
+    this.#olderTold.set(where, serial);
     log.warning(
       `${zone} has serial ${serial} at ${where}, older than ${old.serial}, which is served and stays`,
     );

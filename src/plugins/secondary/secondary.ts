@@ -42,7 +42,7 @@ const syntax = directive({
   args: { zones: zones({ help: 'the zones to fetch' }) },
   properties: {
     primaries: custom('transfer', 'from ADDRESS…', readPrimaries, {
-      help: 'where to fetch them, one after the other until one answers',
+      help: 'where to fetch them, one after the other until one has a newer version',
     }),
     catalog: addingUp(
       custom('catalog', '[MEMBER-ZONES…]', readMemberZones, {

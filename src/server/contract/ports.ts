@@ -121,14 +121,22 @@ export interface OutsideEntry {
   readonly below: WireName;
 }
 
+/** A name of a service that is reachable from outside, and what a query for it finds. */
+export interface OutsideName {
+  readonly below: WireName;
+  /** Each part is made when it is asked for, which is no more work than fits between two queries. */
+  entries(): Iterable<readonly OutsideEntry[]>;
+}
+
 /**
- * A service that is reachable from outside, for transfers: its name, and the names of its ports.
+ * A service that is reachable from outside, for transfers. It stays as it was when it was given,
+ * whatever happens to the service meanwhile.
  */
 export interface OutsideService {
-  readonly below: WireName;
-  readonly ports: readonly WireName[];
   /** Whether its endpoints have names of their own. */
   readonly headless: boolean;
+  /** The name of the service, and behind it those of its ports. */
+  names(): readonly OutsideName[];
 }
 
 /**
