@@ -110,6 +110,21 @@ describe('auto', () => {
     assert.ok(world.log.some((line) => /Deleting zone `example\.net\.'/.test(line)));
   });
 
+  test('a folder that cannot be looked at, for a while, leaves all zones as they were', async (t) => {
+    const path = folder(t, { 'real/db.example.org': zone(1) });
+    const zones = join(path, 'zones');
+    symlinkSync(join(path, 'real'), zones);
+    const world = await served(t, path);
+    unlinkSync(zones);
+    symlinkSync(zones, zones);
+    await later(world);
+    assert.equal(await www(world, 'example.org'), '192.0.2.1');
+    assert.match(world.log.join('\n'), /\[WARNING\] plugin\/auto: error reading .*zones: /);
+    unlinkSync(zones);
+    await later(world);
+    assert.equal(await www(world, 'example.org'), 'whoami', 'there is none any more');
+  });
+
   test('a folder that is not there is warned about and may come', async (t) => {
     const path = folder(t, {});
     const world = await served(t, path);

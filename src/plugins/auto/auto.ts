@@ -69,9 +69,9 @@ export const auto: Plugin = definePlugin({
     );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
     const look = async (): Promise<void> => {
-      const sources = zoneFiles(folder, naming, log);
+      const { sources, isAll } = zoneFiles(folder, naming, log);
       const there = new Set(sources.map(({ zone }) => zone));
-      for (const zone of publisher.names) {
+      for (const zone of isAll ? publisher.names : []) {
         if (there.has(zone)) continue;
         reloader.forget(zone);
         log.info(`Deleting zone \`${zone}'`);
