@@ -19,16 +19,31 @@ export interface Timer {
 /** Read once, because the global is a getter. */
 const { performance } = globalThis;
 
+/**
+ * The longest timer of the runtime, milliseconds: 24.8 days. One that is set for longer ends at
+ * once.
+ */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(delayMs, run) {
+    if (delayMs > TIMER_MAX_MS) return afterMonths(delayMs, run);
     const handle = setTimeout(run, delayMs);
     handle.unref();
     return { cancel: () => clearTimeout(handle) };
   },
 };
+
+/** One timer after the other. */
+function afterMonths(delayMs: number, run: () => void): Timer {
+  let timer = systemClock.after(TIMER_MAX_MS, () => {
+    timer = systemClock.after(delayMs - TIMER_MAX_MS, run);
+  });
+  return { cancel: () => timer.cancel() };
+}
 
 /**
  * Repeats `run` every `periodMs`, the first time after one period, until cancelled or until it

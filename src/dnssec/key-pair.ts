@@ -40,15 +40,11 @@ export function keyTag(data: Uint8Array): number {
   return (sum + (sum >>> 16)) & 0xffff;
 }
 
-/** Digests that DS and CDS records have, by number (RFC 4034, 4509). */
-const digests: Readonly<Record<1 | 2, string>> = { 1: 'sha1', 2: 'sha256' };
+/** The digest type of DS and CDS records (RFC 4509). Those with SHA-1 must not be made any more (RFC 9904). */
+const SHA256 = 2;
 
 /** DS data of a key for the zone `owner` (lower case): tag, algorithm, digest type, digest (RFC 4034 section 5.1). */
-export function dsData(
-  { data, tag, algorithm }: KeyPair,
-  owner: WireName,
-  type: 1 | 2,
-): Uint8Array {
-  const digest = createHash(digests[type]).update(owner).update(data).digest();
-  return Uint8Array.of(tag >> 8, tag & 0xff, algorithm, type, ...digest);
+export function dsData({ data, tag, algorithm }: KeyPair, owner: WireName): Uint8Array {
+  const digest = createHash('sha256').update(owner).update(data).digest();
+  return Uint8Array.of(tag >> 8, tag & 0xff, algorithm, SHA256, ...digest);
 }

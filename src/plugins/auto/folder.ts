@@ -66,6 +66,8 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   // A folder that does not exist yet was reported at the start.
   const real = tried(path, () => realpathSync(path));
   if (real !== null) walk(real, 0);
+  if (files > FILES_MAX)
+    log.warning(`error reading ${path}: more than ${FILES_MAX} files: the others are left out`);
   const isHidden = (file: string): boolean =>
     unread.some((one) => one === path || one === file || file.startsWith(join(one, sep)));
   return { sources: [...found.values()], isHidden };

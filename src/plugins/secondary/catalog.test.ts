@@ -169,4 +169,39 @@ describe('zones that catalogs name', () => {
     members.apply('c.', []);
     assert.deepEqual(await happened(), [], 'they are not that catalog’s any more');
   });
+
+  test('stay where another catalog names them, too, when the one that they belong to lets go', async () => {
+    const { members, publisher, log, happened } = follow([
+      ['c.', []],
+      ['d.', ['org.']],
+    ]);
+    members.apply('c.', [named('one.org.'), named('two.net.', 'b')]);
+    members.apply('d.', [named('one.org.', 'x'), named('two.net.', 'y')]);
+    await happened();
+    members.apply('c.', []);
+    assert.deepEqual(await happened(), [
+      'stop one.org. c.',
+      'stop two.net. c.',
+      'start one.org. d.',
+    ]);
+    assert.deepEqual(publisher.names, ['one.org.'], 'd. may not name the other one');
+    assert.ok(
+      log.some((line) => line.includes('Added catalog member zone one.org. from catalog d.')),
+    );
+  });
+
+  test('move when their catalog says so after the one that they go to has named them', async () => {
+    const { members, publisher, log, happened } = follow([
+      ['c.', []],
+      ['d.', []],
+    ]);
+    members.apply('c.', [named('one.')]);
+    members.apply('d.', [named('one.')]);
+    assert.deepEqual(await happened(), ['start one. c.']);
+    members.apply('c.', [named('one.', 'a', 'd.')]);
+    assert.deepEqual(await happened(), ['stop one. c.', 'start one. d.']);
+    members.apply('c.', []);
+    assert.deepEqual([await happened(), publisher.names], [[], ['one.']]);
+    assert.equal(log.filter((line) => line.includes('zone already exists')).length, 1);
+  });
 });

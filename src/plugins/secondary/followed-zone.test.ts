@@ -296,6 +296,20 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
+  test('serves a zone for all of its expire interval, be it 1000 hours', async () => {
+    const all = follow();
+    const hour = 3600;
+    all.times = [24 * hour, 2 * hour, 1000 * hour];
+    all.zone.start();
+    await all.clock.advance(1);
+    all.primary = null;
+    await all.clock.advance(999 * 1000 * hour);
+    assert.deepEqual(all.published, ['1']);
+    await all.clock.advance(2 * 1000 * hour);
+    assert.deepEqual(all.published, ['1', 'expired']);
+    all.zone.stop();
+  });
+
   test('is tried again and again at first, less and less often', async () => {
     const all = follow();
     all.primary = null;

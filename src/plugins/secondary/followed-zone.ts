@@ -373,8 +373,7 @@ export class FollowedZone {
     const at = zone.soa();
     const end = at + zone.value;
     const view = new DataView(zone.data.buffer, zone.data.byteOffset);
-    const time = (back: number): number =>
-      Math.min(Math.max(1, view.getUint32(end - back)), 2_000_000);
+    const time = (back: number): number => Math.max(1, view.getUint32(end - back));
     const [refresh, retry] = [time(16), time(12)];
     // Else a zone would expire before its primary is asked.
     const least = refresh + retry + (REFRESH_JITTER_MS + RETRY_JITTER_MS + IDLE_MS) / 1000;

@@ -54,14 +54,13 @@ export class MemberZones {
 
   /** A catalog has come, or has changed. */
   apply(catalog: string, members: readonly CatalogMember[]): void {
-    const { log, allowed, fixed } = this.#parts;
+    const { log, fixed } = this.#parts;
     this.#catalogs.set(catalog, members);
-    const within = allowed.get(catalog) ?? [];
     const named = new Set<string>();
     let outside = 0;
     for (const member of members) {
       const { zone } = member;
-      if (within.length > 0 && !within.some((one) => isWithin(zone, one))) {
+      if (!this.#mayName(catalog, zone)) {
         outside++;
         continue;
       }
@@ -69,11 +68,17 @@ export class MemberZones {
       if (fixed.has(zone)) this.#clash(zone, catalog);
       else this.#take(member, catalog);
     }
+    /** Zones that other catalogs may have now: one of them, or whichever names them (null). */
+    const free = new Map<string, string | null>();
+    for (const { zone, goesTo } of members)
+      if (goesTo !== null && this.#members.get(zone)?.catalog === catalog) free.set(zone, goesTo);
     for (const [zone, member] of this.#members) {
       if (member.catalog !== catalog || named.has(zone)) continue;
       this.#end(zone, member);
+      free.set(zone, null);
       log.info(`Removed catalog member zone ${zone} from catalog ${catalog}`);
     }
+    this.#handOver(catalog, free);
     if (outside > 0)
       log.warning(
         `Skipped ${outside} member zones from catalog ${catalog}: outside configured member zones`,
@@ -89,6 +94,27 @@ export class MemberZones {
   stop(): void {
     this.#stopped = true;
     for (const { followed } of this.#members.values()) followed.stop();
+  }
+
+  #mayName(catalog: string, zone: string): boolean {
+    const within = this.#parts.allowed.get(catalog) ?? [];
+    return within.length === 0 || within.some((one) => isWithin(zone, one));
+  }
+
+  /** Others that have named the zones before may not change for long, and are not read again. */
+  #handOver(from: string, free: Map<string, string | null>): void {
+    if (free.size === 0) return;
+    for (const [catalog, members] of this.#catalogs) {
+      if (catalog === from) continue;
+      for (const member of members) {
+        const { zone } = member;
+        const goesTo = free.get(zone);
+        if (goesTo === undefined || (goesTo !== null && goesTo !== catalog)) continue;
+        if (this.#parts.fixed.has(zone) || !this.#mayName(catalog, zone)) continue;
+        free.delete(zone);
+        this.#take(member, catalog);
+      }
+    }
   }
 
   #take(member: CatalogMember, catalog: string): void {

@@ -164,7 +164,7 @@ class NameReader {
 /** DNSKEY records, and what tells the zone above of them (RFC 7344). */
 function keySets(pairs: readonly KeyPair[], origin: WireName, ttl: number): readonly Rrset[] {
   const keys = pairs.map(({ data }) => data);
-  const digests = pairs.flatMap((pair) => [dsData(pair, origin, 1), dsData(pair, origin, 2)]);
+  const digests = pairs.map((pair) => dsData(pair, origin));
   return [
     { type: TYPE.DNSKEY, ttl, data: keys },
     { type: TYPE.CDS, ttl, data: digests },
