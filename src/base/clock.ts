@@ -23,14 +23,14 @@ const { performance } = globalThis;
  * The longest timer of the runtime, milliseconds: 24.8 days. One that is set for longer ends at
  * once.
  */
-const TIMER_MAX_MS = 2 ** 31 - 1;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(delayMs, run) {
-    if (delayMs > TIMER_MAX_MS) return afterMonths(delayMs, run);
+    if (delayMs > LONGEST_TIMER_MS) return afterMonths(delayMs, run);
     const handle = setTimeout(run, delayMs);
     handle.unref();
     return { cancel: () => clearTimeout(handle) };
@@ -39,8 +39,8 @@ export const systemClock: Clock = {
 
 /** One timer after the other. */
 function afterMonths(delayMs: number, run: () => void): Timer {
-  let timer = systemClock.after(TIMER_MAX_MS, () => {
-    timer = systemClock.after(delayMs - TIMER_MAX_MS, run);
+  let timer = systemClock.after(LONGEST_TIMER_MS, () => {
+    timer = systemClock.after(delayMs - LONGEST_TIMER_MS, run);
   });
   return { cancel: () => timer.cancel() };
 }

@@ -382,7 +382,6 @@ function checkOrder(entries: readonly { readonly key: Buffer }[], from: Buffer):
   }
 }
 
-/** After these failures of a watch its place in history is of no use. */
 /** Nothing is wrong: there is more to be taken. */
 class ListAgain extends EtcdFailure {
   constructor() {
@@ -390,6 +389,7 @@ class ListAgain extends EtcdFailure {
   }
 }
 
+/** After these failures of a watch its place in history is of no use. */
 const listReasons: Partial<Record<EtcdFailureKind, ListReason>> = {
   compacted: 'compacted',
   large: 'large',

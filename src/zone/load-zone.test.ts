@@ -50,6 +50,7 @@ describe('a large zone file', () => {
       problems: [],
       warnings: [],
       digest,
+      included: [],
     });
   });
 

@@ -7,6 +7,7 @@ import { Problem, type ProblemParts } from '../base/problem.ts';
 import { settleMemory } from '../base/settle-memory.ts';
 import { trimMemory } from '../linux/memory.ts';
 import type { WireName } from '../wire/name.ts';
+import type { FileStamp } from './file-stamp.ts';
 import type { PackedZone } from './packed-zone.ts';
 import type { ZoneFileResult } from './zone-file.ts';
 import { ReadingProgress } from './zone-progress.ts';
@@ -74,6 +75,7 @@ export type ZoneThreadResult =
       readonly problems: readonly ProblemParts[];
       readonly warnings: readonly ProblemParts[];
       readonly digest: string;
+      readonly included: readonly FileStamp[];
     }
   | { readonly code: string; readonly message: string };
 
@@ -115,16 +117,6 @@ export async function loadZone(
   }
 }
 
-/** Whether the file has changed since: its time and size as one text; null: it is not there. */
-export function fileStamp(path: string): string | null {
-  try {
-    const { mtimeMs, size, ino } = statSync(path);
-    return `${mtimeMs} ${size} ${ino}`;
-  } catch {
-    return null;
-  }
-}
-
 async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
   const own = import.meta.url;
   const entry = new URL(own.endsWith('.ts') ? './zone-thread.ts' : './zone-thread.js', own);
@@ -150,6 +142,7 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
       problems: [tooLarge(job.path, result.message)],
       warnings: [],
       digest: '',
+      included: [],
     };
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code });
   const problems = (list: readonly ProblemParts[]): Problem[] =>
@@ -159,6 +152,7 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
     problems: problems(result.problems),
     warnings: problems(result.warnings),
     digest: result.digest,
+    included: result.included,
   };
 }
 

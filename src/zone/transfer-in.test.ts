@@ -9,7 +9,8 @@ import { parseName, printName } from '../wire/name.ts';
 import { parseZone } from '../wire/zone-text.ts';
 import { bytesOf, type PackedZone } from './packed-zone.ts';
 import { RecordCursor } from './record-cursor.ts';
-import { transferIn, type Transferred } from './transfer-in.ts';
+import type { Transferred } from './incoming-zone.ts';
+import { transferIn } from './transfer-in.ts';
 import { ZoneBuilder } from './zone-builder.ts';
 import { ZoneData } from './zone-data.ts';
 

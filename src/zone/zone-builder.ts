@@ -1,9 +1,11 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { hashSeed, nextHash } from '../base/hash.ts';
+import { nextHash } from '../base/hash.ts';
 import { sharedBytes, sharedWords } from '../base/shared-memory.ts';
 import { atOnce, type Slices } from '../base/slices.ts';
+import { sortSlowly } from '../base/sort-slowly.ts';
 import { TYPE } from '../wire/iana.ts';
 import { foldNameInto, LOWER, NAME_MAX, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { DistinctRecords, placeOf, setOf } from './distinct-records.ts';
 import { GrowingNumbers, GrowingBytes } from './growing.ts';
 import { hashBegin, hashEnd, homeSlot, NODE, type PackedZone } from './packed-zone.ts';
 import { hashLabel, indexNodes, putSlot } from './zone-index.ts';
@@ -292,6 +294,9 @@ export class ZoneBuilder {
       children[fill[this.#parents.at(node)]!++] = node;
       if ((node & LOOP_SLICE) === LOOP_SLICE) yield;
     }
+    const { bytes } = this.#labels;
+    const compare = (a: number, b: number): number =>
+      compareLabels(bytes, this.#labelAt.at(a), this.#labelAt.at(b));
     const order = new Uint32Array(count);
     let done = 0;
     const stack: number[] = [0];
@@ -301,31 +306,10 @@ export class ZoneBuilder {
       order[done++] = node;
       const from = starts[node]!;
       const end = starts[node + 1]!;
-      if (end - from > 1) yield* this.#sort(children.subarray(from, end));
+      if (end - from > 1) yield* sortSlowly(children.subarray(from, end), compare);
       for (let i = end - 1; i >= from; i--) stack.push(children[i]!);
     }
     return order;
-  }
-
-  /** Sorts siblings by their labels: a few at a time, and then what is sorted is merged. */
-  *#sort(siblings: Uint32Array): Slices<void> {
-    const { bytes } = this.#labels;
-    const compare = (a: number, b: number): number =>
-      compareLabels(bytes, this.#labelAt.at(a), bytes, this.#labelAt.at(b));
-    const { length } = siblings;
-    for (let from = 0; from < length; from += SORT_SLICE) {
-      const some = siblings.subarray(from, from + SORT_SLICE);
-      // Servers give most zones in order.
-      if (!isSorted(some, compare)) some.sort(compare);
-      if (length > SORT_SLICE) yield;
-    }
-    for (let size = SORT_SLICE; size < length; size *= 2) {
-      for (let from = 0; from + size < length; from += 2 * size) {
-        // What comes in order, as most zones do, is left as it is.
-        if (compare(siblings[from + size - 1]!, siblings[from + size]!) > 0)
-          yield* merge(siblings.subarray(from, from + 2 * size), size, compare);
-      }
-    }
   }
 
   /** What the node is by what it owns. */
@@ -383,138 +367,20 @@ export class ZoneBuilder {
  * untouched.
  */
 const IN_PLACE_FROM = 1024 * 1024;
-/**
- * Masks: after so many steps of a small loop, and so many nodes, there may be a pause. Siblings
- * that are sorted without one.
- */
+/** Masks: after so many steps of a small loop, and so many nodes, there may be a pause. */
 const LOOP_SLICE = 0x3fff;
 const NODE_SLICE = 0xff;
-const SORT_SLICE = 1024;
 const labelStarts = new Uint8Array(128);
 const folded = new Uint8Array(NAME_MAX);
 
-/**
- * Records of an RRset, each once (RFC 2181 section 5). They stand in the log of a builder: type,
- * TTL, length, data.
- */
-class DistinctRecords {
-  readonly #log: GrowingBytes;
-  /** Where they stand. */
-  readonly #list = new GrowingNumbers();
-  /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
-  #known: Map<number, number> | null = null;
-
-  constructor(log: GrowingBytes) {
-    this.#log = log;
-  }
-
-  get size(): number {
-    return this.#list.length;
-  }
-
-  clear(): void {
-    this.#list.length = 0;
-    this.#known = null;
-  }
-
-  /** @returns whether it was not there yet */
-  add(at: number): boolean {
-    const list = this.#list;
-    if (list.length < FEW) {
-      for (let i = 0; i < list.length; i++) if (this.#isSame(list.at(i), at)) return false;
-    } else {
-      this.#known ??= new Map(Array.from(list.written, (one) => [this.#hash(one), one]));
-      const hash = this.#hash(at);
-      const other = this.#known.get(hash);
-      if (other === undefined) this.#known.set(hash, at);
-      else if (this.#isSame(other, at)) return false;
-    }
-    list.push(at);
-    return true;
-  }
-
-  /** Writes their number, the bytes of all, their data; nothing but the number if there are none. */
-  pack(to: GrowingBytes): void {
-    const list = this.#list;
-    to.varint(list.length);
-    if (list.length === 0) return;
-    let size = 0;
-    for (let i = 0; i < list.length; i++) {
-      const length = this.#length(list.at(i));
-      size += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3);
-    }
-    to.varint(size);
-    for (let i = 0; i < list.length; i++) {
-      const at = list.at(i);
-      to.varint(this.#length(at));
-      to.copy(this.#log.bytes, at + DATA, this.#length(at));
-    }
-  }
-
-  #length(at: number): number {
-    return this.#log.readU16(at + LENGTH);
-  }
-
-  #isSame(a: number, b: number): boolean {
-    const { bytes } = this.#log;
-    const length = this.#length(a);
-    if (length !== this.#length(b)) return false;
-    for (let i = DATA; i < DATA + length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
-    return true;
-  }
-
-  #hash(at: number): number {
-    const { bytes } = this.#log;
-    let hash = hashSeed();
-    for (let i = at + DATA, end = i + this.#length(at); i < end; i++)
-      hash = nextHash(hash, bytes[i]!);
-    return hash;
-  }
-}
-
-/** Where length and data of a record stand in the log, counted from its beginning. */
-const LENGTH = 6;
-const DATA = 8;
-/** So many are compared one by one. */
-const FEW = 8;
-
-/** The type of the RRset that a record belongs to: signatures belong to what they cover. */
-function setOf(log: GrowingBytes, at: number): number {
-  const type = log.readU16(at);
-  return type === TYPE.RRSIG ? log.readU16(at + DATA) : type;
-}
-
-/** By this records are sorted: by the type of their RRset, signatures behind what they cover. */
-function placeOf(log: GrowingBytes, at: number): number {
-  return 2 * setOf(log, at) + (log.readU16(at) === TYPE.RRSIG ? 1 : 0);
-}
-
-function isSorted(all: Uint32Array, compare: (a: number, b: number) => number): boolean {
-  for (let i = 1; i < all.length; i++) if (compare(all[i - 1]!, all[i]!) > 0) return false;
-  return true;
-}
-
-/** Merges two sorted parts, the second of which begins at `middle`. */
-function* merge(
-  all: Uint32Array,
-  middle: number,
-  compare: (a: number, b: number) => number,
-): Slices<void> {
-  const left = all.slice(0, middle);
-  for (let to = 0, i = 0, j = middle; i < middle; to++) {
-    all[to] = j < all.length && compare(left[i]!, all[j]!) > 0 ? all[j++]! : left[i++]!;
-    if ((to & (SORT_SLICE - 1)) === SORT_SLICE - 1) yield;
-  }
-}
-
 /** Canonical order of two labels (RFC 4034 section 6.1). */
-function compareLabels(a: Uint8Array, aAt: number, b: Uint8Array, bAt: number): number {
-  const length = Math.min(a[aAt]!, b[bAt]!);
+function compareLabels(bytes: Uint8Array, a: number, b: number): number {
+  const length = Math.min(bytes[a]!, bytes[b]!);
   for (let i = 1; i <= length; i++) {
-    const difference = LOWER[a[aAt + i]!]! - LOWER[b[bAt + i]!]!;
+    const difference = LOWER[bytes[a + i]!]! - LOWER[bytes[b + i]!]!;
     if (difference !== 0) return difference;
   }
-  return a[aAt]! - b[bAt]!;
+  return bytes[a]! - bytes[b]!;
 }
 
 /** The serial of SOA data: behind its two names. */

@@ -13,6 +13,7 @@ import { writeData } from '../wire/message.ts';
 import { foldName, printName, type WireName } from '../wire/name.ts';
 import { MessageFull, MessageWriter } from '../wire/writer.ts';
 import { parseOwned } from '../wire/zone-text.ts';
+import { fileStamp, type FileStamp } from './file-stamp.ts';
 import { ITERATIONS_MAX, readHashParts } from './nsec3-hash.ts';
 import type { PackedZone } from './packed-zone.ts';
 import type { ReadingProgress } from './zone-progress.ts';
@@ -55,6 +56,8 @@ export interface ZoneFileResult {
   readonly warnings: readonly Problem[];
   /** Equal for equal bytes of the file, whatever it includes; empty: it could not be read. */
   readonly digest: string;
+  /** The files that it includes, as far as it was read, and what they looked like. */
+  readonly included: readonly FileStamp[];
 }
 
 /**
@@ -94,6 +97,7 @@ function* readingZoneFile(
   const targets = new TargetCheck(foldName(origin));
   let left = most;
   let digest = '';
+  const included: FileStamp[] = [];
   const read = (file: string): string => {
     if (statSync(file).size > left) throw new ZoneTooLarge();
     const bytes = readFileBytes(file, FILE_MAX);
@@ -108,6 +112,7 @@ function* readingZoneFile(
     origin: printName(origin),
     include: (name, from) => {
       const file = resolve(dirname(from.file), name);
+      included.push([file, fileStamp(file)]);
       return { file, text: readIncluded(read, file, from) };
     },
     problem: (problem) => {
@@ -159,10 +164,11 @@ function* readingZoneFile(
     }
     if (!told && builder.hasSoa) {
       told = true;
-      if (builder.serial === unless) return { packed: null, problems: [], warnings: [], digest };
+      if (builder.serial === unless)
+        return { packed: null, problems: [], warnings: [], digest, included };
     }
   }
-  if (problems.length > 0) return { packed: null, problems, warnings, digest };
+  if (problems.length > 0) return { packed: null, problems, warnings, digest, included };
   // CoreDNS takes any SOA record for that of the zone, the last one. Of a zone that has neither its
   // own nor anything else nothing would be left.
   const taken = !builder.hasSoa && builder.records > 0 ? strays.at(-1) : undefined;
@@ -183,7 +189,7 @@ function* readingZoneFile(
         remedy: `Check the file: named-checkzone ${printName(origin)} ${path}`,
       }),
     );
-    return { packed: null, problems, warnings, digest };
+    return { packed: null, problems, warnings, digest, included };
   }
   if (!builder.hasNs)
     warnings.push(
@@ -205,7 +211,7 @@ function* readingZoneFile(
     if (warnings.length >= PROBLEMS_MAX) break;
     warnings.push(mistake(place, text, hint));
   }
-  return { packed, problems, warnings, digest };
+  return { packed, problems, warnings, digest, included };
 }
 
 /**

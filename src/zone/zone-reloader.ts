@@ -6,7 +6,8 @@ import { Problem } from '../base/problem.ts';
 import type { Counter, Gauge, Registry } from '../metrics/registry.ts';
 import { parseName } from '../wire/name.ts';
 import { isNewer } from './serial.ts';
-import { fileStamp, loadZone } from './load-zone.ts';
+import { areAsRead, fileStamp, type FileStamp } from './file-stamp.ts';
+import { loadZone } from './load-zone.ts';
 import type { ZonePublisher } from './zone-publisher.ts';
 import { tellProgress, type ReadingProgress } from './zone-progress.ts';
 
@@ -33,8 +34,8 @@ export interface ZoneReloaderParts {
  */
 export class ZoneReloader {
   readonly #parts: ZoneReloaderParts;
-  /** By zone: what the file looked like when it was read last. */
-  readonly #stamps = new Map<string, string>();
+  /** By zone: its file and those that it includes, as they were read last. */
+  readonly #stamps = new Map<string, readonly FileStamp[]>();
   readonly #metrics: ZoneMetrics;
   /**
    * The end of what is read in slices by this thread, and of what threads of their own read: one
@@ -112,8 +113,8 @@ export class ZoneReloader {
   async #refresh(source: ZoneSource, inTurn: InTurn): Promise<void> {
     const { zone, path, byTime } = source;
     const { log, publisher } = this.#parts;
-    const stamp = fileStamp(path);
-    if (stamp !== null && stamp === this.#stamps.get(zone)) return;
+    const read = this.#stamps.get(zone);
+    if (read?.[0]?.[0] === path && areAsRead(read)) return;
     const serial = publisher.packed(zone)?.serial ?? null;
     const known = publisher.has(zone);
     const { problems, missing, taken } = await this.#read(source, byTime ? null : serial, inTurn);
@@ -158,7 +159,7 @@ export class ZoneReloader {
     const { clock, log, publisher } = this.#parts;
     const stamp = fileStamp(path);
     try {
-      const { packed, problems, warnings, digest } = await loadZone(
+      const { packed, problems, warnings, digest, included } = await loadZone(
         path,
         parseName(zone),
         clock,
@@ -168,7 +169,7 @@ export class ZoneReloader {
       const differences = packed === null ? null : await publisher.differences(zone, packed);
       const isForgotten = inTurn !== undefined && !this.#reading.has(zone);
       if (isForgotten) return { problems: [], missing: null, taken: null };
-      if (stamp !== null) this.#stamps.set(zone, stamp);
+      if (stamp !== null) this.#stamps.set(zone, [[path, stamp], ...included]);
       for (const warning of warnings) log.warning(warning.print());
       if (packed === null) {
         if (problems.length === 0 && digest !== publisher.digests.get(zone))
@@ -186,7 +187,7 @@ export class ZoneReloader {
       if (error instanceof Problem) return { problems: [error], missing: null, taken: null };
       // What takes more memory than there is will do so again: only another file is read.
       if (errorCode(error) === 'ERR_WORKER_OUT_OF_MEMORY') {
-        if (stamp !== null) this.#stamps.set(zone, stamp);
+        if (stamp !== null) this.#stamps.set(zone, [[path, stamp]]);
         return { problems: [tooMuch(path)], missing: null, taken: null };
       }
       return { problems: [], missing: error as Error, taken: null };

@@ -10,7 +10,7 @@ import { ReadingProgress } from './zone-progress.ts';
 
 const { path, origin, unless, share, bytes, progress } = workerData as ZoneJob;
 try {
-  const { packed, problems, warnings, digest } = await readZoneFile(
+  const { packed, problems, warnings, digest, included } = await readZoneFile(
     path,
     origin,
     systemClock,
@@ -24,10 +24,11 @@ try {
     problems: plain(problems),
     warnings: plain(warnings),
     digest,
+    included,
   } as ZoneThreadResult);
 } catch (error) {
   if (error instanceof Problem)
-    tell({ packed: null, problems: [error.parts], warnings: [], digest: '' });
+    tell({ packed: null, problems: [error.parts], warnings: [], digest: '', included: [] });
   else if (error instanceof ZoneTooLarge) {
     const message = `reading it takes more memory than there is, which is enough for ${printBytes(bytes)} with what it includes`;
     tell({ code: 'EFBIG', message });

@@ -67,7 +67,7 @@ export class ManifestFolder {
 
   /** @throws Problem if the folder itself cannot be read */
   check(): void {
-    this.#walk(this.#folder, 0, new Set(), new Map(), []);
+    this.#walk(this.#folder, 0, new Set(), new Seen());
   }
 
   /**
@@ -77,11 +77,14 @@ export class ManifestFolder {
    */
   look(): Maybe<Look> {
     const problems: Problem[] = [];
-    const found = new Map<string, Stats>();
-    this.#walk(this.#folder, 0, new Set(), found, problems);
+    const seen = new Seen();
+    this.#walk(this.#folder, 0, new Set(), seen);
+    const { found } = seen;
+    for (const { path, error } of seen.unread) problems.push(unreadable(path, error));
     const changed: string[] = [];
     for (const [path, { bytes }] of this.#files) {
-      if (found.has(path)) continue;
+      // What cannot be looked at is as it was.
+      if (found.has(path) || seen.hides(path)) continue;
       this.#files.delete(path);
       this.#bytes -= bytes;
       changed.push(path);
@@ -133,13 +136,8 @@ export class ManifestFolder {
     }
   }
 
-  #walk(
-    folder: string,
-    depth: number,
-    above: ReadonlySet<string>,
-    found: Map<string, Stats>,
-    problems: Problem[],
-  ): void {
+  #walk(folder: string, depth: number, above: ReadonlySet<string>, seen: Seen): void {
+    const { found, unread } = seen;
     let names: string[];
     let real: string;
     try {
@@ -155,7 +153,7 @@ export class ManifestFolder {
       if (error instanceof Problem) throw error;
       if (depth === 0) throw unreadable(folder, error);
       // The file was removed during this look; the next look will report it.
-      if (!isMissing(error)) problems.push(unreadable(folder, error));
+      if (!isMissing(error)) unread.push({ path: folder, error });
       return;
     }
     if (above.has(real) || depth > DEPTH_MAX) return;
@@ -168,11 +166,11 @@ export class ManifestFolder {
       try {
         stats = statSync(path);
       } catch (error) {
-        if (endings.test(name) && !isMissing(error)) problems.push(unreadable(path, error));
+        if (endings.test(name) && !isMissing(error)) unread.push({ path, error });
         continue;
       }
       if (stats.isDirectory()) {
-        this.#walk(path, depth + 1, within, found, problems);
+        this.#walk(path, depth + 1, within, seen);
       } else if (stats.isFile() && endings.test(name)) {
         if (found.size >= FILES_MAX) {
           throw new Problem({
@@ -184,6 +182,19 @@ export class ManifestFolder {
         found.set(path, stats);
       }
     }
+  }
+}
+
+/** What one look has come upon. */
+class Seen {
+  /** Files of manifests. */
+  readonly found = new Map<string, Stats>();
+  /** Files and folders that are there, and cannot be looked at. */
+  readonly unread: { readonly path: string; readonly error: unknown }[] = [];
+
+  /** Whether the file may still be there. */
+  hides(file: string): boolean {
+    return this.unread.some(({ path }) => file === path || file.startsWith(`${path}/`));
   }
 }
 

@@ -316,6 +316,28 @@ describe('a folder of manifests', () => {
     }
   });
 
+  test('with a folder that may not be read any more keeps what it held until it can be, or is gone', async (t) => {
+    const made = bench(t, { 'a.yaml': service('one') });
+    const closed = join(made.folder, 'closed');
+    const root = process.getuid?.() === 0;
+    chmodSync(made.folder, 0o755);
+    mkdirSync(closed);
+    writeFileSync(join(closed, 'b.yaml'), service('two'));
+    await made.poll();
+    chmodSync(closed, 0);
+    if (root) process.seteuid?.(65534);
+    try {
+      for (let i = 0; i < 3; i++) await made.poll();
+      assert.deepEqual(made.heard.names('Service'), ['one', 'two']);
+    } finally {
+      if (root) process.seteuid?.(0);
+      chmodSync(closed, 0o755);
+    }
+    rmSync(closed, { recursive: true });
+    await made.poll();
+    assert.deepEqual(made.heard.names('Service'), ['one']);
+  });
+
   test('of another label is left out, services, slices and pods alike', (t) => {
     const labelled = (name: string, tier: string): string =>
       `kind: Service\nmetadata: {name: ${name}, labels: {tier: ${tier}}}\nspec: {selector: {app: ${name}}, ports: [{port: 1}]}\n---\n` +

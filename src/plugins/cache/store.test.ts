@@ -45,6 +45,14 @@ describe('capacity', () => {
     assert.equal(shardCapacity(1), 4);
   });
 
+  test('a cache of four thousand million entries takes no more memory than its messages may', () => {
+    const before = process.memoryUsage().arrayBuffers;
+    const { store } = makeStore(4_294_967_295);
+    assert.ok(process.memoryUsage().arrayBuffers - before < 8 << 20);
+    for (let i = 0; i < 5000; i++) put(store, question(`n${i}.example.`));
+    assert.deepEqual([total(store), store.evictions[SUCCESS]], [5000, 0]);
+  });
+
   test('a full shard loses one entry of its own half for each new one', () => {
     const { store } = makeStore(1024);
     for (let i = 0; i < 5000; i++) put(store, question(`n${i}.example.`), SUCCESS);

@@ -26,6 +26,8 @@ import { OffsetTable } from './offsets.ts';
 const DROPPED_MAX = 16 * 1024 * 1024;
 const SHARDS = 256;
 const SHARD_MIN = 4;
+/** Bytes of a small message: where all are smaller, some buckets have two. */
+const MESSAGE_USUAL = 64;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
@@ -73,8 +75,11 @@ export class Store extends Entries {
       shardCapacity(parts.capacities[SUCCESS]),
       shardCapacity(parts.capacities[DENIAL]),
     ];
+    // Whatever the capacities are, there is room for no more messages than this.
+    const most = Math.ceil(parts.bytes / MESSAGE_USUAL / SHARDS);
+    const wanted = Math.min(most, this.#caps[SUCCESS] + this.#caps[DENIAL]);
     let perShard = 1;
-    while (perShard < this.#caps[SUCCESS] + this.#caps[DENIAL]) perShard *= 2;
+    while (perShard < wanted) perShard *= 2;
     this.#perShard = perShard;
     this.#buckets = new Int32Array(SHARDS * perShard).fill(-1);
     this.#gone = new ReplacedMemory(parts.clock, undefined, DROPPED_MAX);

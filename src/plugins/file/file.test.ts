@@ -452,6 +452,36 @@ describe('file', () => {
     assert.match(world.log.at(-1)!, /Failed to open zone "example\.org\."/);
   });
 
+  test('an included file that changes is noticed as the zone file is: its serial, and a mistake that is mended', async (t) => {
+    const soa = (serial: number): string => `@ SOA ns host ${serial} 2 3 4 5\n`;
+    const path = folder(t, {
+      db: '$TTL 60\n$INCLUDE soa.inc\n@ NS ns\nns A 192.0.2.9\n$INCLUDE hosts.inc\n',
+      'soa.inc': soa(1),
+      'hosts.inc': 'www A 192.0.2.1\n',
+    });
+    const world = await makeWorld('example.org {\n file db {\n reload 10s\n }\n}', {
+      folder: path,
+    });
+    t.after(() => world.close());
+    /** The address when these files have changed. */
+    const later = async (files: Readonly<Record<string, string>>): Promise<string | undefined> => {
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+      await world.clock.advance(10_001);
+      for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+      return (await ask(world, 'www.example.org. A'))[1]?.split(' ').at(-1);
+    };
+    assert.equal(await later({ 'soa.inc': soa(2), 'hosts.inc': 'www A 192.0.2.2\n' }), '192.0.2.2');
+    assert.equal(await later({ 'soa.inc': soa(3), 'hosts.inc': 'www A 192.0.2\n' }), '192.0.2.2');
+    assert.match(world.log.at(-1)!, /hosts\.inc:1:7: A address/);
+    assert.equal(await later({ 'hosts.inc': 'www A 192.0.2.3\n' }), '192.0.2.3');
+    unlinkSync(join(path, 'hosts.inc'));
+    assert.equal(await later({ 'soa.inc': soa(4) }), '192.0.2.3');
+    assert.equal(await later({ 'hosts.inc': 'www A 192.0.2.4\n' }), '192.0.2.4');
+    const lines = world.log.length;
+    assert.equal(await later({}), '192.0.2.4');
+    assert.equal(world.log.length, lines, 'nothing has changed');
+  });
+
   test('a serial that goes back, and one that stays though the file has changed, are told of with what secondaries do', async (t) => {
     const text = (serial: number, address: string): string =>
       zone.replace('hostmaster 1', `hostmaster ${serial}`).replace('192.0.2.3', address);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 import { makeWorld, type World } from '../../../test/kit/world.ts';
-import { rcodeName } from '../../wire/iana.ts';
+import { RCODE, rcodeName } from '../../wire/iana.ts';
 import type { DnsRecord } from '../../wire/message.ts';
 import { printRecord } from '../../wire/print.ts';
 
@@ -223,6 +223,14 @@ describe('k8s_external', () => {
         .concat('example.com.', 'ns1.dns.example.com.')
         .toSorted(),
     );
+  });
+
+  test('a reverse zone is transferred to nobody, nor is one of which nothing is known', async (t) => {
+    const world = await served(t);
+    for (const name of ['3.2.1.in-addr.arpa.', 'shop.example.com.']) {
+      const { rcode, answer } = await world.ask(`${name} AXFR`, { proto: 'tcp' });
+      assert.deepEqual([rcode, answer.length], [RCODE.REFUSED, 0], name);
+    }
   });
 
   test('a change of the addresses is answered, and so is the loss of the service', async (t) => {

@@ -9,7 +9,7 @@ import type { KeyPair } from '../../dnssec/key-pair.ts';
 import { PoolSigner, type Signer } from '../../dnssec/signer.ts';
 import { parseName } from '../../wire/name.ts';
 import { loadZone } from '../../zone/load-zone.ts';
-import { fileStamp } from '../../zone/load-zone.ts';
+import { fileStamp } from '../../zone/file-stamp.ts';
 import type { SignMetrics } from './sign-metrics.ts';
 import { readSignedHead, writeZoneFile, type SignedHead } from './signed-file.ts';
 import { signedZone } from './signed-records.ts';

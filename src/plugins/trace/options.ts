@@ -122,13 +122,13 @@ export const syntax: Syntax<
       { rate: optional(decimal('RATE', { min: 0, max: 1 })) },
       { help: 'of Datadog only, so without effect' },
     ),
-    backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0, max: 1_000_000 }), {
+    backlog: setting('zipkin_max_backlog_size', integer('SIZE', { min: 0 }), {
       default: 1000,
-      help: 'spans that may wait, here and in each worker; then the oldest are dropped. 0: the default',
+      help: 'spans that may wait, here and in each worker; then the oldest are dropped. 0: the default; at most 1000000',
     }),
-    batch: setting('zipkin_max_batch_size', integer('SIZE', { min: 0, max: 10_000 }), {
+    batch: setting('zipkin_max_batch_size', integer('SIZE', { min: 0 }), {
       default: 100,
-      help: 'spans that are sent at once. 0: the default',
+      help: 'spans that are sent at once. 0: the default; at most 10000',
     }),
     intervalMs: setting('zipkin_max_batch_interval', duration('DURATION', { minMs: 0 }), {
       default: 1000,

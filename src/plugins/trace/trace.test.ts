@@ -198,6 +198,14 @@ describe('a worker’s spans', () => {
     error: null,
   });
 
+  test('sizes that are larger than any backlog has to be are taken, as CoreDNS takes them', async () => {
+    const sizes = 'zipkin_max_backlog_size 5000000\n zipkin_max_batch_size 20000';
+    const world = await makeWorld(
+      `. {\n trace localhost:9411 {\n every 0\n ${sizes}\n }\n whoami\n}`,
+    );
+    await world.close();
+  });
+
   test('one batch is under way at a time, and the oldest go when too many wait', () => {
     const sent: SpanBatch[] = [];
     const queue = new SpanQueue('w', 5, 2, (batch) => sent.push(batch));

@@ -19,6 +19,8 @@ import { zipkinBody, type Reporter } from './zipkin.ts';
 /** How often a worker sends what it has, though it is no whole batch. */
 const FLUSH_MS = 200;
 const usual = { backlog: 1000, batch: 100, intervalMs: 1000 };
+/** Spans take some 500 bytes each, here and in every worker. */
+const most = { backlog: 1_000_000, batch: 10_000 };
 
 /** Follows one of so many queries. The others pay a count; links pay one look at a field. */
 export const trace: Plugin = definePlugin({
@@ -106,8 +108,8 @@ function control(options: TraceOptions, context: ControlContext): void {
 /** The sizes; 0 means the default, as in CoreDNS. */
 function sizes(options: TraceOptions): typeof usual {
   return {
-    backlog: options.backlog || usual.backlog,
-    batch: options.batch || usual.batch,
+    backlog: Math.min(options.backlog || usual.backlog, most.backlog),
+    batch: Math.min(options.batch || usual.batch, most.batch),
     intervalMs: options.intervalMs || usual.intervalMs,
   };
 }

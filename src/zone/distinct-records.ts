@@ -1,0 +1,99 @@
+import { hashSeed, nextHash } from '../base/hash.ts';
+import { TYPE } from '../wire/iana.ts';
+import { GrowingNumbers, type GrowingBytes } from './growing.ts';
+
+/**
+ * Records of an RRset, each once (RFC 2181 section 5). They stand in the log of a builder: type,
+ * TTL, length, data.
+ */
+export class DistinctRecords {
+  readonly #log: GrowingBytes;
+  /** Where they stand. */
+  readonly #list = new GrowingNumbers();
+  /** By their hashes. Of others with the same hash nothing is known: they may be there twice. */
+  #known: Map<number, number> | null = null;
+
+  constructor(log: GrowingBytes) {
+    this.#log = log;
+  }
+
+  get size(): number {
+    return this.#list.length;
+  }
+
+  clear(): void {
+    this.#list.length = 0;
+    this.#known = null;
+  }
+
+  /** @returns whether it was not there yet */
+  add(at: number): boolean {
+    const list = this.#list;
+    if (list.length < FEW) {
+      for (let i = 0; i < list.length; i++) if (this.#isSame(list.at(i), at)) return false;
+    } else {
+      this.#known ??= new Map(Array.from(list.written, (one) => [this.#hash(one), one]));
+      const hash = this.#hash(at);
+      const other = this.#known.get(hash);
+      if (other === undefined) this.#known.set(hash, at);
+      else if (this.#isSame(other, at)) return false;
+    }
+    list.push(at);
+    return true;
+  }
+
+  /** Writes their number, the bytes of all, their data; nothing but the number if there are none. */
+  pack(to: GrowingBytes): void {
+    const list = this.#list;
+    to.varint(list.length);
+    if (list.length === 0) return;
+    let size = 0;
+    for (let i = 0; i < list.length; i++) {
+      const length = this.#length(list.at(i));
+      size += length + (length < 0x80 ? 1 : length < 0x4000 ? 2 : 3);
+    }
+    to.varint(size);
+    for (let i = 0; i < list.length; i++) {
+      const at = list.at(i);
+      to.varint(this.#length(at));
+      to.copy(this.#log.bytes, at + DATA, this.#length(at));
+    }
+  }
+
+  #length(at: number): number {
+    return this.#log.readU16(at + LENGTH);
+  }
+
+  #isSame(a: number, b: number): boolean {
+    const { bytes } = this.#log;
+    const length = this.#length(a);
+    if (length !== this.#length(b)) return false;
+    for (let i = DATA; i < DATA + length; i++) if (bytes[a + i] !== bytes[b + i]) return false;
+    return true;
+  }
+
+  #hash(at: number): number {
+    const { bytes } = this.#log;
+    let hash = hashSeed();
+    for (let i = at + DATA, end = i + this.#length(at); i < end; i++)
+      hash = nextHash(hash, bytes[i]!);
+    return hash;
+  }
+}
+
+/** Where length and data of a record stand in the log, counted from its beginning. */
+const LENGTH = 6;
+const DATA = 8;
+/** So many are compared one by one. */
+const FEW = 8;
+
+/** The type of the RRset that a record belongs to: signatures belong to what they cover. */
+export function setOf(log: GrowingBytes, at: number): number {
+  const type = log.readU16(at);
+  return type === TYPE.RRSIG ? log.readU16(at + DATA) : type;
+}
+
+/** By this records are sorted: by the type of their RRset, signatures behind what they cover. */
+export function placeOf(log: GrowingBytes, at: number): number {
+  return 2 * setOf(log, at) + (log.readU16(at) === TYPE.RRSIG ? 1 : 0);
+}

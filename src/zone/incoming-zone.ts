@@ -1,0 +1,239 @@
+import type { Slices } from '../base/slices.ts';
+import { TYPE, typeName } from '../wire/iana.ts';
+import { foldName, LOWER, nameLength, printName, suffixAt, type WireName } from '../wire/name.ts';
+import { changedZone } from './changed-zone.ts';
+import { Changes, partsOf, putRecord, trimmed } from './changes.ts';
+import { difference, type Difference } from './difference.ts';
+import { GrowingBytes } from './growing.ts';
+import { bytesOf, type PackedZone } from './packed-zone.ts';
+import { isNewer } from './serial.ts';
+import { serialIn, ZoneBuilder } from './zone-builder.ts';
+import { ZoneData } from './zone-data.ts';
+
+/** What came of asking a primary for a zone. */
+export interface Transferred {
+  /** null: the zone is as it was. */
+  readonly packed: PackedZone | null;
+  /** The primary's serial. */
+  readonly serial: number;
+  /** What changed, if the primary said it. */
+  readonly differences: readonly Difference[] | undefined;
+  /** Records that came. */
+  readonly records: number;
+}
+
+/** The memory of one transfer, bytes. */
+export interface IncomingRoom {
+  /** The most memory that the records of a zone may take. */
+  readonly maxBytes: number;
+  /** Asks for memory for so many bytes of records more. @throws Error if there is none */
+  readonly claim: (bytes: number) => void;
+  /** Asks for so many bytes beside those of records. @throws Error if there are none */
+  readonly reserve: (bytes: number) => void;
+}
+
+/** Records that differences may have: these are kept one by one, the whole zone is not. */
+const DIFFERENCE_RECORDS_MAX = 100_000;
+/** The same, bytes. */
+const DIFFERENCE_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Where in a transfer the next record belongs. */
+type TransferState = 'start' | 'second' | 'whole' | 'removed' | 'added' | 'end';
+
+/** Puts a zone together from the records of a transfer as they come. */
+export class IncomingZone {
+  readonly #origin: WireName;
+  readonly #old: PackedZone | null;
+  readonly #maxBytes: number;
+  readonly #claim: (bytes: number) => void;
+  readonly #reserve: (bytes: number) => void;
+  #builder: ZoneBuilder | null = null;
+  #state: TransferState = 'start';
+  #serial = 0;
+  #soa: { owner: WireName; ttl: number; data: Uint8Array } | null = null;
+  #records = 0;
+  #bytes = 0;
+  #removed = new GrowingBytes();
+  #added = new GrowingBytes();
+  readonly #differences: Difference[] = [];
+
+  constructor(
+    origin: WireName,
+    old: PackedZone | null,
+    { maxBytes, claim, reserve }: IncomingRoom,
+  ) {
+    this.#origin = origin;
+    this.#old = old;
+    this.#maxBytes = maxBytes;
+    this.#claim = claim;
+    this.#reserve = reserve;
+  }
+
+  get isComplete(): boolean {
+    return this.#state === 'end';
+  }
+
+  /** Bytes of the records that have come. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What has come counts as so many bytes. @throws Error if there are too many */
+  takesAtLeast(bytes: number): void {
+    this.#bytes = Math.max(this.#bytes, bytes);
+    if (this.#bytes > this.#maxBytes)
+      throw new Error(`the zone takes more than ${this.#maxBytes} bytes`);
+  }
+
+  /**
+   * Takes a record.
+   * @param owner the bytes that begin with its name
+   * @returns whether it was the last one
+   * @throws Error
+   */
+  take(owner: Uint8Array, type: number, ttl: number, data: GrowingBytes): boolean {
+    this.#records++;
+    const size = nameLength(owner) + 10 + data.length;
+    this.takesAtLeast(this.#bytes + size);
+    this.#claim(size);
+    const isSoa = type === TYPE.SOA;
+    // Every SOA record of a transfer says where a part of it begins: one of another name says
+    // nothing.
+    if (isSoa && !isSameName(trimmed(owner), this.#origin))
+      throw new Error(`the SOA record is that of ${printName(owner)}`);
+    if (this.#state === 'removed' || this.#state === 'added') this.#boundDifferences();
+    switch (this.#state) {
+      case 'start':
+        if (!isSoa) throw new Error(`the transfer begins with a record of type ${typeName(type)}`);
+        this.#serial = serialIn(data.bytes);
+        this.#soa = { owner: trimmed(owner).slice(), ttl, data: data.written.slice() };
+        // What is not newer says that nothing has changed, whatever follows.
+        this.#state =
+          this.#old !== null && !isNewer(this.#serial, this.#old.serial) ? 'end' : 'second';
+        return this.isComplete;
+      case 'second':
+        // A second SOA record at once begins differences (RFC 1995 section 4).
+        if (isSoa && this.#old !== null && serialIn(data.bytes) !== this.#serial) {
+          this.#state = 'removed';
+          putRecord(this.#removed, trimmed(owner), type, ttl, data.written);
+          return false;
+        }
+        this.#builder = new ZoneBuilder(this.#origin);
+        this.#state = 'whole';
+        this.#addSoa();
+        return this.#whole(owner, type, ttl, data);
+      case 'whole':
+        return this.#whole(owner, type, ttl, data);
+      case 'removed':
+        if (isSoa) this.#state = 'added';
+        putRecord(isSoa ? this.#added : this.#removed, trimmed(owner), type, ttl, data.written);
+        return false;
+      case 'added':
+        if (!isSoa) {
+          putRecord(this.#added, trimmed(owner), type, ttl, data.written);
+          return false;
+        }
+        this.#follows(difference(this.#removed, this.#added));
+        this.#removed = new GrowingBytes();
+        this.#added = new GrowingBytes();
+        if (serialIn(data.bytes) === this.#serial) {
+          this.#state = 'end';
+          return true;
+        }
+        putRecord(this.#removed, trimmed(owner), type, ttl, data.written);
+        this.#state = 'removed';
+        return false;
+      case 'end':
+        return true;
+    }
+  }
+
+  #boundDifferences(): void {
+    if (this.#records > DIFFERENCE_RECORDS_MAX)
+      throw new Error(`differences of more than ${DIFFERENCE_RECORDS_MAX} records`);
+    if (this.#bytes > DIFFERENCE_BYTES_MAX)
+      throw new Error(`differences of more than ${DIFFERENCE_BYTES_MAX} bytes`);
+  }
+
+  #whole(owner: Uint8Array, type: number, ttl: number, data: GrowingBytes): boolean {
+    if (type === TYPE.SOA) {
+      if (serialIn(data.bytes) !== this.#serial)
+        throw new Error('the zone changed during the transfer');
+      this.#state = 'end';
+      return true;
+    }
+    this.#builder!.addTransferred(owner, type, ttl, data.bytes, data.length);
+    return false;
+  }
+
+  #addSoa(): void {
+    const { owner, ttl, data } = this.#soa!;
+    this.#builder!.add(owner, TYPE.SOA, ttl, data);
+  }
+
+  /**
+   * Each difference goes on where the one before ends; the first one, at the version that is known.
+   */
+  #follows(next: Difference): void {
+    const at = this.#differences.at(-1)?.to ?? this.#old!.serial;
+    if (next.from !== at)
+      throw new Error(`differences go on at serial ${next.from} in place of ${at}`);
+    this.#differences.push(next);
+  }
+
+  /**
+   * Differences begin at the SOA record that is here, and end at the one that the transfer announced
+   * (RFC 1995 section 4): where they do not, the two servers have had different zones under one
+   * serial, and the whole one puts that right.
+   * @throws Error
+   */
+  #checkSoas(differences: readonly Difference[]): void {
+    const here = new ZoneData(this.#old!);
+    const at = here.soa();
+    if (!isSameSoa(soaDataIn(differences[0]!.removed), here.data.subarray(at, at + here.value)))
+      throw new Error('differences begin at another SOA record than the one that is here');
+    if (!isSameSoa(soaDataIn(differences.at(-1)!.added), this.#soa!.data))
+      throw new Error('differences end at another SOA record than they were announced with');
+  }
+
+  *finish(): Slices<Transferred> {
+    const serial = this.#serial;
+    const records = this.#records;
+    if (this.#builder !== null) {
+      if (this.#state !== 'end') throw new Error('the transfer was cut short');
+      const packed = yield* this.#builder.packing();
+      return { packed, serial, differences: undefined, records };
+    }
+    const differences = this.#differences;
+    if (differences.length === 0) return { packed: null, serial, differences: undefined, records };
+    this.#checkSoas(differences);
+    // The next version is made beside the old one, and is nearly as large.
+    this.#reserve(bytesOf(this.#old));
+    const changes = yield* Changes.of(this.#origin, differences);
+    const packed = yield* changedZone(this.#old!, changes, this.#soa!);
+    return { packed, serial, differences, records };
+  }
+}
+
+/** The data of the SOA record that one part of a difference begins with. */
+function soaDataIn(records: Uint8Array): Uint8Array {
+  const at = partsOf(records).fields + 10;
+  return records.subarray(at, at + ((records[at - 2]! << 8) | records[at - 1]!));
+}
+
+/** Bytes of the five numbers that stand behind the two names in the data of an SOA record. */
+const SOA_NUMBERS = 20;
+
+/** Whether the data of two SOA records is the same, whatever the case of its names (RFC 4343). */
+function isSameSoa(a: Uint8Array, b: Uint8Array): boolean {
+  const names = a.length - SOA_NUMBERS;
+  return (
+    a.length === b.length &&
+    a.every((byte, i) => (i < names ? LOWER[byte] === LOWER[b[i]!] : byte === b[i]))
+  );
+}
+
+/** @param origin lower case */
+function isSameName(name: WireName, origin: WireName): boolean {
+  return name.length === origin.length && suffixAt(foldName(name), origin) === 0;
+}
