@@ -33,6 +33,24 @@ test('of a hundred thousand notifications a second soon no more than one is look
   it.close();
 });
 
+test('of notifications for thousands of zones a thousand are looked at at once, and two hundred a second from then on, each zone in its turn', async () => {
+  const { clock, passed, it } = gate();
+  const zones = Array.from({ length: 5000 }, (_, i) => `z${i}.example.`);
+  for (let second = 0; second < 10; second++) {
+    for (const zone of zones) it.notified(zone, '192.0.2.1');
+    await clock.advance(1000);
+  }
+  assert.ok(passed.length >= 2900 && passed.length <= 3100, `${passed.length}`);
+  await clock.advance(60_000);
+  assert.equal(new Set(passed).size, zones.length);
+  passed.length = 0;
+  await clock.advance(60_000);
+  assert.deepEqual(passed, []);
+  it.notified('z0.example.', '192.0.2.1');
+  assert.deepEqual(passed, ['z0.example. 192.0.2.1']);
+  it.close();
+});
+
 test('what is changed a moment after it was fetched is fetched within a tenth of a second, too', async () => {
   const { clock, passed, it } = gate();
   for (let change = 1; change <= 5; change++) {

@@ -6,6 +6,13 @@ import type { Clock, Timer } from '../../base/clock.ts';
  * time up to the limit, and starts over when no notifications come.
  */
 const WAIT_MS = { first: 100, most: 1000 };
+/**
+ * Of all zones together so many are looked at at once, and from then on one each time so many
+ * milliseconds have passed: a forger who knows a thousand zones could have the primary asked for
+ * their serials thousands of times a second.
+ */
+const BURST = 1000;
+const LOOK_MS = 5;
 /** Lines about notifications that were dropped, for each zone in a minute. */
 const DROPPED_LINES = 10;
 const MINUTE_MS = 60_000;
@@ -31,13 +38,16 @@ interface Zone {
 
 /**
  * Lets a notification through at once, and those that follow soon as one; of many that go on, one a
- * second. Addresses of datagrams are easily forged: a hundred thousand notifications a second are
- * to be one look, and one line. Zones are those that are served: the map does not grow.
+ * second, and of those for many zones some hundreds. Addresses of datagrams are easily forged: a
+ * hundred thousand notifications a second are to be one look, and one line. Zones are those that
+ * are served: the map does not grow.
  */
 export class NotifyGate {
   readonly #parts: NotifyGateParts;
   readonly #zones = new Map<string, Zone>();
   readonly #timers = new Set<Timer>();
+  /** When all that have been let through, or have their turn, will have taken their time. */
+  #takenUntil = -Infinity;
 
   constructor(parts: NotifyGateParts) {
     this.#parts = parts;
@@ -50,6 +60,16 @@ export class NotifyGate {
       one.again = from;
       return;
     }
+    const now = this.#parts.clock.now();
+    this.#takenUntil = Math.max(this.#takenUntil, now - BURST * LOOK_MS) + LOOK_MS;
+    const pause = this.#takenUntil - now;
+    if (pause <= 0) return this.#pass(zone, one, from);
+    one.again = from;
+    one.timer = this.#after(pause, () => this.#pass(zone, one, one.again!));
+  }
+
+  #pass(zone: string, one: Zone, from: string): void {
+    one.again = null;
     this.#parts.pass(zone, from);
     one.timer = this.#after(one.waitMs, () => {
       one.timer = null;
