@@ -22,3 +22,11 @@ test('a word of a megabyte is near to nothing, which is found at once', () => {
   assert.ok(performance.now() - began < 500);
   assert.equal(nearest('lokup', ['lookup', 'query']), 'lookup');
 });
+
+test('the beginning of one word alone is taken for that word', () => {
+  const known = ['--port', '--priority', '--path'];
+  assert.equal(nearest('--prio', known), '--priority');
+  assert.equal(nearest('--pri', known), '--priority');
+  assert.equal(nearest('kube', ['kubernetes', 'kubeconfig']), null);
+  assert.equal(nearest('k', ['kubernetes']), null);
+});

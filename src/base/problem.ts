@@ -126,14 +126,19 @@ export function printPlace(place: Place): string {
     : `${place.file}:${place.line}`;
 }
 
+/** Fewer letters are the beginning of too much. */
+const BEGINNING = 3;
+
 /**
- * The word of `known` that was probably meant by `word`: at most two edits away; null if there is
- * none.
+ * The word of `known` that was probably meant by `word`: one edit away, or the only one that begins
+ * with it, or two edits away; null if there is none.
  */
 export function nearest(word: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.min(3, Math.max(2, Math.ceil(word.length / 2)));
+  const longer = new Set<string>();
   for (const candidate of known) {
+    if (word.length >= BEGINNING && candidate.startsWith(word)) longer.add(candidate);
     // The difference in length is a lower bound of the edits, so a very long word is rejected
     // without counting them.
     if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
@@ -143,7 +148,8 @@ export function nearest(word: string, known: Iterable<string>): string | null {
       bestDistance = distance;
     }
   }
-  return best;
+  const [only = null] = longer.size === 1 ? longer : [];
+  return bestDistance === 1 ? best : (only ?? best);
 }
 
 /**

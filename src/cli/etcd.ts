@@ -115,11 +115,14 @@ async function keepAlive(
 async function show(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   const { action, names, prefix, output } = options;
   const found: KeyValue[] = [];
+  const missing: string[] = [];
   for (const name of names.length === 0 ? ['.'] : names) {
+    const before = found.length;
     const key = keyOf(name, options);
     if (action === 'get' || key.length > prefix.length)
       await readAll(client, { key, end: null }, found);
     if (action === 'list') await readAll(client, below(key), found);
+    if (found.length === before) missing.push(name);
   }
   if (output === 'json') {
     const rows = found.map((kv) => ({
@@ -134,36 +137,45 @@ async function show(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promi
     const width = rows.reduce((most, [name]) => Math.max(most, name.length), 0);
     for (const [name, value] of rows) io.out(`${name.padEnd(width)}  ${value}\n`);
   }
-  if (found.length > 0) return EXIT.ok;
-  const where = action === 'get' ? 'with this name itself; list shows what lies below it' : 'there';
-  io.err(`ndots etcd: there is no record ${where}\n`);
-  return EXIT.no;
+  if (action === 'get') return tellMissing(client, options, missing, io);
+  for (const name of missing) io.err(`ndots etcd: there is no record at or below ${name}\n`);
+  return missing.length === 0 ? EXIT.ok : EXIT.no;
 }
 
 async function remove(client: EtcdClient, options: EtcdVerbOptions, io: Io): Promise<number> {
   let removed = 0;
+  const missing: string[] = [];
   for (const name of options.names) {
+    const before = removed;
     const key = keyOf(name, options);
     removed += await client.delete({ key, end: null });
     if (options.below) removed += await client.delete(below(key));
+    if (removed === before) missing.push(name);
   }
-  if (removed > 0) {
-    io.out(`${removed} ${removed === 1 ? 'record' : 'records'} removed\n`);
-    return EXIT.ok;
-  }
-  const isAbove = !options.below && (await lieBelow(client, options));
-  const hint = isAbove ? ' itself; --below removes what lies below it' : '';
-  io.err(`ndots etcd: there is no record with this name${hint}\n`);
-  return EXIT.no;
+  if (removed > 0) io.out(`${removed} ${removed === 1 ? 'record' : 'records'} removed\n`);
+  return tellMissing(client, options, missing, io);
 }
 
-/** Whether there are records below a name that has none itself. */
-async function lieBelow(client: EtcdClient, options: EtcdVerbOptions): Promise<boolean> {
-  for (const name of options.names) {
+/**
+ * Names those that have no record, each with what to do where there are records below it.
+ * @returns the exit code
+ */
+async function tellMissing(
+  client: EtcdClient,
+  options: EtcdVerbOptions,
+  missing: readonly string[],
+  io: Io,
+): Promise<number> {
+  const advice =
+    options.action === 'get'
+      ? 'list shows what lies below it'
+      : '--below removes what lies below it';
+  for (const name of missing) {
     const { kvs } = await client.range({ ...below(keyOf(name, options)), limit: 1 });
-    if (kvs.length > 0) return true;
+    const hint = kvs.length > 0 ? ` itself; ${advice}` : '';
+    io.err(`ndots etcd: there is no record ${name}${hint}\n`);
   }
-  return false;
+  return missing.length === 0 ? EXIT.ok : EXIT.no;
 }
 
 /** Keys of one page. */

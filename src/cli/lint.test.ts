@@ -651,6 +651,21 @@ describe('input that is no good', () => {
       );
   });
 
+  test('braces on one line are served here, and a mistake to CoreDNS', async () => {
+    const at = files({ Corefile: '.:53 {\n    health { lameduck 5s }\n    whoami\n}\n' });
+    for (const [words, severity] of [
+      [[], 'warning'],
+      [['--target', 'coredns@1.12.0'], 'error'],
+    ] as const) {
+      const found = await findings(join(at, 'Corefile'), ...words);
+      const brace = found.filter(({ code }) => code === 'CF34');
+      assert.deepEqual(
+        brace.map((each) => each.severity),
+        [severity],
+      );
+    }
+  });
+
   test('a file that is too large, a named pipe that is none', async () => {
     const at = files({ Corefile: Buffer.alloc(17 * 1024 * 1024, 'x') });
     const { code, err } = await run(join(at, 'Corefile'));

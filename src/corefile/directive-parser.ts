@@ -138,13 +138,14 @@ export class DirectiveParser {
   }
 
   #closing(brace: RawToken, open: RawToken, owner: Token, last: Property | undefined): void {
-    // The words before it on the line would be taken for its arguments.
+    // CoreDNS refuses it where it reads the line to its end, and else has the same lines, or one more word.
     if (last !== undefined && last.block === null && !this.#stream.atLineStart()) {
-      this.#report.mistake(
+      this.#report.warning(
         brace.place,
-        "Wrong argument count or unexpected line ending after '}'",
+        `the } behind '${last.name.text}' is read as the end of its braces`,
         {
-          code: 'corefile-brace',
+          code: 'brace-behind-words',
+          hint: 'CoreDNS refuses it behind most properties, and takes it for one more word behind others.',
           remedy: 'Put the } on a line of its own.',
         },
       );

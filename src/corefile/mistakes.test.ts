@@ -65,11 +65,6 @@ const corpus: readonly [what: string, text: string, ...messages: string[]][] = [
     "Corefile:1 - Error during parsing: Unexpected '}' because no matching opening brace",
   ],
   [
-    'a directive’s block on one line',
-    '. {\n cache { keepttl }\n log\n}',
-    "Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after '}'",
-  ],
-  [
     'a directive’s brace on the next line',
     '. {\n cache\n {\n  keepttl\n }\n}',
     "Corefile:2 - Error during parsing: Wrong argument count or unexpected line ending after 'cache'",

@@ -214,6 +214,27 @@ describe('environment', () => {
       assert.notEqual(read(text).problems.length, 0, text);
   });
 
+  test('a } behind the words of a property ends the braces, with a warning', () => {
+    const { corefile, problems, warnings } = read(
+      '. {\n forward . 192.0.2.53 { max_concurrent 1000 }\n health {\n lameduck 5s }\n log\n}\n',
+    );
+    assert.deepEqual(problems, []);
+    assert.deepEqual(
+      warnings.map(({ code, place }) => [code, place?.line]),
+      [
+        ['brace-behind-words', 2],
+        ['brace-behind-words', 4],
+      ],
+    );
+    assert.deepEqual(
+      corefile.blocks[0]!.directives.map(({ name, block }) => [
+        name,
+        ...(block ?? []).map((line) => [line.name.text, ...line.args.map(({ text }) => text)]),
+      ]),
+      [['forward', ['max_concurrent', '1000']], ['health', ['lameduck', '5s']], ['log']],
+    );
+  });
+
   test('{$NAME} and {%NAME%} are replaced in addresses, names and arguments', () => {
     assert.deepEqual(blocks('{$A}:{%P%} {\n lo{$D} {$F}/{%F%} "in {$F}"\n}', { env }), [
       ['servername.com:8080', ['log', 'foobar/foobar', 'in foobar']],

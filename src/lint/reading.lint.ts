@@ -17,6 +17,7 @@ const rulesByProblem: Readonly<Record<string, string>> = {
   'forward-tls-name': 'CF22',
   'corefile-syntax': 'CF34',
   'corefile-brace': 'CF34',
+  'brace-behind-words': 'CF34',
   'corefile-end': 'CF34',
   'corefile-comma': 'CF34',
   'corefile-depth': 'CF34',
@@ -116,7 +117,10 @@ export const readingRules: readonly LintRule[] = [
       severity: 'error',
       summary: 'braces that do not match, imports in a circle or of nothing',
     },
-    (problem, isWarning) => {
+    (problem, isWarning, { target }) => {
+      // CoreDNS refuses it behind most properties.
+      if (problem.code === 'brace-behind-words' && target !== null && target.kind !== 'ndots')
+        return {};
       if (problem.code === 'import-nothing' && hooks.test(problem.message)) return null;
       // A Corefile in a ConfigMap may import files that exist only in the pod.
       if (problem.message.includes('is not at hand')) return null;

@@ -87,8 +87,11 @@ export async function makeWorld(corefile: string, parts: WorldParts = {}): Promi
   const files = parts.files ?? {};
   const folder = parts.folder ?? '/world';
   let text = corefile;
-  const sink = makeLog((line) => log.push(line));
-  const embedded = new EmbeddedServer({
+  const sink = makeLog(
+    (line) => log.push(line),
+    () => embedded.server.debugging,
+  );
+  const embedded: EmbeddedServer = new EmbeddedServer({
     plugins: () => Promise.resolve(plugins),
     clock,
     random,

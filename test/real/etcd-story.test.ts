@@ -104,8 +104,17 @@ describe('SkyDNS, as its pages tell it', { skip }, () => {
       ['ndots etcd pt a.cluster.local 10.0.0.1', 3, /Did you mean put\?/],
       ['ndots etcd get a..b', 3, /empty label/],
       ['ndots etcd set a.cluster.local 10.0.0.1', 3, /Did you mean get|Known: put, get, list, rm/],
-      ['ndots etcd get nobody.cluster.local', 1, /no record/],
-      ['ndots etcd rm nobody.cluster.local', 1, /no record/],
+      ['ndots etcd get nobody.cluster.local', 1, /no record nobody\.cluster\.local$/m],
+      ['ndots etcd rm nobody.cluster.local', 1, /no record nobody\.cluster\.local$/m],
+      ['ndots etcd get cluster.local', 1, /no record cluster\.local itself; list shows/],
+      ['ndots etcd rm cluster.local', 1, /no record cluster\.local itself; --below removes/],
+      ['ndots etcd list nobody.local', 1, /no record at or below nobody\.local/],
+      ['ndots etcd put one.cluster.local 10.0.0.1', 0, /one/],
+      // One that is there does not hide one that is missing.
+      ['ndots etcd get one.cluster.local two.cluster.local', 1, /no record two\.cluster\.local$/m],
+      ['ndots etcd get one.cluster.local two.cluster.local', 1, /^one\.cluster\.local\. /m],
+      ['ndots etcd list one.cluster.local two.local', 1, /no record at or below two\.local/],
+      ['ndots etcd rm two.cluster.local one.cluster.local', 1, /no record two\.cluster\.local$/m],
       ['ndots etcd get a.cluster.local --endpoints http://127.0.0.1:1', 2, /connection refused/],
     ] as const) {
       const result = run(line);

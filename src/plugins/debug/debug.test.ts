@@ -30,6 +30,29 @@ describe('debug', () => {
     await world.close();
   });
 
+  test('lines of the level DEBUG are logged, those of the start and those about queries, too', async () => {
+    const corefile = (more: string): string =>
+      `.:53 {
+        ${more}
+        local
+        hosts /nonexistent {
+          10.0.0.1 a.example.org
+        }
+      }`;
+    const world = await makeWorld(corefile('debug'));
+    await world.ask('kube.localhost. AAAA');
+    assert.deepEqual(world.log.slice(-2), [
+      '[DEBUG] plugin/hosts: Parsed hosts file into 2 entries',
+      '[DEBUG] plugin/local: Intercepting localhost query for "kube.localhost." AAAA, from 10.244.0.9',
+    ]);
+    world.setCorefile(corefile(''));
+    await world.clock.run(world.server.reload());
+    const before = world.log.length;
+    await world.ask('kube.localhost. AAAA');
+    assert.equal(world.log.length, before);
+    await world.close();
+  });
+
   test('it takes no words', async () => {
     await assert.rejects(
       makeWorld('.:53 {\n debug on\n}'),

@@ -48,6 +48,33 @@ describe('header', () => {
     await world.close();
   });
 
+  test('RD of the reply is that of the rules also where a rewrite asks in place of the client', async () => {
+    for (const delayed of ['drop 0', 'drop 0\n delay 1 10ms']) {
+      const world = await makeWorld(
+        `.:53 {
+          rewrite name www.example.org example.org
+          header {
+            query set rd
+            response clear aa
+          }
+          erratic {
+            ${delayed}
+          }
+        }`,
+      );
+      const asked = async (sent: number): Promise<number> =>
+        (await world.ask('www.example.org.', { flags: sent })).flags & (AA | RA | RD);
+      assert.equal(await asked(0), RD, delayed);
+      await world.close();
+    }
+    const cleared = await makeWorld(
+      '. {\n rewrite type AAAA A\n header {\n response clear rd\n }\n erratic {\n drop 0\n }\n}',
+    );
+    const reply = await cleared.ask('example.org. AAAA', { flags: RD });
+    assert.equal(reply.flags & RD, 0);
+    await cleared.close();
+  });
+
   test("mistakes are told in CoreDNS's words", async () => {
     const cases: readonly (readonly [string, RegExp])[] = [
       ['set aa', /setting up rule: invalid selector=set should be query or response/],

@@ -1,9 +1,10 @@
 /** `local`: localhost and its reverse zones. */
+import { printAddress } from '../../base/ip.ts';
 import { setting } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { onOff, worded } from '../../corefile/values.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { RCODE, TYPE } from '../../wire/iana.ts';
+import { RCODE, TYPE, typeName } from '../../wire/iana.ts';
 import { parseName, suffixAt, type WireName } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import type { Reply } from '../../wire/reply.ts';
@@ -44,7 +45,7 @@ const v6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 export const local: Plugin = definePlugin({
   syntax,
   setup(options, context, next) {
-    const { writer } = context;
+    const { writer, log } = context;
     const count = context.metrics
       .counter(
         'coredns_local_localhost_requests_total',
@@ -58,6 +59,10 @@ export const local: Plugin = definePlugin({
       const prefixed = options.prefix && nameLength > localhost.length && startsWith(folded, label);
       if (below > 0 || prefixed) {
         count.add(1);
+        const client = printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16);
+        log.debug(
+          `Intercepting localhost query for "${query.name.toLowerCase()}" ${typeName(query.type)}, from ${client}`,
+        );
         return answerHost(writer, query);
       }
       if (below === 0) return answerHost(writer, query, true);

@@ -6,7 +6,7 @@ import { lines } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import type { Token } from '../../corefile/tree.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
-import { RCODE } from '../../wire/iana.ts';
+import { FLAG, RCODE } from '../../wire/iana.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, silence, type Reply } from '../../wire/reply.ts';
 import { ChangedQuery } from './changed-query.ts';
@@ -130,6 +130,8 @@ export const rewrite: Plugin = definePlugin({
       }
       const asked = changes.finished();
       const reply = next(asked);
+      // Replies repeat the client's RD, which `header` may have changed in the query that it saw.
+      query.flags = (query.flags & ~FLAG.RD) | (asked.flags & FLAG.RD);
       if (!isLater(reply)) return finish(reply, query, asked, changes);
       const kept = query.keep();
       // A query that only its reply is changed of is the client's own, and the listener's to use

@@ -278,6 +278,10 @@ export class Server {
     if (this.#serving === null) this.#workers.start(workers);
     const generation = ++this.#generation;
     const { folder } = this.#parts;
+    const debugging = configuration.blocks.some(({ plan }) => plan.debug);
+    const debugged = this.#debugging;
+    // What the new configuration reads before it serves is told of, too.
+    this.#debugging ||= debugging;
     let program: Program;
     let control: ControlGeneration | null = null;
     let opened: readonly string[] = [];
@@ -305,11 +309,12 @@ export class Server {
       // Waits until the workers have built it: before that there would be nothing to discard.
       await prepared.catch(() => undefined);
       await this.#abandon(generation, control, opened);
+      this.#debugging = debugged;
       throw error;
     }
     const before = this.#serving;
     this.#serving = { program, control };
-    this.#debugging = configuration.blocks.some(({ plan }) => plan.debug);
+    this.#debugging = debugging;
     await this.#http.commit(control.http);
     await this.#workers.orderAll({ kind: 'commit', generation });
     this.#allowForEnd();
