@@ -7,3 +7,9 @@ export function errorCode(error: unknown): string {
     ? error.code
     : '';
 }
+
+/** Whether the error of a path says that nothing is there, rather than that it could not be read. */
+export function isGone(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}

@@ -1,7 +1,8 @@
 /** Finds the files of a manifest folder, and what has changed in them since the last look. */
 import { readdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode } from '../../base/error-code.ts';
+import { errorCode, isGone } from '../../base/error-code.ts';
+import { UnreadPaths } from '../../base/unread-paths.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import { printBytes } from '../../base/limits.ts';
@@ -80,11 +81,11 @@ export class ManifestFolder {
     const seen = new Seen();
     this.#walk(this.#folder, 0, new Set(), seen);
     const { found } = seen;
-    for (const { path, error } of seen.unread) problems.push(unreadable(path, error));
+    for (const [path, error] of seen.unread.errors) problems.push(unreadable(path, error));
     const changed: string[] = [];
     for (const [path, { bytes }] of this.#files) {
       // What cannot be looked at is as it was.
-      if (found.has(path) || seen.hides(path)) continue;
+      if (found.has(path) || seen.unread.hides(path)) continue;
       this.#files.delete(path);
       this.#bytes -= bytes;
       changed.push(path);
@@ -153,7 +154,7 @@ export class ManifestFolder {
       if (error instanceof Problem) throw error;
       if (depth === 0) throw unreadable(folder, error);
       // The file was removed during this look; the next look will report it.
-      if (!isMissing(error)) unread.push({ path: folder, error });
+      if (!isGone(error)) unread.add(folder, error);
       return;
     }
     if (above.has(real) || depth > DEPTH_MAX) return;
@@ -166,7 +167,7 @@ export class ManifestFolder {
       try {
         stats = statSync(path);
       } catch (error) {
-        if (endings.test(name) && !isMissing(error)) unread.push({ path, error });
+        if (endings.test(name) && !isGone(error)) unread.add(path, error);
         continue;
       }
       if (stats.isDirectory()) {
@@ -190,12 +191,7 @@ class Seen {
   /** Files of manifests. */
   readonly found = new Map<string, Stats>();
   /** Files and folders that are there, and cannot be looked at. */
-  readonly unread: { readonly path: string; readonly error: unknown }[] = [];
-
-  /** Whether the file may still be there. */
-  hides(file: string): boolean {
-    return this.unread.some(({ path }) => file === path || file.startsWith(`${path}/`));
-  }
+  readonly unread = new UnreadPaths();
 }
 
 /** The result of one look at a folder. */
@@ -263,7 +259,7 @@ function neither(path: string): Problem {
 }
 
 function unreadableRemedy(error: unknown): string {
-  if (isMissing(error)) return 'create it, or name another folder';
+  if (isGone(error)) return 'create it, or name another folder';
   return errorCode(error) === 'EFBIG'
     ? 'split it, or leave out what is not needed'
     : 'give the user that runs ndots the right to read it';
@@ -272,11 +268,6 @@ function unreadableRemedy(error: unknown): string {
 function tooMuch(): Error {
   const text = `the files that changed have more than ${BYTES_MAX / (1024 * 1024)} MiB in all`;
   return Object.assign(new Error(text), { code: 'EFBIG' });
-}
-
-function isMissing(error: unknown): boolean {
-  const code = errorCode(error);
-  return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
 function withFate(problem: Problem, kept: boolean): Problem {

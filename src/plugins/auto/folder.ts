@@ -1,7 +1,8 @@
 /** The zone files of a folder, as they come, change and go. */
 import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { join, sep } from 'node:path';
-import { errorCode } from '../../base/error-code.ts';
+import { join } from 'node:path';
+import { isGone } from '../../base/error-code.ts';
+import { UnreadPaths } from '../../base/unread-paths.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import type { Log } from '../../base/log.ts';
 import type { ZoneSource } from '../../zone/zone-reloader.ts';
@@ -9,8 +10,6 @@ import { zoneOf, type ZoneNaming } from './naming.ts';
 
 /** Folders within each other: more is most likely a link that leads back. */
 const DEPTH_MAX = 16;
-/** Codes of errors that say that nothing is there, rather than that it could not be read. */
-const goneCodes: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR']);
 /** Files in all. */
 const FILES_MAX = 100_000;
 
@@ -29,14 +28,14 @@ export interface FoundFiles {
 export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFiles {
   const found = new Map<string, ZoneSource>();
   let files = 0;
-  const unread: string[] = [];
+  const unread = new UnreadPaths();
   /** @returns null: it is not there, or could not be read */
   const tried = <T>(what: string, read: () => T): T | null => {
     try {
       return read();
     } catch (error) {
-      if (goneCodes.has(errorCode(error))) return null;
-      unread.push(what);
+      if (isGone(error)) return null;
+      unread.add(what, error);
       log.warning(`error reading ${what}: ${whyFailed(error)}; its zones stay`);
       return null;
     }
@@ -68,8 +67,8 @@ export function zoneFiles(path: string, naming: ZoneNaming, log: Log): FoundFile
   if (real !== null) walk(real, 0);
   if (files > FILES_MAX)
     log.warning(`error reading ${path}: more than ${FILES_MAX} files: the others are left out`);
-  const isHidden = (file: string): boolean =>
-    unread.some((one) => one === path || one === file || file.startsWith(join(one, sep)));
+  // Files are known by where the folder really is: without that all of them are hidden.
+  const isHidden = (file: string): boolean => unread.hides(path) || unread.hides(file);
   return { sources: [...found.values()], isHidden };
 }
 

@@ -1,4 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises';
+import { errorCode, isGone } from '../../base/error-code.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 import { FILE_MAX, readFileText } from '../../base/read-file.ts';
 import { Mistakes, Problem, type Place } from '../../base/problem.ts';
@@ -144,8 +145,7 @@ export const realPlaces: Omit<PlacesParts, 'path'> = {
     try {
       return readFileText(path, FILE_MAX.small);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return null;
+      if (isGone(error) || errorCode(error) === 'EISDIR') return null;
       throw error;
     }
   },

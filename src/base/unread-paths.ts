@@ -1,0 +1,25 @@
+import { sep } from 'node:path';
+
+/**
+ * Files and folders that a look at a folder could not read. What lies there may be there still, and
+ * is not to be taken for gone.
+ */
+export class UnreadPaths {
+  readonly #errors = new Map<string, unknown>();
+
+  /** Each with the error that it gave. */
+  get errors(): ReadonlyMap<string, unknown> {
+    return this.#errors;
+  }
+
+  add(path: string, error: unknown): void {
+    this.#errors.set(path, error);
+  }
+
+  /** Whether the path, or a folder that it lies in, could not be read. */
+  hides(path: string): boolean {
+    for (const unread of this.#errors.keys())
+      if (path === unread || path.startsWith(`${unread}${sep}`)) return true;
+    return false;
+  }
+}
