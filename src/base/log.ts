@@ -2,7 +2,8 @@ import { sourceStack } from './stack.ts';
 
 /** A log with one line per call, in CoreDNS's format: `[LEVEL] text`. */
 export interface Log {
-  debug(text: string): void;
+  /** @param text what makes it is called only while debug lines are logged */
+  debug(text: string | (() => string)): void;
   info(text: string): void;
   warning(text: string): void;
   error(text: string): void;
@@ -17,7 +18,7 @@ export interface Log {
 export function makeLog(sink: (line: string) => void, debugging: () => boolean = () => false): Log {
   return {
     debug: (text) => {
-      if (debugging()) sink(`[DEBUG] ${text}`);
+      if (debugging()) sink(`[DEBUG] ${textOf(text)}`);
     },
     info: (text) => sink(`[INFO] ${text}`),
     warning: (text) => sink(`[WARNING] ${text}`),
@@ -30,12 +31,16 @@ export function makeLog(sink: (line: string) => void, debugging: () => boolean =
 export function pluginLog(log: Log, plugin: string): Log {
   const prefix = `plugin/${plugin}: `;
   return {
-    debug: (text) => log.debug(prefix + text),
+    debug: (text) => log.debug(() => prefix + textOf(text)),
     info: (text) => log.info(prefix + text),
     warning: (text) => log.warning(prefix + text),
     error: (text) => log.error(prefix + text),
     raw: (line) => log.raw(line),
   };
+}
+
+function textOf(text: string | (() => string)): string {
+  return typeof text === 'string' ? text : text();
 }
 
 /** The text for the log of what a bug has thrown: with its stack, if there is one. */

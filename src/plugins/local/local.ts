@@ -59,10 +59,10 @@ export const local: Plugin = definePlugin({
       const prefixed = options.prefix && nameLength > localhost.length && startsWith(folded, label);
       if (below > 0 || prefixed) {
         count.add(1);
-        const client = printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16);
-        log.debug(
-          `Intercepting localhost query for "${query.name.toLowerCase()}" ${typeName(query.type)}, from ${client}`,
-        );
+        log.debug(() => {
+          const client = printAddress(query.peer, query.peerAt, query.family === 4 ? 4 : 16);
+          return `Intercepting localhost query for "${query.name.toLowerCase()}" ${typeName(query.type)}, from ${client}`;
+        });
         return answerHost(writer, query);
       }
       if (below === 0) return answerHost(writer, query, true);

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { makeLog, pluginLog } from './log.ts';
+
+test('a line of the level DEBUG is made only while such lines are logged', () => {
+  const lines: string[] = [];
+  let debugging = false;
+  let made = 0;
+  const log = pluginLog(
+    makeLog(
+      (line) => lines.push(line),
+      () => debugging,
+    ),
+    'local',
+  );
+  const line = (): string => `line ${++made}`;
+  log.debug(line);
+  log.debug('text');
+  assert.equal(made, 0);
+  debugging = true;
+  log.debug(line);
+  log.debug('text');
+  assert.deepEqual(lines, ['[DEBUG] plugin/local: line 1', '[DEBUG] plugin/local: text']);
+});
