@@ -29,7 +29,7 @@ const rounds = smoke ? 1 : 4;
 function writeZone(file: string): void {
   const lines = [
     '$TTL 300',
-    `@ SOA ns hostmaster 1 3600 1 1209600 60`,
+    '@ SOA ns hostmaster 1 3600 1 1209600 60',
     '@ NS ns',
     'ns A 192.0.2.1',
   ];

@@ -1,7 +1,7 @@
 /** Which processors the threads of this process may run on. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { libc, LibcMissing } from './libc.ts';
-import { Memory } from './memory.ts';
+import { libc } from './libc.ts';
+import { withMemory } from './memory.ts';
 
 /** <asm/unistd.h> */
 const CALLS = process.arch === 'arm64' ? { set: 122, get: 123 } : { set: 203, get: 204 };
@@ -16,7 +16,7 @@ export type Processors = Uint8Array;
  * @returns null where the system does not tell
  */
 export function allowedProcessors(): Processors | null {
-  return withMask((mask) => {
+  return withMemory(MASK_SIZE, (mask) => {
     const length = libc().syscall(CALLS.get, 0, MASK_SIZE, mask.address);
     return length > 0 ? mask.bytes.slice(0, MASK_SIZE) : null;
   });
@@ -28,7 +28,7 @@ export function allowedProcessors(): Processors | null {
  * @param thread the system's id of the thread; 0: the calling one
  */
 export function runOn(processors: Processors, thread = 0): void {
-  withMask((mask) => {
+  withMemory(MASK_SIZE, (mask) => {
     mask.bytes.set(processors);
     libc().syscall(CALLS.set, thread, MASK_SIZE, mask.address);
   });
@@ -64,18 +64,5 @@ function nameOf(thread: string): string | null {
     return readFileSync(`/proc/self/task/${thread}/comm`, 'latin1').trimEnd();
   } catch {
     return null;
-  }
-}
-
-function withMask<T>(use: (mask: Memory) => T): T | null {
-  let mask: Memory | null = null;
-  try {
-    mask = new Memory(MASK_SIZE);
-    return use(mask);
-  } catch (error) {
-    if (error instanceof LibcMissing) return null;
-    throw error;
-  } finally {
-    mask?.free();
   }
 }

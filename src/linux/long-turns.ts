@@ -1,6 +1,6 @@
 /** Sets how long a thread may run before the scheduler checks whether another one is due. */
-import { libc, LibcMissing } from './libc.ts';
-import { Memory } from './memory.ts';
+import { libc } from './libc.ts';
+import { withMemory } from './memory.ts';
 
 /** Of `sched_setattr(2)`; <asm/unistd.h> */
 const SCHED_SETATTR = process.arch === 'arm64' ? 274 : 314;
@@ -17,16 +17,10 @@ const LONG_TURN = 20_000_000;
  * wakes up runs at once instead of waiting for a scheduler tick. Needs no privileges.
  */
 export function takeLongTurns(): void {
-  let attributes: Memory | null = null;
-  try {
-    attributes = new Memory(ATTRIBUTES_SIZE);
+  withMemory(ATTRIBUTES_SIZE, ({ words, address }) => {
     // size, policy 0 (SCHED_OTHER), flags (64 bit), nice 0, priority, runtime (64 bit): the length
     // of a turn.
-    attributes.words.set([ATTRIBUTES_SIZE, 0, SCHED_FLAG_RESET_ON_FORK, 0, 0, 0, LONG_TURN, 0]);
-    libc().syscall(SCHED_SETATTR, 0, attributes.address, 0);
-  } catch (error) {
-    if (!(error instanceof LibcMissing)) throw error;
-  } finally {
-    attributes?.free();
-  }
+    words.set([ATTRIBUTES_SIZE, 0, SCHED_FLAG_RESET_ON_FORK, 0, 0, 0, LONG_TURN, 0]);
+    libc().syscall(SCHED_SETATTR, 0, address, 0);
+  });
 }

@@ -50,6 +50,23 @@ export class Memory {
   }
 }
 
+/**
+ * Lends memory for one call.
+ * @returns null where there is no foreign function interface
+ */
+export function withMemory<T>(size: number, use: (memory: Memory) => T): T | null {
+  let memory: Memory | null = null;
+  try {
+    memory = new Memory(size);
+    return use(memory);
+  } catch (error) {
+    if (error instanceof LibcMissing) return null;
+    throw error;
+  } finally {
+    memory?.free();
+  }
+}
+
 /** Returns memory that the C library keeps to the system, where that is possible. */
 export function trimMemory(): void {
   try {
