@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { systemClock } from '../base/clock.ts';
 import { foldName, parseName } from '../wire/name.ts';
@@ -61,9 +61,17 @@ describe('a large zone file', () => {
     const within = (bytes: number): ReturnType<typeof loadZone> =>
       loadZone(path, origin, systemClock, null, { room: () => bytes });
     assert.equal((await within(size + 1000)).packed!.records, names + 3);
-    for (const bytes of [size - 1, size + 1]) {
-      const { packed, problems } = await within(bytes);
+    for (const [bytes, files] of [
+      [size - 1, []],
+      [size + 1, ['more']],
+    ] as const) {
+      const { packed, problems, included } = await within(bytes);
       assert.equal(packed, null);
+      assert.deepEqual(
+        included.map(([more]) => basename(more)),
+        files,
+        'what is smaller later on is read then',
+      );
       assert.match(problems[0]!.message, /db: reading it takes more memory than there is/);
     }
   });

@@ -77,7 +77,11 @@ export type ZoneThreadResult =
       readonly digest: string;
       readonly included: readonly FileStamp[];
     }
-  | { readonly code: string; readonly message: string };
+  | {
+      readonly code: string;
+      readonly message: string;
+      readonly included: readonly FileStamp[];
+    };
 
 /**
  * Reads a zone file as `readZoneFile` does. A large one, with what it includes and generates, is
@@ -142,7 +146,7 @@ async function inThread(job: ZoneJob, clock: Clock): Promise<ZoneFileResult> {
       problems: [tooLarge(job.path, result.message)],
       warnings: [],
       digest: '',
-      included: [],
+      included: result.included,
     };
   if ('message' in result) throw Object.assign(new Error(result.message), { code: result.code });
   const problems = (list: readonly ProblemParts[]): Problem[] =>

@@ -34,7 +34,15 @@ const RECORD_AROUND = 10;
 const RECORD_SLICE = 0x3f;
 
 /** Files and `$GENERATE` make more of a zone file than may be read here: nothing has come of it. */
-export class ZoneTooLarge extends Error {}
+export class ZoneTooLarge extends Error {
+  /** See `ZoneFileResult`. */
+  readonly included: readonly FileStamp[];
+
+  constructor(included: readonly FileStamp[]) {
+    super();
+    this.included = included;
+  }
+}
 
 /** How much may be read. */
 export interface ZoneFileTerms {
@@ -99,7 +107,7 @@ function* readingZoneFile(
   let digest = '';
   const included: FileStamp[] = [];
   const read = (file: string): string => {
-    if (statSync(file).size > left) throw new ZoneTooLarge();
+    if (statSync(file).size > left) throw new ZoneTooLarge(included);
     const bytes = readFileBytes(file, FILE_MAX);
     left -= bytes.length;
     if (file === path) digest = builtins.crypto().hash('sha256', bytes);
@@ -125,7 +133,7 @@ function* readingZoneFile(
   let count = 0;
   let size = 0;
   for (const { owner, type, class: rclass, ttl, data, place } of untilEnough(records)) {
-    if (count === mostRecords) throw new ZoneTooLarge();
+    if (count === mostRecords) throw new ZoneTooLarge(included);
     if ((++count & RECORD_SLICE) === 0) {
       progress?.note(count, place.line);
       yield;

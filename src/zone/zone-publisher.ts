@@ -30,6 +30,8 @@ export class ZonePublisher implements KeptAcrossReloads {
   readonly #confirmed = new Map<string, number>();
   /** By zone: the digest of the file that is served, if it is one. */
   readonly digests: Map<string, string> = new Map();
+  /** By zone: where its file was at the last look, if it was looked for. */
+  readonly paths: Map<string, string> = new Map();
   readonly #replaced: ReplacedMemory;
   readonly #clock: Clock;
 
@@ -107,6 +109,7 @@ export class ZonePublisher implements KeptAcrossReloads {
     this.#zones.delete(zone);
     this.#confirmed.delete(zone);
     this.digests.delete(zone);
+    this.paths.delete(zone);
     this.#replaced.add(bytesOf(entry.packed));
     this.#set.publish([{ ...entry, packed: null, history: [], gone: true }]);
   }

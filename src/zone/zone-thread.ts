@@ -31,10 +31,10 @@ try {
     tell({ packed: null, problems: [error.parts], warnings: [], digest: '', included: [] });
   else if (error instanceof ZoneTooLarge) {
     const message = `reading it takes more memory than there is, which is enough for ${printBytes(bytes)} with what it includes`;
-    tell({ code: 'EFBIG', message });
+    tell({ code: 'EFBIG', message, included: error.included });
   } else {
     const { code, message } = error as NodeJS.ErrnoException;
-    tell({ code: code ?? '', message });
+    tell({ code: code ?? '', message, included: [] });
   }
 }
 

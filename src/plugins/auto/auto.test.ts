@@ -145,6 +145,20 @@ describe('auto', () => {
     assert.equal(await www(world, 'example.net'), '192.0.2.1');
   });
 
+  test('a file that cannot be read takes no zone away at a reload either', async (t) => {
+    const path = folder(t, { 'zones/db.example.org': zone(1), 'zones/db.example.net': zone(1) });
+    const world = await served(t, path);
+    const file = join(path, 'zones/db.example.org');
+    unlinkSync(file);
+    symlinkSync(file, file);
+    await world.server.reload();
+    assert.equal(await www(world, 'example.org'), '192.0.2.1');
+    unlinkSync(file);
+    await later(world);
+    assert.equal(await www(world, 'example.org'), 'whoami');
+    assert.equal(await www(world, 'example.net'), '192.0.2.1');
+  });
+
   test('a folder that is not there is warned about and may come', async (t) => {
     const path = folder(t, {});
     const world = await served(t, path);

@@ -68,20 +68,18 @@ export const auto: Plugin = definePlugin({
       (open) => new ZonePublisher(open, context.clock),
     );
     const reloader = new ZoneReloader({ publisher, clock, log, metrics });
-    /** By zone: where its file was at the last look. */
-    const files = new Map<string, string>();
     const look = async (): Promise<void> => {
       const { sources, isHidden } = zoneFiles(folder, naming, log);
       const there = new Set(sources.map(({ zone }) => zone));
       for (const zone of publisher.names) {
-        if (there.has(zone) || isHidden(files.get(zone) ?? folder)) continue;
-        files.delete(zone);
+        if (there.has(zone) || isHidden(publisher.paths.get(zone) ?? folder)) continue;
         reloader.forget(zone);
         log.info(`Deleting zone \`${zone}'`);
       }
-      for (const { zone, path } of sources) files.set(zone, path);
       const fresh = sources.filter(({ zone }) => !publisher.has(zone));
       await reloader.refresh(sources);
+      for (const { zone, path } of sources)
+        if (publisher.has(zone)) publisher.paths.set(zone, path);
       for (const { zone, path } of fresh)
         if (publisher.has(zone)) log.info(`Inserting zone \`${zone}' from: ${path}`);
     };

@@ -53,6 +53,21 @@ describe('debug', () => {
     await world.close();
   });
 
+  test('a configuration that cannot serve leaves no lines of the level DEBUG behind', async () => {
+    const world = await makeWorld('.:53 {\n local\n whoami\n}');
+    world.setCorefile(
+      '.:53 {\n debug\n local\n file /nonexistent/db example.org {\n reload 0\n }\n}',
+    );
+    await world.clock.run(world.server.reload());
+    assert.ok(
+      world.log.some((line) => /^\[ERROR\] .*nonexistent/.test(line)),
+      world.log.join('\n'),
+    );
+    await world.ask('kube.localhost. A');
+    assert.ok(!world.log.some((line) => line.startsWith('[DEBUG]')), world.log.join('\n'));
+    await world.close();
+  });
+
   test('it takes no words', async () => {
     await assert.rejects(
       makeWorld('.:53 {\n debug on\n}'),

@@ -260,6 +260,21 @@ describe('a zone that another server has', () => {
     all.zone.stop();
   });
 
+  test('a newer version that one primary has and does not give is asked for again after the retry time, though another has none', async () => {
+    const all = follow();
+    all.times = [1000, 10, 3000];
+    all.zone.start();
+    await all.clock.advance(1);
+    Object.assign(all, { first: 1, primary: 2, hasNs: { axfr: false, ixfr: false } });
+    all.zone.notified('192.0.2.2');
+    await all.clock.advance(1);
+    assert.equal(all.counted.failures, 1);
+    all.hasNs = { axfr: true, ixfr: true };
+    await all.clock.advance(13_000);
+    assert.deepEqual(all.published, ['1', '2']);
+    all.zone.stop();
+  });
+
   test('a primary that says a newer serial and transfers an older one, or the same, changes nothing', async () => {
     for (const [transferred, brokenIxfr] of [
       [9, false],

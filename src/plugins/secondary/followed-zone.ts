@@ -97,6 +97,8 @@ export class FollowedZone {
   #busy = false;
   /** A primary said that something has changed while the zone was being fetched. */
   #again = false;
+  /** A primary has a newer version, which could not be had. */
+  #isBehind = false;
   /** Memory of the version that is served. */
   #held = 0;
   /** By primary: its older serial that was reported last. */
@@ -168,11 +170,12 @@ export class FollowedZone {
     this.#timer = this.#parts.clock.after(this.#pause(failure), () => void this.#look());
   }
 
-  /** @returns why no primary was reached; null: none of those that were has a newer version */
+  /** @returns why no primary was reached; null: none of those that were gives a newer version */
   async #ask(): Promise<string | null> {
     const { failures, zone, primaries, metrics, turns } = this.#parts;
     let failure = 'there is none';
     let isReached = false;
+    this.#isBehind = false;
     for (const server of primaries) {
       const where = printHostPort(server.host, server.port);
       try {
@@ -186,9 +189,8 @@ export class FollowedZone {
         else failures.error(text);
       }
     }
-    if (isReached) return null;
-    metrics.failures.with(zone).add(1);
-    return failure;
+    if (!isReached || this.#isBehind) metrics.failures.with(zone).add(1);
+    return isReached ? null : failure;
   }
 
   /** @returns whether the primary had a newer version, which is served now @throws Error */
@@ -216,6 +218,7 @@ export class FollowedZone {
       else this.#olderTold.delete(where);
       if (!isNewer(serial, old.serial)) return false;
       said = serial;
+      this.#isBehind = true;
     }
     const telling = this.#tellProgress(arrival, where);
     let found: Transferred;
@@ -240,6 +243,7 @@ export class FollowedZone {
       `Transferred: ${zone} from ${where}, ${found.records} records${found.differences === undefined ? '' : ' of differences'}, ${found.serial} SOA serial`,
     );
     accepted?.();
+    this.#isBehind = false;
     return true;
   }
 
@@ -358,7 +362,7 @@ export class FollowedZone {
       return pause;
     }
     const { refresh, retry } = this.#times();
-    return failure === null
+    return failure === null && !this.#isBehind
       ? 1000 * refresh + random.integer(REFRESH_JITTER_MS)
       : 1000 * retry + random.integer(RETRY_JITTER_MS);
   }

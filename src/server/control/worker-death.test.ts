@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
@@ -152,11 +152,13 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
     });
   }
 
-  test('is replaced by one that may run on all processors, while all other threads leave one to it', async (t) => {
+  test('is replaced by one that may run on all processors, while all other threads leave one of a few to it', async (t) => {
     const { child, port, fail } = await victim(t, 1);
     const client = await UdpClient.open();
     t.after(() => client.close());
     const all = processorsOf('self');
+    // One has nothing to leave, and of more than eight some are free anyway.
+    const isFew = availableParallelism() > 1 && availableParallelism() <= 8;
     for (let turn = 1; turn <= 2; turn++) {
       assert.ok(await answers([client], port, turn));
       const threads = readdirSync(`/proc/${child.pid}/task`).map((thread) => ({
@@ -169,7 +171,7 @@ describe('a worker that dies', { skip: available ? false : 'needs batched UDP' }
         [all],
       );
       for (const { isWorker, processors } of threads)
-        if (!isWorker && /[-,]/.test(all)) assert.notEqual(processors, all);
+        if (!isWorker) assert.equal(processors === all, !isFew, processors);
       if (turn === 2) break;
       fail('a worker throws');
       await printed(child, /serves again/, 20_000);
