@@ -97,6 +97,12 @@ describe('pages of plugins', () => {
         );
     });
 
+    test(`${name}: each property that the Syntax section shows is explained there`, () => {
+      const [, block = '', rest = ''] = section(readFileSync(page, 'utf8'), 'Syntax').split('```');
+      for (const [, word = ''] of block.matchAll(/^ {4}([a-z][\w-]*)/gm))
+        assert.match(rest, new RegExp(`^- \`${word}\\b`, 'm'), `${page}: ${word}`);
+    });
+
     test(`${name}: the metrics of the page are those of the code`, () => {
       const named = new Set(
         section(readFileSync(page, 'utf8'), 'Metrics').match(/\b(?:coredns|ndots)_[a-z0-9_]+/g) ??

@@ -34,20 +34,30 @@ export const etcd: Command = {
       }
     } catch (error) {
       if (!(error instanceof EtcdFailure)) throw error;
-      const { message, advice, kind } = error;
-      // The failure itself speaks of the Corefile's words for the files.
-      const remedy =
-        kind === 'tls'
-          ? 'Check the files of --cacert, --cert and --key: each PEM, the key that of the certificate'
-          : advice === ''
-            ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
-            : advice;
-      throw new Problem({ code: 'etcd', text: message, remedy, cause: error });
+      const remedy = remedyOf(error, options);
+      throw new Problem({ code: 'etcd', text: error.message, remedy, cause: error });
     } finally {
       client.close();
     }
   },
 };
+
+/** What to do next; the failure itself speaks of the Corefile's words, and of reading alone. */
+function remedyOf(
+  { kind, advice }: EtcdFailure,
+  { action, prefix, access }: EtcdVerbOptions,
+): string {
+  const isRead = action === 'get' || action === 'list';
+  if (kind === 'tls')
+    return 'Check the files of --cacert, --cert and --key: each PEM, the key that of the certificate';
+  if (kind === 'credentials' && access.credentials === null)
+    return 'etcd wants a user: give --user and --password';
+  if (kind === 'forbidden')
+    return `grant the user to ${isRead ? 'read' : 'read and write'} the keys: etcdctl role grant-permission ROLE ${isRead ? 'read' : 'readwrite'} ${prefix}/ --prefix`;
+  return advice === ''
+    ? 'Give the endpoints with --endpoints, or look at: etcdctl endpoint status'
+    : advice;
+}
 
 /** Files of certificates that nothing looks at would be taken for protection. */
 function tellUnused({ endpoints, tls }: EtcdAccess, io: Io): void {

@@ -79,7 +79,7 @@ const syntax = directive({
   summary: 'takes the client from the PROXY protocol of a load balancer',
   repeat: 'merge',
   properties: {
-    allow: each('allow', { nets: rest(cidr, { help: 'whose headers are used' }) }),
+    allow: each('allow', { nets: rest(cidr) }, { help: 'whose headers are used' }),
     others,
     tracking,
   },
