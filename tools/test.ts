@@ -1,11 +1,12 @@
 /**
- * Runs the tests: `node tools/test.ts [--long | --cluster] [--only PATTERN] [FILE…]`.
+ * Runs the tests: `node tools/test.ts [--long | --cluster] [--only PATTERN] [--record] [NAME…]`.
  *
  * `npm test` runs what needs seconds (`*.test.ts`), `npm run test:long` what waits in real time (`*.long.test.ts`), and
- * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`). Files that are named run whatever they are,
- * and each of their tests gets a line; without names each file gets one.
- * `--only` runs the tests whose names it is found in: one story, say. What was skipped follows, grouped by reason, and
- * the last line is `N passed, N failed, N skipped`.
+ * `npm run test:cluster` what needs a real API server (`*.cluster.test.ts`). A NAME is a file, or the name of a room, a plugin
+ * or a file's beginning: `npm test -- cache`. Files that are named run whatever they are, and each of their tests gets a line;
+ * without names each file gets one. `--only` runs the tests whose names contain its pattern.
+ * The run says at its start how long it will take and at its end which files were slowest (`test-times.ts`; `--record` keeps
+ * the times). What was skipped follows, grouped by reason, and the last line is `N passed, N failed, N skipped`.
  */
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -15,6 +16,7 @@ import { spec, type TestEvent } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
 import { installMissing } from './install.ts';
 import { printCounts, TestCount } from './test-count.ts';
+import { estimate, longestFirst, recordedTimes, recordTimes, slowestLines } from './test-times.ts';
 
 interface Kind {
   readonly script: string;
@@ -49,21 +51,40 @@ const filesOf = ({ patterns }: Kind): readonly string[] =>
   patterns.flatMap((each) => globSync(each)).toSorted();
 
 const { values, positionals } = parseArgs({
-  options: { long: { type: 'boolean' }, cluster: { type: 'boolean' }, only: { type: 'string' } },
+  options: {
+    long: { type: 'boolean' },
+    cluster: { type: 'boolean' },
+    only: { type: 'string' },
+    record: { type: 'boolean' },
+  },
   allowPositionals: true,
 });
 const kind: Kind = values.long ? kinds.long : values.cluster ? kinds.cluster : kinds.plain;
 const others = Object.values(kinds).filter((other) => other !== kind && other !== kinds.plain);
 const elsewhere = new Set(others.flatMap(filesOf));
 const named = positionals.length > 0;
-const files = named
-  ? positionals.flatMap((each) => globSync(each)).toSorted()
-  : filesOf(kind).filter((file) => !elsewhere.has(file));
+const all = filesOf(kind).filter((file) => !elsewhere.has(file));
+
+/** Test files that a word on the command line means: a path or pattern; else a directory's name, or how a file begins. */
+function meant(word: string): readonly string[] {
+  const files = globSync(word).filter((file) => file.endsWith('.test.ts'));
+  if (files.length > 0) return files;
+  return all.filter(
+    (file) =>
+      file.split('/').slice(0, -1).includes(word) || file.split('/').at(-1)!.startsWith(word),
+  );
+}
+
+const files = named ? [...new Set(positionals.flatMap(meant))].toSorted() : all;
 if (files.length === 0) {
   console.error(`No test file matches ${(named ? positionals : kind.patterns).join(' ')}`);
   process.exit(3);
 }
 if (!named) await installMissing();
+const times = recordedTimes();
+console.log(estimate(files, times, Math.min(kind.concurrency, files.length)));
+/** Seconds that each file took in this run. */
+const taken = new Map<string, number>();
 
 const count = new TestCount();
 /** Events that the reporter prints of a whole run: what fails, and what a test process complained of. */
@@ -74,9 +95,14 @@ async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEve
     count.take(event);
     const { type, data } = event;
     if (type === 'test:summary') {
-      const { file, counts } = data;
-      if (file === undefined) yield event;
-      else if (!named) console.log(`${printCounts(counts)}  ${relative('.', file)}`);
+      const { file, counts, duration_ms } = data;
+      if (file === undefined) {
+        yield event;
+        continue;
+      }
+      const [path, seconds] = [relative('.', file), duration_ms / 1000];
+      taken.set(path, seconds);
+      if (!named) console.log(`${printCounts(counts)}  ${seconds.toFixed(1)} s  ${path}`);
     } else if (named ? type !== 'test:diagnostic' || data.file !== undefined : loud.has(type)) {
       yield event;
     }
@@ -84,7 +110,7 @@ async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEve
 }
 
 const lines = run({
-  files: [...files],
+  files: [...longestFirst(files, times)],
   concurrency: kind.concurrency,
   timeout: kind.minutes * 60_000,
   argv: [],
@@ -98,6 +124,9 @@ process.stdout.on('error', () => process.exit(141));
 for await (const line of lines) process.stdout.write(line as string);
 
 console.log();
+for (const line of slowestLines(taken)) console.log(line);
+if (values.record === true)
+  recordTimes(Object.fromEntries(taken), [...Object.values(kinds).flatMap(filesOf)]);
 for (const line of count.skippedLines()) console.log(line);
 if (!named && kind === kinds.plain) {
   for (const other of others) {

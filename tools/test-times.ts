@@ -1,0 +1,59 @@
+/**
+ * How long each test file takes: the record that tells a run at its start how long it will be, and the ten slowest at its end.
+ * Times are of the machine that recorded them; `npm test -- --record` writes them down.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** Path of a test file → its seconds in the recorded run. */
+export type TestTimes = Readonly<Record<string, number>>;
+
+const RECORD: URL = new URL('test-times.json', import.meta.url);
+/** Files listed at the end of a run. */
+const SLOWEST = 10;
+
+/** The recorded times. */
+export function recordedTimes(): TestTimes {
+  return JSON.parse(readFileSync(RECORD, 'utf8')) as TestTimes;
+}
+
+/** Replaces the times of the files that ran and drops files that do not exist any more. */
+export function recordTimes(times: TestTimes, files: readonly string[]): void {
+  const all = { ...recordedTimes(), ...times };
+  const kept = files.filter((file) => all[file] !== undefined).toSorted();
+  const rows = kept.map((file) => `  ${JSON.stringify(file)}: ${all[file]!.toFixed(1)}`);
+  writeFileSync(RECORD, `{\n${rows.join(',\n')}\n}\n`);
+}
+
+/** Longest first, so that no long file begins when the others have ended. Files without a record come first. */
+export function longestFirst(files: readonly string[], times: TestTimes): readonly string[] {
+  const seconds = (file: string): number => times[file] ?? Number.POSITIVE_INFINITY;
+  return files.toSorted((a, b) => seconds(b) - seconds(a) || (a < b ? -1 : 1));
+}
+
+/** `507 files, about 16 minutes (recorded on another day, 2 at a time)`; without the time where nothing is recorded. */
+export function estimate(files: readonly string[], times: TestTimes, concurrency: number): string {
+  const known = files.map((file) => times[file]).filter((each) => each !== undefined);
+  const count = `${files.length} ${files.length === 1 ? 'file' : 'files'}`;
+  if (known.length === 0) return `${count}, never timed`;
+  const total = known.reduce((sum, each) => sum + each, 0) * (files.length / known.length);
+  const longest = known.reduce((most, each) => Math.max(most, each), 0);
+  return `${count}, about ${printSpan(Math.max(total / concurrency, longest))} (${concurrency} at a time)`;
+}
+
+function printSpan(seconds: number): string {
+  if (seconds >= 90) return `${Math.round(seconds / 60)} minutes`;
+  const whole = Math.max(1, Math.round(seconds));
+  return whole === 1 ? '1 second' : `${whole} seconds`;
+}
+
+/** One line for each of the slowest files, and how much of all test time they take; none for fewer than two files. */
+export function slowestLines(times: ReadonlyMap<string, number>): readonly string[] {
+  if (times.size < 2) return [];
+  const rows = [...times].toSorted(([, a], [, b]) => b - a).slice(0, SLOWEST);
+  const sum = (all: Iterable<number>): number => [...all].reduce((a, b) => a + b, 0);
+  const share = sum(rows.map(([, each]) => each)) / Math.max(sum(times.values()), 1e-9);
+  return [
+    `slowest ${rows.length} of ${times.size} files (${Math.round(share * 100)} % of all test time):`,
+    ...rows.map(([file, seconds]) => `${seconds.toFixed(1).padStart(7)} s  ${file}`),
+  ];
+}
