@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { RCODE } from '../wire/iana.ts';
 import { Query, type Proto, type Triage } from '../wire/query.ts';
 import { overloaded, silence, type Reply, type Rest } from '../wire/reply.ts';
-import { stamp, STAMP_ROOM } from '../wire/stamp.ts';
+import { stamp, stampRoom } from '../wire/stamp.ts';
 import type { ListenerCounters } from './listener-counters.ts';
 import type { Serve } from './listener.ts';
 import { oneATurn } from './one-a-turn.ts';
@@ -202,7 +202,7 @@ export class Intake {
       outlet.keepSilent(way);
       return;
     }
-    outlet.reserve(reply === null ? REJECTION_ROOM : reply.end - reply.start + STAMP_ROOM);
+    outlet.reserve(reply === null ? REJECTION_ROOM : stampRoom(reply, query));
     const { out, at } = outlet;
     const length = reply === null ? 0 : this.#stamp(reply, query, out, at);
     outlet.send(length === 0 ? writeFailure(query, out, at) : length, way);

@@ -1,6 +1,6 @@
 import { readUint32 } from '../base/big-endian.ts';
-import { sameInMessage } from './compressed.ts';
 import { FLAG, HEADER, OPCODE, RCODE, TYPE } from './iana.ts';
+import { messageNames as names } from './message-names.ts';
 import { Records } from './records.ts';
 import type { Reply } from './reply.ts';
 import { SECTION } from './writer.ts';
@@ -72,33 +72,67 @@ function authorityHas(reply: Reply, type: number): boolean {
 /** Longer chains of CNAMEs count as loops: nobody follows them. */
 const CHAIN_MAX = 64;
 
+/** Of each name that an alias leads to: where its own target stands, 0 if it is not an alias. */
+const targets = new Map<number, number>();
+
 /**
  * Follows the CNAMEs that begin at the question's name, in whatever order they stand in the answer
  * section, and says what the last name of the chain has: a record of the asked type, nothing of
  * that type, or CNAMEs that contradict each other. Other records of a name that has a CNAME are
- * ignored (RFC 1034 section 3.6.2).
+ * ignored (RFC 1034 section 3.6.2). Takes two passes over the records, however long the chain.
  */
 function follow(reply: Reply, qtype: number): 'type' | 'nothing' | 'contradiction' {
   const { bytes, start } = reply;
-  let name = start + HEADER.SIZE;
-  for (let steps = Math.min(reply.answers, CHAIN_MAX); steps >= 0; steps--) {
-    let target = 0;
-    let found = false;
+  const question = start + HEADER.SIZE;
+  // Most replies are records of the question's name, and a pointer says so.
+  if (onlyQuestion(reply, qtype)) return 'type';
+  names.begin(bytes, start);
+  const aliases = qtype !== TYPE.ANY && qtype !== TYPE.CNAME;
+  let name = names.id(question);
+  if (aliases) {
+    targets.clear();
     for (records.of(reply); records.next() && records.section === SECTION.answer;) {
-      const wanted = records.type === qtype || qtype === TYPE.ANY;
-      if (!wanted && records.type !== TYPE.CNAME) continue;
-      if (!sameInMessage(bytes, start, records.ownerAt, name)) continue;
-      if (wanted) found = true;
-      if (records.type !== TYPE.CNAME || qtype === TYPE.ANY) continue;
-      if (records.dataLength === 0) return 'contradiction';
-      if (target !== 0 && !sameInMessage(bytes, start, records.dataAt, target))
-        return 'contradiction';
-      target = records.dataAt;
+      if (records.type !== TYPE.CNAME) continue;
+      const owner = names.id(records.ownerAt);
+      const target = records.dataLength === 0 ? EMPTY : names.id(records.dataAt);
+      const known = targets.get(owner) ?? target;
+      targets.set(owner, known === target ? target : CONTRADICTION);
     }
-    if (target === 0 || qtype === TYPE.CNAME) return found ? 'type' : 'nothing';
-    name = target;
+    let left = CHAIN_MAX;
+    for (let to = targets.get(name); to !== undefined; to = targets.get(name)) {
+      if (to < 0 || left-- === 0) return 'contradiction';
+      name = to;
+    }
   }
-  return 'contradiction';
+  let found = false;
+  let target = EMPTY;
+  for (records.of(reply); records.next() && records.section === SECTION.answer;) {
+    if (records.type !== qtype && qtype !== TYPE.ANY) continue;
+    if (names.id(records.ownerAt) !== name) continue;
+    found = true;
+    if (qtype !== TYPE.CNAME) break;
+    if (records.dataLength === 0) return 'contradiction';
+    const to = names.id(records.dataAt);
+    if (target !== EMPTY && to !== target) return 'contradiction';
+    target = to;
+  }
+  return found ? 'type' : 'nothing';
+}
+
+/** A CNAME without a target, and one name with several. */
+const EMPTY = -1;
+const CONTRADICTION = -2;
+
+/** Whether each answer has the asked type and is, by a pointer, the question's name. */
+function onlyQuestion(reply: Reply, qtype: number): boolean {
+  if (qtype === TYPE.CNAME) return false;
+  const { bytes } = reply;
+  for (records.of(reply); records.next() && records.section === SECTION.answer;) {
+    const { ownerAt, type } = records;
+    if (type !== qtype || bytes[ownerAt] !== 0xc0 || bytes[ownerAt + 1] !== HEADER.SIZE)
+      return false;
+  }
+  return true;
 }
 
 /**

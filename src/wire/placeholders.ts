@@ -58,7 +58,7 @@ const placeholders: Readonly<Record<string, Print>> = {
   rsize: (query, reply) =>
     String(reply === silence ? 0 : reply.bare ? query.questionEnd : reply.size),
   '>rflags': (query, reply) => (reply === silence ? '-' : printFlags(query, reply)),
-  '>bufsize': (query) => String(query.limit),
+  '>bufsize': (query) => String(query.offered),
   '>do': (query) => (query.dnssecOk ? 'true' : 'false'),
   '>id': (query) => String(query.id),
   '>opcode': (query) => String(query.opcode),

@@ -47,6 +47,13 @@ export interface Route {
 }
 
 /**
+ * The longest reply over UDP unless `bufsize` says otherwise: with headers it fits into the least
+ * MTU of IPv6, so nothing on the way has to fragment it (DNS flag day 2020, RFC 9715). A larger
+ * limit would also let a forged query of 40 bytes send 64 KiB to somebody else.
+ */
+export const UDP_MOST = 1232;
+
+/**
  * Value of a query's `screen` when its name was rewritten for a lookup that only contributes to a
  * reply.
  */
@@ -86,6 +93,8 @@ export class Query {
   udpSize = 0;
   /** The UDP size that limits the reply: `udpSize`, unless a plugin (`bufsize`) lowers it. */
   udpLimit = 0;
+  /** What the server sends over UDP at most, whatever clients offer; `bufsize` sets it. */
+  udpMost: number = UDP_MOST;
   dnssecOk = false;
   /** EDNS options lie in `bytes[optionsStart, optionsEnd)`. */
   optionsStart = 0;
@@ -174,6 +183,7 @@ export class Query {
     this.ednsVersion = 0;
     this.udpSize = 0;
     this.udpLimit = 0;
+    this.udpMost = UDP_MOST;
     this.dnssecOk = false;
     this.optionsStart = 0;
     this.optionsEnd = 0;
@@ -373,10 +383,16 @@ export class Query {
   }
 
   /**
-   * The maximum size of a reply: over UDP what the client offered, at least 512; over streams 65
-   * 535.
+   * The maximum size of a reply: over UDP what the client offered and the server sends, at least
+   * 512; over streams 65 535.
    */
   get limit(): number {
+    const { offered, udpMost } = this;
+    return this.proto === 'udp' && offered > udpMost ? udpMost : offered;
+  }
+
+  /** What the client can take: over UDP at least 512, over streams 65 535. */
+  get offered(): number {
     if (this.proto !== 'udp') return MESSAGE_MAX;
     return this.udpLimit > 512 ? this.udpLimit : 512;
   }
@@ -409,6 +425,7 @@ export class Query {
       kept.flags === this.flags &&
       kept.upstreamFlags === this.upstreamFlags &&
       kept.udpLimit === this.udpLimit &&
+      kept.udpMost === this.udpMost &&
       kept.notes === this.notes &&
       kept.mayWait === this.mayWait &&
       kept.screen === this.screen &&
@@ -464,6 +481,7 @@ export class Query {
   askFor(from: Query): void {
     this.upstreamFlags = from.upstreamFlags;
     this.signature = from.signature;
+    this.udpMost = from.udpMost;
     this.proto = from.proto;
     this.family = from.family;
     this.peer = from.peer;

@@ -169,37 +169,91 @@ export class Reader {
 const REACH = 0x4000;
 
 /**
+ * Pointers that the names of a message may follow: so many in all, and so many for each name. Names
+ * that are compressed as usual follow one or two. Everything that later walks the names takes time
+ * in proportion.
+ */
+const HOPS_FREE = 1024;
+const HOPS_PER_NAME = 8;
+
+/**
  * Where labels of checked names begin in a message. A pointer to any other place may still happen
- * to read as a name, but one that changes when the fields there change (a TTL, for example). Reused
- * from message to message.
+ * to read as a name, but one that changes when the fields there change (a TTL, for example). A name
+ * that a pointer leads to is not read a second time. Reused from message to message.
  */
 export class NamePlaces {
   /**
    * By offset in the message: the number of the last message that has a label, a pointer or the end
-   * of a name there.
+   * of a name there, the length of the name from there on, and the pointers that it follows.
    */
   readonly #marks = new Uint16Array(REACH);
+  readonly #lengths = new Uint8Array(REACH);
+  readonly #hops = new Uint8Array(REACH);
   #message = 0;
+  #names = 0;
+  #steps = 0;
   /** Whether a pointer led to a place that is not part of a name checked before. */
   strayed = false;
 
   /** Begins a new message: names checked before are forgotten. */
   begin(): void {
     this.strayed = false;
+    this.#names = 0;
+    this.#steps = 0;
     this.#message = (this.#message + 1) & 0xffff;
     if (this.#message > 0) return;
     this.#marks.fill(0);
     this.#message = 1;
   }
 
-  /** Notes that a label, a pointer or the end of a name stands at this offset. */
-  mark(offset: number): void {
-    if (offset < REACH) this.#marks[offset] = this.#message;
+  /** Whether a checked name begins at this offset, or goes on there. */
+  knows(offset: number): boolean {
+    return this.#marks[offset] === this.#message;
   }
 
-  /** Notes that a pointer leads to this offset. */
-  follow(offset: number): void {
-    if (this.#marks[offset] !== this.#message) this.strayed = true;
+  /** Bytes of the known name from this offset on, without pointers. */
+  length(offset: number): number {
+    return this.#lengths[offset]!;
+  }
+
+  /** Pointers that the known name follows from this offset on. */
+  hops(offset: number): number {
+    return this.#hops[offset]!;
+  }
+
+  /** Pointers that checked names have followed, and labels that were read behind strays. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /**
+   * Notes a name that has been checked.
+   * @param at where it begins in `bytes`
+   * @param length without pointers
+   * @param hops pointers that it follows
+   * @param steps how many labels and pointers were read, or will be for each that reads it
+   * @throws ReadError if the names of the message have taken too many steps
+   */
+  note(
+    bytes: Uint8Array,
+    start: number,
+    at: number,
+    length: number,
+    hops: number,
+    steps: number,
+  ): void {
+    this.#steps += steps;
+    if (this.#steps > HOPS_FREE + HOPS_PER_NAME * ++this.#names)
+      throw new ReadError('the names of the message follow too many pointers', at - start);
+    for (let offset = at - start; offset < REACH;) {
+      this.#marks[offset] = this.#message;
+      this.#lengths[offset] = length;
+      this.#hops[offset] = hops;
+      const size = bytes[start + offset]!;
+      if (size === 0 || size >= 0xc0) return;
+      offset += size + 1;
+      length -= size + 1;
+    }
   }
 }
 
@@ -217,8 +271,10 @@ export function checkName(
   end: number,
   places: NamePlaces | null = null,
 ): number {
+  const begin = at;
   let length = 1;
   let hops = 0;
+  let labels = 0;
   let after = -1;
   // Where the part of the name that is being read begins. A pointer must lead to a part before it,
   // which must end before it, too.
@@ -226,12 +282,12 @@ export function checkName(
   for (;;) {
     if (at >= end) return endsWithin(after, at - start);
     const size = bytes[at]!;
-    if (places !== null && after < 0) places.mark(at - start);
-    if (size === 0) return after < 0 ? at + 1 : after;
+    if (size === 0) break;
     if (size < 0x40) {
       if (at + size >= end) return endsWithin(after, at - start);
       length += size + 1;
       if (length > NAME_MAX) throw new ReadError('a name is longer than 255 bytes', at - start);
+      if (after >= 0) labels++;
       at += size + 1;
       continue;
     }
@@ -244,15 +300,24 @@ export function checkName(
     if (target < start + HEADER.SIZE) {
       throw new ReadError('a name points into the header', at - start);
     }
-    if (places !== null) places.follow(target - start);
-    if (++hops > HOPS_MAX) {
+    if (after < 0) after = at + 2;
+    hops++;
+    const known = places !== null && places.knows(target - start);
+    if (known) {
+      length += places.length(target - start) - 1;
+      hops += places.hops(target - start);
+    } else if (places !== null) places.strayed = true;
+    if (hops > HOPS_MAX) {
       throw new ReadError(`a name has more than ${HOPS_MAX} pointers`, at - start);
     }
-    if (after < 0) after = at + 2;
+    if (length > NAME_MAX) throw new ReadError('a name is longer than 255 bytes', at - start);
+    if (known) break;
     end = segment;
     segment = target;
     at = target;
   }
+  if (places !== null) places.note(bytes, start, begin, length, hops, hops + labels);
+  return after < 0 ? at + 1 : after;
 }
 
 function endsWithin(after: number, offset: number): never {

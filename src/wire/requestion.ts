@@ -1,5 +1,5 @@
-import { sameInMessage } from './compressed.ts';
 import { FLAG, HEADER, MESSAGE_MAX, TYPE } from './iana.ts';
+import { messageNames as names } from './message-names.ts';
 import { mover } from './mover.ts';
 import { LOWER } from './name.ts';
 import type { Query } from './query.ts';
@@ -44,6 +44,8 @@ export function withQuestion(
   if (aliasTtl >= 0) writeAlias(question, aliasTtl);
   else mapSharedSuffix(bytes, question, query);
   const follow = owners === 'follow' && aliasTtl < 0;
+  names.begin(bytes, start);
+  const asked = names.id(question);
   let section: number = SECTION.answer;
   let kept = aliasTtl >= 0 ? 1 : 0;
   let full = false;
@@ -54,7 +56,7 @@ export function withQuestion(
       kept = 0;
     }
     const before = mover.length;
-    if (follow && sameInMessage(bytes, start, records.ownerAt, question)) mover.questionName();
+    if (follow && names.id(records.ownerAt) === asked) mover.questionName();
     else mover.name(records.ownerAt);
     mover.body(records.ttlAt - 4, records.replacedTtl);
     full = mover.length > MESSAGE_MAX;

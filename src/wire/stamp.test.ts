@@ -4,9 +4,9 @@ import { EDE, FLAG, OPTION, RCODE, TYPE } from './iana.ts';
 import { readMessage, writeMessage, type Message } from './message.ts';
 import { parseName } from './name.ts';
 import type { Edns } from './edns.ts';
-import { Query } from './query.ts';
+import { Query, UDP_MOST } from './query.ts';
 import { failure, type Reply } from './reply.ts';
-import { stamp, STAMP_ROOM, stampRejection } from './stamp.ts';
+import { stamp, STAMP_ROOM, stampRejection, stampRoom } from './stamp.ts';
 import { MessageWriter, SECTION } from './writer.ts';
 
 const writer = new MessageWriter();
@@ -215,6 +215,23 @@ describe('stamping', () => {
     const reply = answer(0, { rcode: RCODE.BADCOOKIE });
     assert.equal(stamped(reply, ask()).rcode, RCODE.SERVFAIL);
     assert.equal(stamped(reply, ask({ edns: {} })).rcode, RCODE.BADCOOKIE);
+  });
+
+  test('of a reply of 64 KiB only what is sent is copied', () => {
+    writer.reply(ask(), FLAG.AA);
+    for (let i = 0; i < 4000; i++)
+      writer.record(SECTION.answer, null, TYPE.A, 30, Uint8Array.of(10, 0, i >> 8, i & 0xff));
+    const ttlAt = Uint16Array.from({ length: 4000 }, (_, i) => 33 + 16 * i + 6);
+    const reply = writer.finish(0, 'test').with({ ttlAt, ttl: 7 });
+    for (const edns of [undefined, {}, { udpSize: 65_535 }]) {
+      const query = ask(edns === undefined ? {} : { edns });
+      const out = new Uint8Array(stampRoom(reply, query));
+      assert.ok(out.length <= UDP_MOST + STAMP_ROOM);
+      const { answer: records, flags } = readMessage(out, 0, stamp(reply, query, out, 0));
+      assert.ok((flags & FLAG.TC) !== 0);
+      assert.ok(records.length >= (edns === undefined ? 29 : 73));
+      assert.ok(records.every(({ ttl }) => ttl === 7));
+    }
   });
 
   test('a reply can be stamped many times for different clients', () => {

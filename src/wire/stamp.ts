@@ -1,4 +1,5 @@
 /** The last step of a reply: copies it for one client and fills in what is that client's own. */
+import { copyBytes } from '../base/copy-bytes.ts';
 import { FLAG, HEADER, OPTION, RCODE, TYPE } from './iana.ts';
 import { isEchoed } from './options.ts';
 import type { Query } from './query.ts';
@@ -11,18 +12,23 @@ const OPT_ROOM = 600;
 const SEAL_ROOM = 620;
 
 /**
- * How many bytes `stamp` may add to a reply's size: the output buffer must have that much more
- * room.
+ * How many bytes `stamp` may add to what it copies of a reply, which is at most `query.limit`: the
+ * output buffer must have that much more room.
  */
 export const STAMP_ROOM: number = OPT_ROOM + SEAL_ROOM;
+
+/** Bytes that the output buffer must have free for `stamp`. */
+export function stampRoom(reply: Reply, query: Query): number {
+  return Math.min(reply.end - reply.start, query.limit) + STAMP_ROOM;
+}
 
 /** Bytes of an OPT record without options. */
 const OPT_SIZE = 11;
 
 /**
  * Writes `reply` for the client of `query` into `out` at `at`: a copy of the reply's bytes with
- * everything patched in that belongs to the client. `out` must have room for the reply's size plus
- * STAMP_ROOM.
+ * everything patched in that belongs to the client. `out` must have `stampRoom`. What does not fit
+ * is not copied: the cost depends on what is sent, not on the size of the reply.
  *
  * @returns the length written, at most `query.limit`. Records that do not fit are dropped from the
  * end, and TC is set (RFC 2181 section 9; like CoreDNS also when only additional records were
@@ -31,45 +37,36 @@ const OPT_SIZE = 11;
  */
 export function stamp(reply: Reply, query: Query, out: Uint8Array, at: number): number {
   const questionEnd = query.nameLength === 0 ? HEADER.SIZE : query.questionEnd;
-  let length = reply.bare ? writeBare(reply, out, at) : copyBody(reply, out, at, questionEnd);
+  const seal = query.signature === null ? null : query.signature.seal;
+  const limit = seal === null ? query.limit : query.limit - seal.room;
+  let length = questionEnd;
+  let optionRoom = 0;
+  let room = limit;
+  if (query.edns) {
+    optionRoom =
+      Math.min(limit - questionEnd, OPT_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
+    room -= OPT_SIZE + optionsLength(reply, query, optionRoom);
+  }
+  if (reply.bare) writeBare(reply, out, at);
+  else if (reply.end - reply.start <= room) length = copyBody(reply, out, at, questionEnd);
+  else length = copyCut(reply, out, at, room, questionEnd);
   stampHeader(reply, query, out, at);
   if (query.nameLength > 0) {
     const from = query.bytes;
     let read = query.start + HEADER.SIZE;
     for (let to = at + HEADER.SIZE, end = at + questionEnd; to < end;) out[to++] = from[read++]!;
     out[at + HEADER.QDCOUNT + 1] = 1;
-    if (reply.bare) length = questionEnd;
   }
   const ttlAt = reply.ttlAt;
-  if (ttlAt !== null && reply.ttl >= 0) stampTtls(ttlAt, reply.ttl, out, at);
-  const seal = query.signature === null ? null : query.signature.seal;
-  const limit = seal === null ? query.limit : query.limit - seal.room;
-  if (query.edns) length = stampOpt(reply, query, limit, questionEnd, out, at, length);
-  else if (length > limit) length = truncate(out, at, length, limit, questionEnd);
+  if (ttlAt !== null && reply.ttl >= 0) stampTtls(ttlAt, reply.ttl, out, at, length);
+  if (query.edns) length += writeOpt(reply, query, optionRoom, out, at + length, at);
   return seal === null ? length : seal.write(out, at, length);
 }
 
-/** Adds OPT; other records are dropped if there is no room for it. @returns the new length */
-function stampOpt(
-  reply: Reply,
-  query: Query,
-  limit: number,
-  questionEnd: number,
-  out: Uint8Array,
-  at: number,
-  length: number,
-): number {
-  const room = Math.min(limit - questionEnd, OPT_ROOM - (reply.bare ? questionEnd : 0)) - OPT_SIZE;
-  const optSize = OPT_SIZE + optionsLength(reply, query, room);
-  if (length + optSize > limit) length = truncate(out, at, length, limit - optSize, questionEnd);
-  return length + writeOpt(reply, query, room, out, at + length, at);
-}
-
-function writeBare(reply: Reply, out: Uint8Array, at: number): number {
+function writeBare(reply: Reply, out: Uint8Array, at: number): void {
   for (let i = 2; i < HEADER.SIZE; i++) out[at + i] = 0;
   out[at + 2] = FLAG.QR >> 8;
   out[at + 3] = reply.rcode & FLAG.RCODE;
-  return HEADER.SIZE;
 }
 
 /** Copies header and records; the question comes from the query. */
@@ -85,6 +82,37 @@ function copyBody(reply: Reply, out: Uint8Array, at: number, questionEnd: number
   to = at + questionEnd;
   for (let from = start + questionEnd; from < end;) out[to++] = bytes[from++]!;
   return size;
+}
+
+/** Copies as many whole records as fit into `room` bytes; sets TC and the counts. */
+function copyCut(
+  reply: Reply,
+  out: Uint8Array,
+  at: number,
+  room: number,
+  questionEnd: number,
+): number {
+  const { bytes, start, end } = reply;
+  for (let i = 0; i < HEADER.SIZE; i++) out[at + i] = bytes[start + i]!;
+  let kept = start + questionEnd;
+  let full = false;
+  for (let section: number = HEADER.ANCOUNT; section <= HEADER.ARCOUNT; section += 2) {
+    const count = (bytes[start + section]! << 8) | bytes[start + section + 1]!;
+    let taken = 0;
+    while (!full && taken < count) {
+      const next = skipRecord(bytes, kept, end);
+      if (next - start > room) full = true;
+      else {
+        kept = next;
+        taken++;
+      }
+    }
+    out[at + section] = taken >> 8;
+    out[at + section + 1] = taken & 0xff;
+  }
+  out[at + 2] = out[at + 2]! | (FLAG.TC >> 8);
+  copyBytes(bytes, start + questionEnd, out, at + questionEnd, kept - start - questionEnd);
+  return kept - start;
 }
 
 /**
@@ -104,46 +132,25 @@ function stampHeader(reply: Reply, query: Query, out: Uint8Array, at: number): v
   out[at + 3] = low;
 }
 
-function stampTtls(ttlAt: Uint16Array, ttl: number, out: Uint8Array, at: number): void {
+/** @param length bytes of the message that were copied: TTLs behind them were left out */
+function stampTtls(
+  ttlAt: Uint16Array,
+  ttl: number,
+  out: Uint8Array,
+  at: number,
+  length: number,
+): void {
   const b0 = (ttl >>> 24) & 0xff;
   const b1 = (ttl >>> 16) & 0xff;
   const b2 = (ttl >>> 8) & 0xff;
   const b3 = ttl & 0xff;
-  for (let i = 0; i < ttlAt.length; i++) {
+  for (let i = 0; i < ttlAt.length && ttlAt[i]! < length; i++) {
     const to = at + ttlAt[i]!;
     out[to] = b0;
     out[to + 1] = b1;
     out[to + 2] = b2;
     out[to + 3] = b3;
   }
-}
-
-/** Keeps as many whole records as fit into `room` bytes; sets TC and the counts. */
-function truncate(
-  out: Uint8Array,
-  at: number,
-  length: number,
-  room: number,
-  questionEnd: number,
-): number {
-  let kept = at + questionEnd;
-  let full = false;
-  for (let section: number = HEADER.ANCOUNT; section <= HEADER.ARCOUNT; section += 2) {
-    const count = (out[at + section]! << 8) | out[at + section + 1]!;
-    let left = 0;
-    while (!full && left < count) {
-      const next = skipRecord(out, kept, at + length);
-      if (next - at > room) full = true;
-      else {
-        kept = next;
-        left++;
-      }
-    }
-    out[at + section] = left >> 8;
-    out[at + section + 1] = left & 0xff;
-  }
-  out[at + 2] = out[at + 2]! | (FLAG.TC >> 8);
-  return kept - at;
 }
 
 /** Length of the options that fit into `room` bytes. */

@@ -1,6 +1,6 @@
-import { sameInMessage } from './compressed.ts';
 import { FLAG, HEADER, MESSAGE_MAX, OPTION, TYPE } from './iana.ts';
 import { checkData } from './layout.ts';
+import { messageNames as names } from './message-names.ts';
 import { mover } from './mover.ts';
 import { u16At } from './numbers.ts';
 import { areOptions } from './options.ts';
@@ -94,6 +94,7 @@ function checkRecords(
   const additional = records - u16At(bytes, start + HEADER.ARCOUNT);
   seen.opt = 0;
   seen.moves = false;
+  let asked = -1;
   for (let index = 0; index < records; index++) {
     const owner = at;
     at = checkName(bytes, start, at, end, places);
@@ -120,13 +121,12 @@ function checkRecords(
     }
     checkData(bytes, start, data, at, type, places);
     const pointsAtQuestion = bytes[owner] === 0xc0 && bytes[owner + 1] === HEADER.SIZE;
-    if (
-      !pointsAtQuestion &&
-      !seen.moves &&
-      bytes[owner] !== 0 &&
-      sameInMessage(bytes, start, owner, question)
-    ) {
-      seen.moves = true;
+    if (!pointsAtQuestion && !seen.moves && bytes[owner] !== 0) {
+      if (asked < 0) {
+        names.begin(bytes, start);
+        asked = names.id(question);
+      }
+      if (names.id(owner) === asked) seen.moves = true;
     }
   }
   // A name that is read from other fields would change when TTLs are patched: it has to be written
@@ -161,6 +161,8 @@ function rewritten(
   mover.begin(bytes, start);
   for (let at = question; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);
   mover.raw(bytes, question, body);
+  names.begin(bytes, start);
+  const asked = names.id(question);
   let at = body;
   for (let left = count(bytes, start); left > 0; left--) {
     const owner = at;
@@ -169,7 +171,7 @@ function rewritten(
     if (owner === seen.opt) {
       mover.setU16(HEADER.ARCOUNT, u16At(bytes, start + HEADER.ARCOUNT) - 1);
     } else {
-      if (sameInMessage(bytes, start, owner, question)) {
+      if (names.id(owner) === asked) {
         mover.questionName();
         // Pointers to this copy of the question's name shall lead to the question as well.
         let label = owner;

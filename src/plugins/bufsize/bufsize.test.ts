@@ -21,6 +21,24 @@ describe('bufsize', () => {
     await without.close();
   });
 
+  test('without it a reply over UDP has at most 1232 bytes, whatever the client offers', async () => {
+    const hosts = Array.from({ length: 100 }, (_, i) => `192.0.2.${i} many.example.org`).join('\n');
+    const world = (line: string): Promise<World> =>
+      makeWorld(`.:53 {\n ${line}\n hosts {\n ${hosts}\n }\n}`);
+    const count = async (line: string, options: Parameters<World['ask']>[1]): Promise<number> => {
+      const one = await world(line);
+      const { answer, flags } = await one.ask('many.example.org. A', options);
+      assert.equal((flags & FLAG.TC) !== 0, answer.length < 100);
+      await one.close();
+      return answer.length;
+    };
+    for (const udpSize of [1232, 4096, 65_535])
+      assert.equal(await count('errors', { udpSize }), 74);
+    assert.equal(await count('errors', { udpSize: 65_535, proto: 'tcp' }), 100);
+    assert.equal(await count('bufsize 4096', { udpSize: 65_535 }), 100);
+    assert.equal(await count('bufsize 1400', { udpSize: 65_535 }), 84);
+  });
+
   test('it never raises the size, nor gives more to clients without EDNS', async () => {
     const world = await worldWith('bufsize 4096');
     assert.equal(await truncated(world, { udpSize: 600 }), true);

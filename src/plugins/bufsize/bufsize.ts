@@ -18,7 +18,7 @@ const syntax = directive({
 });
 
 /**
- * Lowers the size that clients say they can take, and never raises it. Clients without EDNS get 512
+ * Sets the largest reply over UDP for clients that can take as much. Clients without EDNS get 512
  * bytes anyway.
  */
 export const bufsize: Plugin = definePlugin({
@@ -26,6 +26,7 @@ export const bufsize: Plugin = definePlugin({
   setup({ size }, _context, next) {
     return (query) => {
       if (query.udpLimit > size) query.udpLimit = size;
+      query.udpMost = size;
       return next(query);
     };
   },

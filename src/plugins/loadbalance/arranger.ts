@@ -1,12 +1,14 @@
 /** The order of the records of a reply. */
+import { copyBytes } from '../../base/copy-bytes.ts';
 import { netHolds, type Net } from '../../base/ip.ts';
 import type { Random } from '../../base/random.ts';
-import { HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import { mover } from '../../wire/mover.ts';
 import { Records } from '../../wire/records.ts';
 import { Reply } from '../../wire/reply.ts';
 import { replySlab } from '../../wire/slab.ts';
-import { sameInMessage } from '../../wire/compressed.ts';
+import { messageNames as names } from '../../wire/message-names.ts';
+import { SECTION, type Section } from '../../wire/writer.ts';
 import type { Weights } from './weights.ts';
 
 /**
@@ -18,8 +20,13 @@ const ADDRESS = 2;
 const EXCHANGER = 3;
 /** Messages with more records stay as they are. */
 const RECORDS_MAX = 4096;
+/**
+ * Records of a reply that will be cut which may trade places: more than fit into any reply over
+ * UDP, so the work does not grow with the size of what is left out.
+ */
+const CUT_RECORDS_MAX = 512;
 /** Replies up to this size may be written over a scratch that the next query uses again. */
-const SCRATCH_SIZE = 1232;
+const SCRATCH_SIZE = 4096;
 
 /** How to order records. */
 export interface ArrangerParts {
@@ -51,6 +58,9 @@ export class Arranger {
   readonly #data = new Int32Array(RECORDS_MAX);
   /** The new order: which record stands where. */
   readonly #order = new Int32Array(RECORDS_MAX);
+  readonly #sorted = new Int32Array(RECORDS_MAX);
+  /** A permutation of the records that can be drawn, each in its place between two draws. */
+  readonly #drawn = Int32Array.from({ length: RECORDS_MAX }, (_, i) => i);
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
   readonly #scratchReplies: (Reply | undefined)[] = [];
 
@@ -59,8 +69,11 @@ export class Arranger {
     this.#random = parts.weights === null && parts.prefer.length === 0;
   }
 
-  /** @param passing whether the result is sent (or copied) before the next reply is arranged */
-  arrange(reply: Reply, qtype: number, passing: boolean): Reply {
+  /**
+   * @param passing whether the result is sent (or copied) before the next reply is arranged
+   * @param limit bytes of the result that can be sent: a longer reply may be cut to that, with TC
+   */
+  arrange(reply: Reply, qtype: number, passing: boolean, limit: number = MESSAGE_MAX): Reply {
     const { bytes, start, end } = reply;
     if (reply.rcode !== RCODE.NOERROR || start === end) return reply;
     // The three counts: fewer than two records in every section, and there is nothing to arrange.
@@ -70,14 +83,45 @@ export class Arranger {
     ) {
       return reply;
     }
+    const cut = end - start > limit;
     if (this.#random && (qtype === TYPE.A || qtype === TYPE.AAAA)) {
       const size = alikeSize(bytes, start, end, qtype);
+      if (size > 0 && cut) return this.#drawAlike(reply, size, limit);
       if (size > 0) return this.#shuffleAlike(reply, size, passing);
     }
-    if (qtype === TYPE.AXFR || qtype === TYPE.IXFR || !this.#scan(reply)) return reply;
+    if (qtype === TYPE.AXFR || qtype === TYPE.IXFR) return reply;
+    if (!this.#scan(reply, cut ? CUT_RECORDS_MAX : RECORDS_MAX) && !cut) return reply;
     const changed = this.#reorder(reply, qtype);
     if (!changed) return reply;
+    if (cut) return this.#rebuild(reply, limit);
     return this.#swappable(reply.bytes) ? this.#swap(reply, passing) : this.#rebuild(reply);
+  }
+
+  /** Draws as many addresses as fit, each combination and order with the same probability. */
+  #drawAlike(reply: Reply, size: number, limit: number): Reply {
+    const { random } = this.#parts;
+    const { bytes, start, answers } = reply;
+    const head = reply.end - start - answers * size;
+    const count = Math.max(0, Math.min(answers, Math.floor((limit - head) / size)));
+    const drawn = this.#drawn;
+    const changed = this.#fresh(reply, head + count * size);
+    const { bytes: out, start: to } = changed;
+    copyBytes(bytes, start, out, to, head);
+    for (let i = 0; i < count; i++) {
+      const other = i + random.integer(answers - i);
+      const record = drawn[other]!;
+      drawn[other] = drawn[i]!;
+      drawn[i] = record;
+      copyBytes(bytes, start + head + record * size, out, to + head + i * size, size);
+    }
+    // Whatever was drawn lies below `count` now, or in the place of what lay there.
+    for (let i = 0; i < count; i++) {
+      const record = drawn[i]!;
+      if (record >= count) drawn[record] = record;
+    }
+    for (let i = 0; i < count; i++) drawn[i] = i;
+    setCut(out, to, SECTION.answer, count);
+    return changed;
   }
 
   /**
@@ -98,12 +142,13 @@ export class Arranger {
     return changed;
   }
 
-  /** Notes all records; false if there are too many. */
-  #scan(reply: Reply): boolean {
+  /** Notes the first `most` records; false if there are more. */
+  #scan(reply: Reply, most: number): boolean {
     const records = this.#records;
     let count = 0;
     for (records.of(reply); records.next(); count++) {
-      if (count === RECORDS_MAX) return false;
+      this.#count = count;
+      if (count === most) return false;
       this.#at[count] = records.ownerAt;
       this.#data[count] = records.dataAt;
       this.#end[count] = records.dataAt + records.dataLength;
@@ -137,12 +182,14 @@ export class Arranger {
   #regroup(from: number, to: number): void {
     const order = this.#order;
     const group = this.#group;
-    for (let i = from + 1; i < to; i++) {
-      const record = order[i]!;
-      let at = i;
-      for (; at > from && group[order[at - 1]!]! > group[record]!; at--) order[at] = order[at - 1]!;
-      order[at] = record;
-    }
+    let next = from + 1;
+    while (next < to && group[order[next - 1]!]! <= group[order[next]!]!) next++;
+    if (next === to) return;
+    const sorted = this.#sorted;
+    next = from;
+    for (let wanted = ALIAS; wanted <= EXCHANGER; wanted++)
+      for (let i = from; i < to; i++) if (group[order[i]!] === wanted) sorted[next++] = order[i]!;
+    for (let i = from; i < to; i++) order[i] = sorted[i]!;
   }
 
   #arrangeAddresses(reply: Reply, qtype: number, from: number, to: number): void {
@@ -187,22 +234,20 @@ export class Arranger {
   #preferred({ bytes }: Reply, from: number, to: number): void {
     const { prefer } = this.#parts;
     const order = this.#order;
-    const isPreferred = (record: number): boolean => {
-      const at = this.#data[record]!;
-      return prefer.some((net) => netHolds(net, bytes, at, this.#end[record]! - at));
-    };
+    const group = this.#group;
+    while (from < to && group[order[from]!] !== ADDRESS) from++;
+    while (to > from && group[order[to - 1]!] !== ADDRESS) to--;
+    const sorted = this.#sorted;
     let next = from;
+    let others = 0;
     for (let i = from; i < to; i++) {
       const record = order[i]!;
-      if (this.#group[record] !== ADDRESS) {
-        next = Math.max(next, i + 1);
-        if (this.#group[record] === EXCHANGER) return;
-        continue;
-      }
-      if (!isPreferred(record)) continue;
-      for (let at = i; at > next; at--) order[at] = order[at - 1]!;
-      order[next++] = record;
+      const at = this.#data[record]!;
+      const length = this.#end[record]! - at;
+      if (prefer.some((net) => netHolds(net, bytes, at, length))) order[next++] = record;
+      else sorted[others++] = record;
     }
+    for (let i = 0; i < others; i++) order[next++] = sorted[i]!;
   }
 
   /**
@@ -242,6 +287,13 @@ export class Arranger {
     return changed;
   }
 
+  /** A reply of `size` bytes, which are not written yet, like this one in all else. */
+  #fresh(reply: Reply, size: number): Reply {
+    if (size <= SCRATCH_SIZE) return this.#scratchReply(reply, size);
+    const begin = replySlab.take(size);
+    return reply.with({ bytes: replySlab.bytes, start: begin, end: begin + size });
+  }
+
   /** A copy whose records may trade places; all TTL fields stay where they are. */
   #copy(reply: Reply, passing: boolean): Reply {
     const { bytes, start, end } = reply;
@@ -272,28 +324,52 @@ export class Arranger {
     return (this.#scratchReplies[size] = reply.with({ bytes: this.#scratch, start: 0, end: size }));
   }
 
-  /** Writes the message anew, record by record. */
-  #rebuild(reply: Reply): Reply {
+  /** Writes the message again, record by record, as far as it is sent. */
+  #rebuild(reply: Reply, limit: number = MESSAGE_MAX): Reply {
     const { bytes, start } = reply;
     const question = start + HEADER.SIZE;
     mover.begin(bytes, start);
     let at = question;
     for (; bytes[at] !== 0; at += bytes[at]! + 1) mover.map(at - start, at - start);
     mover.raw(bytes, question, at + 5);
+    names.begin(bytes, start);
+    const asked = names.id(question);
     const level = reply.ttlAt !== null && reply.ttl >= 0 ? reply.ttl : -1;
+    const cut = limit < MESSAGE_MAX;
     for (let i = 0; i < this.#count; i++) {
+      const before = mover.length;
       const record = this.#order[i]!;
       const owner = this.#at[record]!;
-      if (sameInMessage(bytes, start, owner, question)) mover.questionName();
+      if (names.id(owner) === asked) mover.questionName();
       else mover.name(owner);
       mover.body(this.#data[record]! - 10, level);
+      // Names of records that changed places may need a few bytes more.
+      if (mover.length <= limit) continue;
+      if (!cut) return reply;
+      mover.length = before;
+      this.#count = i;
     }
-    // Names of records that changed places may need a few bytes more.
-    if (mover.length > MESSAGE_MAX) return reply;
+    if (cut) this.#setCounts();
     const begin = replySlab.put(mover.out, 0, mover.length);
     const end = begin + mover.length;
     return reply.with({ bytes: replySlab.bytes, start: begin, end, ttlAt: null, ttl: -1 });
   }
+
+  /** Sets TC, and the counts to the records that are left. */
+  #setCounts(): void {
+    for (const section of [SECTION.answer, SECTION.authority, SECTION.additional]) {
+      let count = 0;
+      for (let i = 0; i < this.#count; i++) if (this.#section[i] === section) count++;
+      setCut(mover.out, 0, section, count);
+    }
+  }
+}
+
+/** Sets TC, and the number of records that a section has. */
+function setCut(bytes: Uint8Array, start: number, section: Section, count: number): void {
+  bytes[start + 2] = bytes[start + 2]! | (FLAG.TC >> 8);
+  bytes[start + section] = count >> 8;
+  bytes[start + section + 1] = count & 0xff;
 }
 
 /**

@@ -104,6 +104,7 @@ function setup({ policy, prefer }: LoadbalanceOptions, context: WorkerContext, n
     // to any other query may be kept.
     const reply = next(query);
     if (isLater(reply)) return andThen(reply, arrangeLater, type);
-    return arranger.arrange(reply, type, !query.owned);
+    if (query.owned) return arranger.arrange(reply, type, false);
+    return arranger.arrange(reply, type, true, query.limit);
   };
 }

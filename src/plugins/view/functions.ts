@@ -23,7 +23,7 @@ import {
 export const ofQuery: Readonly<
   Record<string, { readonly type: Type; read(query: Query): ExpressionValue }>
 > = {
-  bufsize: { type: 'number', read: (query) => query.limit },
+  bufsize: { type: 'number', read: (query) => query.offered },
   class: { type: 'string', read: (query) => className(query.class) },
   client_ip: {
     type: 'string',
