@@ -264,6 +264,11 @@ export class MessageWriter {
     }
   }
 
+  /** Sets TC: records that belong to the message are left out. */
+  cut(): void {
+    this.#slab[this.#start + 2] = this.#slab[this.#start + 2]! | (FLAG.TC >> 8);
+  }
+
   /** Length of the message so far. */
   get length(): number {
     return this.#at - this.#start;

@@ -50,14 +50,14 @@ const reader = new EndpointReader();
  */
 export function endpointAlias(lookup: ClusterLookup): WireName | null {
   let first: WireName | null = null;
+  const take = (): boolean => {
+    if (!reader.named) return false;
+    const name = reader.bytes.subarray(reader.addressAt, reader.addressAt + reader.addressLength);
+    if (first === null || Buffer.compare(name, first) < 0) first = new Uint8Array(name);
+    return true;
+  };
   for (const slice of lookup.slices()) {
-    reader.over(slice.endpoints);
-    while (reader.next()) {
-      if (!lookup.takesEndpoint(reader)) continue;
-      if (!reader.named) return null;
-      const name = reader.bytes.subarray(reader.addressAt, reader.addressAt + reader.addressLength);
-      if (first === null || Buffer.compare(name, first) < 0) first = new Uint8Array(name);
-    }
+    if (!lookup.eachEndpoint(slice, reader, take)) return null;
   }
   return first;
 }
@@ -115,12 +115,8 @@ function answerInside(
       builder.address(SECTION.answer, owner, lookup.address, 0, lookup.address.length);
     }
   };
-  builder.begin(query, zone.wire.length);
+  builder.begin(query, zone.wire.length, query.limit);
   write();
-  if (builder.full) {
-    builder.again();
-    write();
-  }
   if (builder.answers > chain.length) return builder.finish();
   builder.abandon();
   return nothing(query);

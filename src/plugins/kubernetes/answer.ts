@@ -1,5 +1,5 @@
 /** From a question to a reply: the worker's side of the plugin. */
-import { EDE, RCODE, TYPE } from '../../wire/iana.ts';
+import { EDE, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import { ZoneMatch } from '../../server/contract/zone-match.ts';
@@ -18,6 +18,7 @@ import {
 import { ReplyCache } from '../../server/contract/reply-cache.ts';
 import { nameServers, writeNameServers, writeServerAddresses } from './name-server.ts';
 import { EndpointReader } from './endpoint-encoding.ts';
+import { endpointHash, indexOf } from './endpoint-index.ts';
 import { PLUGIN, ReplyBuilder } from './reply-builder.ts';
 import {
   endpointLabels,
@@ -114,10 +115,14 @@ export class KubernetesAnswerer {
     }
     if (meaning === 'external')
       return this.#alias(query, zone, externalTarget(lookup.service!.external));
-    this.#builder.begin(query, zone.wire.length);
+    // Mostly this is the whole reply. One that the client cannot receive is written as a whole only
+    // to be remembered.
+    this.#builder.begin(query, zone.wire.length, query.limit);
     this.#write(query, zone, meaning);
-    if (this.#builder.full) {
-      this.#builder.again();
+    if (this.#builder.full && query.limit < MESSAGE_MAX) {
+      if (!this.#replies.wants(query)) return this.#builder.finish();
+      this.#builder.abandon();
+      this.#builder.begin(query, zone.wire.length);
       this.#write(query, zone, meaning);
     }
     if (this.#builder.answers === 0) {
@@ -187,11 +192,14 @@ export class KubernetesAnswerer {
     if (service !== null) return this.#point(serviceLabels(service));
     const { address, length } = lookup.reverse;
     const seen = new Set<string>();
+    const hash = endpointHash(address, 0, length);
     for (const behind of lookup.revealedBehind()) {
       for (const slice of behind.slices) {
         if (slice.service !== behind) continue;
-        reader.over(slice.endpoints);
-        while (reader.next() && !builder.full) {
+        const index = indexOf(slice);
+        for (let place = index.first(hash); place >= 0; place = index.next()) {
+          if (builder.full) return;
+          reader.seek(slice.endpoints, place);
           if (!isAt(reader, address, length)) continue;
           const labels = endpointLabels(behind, slice, reader.host);
           if (!seen.has(labels.join('.'))) this.#point(labels);

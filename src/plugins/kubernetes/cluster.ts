@@ -5,11 +5,12 @@ import { ClientTable } from './client-table.ts';
 import type { ClusterFact, ServiceForm, ImportFact, ServiceFact, SliceFact } from './facts.ts';
 import { NameTable, type Named } from './name-table.ts';
 import { EndpointReader, parsePorts, copyEncoded, type EndpointPort } from './endpoint-encoding.ts';
+import type { IndexedSlice } from './endpoint-index.ts';
 import { NamespaceTable, type NamespaceRecord } from './namespace-table.ts';
 import { OutsideTable } from './outside-table.ts';
 
 /** One endpoint slice, as its services hold it. Never changed, only replaced. */
-export interface SliceRecord {
+export interface SliceRecord extends IndexedSlice {
   readonly key: string;
   /** The service that `endpoints` count for; null: none. */
   readonly service: ServiceRecord | null;
@@ -156,12 +157,12 @@ export class Cluster implements Dependency {
    */
   servicesBehind(address: Uint8Array, at: number, length: number): ServiceRecord[] {
     const table = this.#endpointAddresses;
-    const found: ServiceRecord[] = [];
+    const found = new Set<ServiceRecord>();
     for (let id = table.first(address, at, length); id >= 0; id = table.next()) {
       const service = this.#byId[id]!;
-      if (service !== null && !found.includes(service)) found.push(service);
+      if (service !== null) found.add(service);
     }
-    return found;
+    return [...found];
   }
 
   /** Takes one fact in. @returns whether anything that DNS shows is different now */
@@ -335,6 +336,7 @@ export class Cluster implements Dependency {
       cluster,
       ports: parsePorts(fact.ports),
       endpoints,
+      index: null,
     };
     if (before !== null && sameSlice(before, after)) return false;
     this.#slices.set(key, after);

@@ -118,6 +118,9 @@ export class EndpointReader {
   #bytes = Buffer.allocUnsafeSlow(4096);
   #at = 0;
   #end = 0;
+  #encoded = '';
+  /** Where the present endpoint begins, for `seek`. */
+  place = 0;
   /** Holds address, host and zone of the present endpoint. */
   get bytes(): Uint8Array {
     return this.#bytes;
@@ -138,12 +141,23 @@ export class EndpointReader {
       this.#bytes = Buffer.allocUnsafeSlow(2 * encoded.length);
     this.#at = 0;
     this.#end = copyEncoded(encoded, this.#bytes);
+    this.#encoded = encoded;
     return this;
+  }
+
+  /** Reads the endpoint that begins at this place of the encoded ones, and no other. */
+  seek(encoded: string, place: number): void {
+    if (this.#encoded !== encoded) this.over(encoded);
+    this.#at = place;
+    this.#end = encoded.length;
+    this.next();
+    this.#end = 0;
   }
 
   next(): boolean {
     if (this.#at >= this.#end) return false;
     const bytes = this.#bytes;
+    this.place = this.#at;
     const flags = bytes[this.#at]!;
     this.named = (flags & NAME) !== 0;
     this.addressAt = this.#at + (this.named ? 2 : 1);

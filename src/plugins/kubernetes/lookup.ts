@@ -6,6 +6,7 @@ import type { Cluster, ServiceRecord, SliceRecord } from './cluster.ts';
 import type { NamespaceRecord } from './namespace-table.ts';
 import { fits, labelBytes, ParsedName } from './name.ts';
 import { EndpointReader, labelledAddress, type EndpointPort } from './endpoint-encoding.ts';
+import { endpointHash, indexOf } from './endpoint-index.ts';
 import { ReverseReader } from './reverse-name.ts';
 
 /** One zone that the plugin answers for. */
@@ -66,6 +67,7 @@ export class ClusterLookup {
   #folded: Uint8Array = new Uint8Array(0);
   /** The host label asked for is an address in dashes; null: it is not. */
   #hostAddress: Uint8Array | null = null;
+  #hostHash = 0;
   /** A zonal name whose zone has no endpoints and which then wants all. */
   #anyZone = false;
   #topology = '';
@@ -150,8 +152,42 @@ export class ClusterLookup {
     }
   }
 
+  /**
+   * Calls `take` for each endpoint of the slice that the name asks for, with the reader at it, until
+   * it returns false. A name of one endpoint reads that one only.
+   * @returns whether `take` wants more
+   */
+  eachEndpoint(slice: SliceRecord, reader: EndpointReader, take: () => boolean): boolean {
+    if (this.name.endpoint < 0) {
+      for (reader.over(slice.endpoints); reader.next();)
+        if (this.#takes(reader) && !take()) return false;
+      return true;
+    }
+    if (!this.#eachAt(slice, reader, this.#hostHash, true, take)) return false;
+    const address = this.#hostAddress;
+    if (address === null) return true;
+    const hash = endpointHash(address, 0, address.length);
+    return this.#eachAt(slice, reader, hash, false, take);
+  }
+
+  /** @param byHost endpoints that have a host name do not go by their address */
+  #eachAt(
+    slice: SliceRecord,
+    reader: EndpointReader,
+    hash: number,
+    byHost: boolean,
+    take: () => boolean,
+  ): boolean {
+    const index = indexOf(slice);
+    for (let place = index.first(hash); place >= 0; place = index.next()) {
+      reader.seek(slice.endpoints, place);
+      if (reader.hostLength > 0 === byHost && this.#takes(reader) && !take()) return false;
+    }
+    return true;
+  }
+
   /** Whether the endpoint the reader is at is one that the name asks for. */
-  takesEndpoint(reader: EndpointReader): boolean {
+  #takes(reader: EndpointReader): boolean {
     if (this.name.topology >= 0 && !this.#anyZone && !zoneIs(reader, this.#topology)) return false;
     return this.name.endpoint < 0 || this.#isHost(reader);
   }
@@ -204,8 +240,11 @@ export class ClusterLookup {
     if (name.topology >= 0 && !headless) return 'nothing';
     this.#anyZone = false;
     this.#topology = name.topology < 0 ? '' : this.#topologyText();
-    if (name.endpoint >= 0)
-      this.#hostAddress = labelledAddress(labelBytes(this.#folded, name.endpoint));
+    if (name.endpoint >= 0) {
+      const folded = this.#folded;
+      this.#hostAddress = labelledAddress(labelBytes(folded, name.endpoint));
+      this.#hostHash = endpointHash(folded, name.endpoint + 1, folded[name.endpoint]!);
+    }
     if (this.#hasEndpoint()) return 'endpoints';
     if (name.topology < 0) return 'nothing';
     if (!name.prefer) return 'empty';
@@ -214,10 +253,8 @@ export class ClusterLookup {
   }
 
   #hasEndpoint(): boolean {
-    for (const slice of this.slices()) {
-      const reader = this.#reader.over(slice.endpoints);
-      while (reader.next()) if (this.takesEndpoint(reader)) return true;
-    }
+    for (const slice of this.slices())
+      if (!this.eachEndpoint(slice, this.#reader, none)) return true;
     return false;
   }
 
@@ -271,6 +308,9 @@ export class ClusterLookup {
     return this.revealedService() !== null || this.revealedBehind().length > 0;
   }
 }
+
+/** Wants no more endpoints. */
+const none = (): boolean => false;
 
 const always: Dependency = { version: 0 };
 

@@ -21,7 +21,7 @@ export class ReplyBuilder {
   readonly ttl: number;
   readonly #writer: MessageWriter;
   #zone: WireName = scratch;
-  #query: Query | null = null;
+  #most = 0;
   #answers = 0;
   #full = false;
 
@@ -40,25 +40,22 @@ export class ReplyBuilder {
     return this.#answers;
   }
 
-  /** No further record is sure to fit: what is left out shows as TC. */
+  /** A record was left out, so TC is set. */
   get full(): boolean {
     return this.#full;
   }
 
-  /** Begins a reply; AA is always set. */
-  begin(query: Query, zoneLength: number, flags = 0): void {
-    this.#query = query;
+  /**
+   * Begins a reply; AA is always set.
+   * @param most once the reply has so many bytes, nothing more is written, and TC is set
+   */
+  begin(query: Query, zoneLength: number, most: number = MESSAGE_MAX): void {
     const end = query.start + HEADER.SIZE + query.nameLength;
     this.#zone = query.bytes.subarray(end - zoneLength, end);
     this.#answers = 0;
     this.#full = false;
-    this.#writer.reply(query, FLAG.AA | flags);
-  }
-
-  /** Begins the same reply anew, cut: with TC. */
-  again(): void {
-    this.#writer.abandon();
-    this.begin(this.#query!, this.#zone.length, FLAG.TC);
+    this.#most = Math.min(most, MESSAGE_MAX - RECORD_MAX);
+    this.#writer.reply(query, FLAG.AA);
   }
 
   /**
@@ -140,7 +137,8 @@ export class ReplyBuilder {
   }
 
   #room(section: Section): boolean {
-    if (this.#full || this.#writer.length > MESSAGE_MAX - RECORD_MAX) {
+    if (this.#writer.length >= this.#most) {
+      if (!this.#full) this.#writer.cut();
       this.#full = true;
       return false;
     }

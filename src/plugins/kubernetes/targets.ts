@@ -7,6 +7,7 @@ import type { ServiceRecord, SliceRecord } from './cluster.ts';
 import type { ClusterLookup } from './lookup.ts';
 import { labelBytes } from './name.ts';
 import { EndpointReader, copyEncoded } from './endpoint-encoding.ts';
+import { FAMILY, indexOf } from './endpoint-index.ts';
 import type { ReplyBuilder } from './reply-builder.ts';
 
 const reader = new EndpointReader();
@@ -59,12 +60,14 @@ export function writeAddresses(
     builder.address(SECTION.answer, owner, bytes, at, size);
   };
   if (isByCluster(lookup)) return eachAddress(service, write);
+  const family = type === TYPE.A ? FAMILY.V4 : FAMILY.V6;
+  const take = (): boolean => {
+    if (!reader.named) write(reader.bytes, reader.addressAt, reader.addressLength);
+    return !builder.full;
+  };
   for (const slice of lookup.slices()) {
-    reader.over(slice.endpoints);
-    while (reader.next()) {
-      if (!reader.named && lookup.takesEndpoint(reader))
-        write(reader.bytes, reader.addressAt, reader.addressLength);
-    }
+    if ((indexOf(slice).families & family) === 0) continue;
+    if (!lookup.eachEndpoint(slice, reader, take)) return;
   }
 }
 
@@ -85,12 +88,13 @@ interface TargetAddress {
   readonly address: Uint8Array | null;
 }
 
+/** Takes one way; false: no more of them. */
+type TakeTarget = (target: WireName, port: number, address: Uint8Array | null) => boolean;
+
 /** SRV records and, in the additional section, the addresses of all targets in both families. */
 export function writeServices(builder: ReplyBuilder, lookup: ClusterLookup): void {
-  const entries = isByCluster(lookup)
-    ? clusterEntries(builder, lookup)
-    : endpointEntries(builder, lookup);
-  writeEntries(builder, entries);
+  const each = isByCluster(lookup) ? eachOfCluster : eachOfEndpoints;
+  writeTargets(builder, (take) => each(builder, lookup, take));
 }
 
 /** SRV of a pod's name: itself, on no port (CoreDNS has it so). */
@@ -102,8 +106,9 @@ export function writePodService(
   const { name, address, pods } = lookup;
   const labels = [labelBytes(folded, name.object), labelBytes(folded, name.namespace), 'pod'];
   const target = builder.nameBelow(labels);
-  if (target !== null)
-    writeEntries(builder, Array<TargetAddress>(pods).fill({ target, port: 0, address }));
+  if (target === null) return;
+  const entries = Array<TargetAddress>(pods).fill({ target, port: 0, address });
+  writeTargets(builder, (take) => entries.every((one) => take(one.target, one.port, one.address)));
 }
 
 /**
@@ -114,53 +119,55 @@ export function weightOf(entries: number): number {
   return Math.max(1, Math.floor((100 / (100 * entries)) * 100));
 }
 
-function writeEntries(builder: ReplyBuilder, entries: readonly TargetAddress[]): void {
-  const weight = weightOf(entries.length);
+/** With more entries than this the weight is 1. */
+const WEIGHED_MAX = 100;
+
+/** Reads the entries as far as they are written, and never holds all of them. */
+function writeTargets(builder: ReplyBuilder, each: (take: TakeTarget) => unknown): void {
+  let entries = 0;
+  each(() => ++entries <= WEIGHED_MAX);
+  const weight = weightOf(entries);
   const seen = new Set<string>();
-  const open = entries.filter(({ port }) => port >= 0);
-  for (const { target, port } of open) {
-    if (isNew(seen, target, 0, target.length, port)) builder.srv(weight, port, target);
-  }
-  for (const { target, address } of open) {
-    if (address === null) continue;
+  each((target, port) => {
+    if (port >= 0 && isNew(seen, target, 0, target.length, port)) builder.srv(weight, port, target);
+    return !builder.full;
+  });
+  if (builder.full) return;
+  each((target, port, address) => {
+    if (port < 0 || address === null) return true;
     const pair = Buffer.concat([target, address]);
-    if (isNew(seen, pair, 0, pair.length)) {
+    if (isNew(seen, pair, 0, pair.length))
       builder.address(SECTION.additional, target, address, 0, address.length);
-    }
-  }
+    return !builder.full;
+  });
 }
 
-function clusterEntries(builder: ReplyBuilder, lookup: ClusterLookup): TargetAddress[] {
+function eachOfCluster(builder: ReplyBuilder, lookup: ClusterLookup, take: TakeTarget): void {
   const service = lookup.service!;
   const target = builder.nameBelow(serviceLabels(service));
-  if (target === null) return [];
-  const entries: TargetAddress[] = [];
+  if (target === null) return;
   for (const port of service.ports) {
     if (!lookup.takesPort(port)) continue;
     eachAddress(service, (bytes, at, length) => {
-      entries.push({ target, port: port.port, address: copied(bytes, at, length) });
+      take(target, port.port, copied(bytes, at, length));
     });
   }
-  return entries;
 }
 
-function endpointEntries(builder: ReplyBuilder, lookup: ClusterLookup): TargetAddress[] {
-  const entries: TargetAddress[] = [];
+function eachOfEndpoints(builder: ReplyBuilder, lookup: ClusterLookup, take: TakeTarget): void {
   for (const slice of lookup.slices()) {
     const ports = slice.ports.filter((port) => lookup.takesPort(port));
-    reader.over(slice.endpoints);
-    while (reader.next()) {
-      if (!lookup.takesEndpoint(reader)) continue;
+    const more = lookup.eachEndpoint(slice, reader, () => {
       const bytes = copied(reader.bytes, reader.addressAt, reader.addressLength);
       const target = reader.named
         ? bytes
         : builder.nameBelow(endpointLabels(lookup.service!, slice, reader.host));
-      if (target === null) continue;
+      if (target === null) return true;
       const address = reader.named ? null : bytes;
-      for (const { port } of ports) entries.push({ target, port, address });
-    }
+      return ports.every(({ port }) => take(target, port, address));
+    });
+    if (!more) return;
   }
-  return entries;
 }
 
 /** An own copy (a Buffer's `slice` would be a view). */

@@ -1,4 +1,5 @@
 /** Keeps replies that a plugin made, as long as they are valid. */
+import { copyOf } from '../../base/copy-bytes.ts';
 import { HEADER } from '../../wire/iana.ts';
 import { LOWER } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
@@ -18,8 +19,18 @@ const SLOTS_MAX = 32_768;
 /** Bytes of replies of one generation. */
 const BYTES_MAX = 2 * 1024 * 1024;
 const CHUNK = 64 * 1024;
-/** Larger replies are not kept: building them is the smaller part of their cost. */
-const REPLY_MAX = 8 * 1024;
+/**
+ * Longer replies have a table of their own, so that a few names with thousands of endpoints do not
+ * push out all others.
+ */
+const LARGE = 8 * 1024;
+/** Bytes of large replies of one generation: 64 of the longest. */
+const LARGE_BYTES_MAX = 4 * 1024 * 1024;
+/**
+ * Large replies that are made only to be remembered, per second. Should more be asked for, as when
+ * more names than the table holds are asked by turns, clients get what fits into theirs.
+ */
+const LARGE_PER_SECOND = 64;
 /**
  * A name is remembered only at its second query: a flood of random names would push out everything
  * else.
@@ -35,28 +46,38 @@ const SEEN_MAX = 40_000;
  * are still asked for move to the new one.
  */
 export class ReplyCache {
-  #young = new ReplyTable();
-  #old: ReplyTable | null = null;
+  readonly #small = new Generations(BYTES_MAX);
+  readonly #large = new Generations(LARGE_BYTES_MAX);
   /**
    * One bit per question seen lately. Some questions share one, which only means that they are
    * remembered at their first query.
    */
   readonly #seen = new Int32Array(SEEN_BITS >> 5);
   #seenCount = 0;
+  #largeLeft = LARGE_PER_SECOND;
+  #refilledAt = 0;
 
   /** The remembered reply to this query, or null. */
   get(query: Query): Reply | null {
     if (!query.isStandard) return null;
     const key = keyOf(query);
-    const slot = this.#young.find(query, key);
-    if (slot >= 0) return this.#young.reply(slot);
-    const old = this.#old;
-    if (old === null) return null;
-    const oldSlot = old.find(query, key);
-    if (oldSlot < 0) return null;
-    const reply = old.reply(oldSlot);
-    if (reply !== null) this.#store(query, key, reply, old.dependency(oldSlot));
-    return reply;
+    return this.#small.get(query, key) ?? (this.#large.empty ? null : this.#large.get(query, key));
+  }
+
+  /**
+   * Whether a large reply to this query is worth making although its client cannot receive it: the
+   * question has been seen before, and not too many such replies are made.
+   */
+  wants(query: Query): boolean {
+    if (!query.isStandard || !this.#wasSeen(keyOf(query))) return false;
+    const passed = query.arrived - this.#refilledAt;
+    if (passed >= 1000 || passed < 0) {
+      this.#refilledAt = query.arrived;
+      this.#largeLeft = LARGE_PER_SECOND;
+    }
+    if (this.#largeLeft === 0) return false;
+    this.#largeLeft--;
+    return true;
   }
 
   /**
@@ -64,15 +85,16 @@ export class ReplyCache {
    * @returns the reply as kept, or the same one
    */
   offer(query: Query, reply: Reply, dependency: Dependency): Reply {
-    if (reply.size > REPLY_MAX || !query.isStandard) return reply;
+    if (!query.isStandard) return reply;
     const key = keyOf(query);
     if (!this.#wasSeen(key)) return reply;
-    return this.#store(query, key, reply, dependency);
+    const table = reply.size > LARGE ? this.#large : this.#small;
+    return table.store(query, key, reply, dependency);
   }
 
   clear(): void {
-    this.#young = new ReplyTable();
-    this.#old = null;
+    this.#small.clear();
+    this.#large.clear();
   }
 
   #wasSeen(key: number): boolean {
@@ -86,13 +108,45 @@ export class ReplyCache {
     this.#seen[word]! |= bit;
     return false;
   }
+}
 
-  #store(query: Query, key: number, reply: Reply, dependency: Dependency): Reply {
-    if (this.#young.full(reply.size)) {
+/** A table that is being filled and the one before, which goes when the first is full. */
+class Generations {
+  readonly #bytesMax: number;
+  #young = new ReplyTable();
+  #old: ReplyTable | null = null;
+  empty = true;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get(query: Query, key: number): Reply | null {
+    const slot = this.#young.find(query, key);
+    if (slot >= 0) return this.#young.reply(slot);
+    const old = this.#old;
+    if (old === null) return null;
+    const oldSlot = old.find(query, key);
+    if (oldSlot < 0) return null;
+    const reply = old.reply(oldSlot);
+    if (reply !== null) this.store(query, key, reply, old.dependency(oldSlot));
+    return reply;
+  }
+
+  store(query: Query, key: number, reply: Reply, dependency: Dependency): Reply {
+    this.empty = false;
+    if (this.#young.full(reply.size, this.#bytesMax)) {
       this.#old = this.#young;
       this.#young = new ReplyTable();
     }
     return this.#young.put(query, key, reply, dependency);
+  }
+
+  clear(): void {
+    if (this.empty) return;
+    this.#young = new ReplyTable();
+    this.#old = null;
+    this.empty = true;
   }
 }
 
@@ -112,8 +166,8 @@ class ReplyTable {
   #bytes = 0;
   #entries = 0;
 
-  full(size: number): boolean {
-    return 2 * this.#entries >= SLOTS_MAX || this.#bytes + size > BYTES_MAX;
+  full(size: number, bytesMax: number): boolean {
+    return 2 * this.#entries >= SLOTS_MAX || this.#bytes + size > bytesMax;
   }
 
   /** The slot of this question, or -1. */
@@ -180,6 +234,11 @@ class ReplyTable {
 
   #copy(reply: Reply): Reply {
     const size = reply.size;
+    if (size > LARGE) {
+      this.#bytes += size;
+      const bytes = copyOf(reply.bytes, reply.start, reply.end);
+      return reply.with({ bytes, start: 0, end: size });
+    }
     if (this.#used + size > this.#chunk.length) {
       this.#chunk = new Uint8Array(CHUNK);
       this.#used = 0;
