@@ -1,6 +1,7 @@
 /** Listening where the command line says, and what a person is told when that cannot be. */
 import { printHostPort } from '../base/ip.ts';
 import { Problem } from '../base/problem.ts';
+import { allowLowPort } from '../linux/low-ports.ts';
 import { whyFailed } from '../base/why-failed.ts';
 
 /** Where, and by which option it was said. */
@@ -15,6 +16,7 @@ export async function listening(
   { host, port, option }: ListenPlace,
   listen: () => Promise<number>,
 ): Promise<number> {
+  allowLowPort(port);
   try {
     return await listen();
   } catch (error) {

@@ -1,5 +1,6 @@
 /** Opens the sockets of a listen address. */
 import { Problem } from '../base/problem.ts';
+import { allowLowPort } from '../linux/low-ports.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
 import type {
   ListenAddress,
@@ -79,6 +80,7 @@ class ListenerGroup implements Listener {
     const opened: Listener[] = [];
     let port = this.endpoint.port === 0 ? await this.#pickPort() : this.endpoint.port;
     let missing: unknown = null;
+    allowLowPort(port);
     try {
       for (const address of concreteAddresses(this.endpoint.address)) {
         try {

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { errorCode } from '../base/error-code.ts';
 import { bindProblem, isFamilyMissing } from './bind-problem.ts';
 import type { ListenAddress } from './listener.ts';
+import { allowLowPort } from '../linux/low-ports.ts';
 import { transports, type SocketKind } from '../wire/transports.ts';
 import { concreteAddresses, isWildcard } from './wildcard.ts';
 
@@ -17,6 +18,7 @@ import { concreteAddresses, isWildcard } from './wildcard.ts';
 export async function probeEndpoint(endpoint: ListenAddress): Promise<void> {
   let missing: unknown = null;
   let found = 0;
+  allowLowPort(endpoint.port);
   for (const address of concreteAddresses(endpoint.address)) {
     for (const proto of transports[endpoint.scheme].sockets) {
       try {

@@ -30,9 +30,17 @@ export function pinnedGoProgram(name: string, folder: string): string {
   return kept(name, version, ['install', from], folder);
 }
 
-function kept(name: string, version: string, words: readonly string[], cwd: string): string {
+/** Whether `goProgram` has been built before. */
+export const isBuilt = (name: string, version: string): boolean =>
+  existsSync(join(folderOf(name, version), name));
+
+const folderOf = (name: string, version: string): string => {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const folder = join(caches, 'ndots', `${name}-${version}`);
+  return join(caches, 'ndots', `${name}-${version}`);
+};
+
+function kept(name: string, version: string, words: readonly string[], cwd: string): string {
+  const folder = folderOf(name, version);
   const program = join(folder, name);
   if (existsSync(program)) return program;
   mkdirSync(folder, { recursive: true });

@@ -1,10 +1,18 @@
 /** A real helm: the program that `HELM` names, or one built from its public module. */
 import { spawnSync } from 'node:child_process';
-import { goProgram } from './go-program.ts';
+import { goProgram, isBuilt } from './go-program.ts';
+
+const VERSION = 'v3.19.0';
+
+/** Why helm is not there without a build that takes minutes; null: it is. */
+export const noHelm = (): string | null =>
+  process.env['HELM'] !== undefined || isBuilt('helm', VERSION)
+    ? null
+    : 'needs helm: name it in HELM, or let npm run test:cluster build it';
 
 /** Where helm is. @throws if it cannot be built */
 const helmProgram = (): string =>
-  process.env['HELM'] ?? goProgram('helm', 'helm.sh/helm/v3/cmd/helm', 'v3.19.0');
+  process.env['HELM'] ?? goProgram('helm', 'helm.sh/helm/v3/cmd/helm', VERSION);
 
 /** Runs helm and gives what it prints. @throws with what it complains of */
 export function helm(words: readonly string[], env: Record<string, string>): string {

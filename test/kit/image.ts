@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } f
 import { tmpdir } from 'node:os';
 import { delimiter, join, matchesGlob, relative, resolve } from 'node:path';
 import { copied, parentOf, parseDockerfile, type Instruction, type Stage } from './dockerfile.ts';
+import { confinementOf, type Confinement, type SecurityContext } from './security-context.ts';
 import { debianFor, Emulation, type EmulatedProcessor } from './emulation.ts';
 
 /** Why a Dockerfile cannot be played here; null: it can. */
@@ -30,6 +31,13 @@ const passedOn =
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+/** How CoreDNS's manifests start it: the user of the image and port 53, and nothing else. */
+const asCoreDns: SecurityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { add: ['NET_BIND_SERVICE'], drop: ['ALL'] },
+};
+
 /** The image as its last stage left it. */
 interface Built {
   readonly root: string;
@@ -55,6 +63,9 @@ export class Image {
   readonly #emulation: Emulation | null;
   readonly #processor: string;
   #built: Built | null = null;
+  #runtime: 'runc' | 'setpriv' | null = null;
+  /** Ids of what runc has been told to start. */
+  readonly #containers: string[] = [];
 
   private constructor(emulated: EmulatedProcessor | null) {
     this.#emulation = emulated === null ? null : new Emulation();
@@ -264,31 +275,79 @@ export class Image {
   }
 
   /**
-   * The words that start a container of it, as the kubelet does with CoreDNS's manifests: numeric user, read-only files, no
-   * capability but NET_BIND_SERVICE, no new privileges, a network of its own.
+   * The words that start a container of it, as the kubelet has containerd start it. runc does it
+   * where it works (`runtime`), and else setpriv with the same user, capabilities and privileges.
    * @param args in place of CMD
    * @param command in place of ENTRYPOINT
    * @param more environment variables beside those of the image
+   * @param security of the container and of its pod
    */
   container(
     args: readonly string[] | null,
     command: readonly string[] | null = null,
     more: Readonly<Record<string, string>> = {},
+    security: SecurityContext = asCoreDns,
+    pod: SecurityContext = {},
   ): string[] {
-    const { root, user, workdir, entrypoint, command: standard } = this.#current;
+    const { entrypoint, command: standard, user } = this.#current;
+    const words = [...(command ?? entrypoint), ...(args ?? (command === null ? standard : []))];
     const env = { ...this.#current.env, ...more };
-    this.#must(['mount', '-o', 'remount,ro', root]);
-    const [uid = '0', gid = uid] = user.split(':');
+    const confinement = confinementOf(user, security, pod);
+    return this.runtime === 'runc'
+      ? this.#byRunc(words, env, confinement)
+      : this.#bySetpriv(words, env, confinement);
+  }
+
+  /** What starts containers here. */
+  get runtime(): 'runc' | 'setpriv' {
+    this.#runtime ??= this.#emulation === null && this.#runcWorks() ? 'runc' : 'setpriv';
+    return this.#runtime;
+  }
+
+  #runcWorks(): boolean {
+    const words = this.#byRunc(['true'], { PATH }, confinementOf('0:0', {}));
+    return spawnSync(words[0]!, words.slice(1), { stdio: 'ignore', timeout: 20_000 }).status === 0;
+  }
+
+  #byRunc(
+    args: readonly string[],
+    env: Readonly<Record<string, string>>,
+    confinement: Confinement,
+  ): string[] {
+    const { root, workdir } = this.#current;
+    const id = `ndots-${process.pid}-${this.#containers.length}`;
+    const bundle = join(this.#folder, 'bundles', id);
+    const spec = containerSpec({ args, env, root, cwd: workdir, confinement });
+    this.#must(['sh', '-c', 'mkdir -p "$1" && cat > "$1/config.json"', 'sh', bundle], {
+      input: JSON.stringify(spec),
+    });
+    this.#containers.push(id);
+    return [...this.#inside('own'), ...this.#runc, 'run', '--bundle', bundle, id];
+  }
+
+  get #runc(): string[] {
+    return ['runc', '--root', join(this.#folder, 'runc')];
+  }
+
+  #bySetpriv(
+    words: readonly string[],
+    env: Readonly<Record<string, string>>,
+    { uid, gid, capabilities, noNewPrivileges, readOnly }: Confinement,
+  ): string[] {
+    const { root, workdir } = this.#current;
+    this.#must(['mount', '-o', `remount,${readOnly ? 'ro' : 'rw'}`, root]);
+    const bounding = ['-all', ...(capabilities ?? ['all'])].map((name, at) =>
+      at === 0 ? name : `+${name.replace('CAP_', '').toLowerCase()}`,
+    );
     return [
       ...this.#inside('own'),
       ...(this.#emulation?.words ?? []),
       ...['chroot', root, ...envWords(env), 'sh', '-c', `cd ${workdir} && exec "$@"`, 'sh'],
-      ...['setpriv', '--reuid', uid, '--regid', gid, '--clear-groups'],
+      ...['setpriv', '--reuid', String(uid), '--regid', String(gid), '--clear-groups'],
       // As container runtimes do, the capability is held when the program is started, and not a program later.
-      ...['--no-new-privs', '--securebits=+no_setuid_fixup'],
-      ...['--bounding-set=-all,+net_bind_service', '--inh-caps=-all'],
-      ...(command ?? entrypoint),
-      ...(args ?? (command === null ? standard : [])),
+      ...[...(noNewPrivileges ? ['--no-new-privs'] : []), '--securebits=+no_setuid_fixup'],
+      ...[`--bounding-set=${bounding.join(',')}`, '--inh-caps=-all'],
+      ...words,
     ];
   }
 
@@ -324,8 +383,15 @@ export class Image {
     throw new Error(`${where}\nended with ${ran.status ?? ran.signal}:\n${text}`);
   }
 
+  /** Ends a container that is still there. */
+  #remove(id: string): void {
+    const [program, ...rest] = [...this.#inside('own'), ...this.#runc, 'delete', '--force', id];
+    spawnSync(program, rest, { stdio: 'ignore', timeout: 20_000 });
+  }
+
   async close(): Promise<void> {
     const ended = new Promise((done) => this.#holder.once('exit', done));
+    for (const id of this.#containers) this.#remove(id);
     this.#emulation?.end();
     this.#holder.kill('SIGKILL');
     if (this.#holder.exitCode === null && this.#holder.signalCode === null) await ended;
@@ -372,4 +438,59 @@ function copyContext(ignoreFile: string, to: string): void {
       return file === '' || isSent(file);
     },
   });
+}
+
+/** `config.json` of a bundle, with what containerd's CRI plug-in writes that a program can notice. */
+function containerSpec(parts: {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly root: string;
+  readonly cwd: string;
+  readonly confinement: Confinement;
+}): object {
+  const { args, env, root, cwd, confinement } = parts;
+  const { uid, gid, noNewPrivileges, readOnly, seccomp } = confinement;
+  const capabilities = confinement.capabilities ?? everyCapability();
+  const mount = (destination: string, type: string, ...options: readonly string[]): object => ({
+    destination,
+    type,
+    source: type,
+    options: ['nosuid', ...options],
+  });
+  return {
+    ociVersion: '1.0.2',
+    process: {
+      user: { uid, gid },
+      args,
+      env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      cwd,
+      noNewPrivileges,
+      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+    },
+    root: { path: root, readonly: readOnly },
+    mounts: [
+      mount('/proc', 'proc', 'noexec', 'nodev'),
+      mount('/dev', 'tmpfs', 'strictatime', 'mode=755'),
+      mount('/dev/pts', 'devpts', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620'),
+      mount('/dev/shm', 'tmpfs', 'noexec', 'nodev', 'mode=1777'),
+      mount('/sys', 'sysfs', 'noexec', 'nodev', 'ro'),
+    ],
+    linux: {
+      // The network is that of the image, which its runtime is started in.
+      namespaces: ['pid', 'ipc', 'uts', 'mount'].map((type) => ({ type })),
+      ...(seccomp !== null && { seccomp }),
+    },
+  };
+}
+
+/** All that this process may give away. */
+function everyCapability(): readonly string[] {
+  const { stdout } = spawnSync('setpriv', ['--list-caps'], { encoding: 'utf8' });
+  const [, hex = '0'] = /^CapPrm:\s+(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  const held = BigInt(`0x${hex}`);
+  return stdout
+    .trim()
+    .split('\n')
+    .filter((_, number) => (held >> BigInt(number)) & 1n)
+    .map((name) => `CAP_${name.toUpperCase()}`);
 }

@@ -1,9 +1,12 @@
 /** The image of the node's cache: the steps of deploy/node-cache/Dockerfile, really run, and what comes of them. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { printed, start } from '../kit/child.ts';
+import { helmTemplate, noHelm } from '../kit/helm.ts';
 import { noImages } from '../kit/image.ts';
 import { imageForTests, ended } from '../kit/image-suite.ts';
+import { containersOf } from '../kit/our-containers.ts';
 
 const template = `
 .:53 {
@@ -14,6 +17,9 @@ const template = `
     }
 }
 `;
+
+/** The chart with its node cache. */
+const chart = { nodeCache: { enabled: true }, service: { clusterIP: '10.0.0.10' } };
 
 describe('the image of the node cache', { skip: noImages() ?? false }, () => {
   const built = imageForTests('deploy/node-cache/Dockerfile', {
@@ -28,6 +34,30 @@ describe('the image of the node cache', { skip: noImages() ?? false }, () => {
     const text = run(of.container([script], ['sh', '-c']));
     assert.equal(text.trim().split('\n').length, 4, text);
   });
+
+  for (const container of [
+    ...containersOf(readFileSync('deploy/node-cache/node-local-dns.yaml', 'utf8')),
+    ...(noHelm() === null ? containersOf(helmTemplate(chart)) : []).filter(({ image }) =>
+      image.startsWith('ndots-node-cache'),
+    ),
+  ])
+    test(`runs in the security context of ${container.name}`, (t) => {
+      const of = built(t);
+      if (of === null) return;
+      const { command, security, podSecurity } = container;
+      assert.match(run(of.container(['-version'], command, {}, security, podSecurity)), /^ndots-/);
+    });
+
+  for (const capabilities of [
+    { drop: ['ALL'] },
+    { drop: ['ALL'], add: ['NET_ADMIN', 'NET_BIND_SERVICE'] },
+  ])
+    test(`runs with the capabilities ${JSON.stringify(capabilities)}`, (t) => {
+      const of = built(t);
+      if (of === null) return;
+      const security = { allowPrivilegeEscalation: false, capabilities };
+      assert.match(run(of.container(['-version'], null, {}, security)), /^ndots-/);
+    });
 
   test('begins with /node-cache, takes the flags of NodeLocal DNSCache, and answers', async (t) => {
     const of = built(t);

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
+import { securityContextFor } from '../../src/kube/pods/ephemeral-container.ts';
 import { printed, start } from '../kit/child.ts';
-import { noImages } from '../kit/image.ts';
+import { helmTemplate, noHelm } from '../kit/helm.ts';
+import { noImages, type Image } from '../kit/image.ts';
 import { imageForTests, ended } from '../kit/image-suite.ts';
+import { containersOf, type OurContainer } from '../kit/our-containers.ts';
+import { confinementOf } from '../kit/security-context.ts';
 
 /** The steps of deploy/Dockerfile, really run, and what comes of them, started as the kubelet starts CoreDNS. */
 
@@ -35,6 +39,14 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
 `;
+
+/** All parts of the chart that run this image. */
+const everything = {
+  ...Object.fromEntries(
+    ['autoscaler', 'check', 'kuberhealthy', 'webhook'].map((part) => [part, { enabled: true }]),
+  ),
+  service: { clusterIP: '10.0.0.10' },
+};
 
 describe('the image', { skip: noImages() ?? false }, () => {
   const built = imageForTests('deploy/Dockerfile', {
@@ -82,6 +94,27 @@ describe('the image', { skip: noImages() ?? false }, () => {
     }
   });
 
+  /** Starts the server of the image, asks it, and ends it. */
+  async function answers(
+    t: TestContext,
+    of: Image,
+    words: readonly string[],
+    also: () => void = () => undefined,
+  ): Promise<void> {
+    const child = start('ndots', words);
+    t.after(() => child.stop());
+    await printed(child, /^ndots-\d/m, 20_000);
+    const asked = ['backend.shop.svc.cluster.local', '+short', '+time=2', '+tries=1'];
+    for (const way of ['+notcp', '+tcp']) {
+      const { text } = run(of.beside('dig', '@127.0.0.1', ...asked, way));
+      assert.equal(text.trim(), '10.3.0.116', child.output());
+    }
+    also();
+    assert.doesNotMatch(child.output(), /WARNING|ERROR/);
+    child.signal('SIGTERM');
+    assert.equal(await child.exitCode, 0);
+  }
+
   for (const [what, command] of [
     ['with the arguments of CoreDNS', null],
     ['with the command and arguments of CoreDNS', ['/coredns']],
@@ -89,27 +122,112 @@ describe('the image', { skip: noImages() ?? false }, () => {
     test(`${what} it answers on port 53 without root, and SIGTERM ends it`, async (t) => {
       const of = built(t);
       if (of === null) return;
-      const words = of.container(['-conf', '/etc/coredns/Corefile'], command);
-      const child = start('ndots', words);
-      t.after(() => child.stop());
-      await printed(child, /^ndots-\d/m, 20_000);
-      const asked = ['backend.shop.svc.cluster.local', '+short', '+time=2', '+tries=1'];
-      for (const way of ['+notcp', '+tcp']) {
-        const { text } = run(of.beside('dig', '@127.0.0.1', ...asked, way));
-        assert.equal(text.trim(), '10.3.0.116', child.output());
-      }
-      for (const [port, path] of [
-        [8080, 'health'],
-        [8181, 'ready'],
-        [9153, 'metrics'],
-      ] as const) {
-        const script = `process.stdout.write(String((await fetch('http://127.0.0.1:${port}/${path}')).status))`;
-        const { text } = run(of.beside(process.execPath, '--input-type=module', '-e', script));
-        assert.equal(text, '200', path);
-      }
-      assert.doesNotMatch(child.output(), /WARNING|ERROR/);
-      child.signal('SIGTERM');
-      assert.equal(await child.exitCode, 0);
+      await answers(t, of, of.container(['-conf', '/etc/coredns/Corefile'], command), () => {
+        for (const [port, path] of [
+          [8080, 'health'],
+          [8181, 'ready'],
+          [9153, 'metrics'],
+        ] as const) {
+          const script = `process.stdout.write(String((await fetch('http://127.0.0.1:${port}/${path}')).status))`;
+          const { text } = run(of.beside(process.execPath, '--input-type=module', '-e', script));
+          assert.equal(text, '200', path);
+        }
+      });
     });
   }
+
+  test('runc starts its containers, as containerd has it do', (t) => {
+    const of = built(t);
+    if (of !== null && of.runtime !== 'runc') t.skip('runc does not work here: setpriv does it');
+  });
+
+  /** Of whatever manifest: it has to start. One that may open port 53 has to do so. */
+  function startsIn(name: string, container: Omit<OurContainer, 'name' | 'image'>): void {
+    const { command, security, podSecurity } = container;
+    test(`it runs in the security context of ${name}`, async (t) => {
+      const of = built(t);
+      if (of === null) return;
+      const verb = ['version'];
+      const { code, text } = run(of.container(verb, command, {}, security, podSecurity));
+      assert.match(text, /^ndots-\S+\n.*\nUDP: batched /);
+      assert.equal(code, 0);
+      const words = (port: number): string[] =>
+        of.container(
+          ['serve', '-conf', '/etc/coredns/Corefile', '-dns.port', String(port)],
+          ['ndots'],
+          {},
+          security,
+          podSecurity,
+        );
+      const { capabilities } = confinementOf('65532:65532', security, podSecurity);
+      if (capabilities?.includes('CAP_NET_BIND_SERVICE') ?? true) return answers(t, of, words(53));
+      const refused = run(words(53));
+      assert.match(refused.text, /listen udp .*:53: permission denied[^]*NET_BIND_SERVICE/);
+      assert.equal(refused.code, 1);
+    });
+  }
+
+  for (const file of ['deploy/kubeadm/ndots.yaml', 'deploy/check/workload.yaml'])
+    for (const container of containersOf(readFileSync(file, 'utf8')))
+      startsIn(`${file}: ${container.name}`, container);
+
+  for (const capabilities of [[], ['NET_RAW']])
+    startsIn(['ndots exec', ...capabilities].join(' with '), {
+      command: null,
+      args: null,
+      security: securityContextFor(capabilities),
+      podSecurity: {},
+    });
+
+  const reason = noHelm();
+  if (reason !== null) test('it runs in the security contexts of the chart', { skip: reason });
+  else
+    for (const seccompFolder of ['', 'ndots'])
+      for (const container of containersOf(helmTemplate({ ...everything, seccompFolder })))
+        if (!container.image.startsWith('ndots-node-cache'))
+          startsIn(`the chart: ${container.name}, seccompFolder "${seccompFolder}"`, container);
+
+  const drop = ['ALL'];
+  for (const [name, security] of [
+    ['an empty one', {}],
+    ['a privileged container', { privileged: true }],
+    ['root without capabilities', { runAsUser: 0, capabilities: { drop } }],
+    [
+      'root with port 53 alone',
+      { runAsUser: 0, capabilities: { drop, add: ['NET_BIND_SERVICE'] } },
+    ],
+    ['a user of the cluster', { runAsUser: 1000, runAsGroup: 3000, capabilities: { drop } }],
+    [
+      'a user of the cluster with port 53',
+      {
+        runAsUser: 1_000_650_000,
+        allowPrivilegeEscalation: false,
+        capabilities: { drop, add: ['NET_BIND_SERVICE'] },
+      },
+    ],
+    [
+      'port 53 with escalation',
+      {
+        allowPrivilegeEscalation: true,
+        capabilities: { drop, add: ['NET_BIND_SERVICE'] },
+      },
+    ],
+    ['no escalation alone', { allowPrivilegeEscalation: false }],
+    [
+      'NET_BIND_SERVICE dropped by name',
+      { capabilities: { drop: ['NET_BIND_SERVICE'] }, readOnlyRootFilesystem: true },
+    ],
+  ] as const)
+    startsIn(name, { command: null, args: null, security, podSecurity: {} });
+
+  test('where the runtime opens low ports to all users it takes no capability', async (t) => {
+    const of = built(t);
+    if (of === null) return;
+    const set = (from: number): unknown =>
+      run(of.beside('sysctl', '-w', `net.ipv4.ip_unprivileged_port_start=${from}`));
+    set(0);
+    t.after(() => set(1024));
+    const restricted = securityContextFor([]);
+    await answers(t, of, of.container(['-conf', '/etc/coredns/Corefile'], null, {}, restricted));
+  });
 });

@@ -70,7 +70,6 @@ export async function runInPod(run: EphemeralRun): Promise<number> {
 
 async function add({ client, namespace, pod, container, signal }: EphemeralRun): Promise<void> {
   const { name, image, args, env, target, capabilities } = container;
-  const asRoot = capabilities.length > 0;
   const spec = {
     name,
     image,
@@ -78,16 +77,7 @@ async function add({ client, namespace, pod, container, signal }: EphemeralRun):
     env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
     ...(target !== null && { targetContainerName: target }),
     terminationMessagePolicy: 'File',
-    // The requirements of the Pod Security level "restricted", unless capabilities are wanted.
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'], ...(asRoot && { add: capabilities }) },
-      ...(asRoot
-        ? { runAsUser: 0, runAsNonRoot: false }
-        : { runAsUser: 65_532, runAsGroup: 65_532, runAsNonRoot: true }),
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    securityContext: securityContextFor(capabilities),
   };
   await sendJson(client, {
     path: `/api/v1/namespaces/${namespace}/pods/${pod}/ephemeralcontainers`,
@@ -100,6 +90,20 @@ async function add({ client, namespace, pod, container, signal }: EphemeralRun):
     waitMs: WAIT_MS,
     signal,
   });
+}
+
+/** The requirements of the Pod Security level "restricted", unless capabilities are wanted. */
+export function securityContextFor(capabilities: readonly string[]): object {
+  const asRoot = capabilities.length > 0;
+  return {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'], ...(asRoot && { add: capabilities }) },
+    ...(asRoot
+      ? { runAsUser: 0, runAsNonRoot: false }
+      : { runAsUser: 65_532, runAsGroup: 65_532, runAsNonRoot: true }),
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
 }
 
 /** Waits until it runs or has ended. @returns its state */

@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import { bugText, type Log } from '../../base/log.ts';
 import { splitHostPort } from '../../base/ip.ts';
 import { clamp, limit, type Limit } from '../../base/limits.ts';
+import { allowLowPort } from '../../linux/low-ports.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
 import { ConnectionTable, type EvictableConnection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
@@ -323,6 +324,7 @@ function pathOf(target: string): string {
 
 function listen(server: HttpServer, address: string, shared: boolean): Promise<void> {
   const { host, port } = placeOf(address);
+  allowLowPort(port);
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
       void bindProblem(error, 'tcp', { address: host, port }).then(reject);

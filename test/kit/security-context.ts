@@ -1,0 +1,66 @@
+/** From a `securityContext` to what a container runtime makes of it, as the kubelet and containerd do. */
+import { readFileSync } from 'node:fs';
+
+/** The fields of a pod's or a container's `securityContext` that decide how its process is started. */
+export interface SecurityContext {
+  readonly runAsUser?: number;
+  readonly runAsGroup?: number;
+  readonly privileged?: boolean;
+  readonly allowPrivilegeEscalation?: boolean;
+  readonly readOnlyRootFilesystem?: boolean;
+  readonly capabilities?: { readonly add?: readonly string[]; readonly drop?: readonly string[] };
+  readonly seccompProfile?: { readonly type: string; readonly localhostProfile?: string };
+}
+
+/** How a process is started. */
+export interface Confinement {
+  readonly uid: number;
+  readonly gid: number;
+  /** `CAP_NET_RAW`; null: all. Also the bounding set. */
+  readonly capabilities: readonly string[] | null;
+  readonly noNewPrivileges: boolean;
+  readonly readOnly: boolean;
+  /** A seccomp profile of the OCI; null: none. */
+  readonly seccomp: object | null;
+}
+
+/** Capabilities of a container that names none: containerd's defaults (oci/spec.go). */
+const defaults: readonly string[] =
+  `CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE`.split(
+    ' ',
+  );
+
+/**
+ * @param imageUser `USER` of the image, as numbers
+ * @param pod applies where the container does not say otherwise
+ */
+export function confinementOf(
+  imageUser: string,
+  container: SecurityContext,
+  pod: SecurityContext = {},
+): Confinement {
+  const [imageUid = '0', imageGid = '0'] = imageUser.split(':');
+  const uid = container.runAsUser ?? pod.runAsUser;
+  const gid = container.runAsGroup ?? pod.runAsGroup ?? (uid === undefined ? Number(imageGid) : 0);
+  const privileged = container.privileged === true;
+  const profile = container.seccompProfile ?? pod.seccompProfile;
+  return {
+    uid: uid ?? Number(imageUid),
+    gid,
+    capabilities: privileged ? null : capabilitiesOf(container),
+    noNewPrivileges: !privileged && container.allowPrivilegeEscalation === false,
+    readOnly: container.readOnlyRootFilesystem === true,
+    seccomp: profile?.localhostProfile === undefined ? null : ours(profile.localhostProfile),
+  };
+}
+
+function capabilitiesOf({ capabilities = {} }: SecurityContext): readonly string[] | null {
+  const { add = [], drop = [] } = capabilities;
+  if (add.includes('ALL')) return null;
+  const kept = drop.includes('ALL') ? [] : defaults.filter((name) => !drop.includes(name));
+  return [...new Set([...kept, ...add])].map((name) => `CAP_${name.replace(/^CAP_/, '')}`);
+}
+
+/** `ndots/serve.json` below the kubelet's directory is `deploy/seccomp/serve.json` here. */
+const ours = (profile: string): object =>
+  JSON.parse(readFileSync(profile.replace(/^.*\//, 'deploy/seccomp/'), 'utf8')) as object;
