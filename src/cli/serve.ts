@@ -14,6 +14,7 @@ import { GROWTH, keepMemorySettled, settleMemory } from '../base/settle-memory.t
 import { lineOutput, type LineOutput } from '../base/line-output.ts';
 import type { ParseOutput } from '../corefile/parse.ts';
 import type { Syntax } from '../corefile/syntax.ts';
+import { unblockUserSignal } from '../linux/blocked-signals.ts';
 import { descriptorLimit } from '../linux/descriptor-limit.ts';
 import { allowedProcessors, keepOff, type Processors } from '../linux/affinity.ts';
 import { takeLongTurns } from '../linux/long-turns.ts';
@@ -433,4 +434,7 @@ function onSignals(log: Log, { end, quit, reload }: Handles): void {
   // They stay during lameduck, too: what is ignored stays ignored, and SIGQUIT or a second SIGINT
   // ends it at once.
   for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
+  const blocked = process.execArgv.includes('--disable-sigusr1');
+  if (blocked && !unblockUserSignal())
+    log.warning('SIGUSR1 is blocked: it does not reload where the package koffi does not load');
 }

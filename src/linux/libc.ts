@@ -29,6 +29,8 @@ export interface Libc {
   /** Moves this thread to the namespace of the descriptor. */
   setns(fd: number, kind: number): number;
   poll(descriptors: number, count: number, timeoutMs: number): number;
+  /** Changes the signals that this thread blocks. */
+  sigprocmask(how: number, set: number, before: number): number;
   setitimer(which: number, value: number, before: number): number;
   /** A system call without a function in the C library. */
   syscall(call: number, first: number, second: number, third: number): number;
@@ -116,6 +118,7 @@ function load(): Libc {
     close: declare('close', ['int']),
     setns: declare('setns', ['int', 'int']),
     poll: declare('poll', ['uintptr_t', 'uint64', 'int']),
+    sigprocmask: declare('pthread_sigmask', ['int', 'uintptr_t', 'uintptr_t']),
     setitimer: declare('setitimer', ['int', 'uintptr_t', 'uintptr_t']),
     syscall: declare('syscall', ['long', 'long', 'uintptr_t', 'long']),
     exitOnAlarm: () => void setHandler(SIGALRM, exit),
