@@ -353,6 +353,13 @@ export const clusterFaults: Readonly<
       ],
     }),
   },
+  'a readiness probe that fails after lameduck': {
+    code: 'ND1004',
+    ...changed('deployments', 'coredns', (object) => {
+      const readinessProbe = { httpGet: { path: '/ready', port: 8181 } };
+      return withContainer(object, { readinessProbe });
+    }),
+  },
   'a Corefile with an error': {
     code: 'ND1001',
     corefile: usualCorefile.replace(
@@ -361,6 +368,16 @@ export const clusterFaults: Readonly<
     ),
   },
 };
+
+/** A workload whose only container differs. */
+function withContainer(object: KubeJson, differs: object): object {
+  const { spec } = object as unknown as {
+    spec: { template: { spec: { containers: readonly object[] } } };
+  };
+  const containers = spec.template.spec.containers.map((each) => ({ ...each, ...differs }));
+  const pods = { ...spec.template.spec, containers };
+  return { spec: { ...spec, template: { ...spec.template, spec: pods } } };
+}
 
 function lostWithEdns(reply: Buffer): Buffer | null {
   return readMessage(reply).edns !== null ? null : reply;

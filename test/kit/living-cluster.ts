@@ -306,7 +306,11 @@ function usualObjects(corefile: string): Map<string, KubeJson[]> {
         name: 'coredns',
         image: 'registry.k8s.io/coredns/coredns:v1.14.7',
         ports: [{ name: 'metrics', containerPort: METRICS_PORT, protocol: 'TCP' }],
-        readinessProbe: { httpGet: { path: '/ready', port: 8181 } },
+        readinessProbe: {
+          httpGet: { path: '/ready', port: 8181 },
+          periodSeconds: 2,
+          failureThreshold: 1,
+        },
         livenessProbe: { httpGet: { path: '/health', port: 8080 } },
         resources: { limits: { memory: '512Mi' } },
       },

@@ -13,12 +13,28 @@ describe('ndots rollout', () => {
     assert.match(stdout, /without lameduck[^]*300\/s × 2 s[^]*÷ 3 pods, × 2[^]*lameduck 5 s/);
   });
 
+  test('predicts the loss of kubeadm’s Deployment, and none with a quicker probe', () => {
+    const kubeadm = ['--max-unavailable', '1', '--ports', 'random', '--rate', '300'];
+    const { stdout } = run('rehearse', '--model', '-o', 'json', ...kubeadm);
+    const [{ acts }] = JSON.parse(stdout) as [{ acts: { kind: string; title: string }[] }];
+    assert.deepEqual(
+      acts.map(({ kind, title }) => `${kind}: ${title}`),
+      [
+        'flaw: without lameduck',
+        'flaw: lameduck 5 s, unready 30 s after SIGTERM',
+        'cure: lameduck 5 s, unready 2 s after SIGTERM',
+      ],
+    );
+  });
+
   const mistakes: readonly (readonly [words: readonly string[], message: RegExp])[] = [
     [[], /what is to be done/],
     [['rehers'], /Did you mean rehearse/],
     [['rehearse', 'x'], /takes no words/],
     [['rehearse', '--lameduck', 'long'], /--lameduck takes a time/],
     [['rehearse', '--pods', '0'], /--pods/],
+    [['rehearse', '--ports', 'some'], /--ports takes a whole number/],
+    [['rehearse', '--ports', 'random'], /only predicted/],
   ];
   for (const [words, message] of mistakes)
     test(`rollout ${words.join(' ')}`, () => {

@@ -3,6 +3,14 @@ import type { Place } from '../../base/problem.ts';
 import type { DocumentPath } from '../../kube/manifests/yaml-document.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { child, text, type JsonObject } from '../../base/json-object.ts';
+import {
+  failsWithin,
+  quickReadiness,
+  readinessPatch,
+  readinessTimes,
+  unreadySeconds,
+  type ReadinessTimes,
+} from '../readiness.ts';
 import { corefileRule, type LintRule, type Tell } from '../rule.ts';
 import { lineOf, type LintObject, type LintedCorefile, type Subject } from '../subject.ts';
 import { dnsServerIn, podSpecOf } from '../workload.ts';
@@ -168,6 +176,82 @@ const lameduck: LintRule = corefileRule({
   },
 });
 
+/** What the charts of CoreDNS (1.43 and later) and ndots take where values do not say. */
+const CHART_READINESS: ReadinessTimes = { periodSeconds: 5, failureThreshold: 1 };
+
+const slowReadiness: LintRule = {
+  code: 'CF59',
+  severity: 'warning',
+  summary: 'readiness that fails later than lameduck ends: changing the pods loses queries',
+  find(subject, tell) {
+    for (const object of subject.objects) {
+      const probe = readinessOf(object);
+      if (probe === null) continue;
+      const lameducks = ownCorefiles(object, subject).flatMap((corefile) => lameduckOf(corefile));
+      if (lameducks.length === 0) continue;
+      // The shortest: each of the Corefiles may be the one that runs.
+      const lameduckMs = Math.min(...lameducks);
+      const seconds = unreadySeconds(probe.times, probe.usual);
+      if (failsWithin(seconds, lameduckMs)) continue;
+      const quick = quickReadiness(lameduckMs);
+      tell({
+        at: { object, path: probe.path },
+        text:
+          seconds === Infinity
+            ? 'readiness by tcpSocket fails only when the server has ended, and not during lameduck'
+            : `readiness fails up to ${seconds} s after SIGTERM, and lameduck ends after ${lameduckMs / 1000} s`,
+        hint: 'kube-proxy sends clients that use a source port again to the old pod until it is unready or gone: in each rollout their queries are lost.',
+        remedy:
+          quick === null
+            ? 'Write lameduck 5s, and periodSeconds: 2, failureThreshold: 1'
+            : seconds === Infinity
+              ? `Ask /ready at port 8181, with periodSeconds: ${quick.periodSeconds}, failureThreshold: ${quick.failureThreshold}`
+              : (probe.patch(lameduckMs) ??
+                `Write periodSeconds: ${quick.periodSeconds}, failureThreshold: ${quick.failureThreshold}`),
+      });
+    }
+  },
+};
+
+/** The readiness probe of an object that runs a DNS server behind a Service; null: it has none. */
+function readinessOf(object: LintObject): {
+  readonly path: DocumentPath;
+  readonly times: ReadinessTimes;
+  readonly usual?: ReadinessTimes;
+  /** The command that changes it, if there is one. */
+  patch(lameduckMs: number): string | null;
+} | null {
+  if (object.kind === 'HelmValues') {
+    const probe = child(object.value, 'readinessProbe');
+    const times = readinessTimes(probe);
+    const isSaid = times.periodSeconds !== null || times.failureThreshold !== null;
+    if (probe['enabled'] === false || !isSaid) return null;
+    return { path: ['readinessProbe'], times, usual: CHART_READINESS, patch: () => null };
+  }
+  const server = dnsServerIn(object);
+  if (server?.role !== 'server') return null;
+  const { value, path, name } = server.container;
+  const probe = child(value, 'readinessProbe');
+  // A TCP probe succeeds until the server has closed its sockets. CF17 judges a probe that is missing
+  // or asks another path.
+  const isTcp = probe['tcpSocket'] !== undefined;
+  if (!isTcp && text(child(probe, 'httpGet'), 'path') !== '/ready') return null;
+  return {
+    path: [...path, 'readinessProbe'],
+    times: isTcp ? { periodSeconds: Infinity, failureThreshold: 1 } : readinessTimes(probe),
+    patch: (lameduckMs) =>
+      object.kind === 'Pod' || isTcp ? null : readinessPatch(object, name, lameduckMs),
+  };
+}
+
+/** The `lameduck` of a Corefile in milliseconds; none where CF18 finds it missing. */
+function lameduckOf({ blocks }: LintedCorefile): readonly number[] {
+  return blocks
+    .flatMap((block) => block.directives('health'))
+    .map((directive) => parseDuration(lineOf(directive, 'lameduck')?.args[0]?.text ?? '') ?? 0)
+    .filter((ms) => ms > 0);
+}
+
 /** The terminationGracePeriodSeconds of the pods that run this Corefile; null: unknown. */
 function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null {
   for (const object of subject.objects) {
@@ -183,4 +267,4 @@ function graceSeconds(corefile: LintedCorefile, subject: Subject): number | null
 }
 
 /** All rules about probes. */
-export const probeRules: readonly LintRule[] = [probes, lameduck];
+export const probeRules: readonly LintRule[] = [probes, lameduck, slowReadiness];

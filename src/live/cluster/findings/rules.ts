@@ -3,7 +3,7 @@ import { diagnosisOf, type Diagnosis } from '../../../capture/diagnosis.ts';
 import type { ClusterFacts } from '../facts.ts';
 import { aaaaDropped, aaaaFails, familiesDisagree, replicasDisagree } from './answers.ts';
 import { others, policies } from './clients.ts';
-import { coldStart, flaws, reloads } from './configuration.ts';
+import { coldStart, flaws, lossyRollouts, reloads } from './configuration.ts';
 import { rejects, servfailShare, slowUpstreams, waste } from './counters.ts';
 import {
   autoscalerAtMost,
@@ -50,6 +50,7 @@ export const clusterRules: readonly ClusterRule[] = [
   flaws,
   reloads,
   coldStart,
+  lossyRollouts,
   panics,
   nodeCaches,
   oneNode,
