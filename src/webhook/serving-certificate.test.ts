@@ -68,6 +68,7 @@ function replica(
   if (!objects.of.has(configurationPath)) {
     const service = { name: 'hook', namespace: 'kube-system' };
     objects.of.set(configurationPath, {
+      metadata: { name: 'hook', uid: 'uid-of-hook' },
       webhooks: [
         { clientConfig: { service } as { caBundle?: string } },
         { clientConfig: { caBundle: 'of somebody else' } },
@@ -121,6 +122,22 @@ describe('the certificate of the webhook', () => {
     await clock.advance(2 * DAY);
     assert.equal(identities.length, 1);
     assert.equal(lines.filter((line) => line.includes('nobody calls this webhook yet')).length, 1);
+  });
+
+  test('is owned by the configuration, so that it is deleted with it; a Secret of others is not', async (t) => {
+    const { clock, objects } = replica(t);
+    const ownersOf = ({ of }: Objects): unknown =>
+      (of.get(secretPath)?.['metadata'] as { ownerReferences?: unknown }).ownerReferences;
+    await clock.advance(1000);
+    const [apiVersion, kind] = ['admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration'];
+    assert.deepEqual(ownersOf(objects), [{ apiVersion, kind, name: 'hook', uid: 'uid-of-hook' }]);
+    const given = new Objects();
+    given.of.set(secretPath, {
+      ...objects.of.get(secretPath)!,
+      metadata: { name: 'hook', labels: { 'app.kubernetes.io/managed-by': 'team' } },
+    });
+    await replica(t, clock, given).clock.advance(61_000);
+    assert.equal(ownersOf(given), undefined);
   });
 
   test('is renewed when 30 days are left, by the same authority: who trusts it goes on to', async (t) => {

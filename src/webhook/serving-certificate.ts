@@ -40,6 +40,13 @@ const RETRY_MS = 5000;
 const READ_AGAIN_MS = 500;
 const WAIT_MS = 10_000;
 
+/** The label of Secrets that were made here, and not by a person or another program. */
+const MADE_BY = 'app.kubernetes.io/managed-by';
+const configurationKind = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+} as const;
+
 /** Checks once a minute whether Secret and configuration are as they should be, and repairs them. */
 export class ServingCertificate {
   readonly #parts: ServingCertificateParts;
@@ -88,8 +95,35 @@ export class ServingCertificate {
       this.#used = pair.server.cert;
       this.#parts.onIdentity(pair.server);
     }
-    await this.#tellAuthority(pair.authority, signal);
+    const configuration = await this.#tellAuthority(pair.authority, signal);
+    if (configuration === null) return true;
+    // A Secret that was made now gets its owner once it has been read.
+    if (kept === null || present === null) return false;
+    await this.#own(kept, configuration, signal);
     return true;
+  }
+
+  /**
+   * Makes the configuration the owner of a Secret that was made here: the Secret is deleted with it,
+   * as by helm uninstall.
+   */
+  async #own(secret: JsonObject, configuration: JsonObject, signal: AbortSignal): Promise<void> {
+    const { client, namespace, secret: name } = this.#parts;
+    const metadata = child(secret, 'metadata');
+    const { name: owner, uid } = child(configuration, 'metadata');
+    const isMade = textMap(metadata, 'labels')[MADE_BY] === 'ndots';
+    if (!isMade || uid === undefined || list(metadata, 'ownerReferences').length > 0) return;
+    const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
+    const { apiVersion, kind } = configurationKind;
+    const ownerReferences = [{ apiVersion, kind, name: owner, uid }];
+    const owned = { ...secret, metadata: { ...metadata, ownerReferences } };
+    try {
+      const request = { path, task: `update secrets ${name}`, waitMs: WAIT_MS, signal };
+      await replaceObject(client, request, owned);
+    } catch (error) {
+      // Another replica wrote at the same time.
+      if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
+    }
   }
 
   get #host(): string {
@@ -115,7 +149,11 @@ export class ServingCertificate {
       kind: 'Secret',
       type: 'kubernetes.io/tls',
       ...before,
-      metadata: { ...child(before ?? {}, 'metadata'), name, namespace },
+      metadata: {
+        ...(before === null ? { labels: { [MADE_BY]: 'ndots' } } : child(before, 'metadata')),
+        name,
+        namespace,
+      },
       data: {
         ...child(before ?? {}, 'data'),
         'ca.crt': encode(authority.identity.cert),
@@ -144,8 +182,11 @@ export class ServingCertificate {
     return { authority: authority.cert, server };
   }
 
-  /** Writes the authority into all webhooks of the configuration that call our service. */
-  async #tellAuthority(cert: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Writes the authority into all webhooks of the configuration that call our service.
+   * @returns the configuration; null: it does not exist yet
+   */
+  async #tellAuthority(cert: string, signal: AbortSignal): Promise<JsonObject | null> {
     const { client, configuration: name, namespace, service, log } = this.#parts;
     const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
     const asked = { path, waitMs: WAIT_MS, signal };
@@ -158,7 +199,7 @@ export class ServingCertificate {
           `nobody calls this webhook yet: there is no MutatingWebhookConfiguration ${name}; the Helm chart has one (webhook.enabled)`,
         );
       this.#toldMissing = true;
-      return;
+      return null;
     }
     const caBundle = Buffer.from(cert).toString('base64');
     let changed = false;
@@ -170,7 +211,7 @@ export class ServingCertificate {
       changed = true;
       return { ...asObject(webhook), clientConfig: { ...config, caBundle } };
     });
-    if (!changed) return;
+    if (!changed) return found;
     const update = { ...asked, task: `update mutatingwebhookconfigurations ${name}` };
     try {
       await replaceObject(client, update, { ...found, webhooks });
@@ -181,6 +222,7 @@ export class ServingCertificate {
       // Another replica wrote at the same time: the next check reads its result.
       if (!(error instanceof ApiFailure) || error.status !== 409) throw error;
     }
+    return found;
   }
 }
 

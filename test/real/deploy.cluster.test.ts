@@ -92,6 +92,58 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       await cluster.kubectlWith(list, 'apply', '--validate=strict', '--dry-run=server', '-f', '-');
     });
 
+  test('the chart refuses the address of another Service, and takes its place by that Service’s selector', async () => {
+    const env = { KUBECONFIG: cluster.kubeconfig('admin'), HOME: tmpdir() };
+    const own = { 'k8s-app': 'kube-dns' };
+    const ports = [
+      { name: 'dns', port: 53, protocol: 'UDP' },
+      { name: 'dns-tcp', port: 53, protocol: 'TCP' },
+    ];
+    const kubeDns = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'kube-dns', namespace: 'kube-system' },
+      spec: { clusterIP: '10.0.0.99', selector: own, ports },
+    };
+    assert.deepEqual(await cluster.put([kubeDns as unknown as KubeJson]), []);
+    const install = (...more: readonly string[]): string =>
+      helm(['install', 'beside', 'deploy/helm/ndots', '-n', 'kube-system', ...more], env);
+    assert.throws(
+      () => install('--set', 'service.clusterIP=10.0.0.99'),
+      /10\.0\.0\.99 is the address of Service kube-system\/kube-dns[^]*service\.create=false/,
+    );
+    const notes = install(
+      ...['--set', 'service.create=false', '--set', 'k8sAppLabelOverride=kube-dns'],
+    );
+    const [forth = '', back = ''] = [...notes.matchAll(/kubectl .* patch service (.*)$/gm)].map(
+      ([, words]) => words!,
+    );
+    const selector = async (): Promise<unknown> =>
+      (
+        JSON.parse(
+          await cluster.kubectl(
+            ...['get', 'service', 'kube-dns', '-n', 'kube-system', '-o', 'json'],
+          ),
+        ) as { spec: { selector: unknown } }
+      ).spec.selector;
+    const patch = (command: string): Promise<string> =>
+      cluster.kubectl(
+        ...['-n', 'kube-system', 'patch', 'service'],
+        ...command.split(' ').map((word) => word.replaceAll("'", '')),
+      );
+    const { spec } = JSON.parse(
+      await cluster.kubectl(
+        ...['get', 'deployment', 'beside-ndots', '-n', 'kube-system', '-o', 'json'],
+      ),
+    ) as { spec: { selector: { matchLabels: object } } };
+    await patch(forth);
+    assert.deepEqual(await selector(), spec.selector.matchLabels);
+    await patch(back);
+    assert.deepEqual(await selector(), own);
+    helm(['uninstall', 'beside', '-n', 'kube-system'], env);
+    await cluster.kubectl('delete', 'service', 'kube-dns', '-n', 'kube-system');
+  });
+
   for (const [what, values] of [
     ['everything is switched on', everything],
     [

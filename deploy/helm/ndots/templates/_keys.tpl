@@ -12,7 +12,7 @@
   "podLabels": {},
   "serviceType": {},
   "prometheus": {"service":{"enabled":{},"annotations":{},"selector":{}},"monitor":{"enabled":{},"additionalLabels":{},"namespace":{},"interval":{},"scrapeTimeout":{},"scheme":{},"honorLabels":{},"tlsConfig":{},"relabelings":{},"metricRelabelings":{},"selector":{}}},
-  "service": {"clusterIP":{},"clusterIPs":{},"loadBalancerIP":{},"loadBalancerClass":{},"externalIPs":{},"externalTrafficPolicy":{},"ipFamilies":{},"ipFamilyPolicy":{},"trafficDistribution":{},"name":{},"annotations":{},"selector":{}},
+  "service": {"create":{},"clusterIP":{},"clusterIPs":{},"loadBalancerIP":{},"loadBalancerClass":{},"externalIPs":{},"externalTrafficPolicy":{},"ipFamilies":{},"ipFamilyPolicy":{},"trafficDistribution":{},"name":{},"annotations":{},"selector":{}},
   "serviceAccount": {"create":{},"name":{},"annotations":{}},
   "automountServiceAccountToken": {},
   "rbac": {"create":{},"multiclusterEnable":{},"pspEnable":{}},

@@ -93,3 +93,20 @@ k8s-app: {{ include "ndots.k8sApp" .root }}-{{ .part }}
 {{- define "ndots.serviceName" -}}
 {{- default (include "ndots.fullname" .) .Values.service.name -}}
 {{- end -}}
+
+{{- /* The selector of the pods as JSON, for kubectl patch. */ -}}
+{{- define "ndots.selectorPatch" -}}
+{{- dict "spec" (dict "selector" (fromYaml (include "ndots.selector" .))) | toJson -}}
+{{- end -}}
+
+{{- /* Fails where another Service has the address, with the way to replace it without a gap. */ -}}
+{{- define "ndots.addressIsFree" -}}
+{{- $own := include "ndots.serviceName" . -}}
+{{- with .Values.service.clusterIP -}}
+{{- range (lookup "v1" "Service" $.Release.Namespace "").items -}}
+{{- if and (has $.Values.service.clusterIP (concat (list .spec.clusterIP) (default list .spec.clusterIPs))) (ne .metadata.name $own) -}}
+{{- fail (printf "\n\nservice.clusterIP: %s is the address of Service %s/%s. To take its place without a gap:\n\n1. Install without a Service: --set service.create=false --set k8sAppLabelOverride=kube-dns --wait\n2. Let that Service select the new pods; the notes of the installation print the command.\n\nMore: deploy/README.md, \"Beside kubeadm's CoreDNS\".\n" $.Values.service.clusterIP .metadata.namespace .metadata.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
