@@ -1,5 +1,6 @@
 /** Kuberhealthy's HTTP side: reports of checkers, the page, JSON, metrics, probes. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
@@ -11,7 +12,7 @@ import { printExposition } from '../metrics/exposition.ts';
 import { groupSamples, type MetricSample } from '../metrics/sample.ts';
 import type { CheckRunner, RunRequest } from './check-runner.ts';
 import type { EventList } from './event-list.ts';
-import { PageSender } from './page-sender.ts';
+import { PageSender } from '../base/page-sender.ts';
 import type { ReportIntake } from './report-intake.ts';
 import {
   statusOfVersion2,
@@ -41,6 +42,8 @@ export interface KuberhealthyServerParts {
   readonly own: () => object | null;
 }
 
+/** Where checkers of versions 3 and 2 report. */
+const REPORT_PATHS: ReadonlySet<string> = new Set(['/check', '/externalCheckStatus']);
 /** Reports are some lines of text. */
 const BODY_MAX = 256 * 1024;
 /** Checkers report at the same time as their intervals meet. */
@@ -60,6 +63,7 @@ export class KuberhealthyServer {
   readonly #server: Server;
   readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
   readonly #pages: PageSender;
+  readonly #admission = new HttpAdmission();
   readonly #stopping = new AbortController();
   readonly #reports = new Map<string, number>();
   /** When something of a check was told last. */
@@ -79,7 +83,7 @@ export class KuberhealthyServer {
     });
     boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
     this.#pages = new PageSender(parts.clock);
-    this.#server.on('request', (request, response) => void this.#take(request, response));
+    this.#server.on('request', (request, response) => this.#admit(request, response));
   }
 
   /** @returns the port. @throws the system's error if it cannot listen */
@@ -92,13 +96,25 @@ export class KuberhealthyServer {
     return endHttp(this.#server, GRACE_MS, () => this.#stopping.abort());
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Reports have limits of their own, because all checkers may share one address (NAT). */
+  #admit(request: IncomingMessage, response: ServerResponse): void {
     const url = URL.parse(request.url ?? '/', 'http://here');
     const path = url?.pathname ?? '/';
+    const answer = (): void => void this.#take(url, path, request, response);
+    if (REPORT_PATHS.has(path)) return answer();
+    const probe = path === '/healthz' || path === '/readyz';
+    this.#admission.take({ request, response, probe, answer });
+  }
+
+  async #take(
+    url: URL | null,
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     response.setHeader('x-content-type-options', 'nosniff');
     try {
-      if (path === '/check' || path === '/externalCheckStatus')
-        await this.#report(path === '/check' ? 3 : 2, request, response);
+      if (REPORT_PATHS.has(path)) await this.#report(path === '/check' ? 3 : 2, request, response);
       else if (path === '/api/run') this.#ask(url?.searchParams, request, response);
       else if (path === '/api/events') await this.#events(url?.searchParams, request, response);
       else this.#page(path, url?.searchParams.get('namespace') ?? '', request, response);
@@ -214,7 +230,7 @@ export class KuberhealthyServer {
       return answerText(response, 400, 'reports go to /check, or /externalCheckStatus');
     const { isReady, more, own } = this.#parts;
     const page = (form: string, type: string, make: () => string): void =>
-      this.#pages.send(response, `${path} ${form} ${namespace}`, type, make);
+      this.#pages.send(request, response, `${path} ${form} ${namespace}`, type, make);
     switch (path) {
       case '/':
         if (!(request.headers.accept ?? '').includes('text/html'))

@@ -35,13 +35,17 @@ export class ConnectionTable<T extends EvictableConnection> implements Iterable<
 
   /** Adds a connection, after making room for it if there are `limit` already. */
   add(connection: T, limit: number): void {
-    while (this.#all.size >= Math.max(1, limit)) {
-      const victim = this.#victim();
-      this.delete(victim);
-      this.#evicted();
-      victim.destroy();
-    }
+    while (this.#all.size >= Math.max(1, limit)) this.evict();
     this.#all.add(connection);
+  }
+
+  /** Closes the one that has been idle longest, or the least recently used if none is idle. */
+  evict(): void {
+    if (this.#all.size === 0) return;
+    const victim = this.#victim();
+    this.delete(victim);
+    this.#evicted();
+    victim.destroy();
   }
 
   /**

@@ -1,6 +1,9 @@
 /** What a node cache counts, and where it is scraped. */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
+import { PageSender } from '../base/page-sender.ts';
+import { systemClock } from '../base/clock.ts';
 import type { Log } from '../base/log.ts';
 import { Collection } from '../metrics/collection.ts';
 import { contentTypes, formatFor } from '../metrics/formats.ts';
@@ -88,11 +91,11 @@ export class SetupMetrics {
   async serve({ host, port }: MetricsAddress, log: Log): Promise<void> {
     const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS });
     boundConnections(server, CONNECTIONS);
+    const pages = new PageSender(systemClock);
+    const admission = new HttpAdmission();
     server.on('request', (request, response) => {
-      const found = (request.url ?? '').replace(/\?.*/s, '') === '/metrics';
-      const format = formatFor(request.headers.accept);
-      if (found) answerText(response, 200, this.#collection.scrape(format), contentTypes[format]);
-      else answerText(response, 404, '404 page not found\n');
+      const answer = (): void => this.#answer(pages, request, response);
+      admission.take({ request, response, probe: false, answer });
     });
     await new Promise<void>((resolve) => {
       server.once('error', (error) => {
@@ -105,6 +108,15 @@ export class SetupMetrics {
     server.on('error', () => undefined);
     server.unref();
     this.#server = server;
+  }
+
+  #answer(pages: PageSender, request: IncomingMessage, response: ServerResponse): void {
+    if ((request.url ?? '').replace(/\?.*/s, '') !== '/metrics')
+      return answerText(response, 404, '404 page not found\n');
+    const format = formatFor(request.headers.accept);
+    pages.send(request, response, format, contentTypes[format], () =>
+      this.#collection.scrape(format),
+    );
   }
 
   close(): void {

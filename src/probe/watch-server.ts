@@ -2,10 +2,15 @@
  * The HTTP server of `ndots check serve`: metrics, the current status as JSON, liveness and
  * readiness.
  */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { HttpAdmission } from '../base/http-admission.ts';
+import { answerText } from '../base/http-answer.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
+import { PageSender } from '../base/page-sender.ts';
+import { systemClock } from '../base/clock.ts';
 import { printExposition } from '../metrics/exposition.ts';
+import { contentTypes } from '../metrics/formats.ts';
 import { groupSamples } from '../metrics/sample.ts';
 import type { CheckSchedule } from './watch.ts';
 
@@ -19,10 +24,16 @@ export class WatchServer {
   constructor(watch: CheckSchedule) {
     this.#server = createServer({ requestTimeout: 5000, headersTimeout: 5000 });
     boundConnections(this.#server, CONNECTIONS_MAX);
+    const pages = new PageSender(systemClock);
+    const admission = new HttpAdmission();
     this.#server.on('request', (request, response) => {
-      const [status, type, body] = pageOf(watch, request.url?.split('?')[0] ?? '/');
-      response.writeHead(status, { 'content-type': type });
-      response.end(request.method === 'HEAD' ? '' : body);
+      const path = request.url?.split('?')[0] ?? '/';
+      admission.take({
+        request,
+        response,
+        probe: path === '/healthz' || path === '/readyz',
+        answer: () => answer(watch, pages, path, request, response),
+      });
     });
   }
 
@@ -36,26 +47,35 @@ export class WatchServer {
   }
 }
 
-function pageOf(
+function answer(
   watch: CheckSchedule,
+  pages: PageSender,
   path: string,
-): readonly [status: number, type: string, body: string] {
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   switch (path) {
     case '/metrics':
-      return [
-        200,
-        'text/plain; version=0.0.4; charset=utf-8',
+      return pages.send(request, response, path, contentTypes.text, () =>
         printExposition(groupSamples(watch.samples()).values(), 'text'),
-      ];
+      );
     case '/':
     case '/json':
-      return [200, 'application/json', `${JSON.stringify(watchDocument(watch), null, 2)}\n`];
+      return pages.send(
+        request,
+        response,
+        '/json',
+        'application/json',
+        () => `${JSON.stringify(watchDocument(watch), null, 2)}\n`,
+      );
     case '/healthz':
-      return [200, 'text/plain', 'OK'];
+      return answerText(response, 200, 'OK');
     case '/readyz':
-      return watch.isReady ? [200, 'text/plain', 'OK'] : [503, 'text/plain', 'first rounds run'];
+      return watch.isReady
+        ? answerText(response, 200, 'OK')
+        : answerText(response, 503, 'first rounds run');
     default:
-      return [404, 'text/plain', '/metrics, /json, /healthz, /readyz'];
+      return answerText(response, 404, '/metrics, /json, /healthz, /readyz');
   }
 }
 

@@ -2,7 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { PemIdentity } from '../base/certificates.ts';
+import { systemClock } from '../base/clock.ts';
+import { HttpAdmission } from '../base/http-admission.ts';
 import { answerText } from '../base/http-answer.ts';
+import { PageSender } from '../base/page-sender.ts';
 import { endHttp, listenHttp } from '../base/http-listening.ts';
 import { boundConnections } from '../base/idle-connections.ts';
 import { IncomingBodies } from '../base/incoming-bodies.ts';
@@ -48,6 +51,8 @@ export class WebhookServer {
   readonly #parts: WebhookServerParts;
   readonly #server: Server;
   readonly #bodies = new IncomingBodies({ each: BODY_MAX, all: HELD_MAX });
+  readonly #pages = new PageSender(systemClock);
+  readonly #admission = new HttpAdmission();
   #ready = false;
 
   constructor(parts: WebhookServerParts) {
@@ -61,7 +66,7 @@ export class WebhookServer {
     });
     boundConnections(this.#server, parts.connectionsMax ?? CONNECTIONS_MAX);
     this.#server.keepAliveTimeout = 90_000;
-    this.#server.on('request', (request, response) => void this.#take(request, response));
+    this.#server.on('request', (request, response) => this.#admit(request, response));
     // A handshake that fails is the client's matter.
     this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
   }
@@ -83,8 +88,16 @@ export class WebhookServer {
     return endHttp(this.#server, GRACE_MS);
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = request.url?.split('?')[0];
+  /** Reviews are answered as they come: the API server waits for them, and sends them in parallel. */
+  #admit(request: IncomingMessage, response: ServerResponse): void {
+    const path = request.url?.split('?')[0] ?? '/';
+    const answer = (): void => void this.#take(path, request, response);
+    if (path === '/mutate') return answer();
+    const probe = path === '/healthz' || path === '/readyz';
+    this.#admission.take({ request, response, probe, answer });
+  }
+
+  async #take(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (path === '/healthz') return answerText(response, 200, 'OK');
     if (path === '/readyz')
       return answerText(
@@ -93,7 +106,9 @@ export class WebhookServer {
         this.#ready ? 'OK' : 'no certificate yet',
       );
     if (path === '/metrics')
-      return answerText(response, 200, this.#parts.scrape(), 'text/plain; version=0.0.4');
+      return this.#pages.send(request, response, path, 'text/plain; version=0.0.4', () =>
+        this.#parts.scrape(),
+      );
     if (path !== '/mutate') return answerText(response, 404, 'reviews are taken at /mutate');
     const { metrics } = this.#parts;
     if (request.method !== 'POST') {

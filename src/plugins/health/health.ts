@@ -9,6 +9,7 @@ import { directive } from '../../corefile/syntax.ts';
 import { duration, hostPort, worded } from '../../corefile/values.ts';
 import { slimBuckets } from '../../metrics/buckets.ts';
 import { answerText } from '../../base/http-answer.ts';
+import type { HttpHandler } from '../../server/contract/control-context.ts';
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import { whyFailed } from '../../base/why-failed.ts';
 
@@ -55,10 +56,11 @@ export const health: Plugin = definePlugin({
   control(options, context) {
     const { clock, log, metrics } = context;
     const at = address.print(options.address);
-    context.http(at, '/health', (_request, response) => {
+    const handler: HttpHandler = (_request, response) => {
       if (context.answering()) answerText(response, 200, 'OK');
       else answerText(response, 503, 'no worker answers');
-    });
+    };
+    context.http(at, '/health', Object.assign(handler, { probe: true }));
     const durations = metrics
       .histogram(
         'coredns_health_request_duration_seconds',

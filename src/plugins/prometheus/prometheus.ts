@@ -1,11 +1,10 @@
 /** `prometheus`: metrics of queries, and the page that shows all metrics. */
 import { andThen, isLater } from '../../base/maybe.ts';
-import { builtins } from '../../base/builtins.ts';
 import { optional } from '../../corefile/positions.ts';
 import { flag, setting, type PropertySchema } from '../../corefile/properties.ts';
 import { directive } from '../../corefile/syntax.ts';
 import { hostPort, word } from '../../corefile/values.ts';
-import type { ControlContext, HttpHandler } from '../../server/contract/control-context.ts';
+
 import { definePlugin, type Plugin } from '../../server/contract/plugin.ts';
 import type { Reply } from '../../wire/reply.ts';
 import { Enabled } from './enabled.ts';
@@ -55,7 +54,7 @@ export const prometheus: Plugin = definePlugin({
     const secure =
       options.tls === null ? undefined : await readWebConfig(context.path(options.tls));
     const at = address.print(options.address);
-    context.http(at, '/metrics', serveMetrics(context.scrape), secure);
+    context.http(at, '/metrics', context.sendMetrics, secure);
     const enabled = context.keep('prometheus/enabled', () => new Enabled(context.metrics));
     const releases: (() => void)[] = [];
     for (const server of context.servers) {
@@ -136,20 +135,4 @@ class CountedQuery {
     this.begun = begun;
     return this;
   }
-}
-
-/** In the form the scraper asks for, compressed if it can take that. */
-function serveMetrics(scrape: ControlContext['scrape']): HttpHandler {
-  return (request, response) => {
-    const { type, body } = scrape(request.headers.accept);
-    const headers = { 'content-type': type };
-    if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
-      response.writeHead(200, headers).end(body);
-      return;
-    }
-    builtins.zlib().gzip(body, (error, packed) => {
-      if (error !== null) response.writeHead(200, headers).end(body);
-      else response.writeHead(200, { ...headers, 'content-encoding': 'gzip' }).end(packed);
-    });
-  };
 }

@@ -63,6 +63,6 @@ export const ready: Plugin = definePlugin({
       context.log.info(`Plugins not ready: "${waiting}"`);
       answerText(response, 503, waiting);
     };
-    context.http(address.print(at), '/ready', handler);
+    context.http(address.print(at), '/ready', Object.assign(handler, { probe: true }));
   },
 });

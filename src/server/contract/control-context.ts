@@ -94,11 +94,11 @@ export interface ControlContext extends ControlChannel, NamedFiles {
    * The commands that plugins of all blocks offer under this name, in the order of the Corefile.
    */
   commands(name: string): readonly AdminCommand[];
-  /** All metrics of all threads, in the format that the scraper prefers. */
-  readonly scrape: (accept: string | undefined) => {
-    readonly type: string;
-    readonly body: string | Buffer;
-  };
+  /**
+   * Answers with all metrics of all threads, in the format that the scraper prefers. Each format is
+   * rendered at most once a second, for all addresses together.
+   */
+  readonly sendMetrics: HttpHandler;
   /** The running configuration, for `reload`. */
   readonly configuration: RunningConfiguration;
   /**
@@ -141,7 +141,14 @@ export interface HttpTls {
 }
 
 /** Answers one HTTP request. What it throws is logged, and answered with status 500. */
-export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
+export interface HttpHandler {
+  (request: IncomingMessage, response: ServerResponse): void;
+  /**
+   * True for probes (liveness, readiness): they are answered before other requests and are never
+   * refused for the load. Such a handler must be cheap.
+   */
+  readonly probe?: boolean;
+}
 
 /** The configuration being served, and the means to load another. */
 export interface RunningConfiguration {

@@ -39,7 +39,7 @@ export interface ControlParts {
   readonly channels: Channels;
   /** Objects that survive reloads, by key. */
   readonly kept: Map<string, KeptAcrossReloads>;
-  readonly scrape: ControlContext['scrape'];
+  readonly sendMetrics: ControlContext['sendMetrics'];
   readonly reread: RunningConfiguration['reread'];
   readonly reload: () => Promise<boolean>;
   readonly fatal: (text: string) => void;
@@ -192,7 +192,7 @@ class Building {
     { plugin: { name }, id }: Instance,
     order: number,
   ): ControlContext {
-    const { clock, random, metrics, env, scrape, fatal, answering } = this.#control;
+    const { clock, random, metrics, env, sendMetrics, fatal, answering } = this.#control;
     const { log, channels, reread, reload } = this.#control;
     const { number, folder, fingerprint } = this.#draft;
     const path = (file: string): string => resolve(folder, root, file);
@@ -202,7 +202,7 @@ class Building {
       random,
       metrics,
       env,
-      scrape,
+      sendMetrics,
       fatal,
       answering,
       log: pluginLog(log, name),

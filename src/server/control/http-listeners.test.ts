@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { makeLog } from '../../base/log.ts';
+import { PageSender } from '../../base/page-sender.ts';
+import { VirtualClock } from '../../base/virtual-clock.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
 import type { HttpHandler } from '../contract/control-context.ts';
@@ -34,12 +37,17 @@ async function open(
 }
 
 /** Sends the bytes of a request as they stand; the whole reply. */
-async function raw(port: number, text: string, host = '127.0.0.1'): Promise<string> {
+async function raw(
+  port: number,
+  text: string,
+  { host = '127.0.0.1', waits = false } = {},
+): Promise<string> {
   const socket = connect(port, host);
   let reply = '';
   socket.on('data', (chunk: Buffer) => (reply += chunk.toString('latin1')));
   socket.on('error', () => undefined);
-  socket.end(text);
+  if (waits) socket.write(text);
+  else socket.end(text);
   await new Promise((resolve) => socket.on('close', resolve));
   return reply;
 }
@@ -75,37 +83,56 @@ describe('HTTP listeners', () => {
     assert.match(await raw(port, get('/hello')), /^HTTP\/1\.1 200 /);
   });
 
-  test('requests that come at once are answered one after the other, as the client takes the answers', async (t) => {
+  test('a request that arrives before the previous answer closes the connection after that answer', async (t) => {
     let answered = 0;
-    const large: HttpHandler = (_request, response) => {
+    const count: HttpHandler = (_request, response) => {
       answered++;
-      response.end(Buffer.alloc(8 << 20));
+      response.end('hello');
     };
-    const { port } = await open(t, { '/hello': hello, '/large': large });
+    const { port, metrics } = await open(t, { '/hello': count });
     const keep = 'GET /hello HTTP/1.1\r\nHost: x\r\n\r\n';
-    assert.equal((await raw(port, keep.repeat(7) + get('/hello'))).match(/hello/g)?.length, 8);
-    const deaf = connect(port, '127.0.0.1');
-    deaf.on('error', () => undefined);
-    t.after(() => deaf.destroy());
-    deaf.pause();
-    deaf.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(16));
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    assert.equal(answered, 1, 'nobody has read the first answer yet');
+    for (const more of [1, 15, 400, 5000]) {
+      answered = 0;
+      assert.equal((await raw(port, keep.repeat(1 + more))).match(/hello/g)?.length, 1, `${more}`);
+      assert.equal(answered, 1, `${more}`);
+    }
+    assert.match(metrics(), /^ndots_http_refused_total 4$/m);
   });
 
-  test('who sends hundreds of requests at once loses the connection, and nobody else anything', async (t) => {
-    let answered = 0;
-    const { port } = await open(t, {
-      '/hello': hello,
-      '/late': (_request, response) => {
-        answered++;
-        setTimeout(() => response.end('late'), 50);
-      },
+  test('requests of one connection that wait for the answer are all answered', async (t) => {
+    const { port } = await open(t);
+    const socket = connect(port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    for (let i = 0; i < 50; i++) {
+      socket.write('GET /hello HTTP/1.1\r\nHost: x\r\n\r\n');
+      const [chunk] = (await once(socket, 'data')) as [Buffer];
+      assert.match(chunk.toString(), /^HTTP\/1\.1 200 /);
+    }
+  });
+
+  test('a client has at most 8 requests under way; further ones are 503 with Retry-After, probes never', async (t) => {
+    const held: ServerResponse[] = [];
+    const probe: HttpHandler = (_request, response) => void response.end('alive');
+    const { port, metrics } = await open(t, {
+      '/metrics': (_request, response) => void held.push(response),
+      '/health': Object.assign(probe, { probe: true }),
     });
-    const many = 'GET /late HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
-    assert.doesNotMatch(await raw(port, many), /HTTP/);
-    assert.equal(answered, 1);
-    assert.match(await raw(port, get('/hello')), /hello$/);
+    const late = Array.from({ length: 8 }, () => raw(port, get('/metrics'), { waits: true }));
+    while (held.length < 8) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 20; i++) assert.match(await raw(port, get('/health')), /alive$/);
+    for (let i = 0; i < 5; i++) {
+      const refused = await raw(port, get('/metrics'), { waits: true });
+      assert.match(refused, /^HTTP\/1\.1 503 /);
+      assert.match(refused, /\r\nretry-after: 1\r\n/i);
+    }
+    assert.equal(held.length, 8);
+    for (const response of held.splice(0)) response.end('late');
+    for (const reply of late) assert.match(await reply, /late$/);
+    assert.match(metrics(), /^ndots_http_refused_total 5$/m);
+    const served = raw(port, get('/metrics'), { waits: true });
+    while (held.length < 1) await new Promise((resolve) => setImmediate(resolve));
+    held[0]!.end('late');
+    assert.match(await served, /late$/);
   });
 
   test('nonsense, endless headers and a body nobody wants leave the next request unharmed', async (t) => {
@@ -150,9 +177,14 @@ describe('HTTP listeners', () => {
 
   test('a short body leaves its connection to the next request', async (t) => {
     const { port } = await open(t);
+    const socket = connect(port, '127.0.0.1');
+    t.after(() => socket.destroy());
     const post = 'POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n';
-    const replies = await raw(port, post + 'x'.repeat(2000) + get('/hello'));
-    assert.equal(replies.match(/hello/g)?.length, 2);
+    for (const request of [post + 'x'.repeat(2000), get('/hello')]) {
+      socket.write(request);
+      const [chunk] = (await once(socket, 'data')) as [Buffer];
+      assert.match(chunk.toString(), /^HTTP\/1\.1 200 [^]*hello$/);
+    }
   });
 
   test('what is not there is told as Go tells it, with its length', async (t) => {
@@ -172,7 +204,7 @@ describe('HTTP listeners', () => {
     test(`${address} is served on ${served.join(' and ')}`, async (t) => {
       const { port } = await open(t, undefined, address);
       for (const host of ['127.0.0.1', '::1']) {
-        const reply = raw(port, get('/hello'), host);
+        const reply = raw(port, get('/hello'), { host });
         if ((served as readonly string[]).includes(host)) assert.match(await reply, /hello$/);
         else assert.equal(await reply, '');
       }
@@ -233,4 +265,88 @@ describe('HTTP listeners', () => {
     for (let i = 0; i < 10; i++) await raw(port, get('/hello'));
     await ask();
   });
+
+  test('every probe is answered during a flood of scrapes, which are rendered once', async (t) => {
+    let rendered = 0;
+    const pages = new PageSender(new VirtualClock());
+    const body = 'x'.repeat(200_000);
+    const probe: HttpHandler = (_request, response) => void response.end('alive');
+    const { port } = await open(t, {
+      '/metrics': (request, response) =>
+        pages.send(request, response, 'text', 'text/plain', () => {
+          rendered++;
+          return body;
+        }),
+      '/health': Object.assign(probe, { probe: true }),
+    });
+    const flood = Array.from(
+      { length: 120 },
+      (_, each) => new Flooder(port, each % 4 === 0 ? 16 : 1),
+    );
+    t.after(() => flood.forEach((flooder) => flooder.end()));
+    const replies = (): number => flood.reduce((sum, each) => sum + each.replies, 0);
+    while (replies() < 500) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; i < 9; i++) {
+      const before = replies();
+      assert.match(await raw(port, get('/health')), /^HTTP\/1\.1 200 [^]*alive$/);
+      while (replies() === before) await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(rendered, 1);
+  });
+
+  test('a client with many connections does not cost another client its own', async (t) => {
+    const { port } = await open(t, undefined, '0.0.0.0:0');
+    const other = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+    t.after(() => other.destroy());
+    await once(other, 'connect');
+    const sockets: Socket[] = [];
+    t.after(() => sockets.forEach((socket) => socket.destroy()));
+    for (let i = 0; i < 600; i++) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.resume();
+      sockets.push(socket);
+      if (i % 100 === 99) await once(socket, 'connect');
+    }
+    assert.match(await raw(port, get('/hello')), /hello$/);
+    other.write(get('/hello'));
+    const [chunk] = (await once(other, 'data')) as [Buffer];
+    assert.match(chunk.toString(), /^HTTP\/1\.1 200 /);
+  });
 });
+
+/** Sends scrapes over a connection, some at once, and again when an answer comes or it is closed. */
+class Flooder {
+  readonly #port: number;
+  readonly #atOnce: number;
+  #socket: Socket | null = null;
+  #ended = false;
+  replies = 0;
+
+  constructor(port: number, atOnce: number) {
+    this.#port = port;
+    this.#atOnce = atOnce;
+    this.#connect();
+  }
+
+  #connect(): void {
+    if (this.#ended) return;
+    const socket = connect(this.#port, '127.0.0.1');
+    this.#socket = socket;
+    const ask = (): boolean =>
+      socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(this.#atOnce));
+    socket.on('error', () => undefined);
+    socket.on('connect', ask);
+    socket.on('data', (chunk: Buffer) => {
+      if (!chunk.includes('HTTP/1.1')) return;
+      this.replies++;
+      ask();
+    });
+    socket.on('close', () => this.#connect());
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#socket?.destroy();
+  }
+}

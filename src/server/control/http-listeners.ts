@@ -12,9 +12,10 @@ import { splitHostPort } from '../../base/ip.ts';
 import { clamp, limit, type Limit } from '../../base/limits.ts';
 import { allowLowPort } from '../../linux/low-ports.ts';
 import { bindProblem } from '../../net/bind-problem.ts';
-import { ConnectionTable, type EvictableConnection } from '../../net/connection-table.ts';
 import type { Counter, Family, Gauge, Registry } from '../../metrics/registry.ts';
+import { closeSlowly, HttpAdmission } from '../../base/http-admission.ts';
 import { answerText } from '../../base/http-answer.ts';
+import { ClientConnections } from './client-connections.ts';
 import type { HttpHandler, HttpTls } from '../contract/control-context.ts';
 import { Problem } from '../../base/problem.ts';
 import { makeSecureServer, type CutServer, type SecureParts } from './https-server.ts';
@@ -27,20 +28,10 @@ export const httpConnectionLimit: Limit = limit({ default: 256, min: 2, max: 65_
 /** Requests are small and local: slow ones are cut off as CoreDNS does. */
 const TIMEOUT_MS = 5000;
 /**
- * The most requests of one connection that wait for the one before them; a client that sends more
- * is disconnected.
- */
-const WAITING_MAX = 16;
-/**
  * The most bytes of a request body, which no plugin reads; a client that sends more is disconnected
  * after the answer.
  */
 const BODY_MAX = 4096;
-/**
- * How long a connection stays half closed: closing it at once would discard the answer to a client
- * that is still sending.
- */
-const LINGER_MS = 500;
 /** Milliseconds between checks for slow connections. */
 const CHECK_MS = 1000;
 /** Idle connections are kept this long: scrapers come back within a minute. */
@@ -75,6 +66,8 @@ export class HttpListeners {
   readonly #shared: boolean;
   readonly #evicted: Family<readonly ['address'], Counter>;
   readonly #open: Family<readonly ['address'], Gauge>;
+  /** One for all addresses: they share this thread. */
+  readonly #admission: HttpAdmission;
   readonly #listeners = new Map<string, HttpListener>();
 
   /** @param connections limit per address @param shared other processes may listen there too */
@@ -92,6 +85,14 @@ export class HttpListeners {
       'HTTP connections that were closed, the longest idle one first, to make room for new ones.',
       ['address'],
     );
+    const refused = metrics
+      .counter(
+        'ndots_http_refused_total',
+        'HTTP requests that were refused: too many of one client or of all at once, or pipelined.',
+        [],
+      )
+      .with();
+    this.#admission = new HttpAdmission(() => refused.add(1));
     this.#open = metrics.gauge('ndots_http_connections', 'HTTP connections that are open.', [
       'address',
     ]);
@@ -131,36 +132,30 @@ export class HttpListeners {
     });
   }
 
-  /**
-   * At the limit closes the connection that has been idle longest, or whose request began first;
-   * never the new one.
-   */
+  /** Limits the connections of an address, and admits its requests. */
   #bound(listener: HttpListener, address: string): void {
     const { server } = listener;
     const open = this.#open.with(address);
     const evicted = this.#evicted.with(address);
-    const table = new ConnectionTable<HttpConnection>(() => evicted.add(1));
-    const bySocket = new WeakMap<Socket, HttpConnection>();
+    const connections = new ClientConnections(this.#connections, () => evicted.add(1));
     server.on(listener.tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
-      const connection = new HttpConnection(socket);
-      bySocket.set(socket, connection);
-      table.add(connection, this.#connections);
-      open.set(table.size);
-      socket.once('close', () => {
-        table.delete(connection);
-        open.set(table.size);
-      });
+      connections.add(socket, () => open.set(connections.size));
     });
     server.on('request', (request, response) => {
-      const connection = bySocket.get(request.socket)!;
-      table.touch(connection);
+      connections.begun(request.socket);
       passOver(request, response);
-      response.once('close', () => {
-        connection.done();
-        table.touch(connection);
+      response.once('close', () => connections.done(request.socket));
+      this.#admission.take({
+        request,
+        response,
+        probe: this.#handler(listener, request)?.probe === true,
+        answer: () => this.#answer(listener, request, response),
       });
-      connection.take(() => this.#answer(listener, request, response));
     });
+  }
+
+  #handler(listener: HttpListener, request: IncomingMessage): HttpHandler | undefined {
+    return listener.paths.get(pathOf(request.url ?? '/'));
   }
 
   /**
@@ -168,7 +163,7 @@ export class HttpListeners {
    * not end it.
    */
   #answer(listener: HttpListener, request: IncomingMessage, response: ServerResponse): void {
-    const handler = listener.paths.get(pathOf(request.url ?? '/'));
+    const handler = this.#handler(listener, request);
     if (handler === undefined) {
       response.setHeader('x-content-type-options', 'nosniff');
       answerText(response, 404, '404 page not found\n');
@@ -213,57 +208,11 @@ export class HttpListeners {
   }
 }
 
-/**
- * A connection as the connection table sees it. Its requests are answered one after the other, each
- * when the client has read the answer before: a kilobyte of pipelined requests could otherwise
- * cause megabytes of unread answers.
- */
-class HttpConnection implements EvictableConnection {
-  readonly #socket: Socket;
-  /** Requests not answered yet, the current one included. */
-  #requests = 0;
-  /** Handlers of the requests after the current one. */
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(socket: Socket) {
-    this.#socket = socket;
-  }
-
-  get busy(): boolean {
-    return this.#requests > 0;
-  }
-
-  take(answer: () => void): void {
-    this.#requests++;
-    if (this.#requests === 1) answer();
-    else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(answer);
-    else this.destroy();
-  }
-
-  /** Called when a request is answered, or its client is gone. */
-  done(): void {
-    this.#requests--;
-    if (this.#socket.destroyed) this.#waiting.length = 0;
-    else this.#waiting.shift()?.();
-  }
-
-  finish(): void {
-    this.#socket.end();
-  }
-
-  destroy(): void {
-    this.#socket.destroy();
-  }
-}
-
 /** Discards the body of a request if it is short enough. */
 function passOver(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   let left = BODY_MAX;
-  const end = (): void => {
-    socket.end();
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  };
+  const end = (): void => closeSlowly(socket);
   request.on('data', (bytes: Buffer) => {
     if (left < 0) return;
     left -= bytes.length;

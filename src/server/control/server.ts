@@ -10,6 +10,7 @@ import {
   endProcessWithin,
   type Termination,
 } from '../../linux/termination.ts';
+import { PageSender } from '../../base/page-sender.ts';
 import { Collection } from '../../metrics/collection.ts';
 import { contentTypes, formatFor } from '../../metrics/formats.ts';
 import { SharedRegistry } from '../../metrics/shared-registry.ts';
@@ -97,6 +98,7 @@ export class Server {
   readonly #kept = new Map<string, KeptAcrossReloads>();
   readonly #collection: Collection;
   readonly #registry: SharedRegistry;
+  readonly #pages: PageSender;
   readonly #control: ControlParts;
   readonly #workers: Workers;
   #serving: ServingGeneration | null = null;
@@ -111,6 +113,7 @@ export class Server {
     this.#parts = parts;
     this.#collection = parts.collection ?? new Collection();
     this.#registry = new SharedRegistry((event) => this.#collection.add('main', event));
+    this.#pages = new PageSender(parts.clock);
     this.#http = new HttpListeners(
       parts.log,
       this.#registry,
@@ -147,9 +150,10 @@ export class Server {
       env: parts.env,
       channels: this.#channels,
       kept: this.#kept,
-      scrape: (accept) => {
-        const format = formatFor(accept);
-        return { type: contentTypes[format], body: this.#collection.scrape(format) };
+      sendMetrics: (request, response) => {
+        const format = formatFor(request.headers.accept);
+        const render = (): string | Buffer => this.#collection.scrape(format);
+        this.#pages.send(request, response, format, contentTypes[format], render);
       },
       reread: () => {
         try {

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { endHttp, listenHttp } from '../base/http-listening.ts';
-import { VirtualClock } from '../base/virtual-clock.ts';
+import { endHttp, listenHttp } from './http-listening.ts';
+import { VirtualClock } from './virtual-clock.ts';
 import { PageSender } from './page-sender.ts';
 
 const MIB = 1024 * 1024;
@@ -16,7 +16,7 @@ test('readers who do not read hold no more than the bound, and the next one has 
   const server = createServer((request, response) => {
     response.on('close', () => (cut += response.writableFinished ? 0 : 1));
     // Each asks for another page, so that each would be held.
-    pages.send(response, request.url ?? '', 'text/plain', () => {
+    pages.send({ headers: {} }, response, request.url ?? '', 'text/plain', () => {
       made++;
       return 'x'.repeat(16 * MIB);
     });
@@ -50,11 +50,40 @@ test('a page is made once a second, however many ask for it', async () => {
     writeHead: () => ({ end: (body: unknown) => void bodies.push(body) }),
   };
   const ask = (): void =>
-    pages.send({ ...response } as never, '/', 'text/plain', () => `page ${++made}`);
+    pages.send(
+      { headers: {} },
+      { ...response } as never,
+      '/',
+      'text/plain',
+      () => `page ${++made}`,
+    );
   for (let count = 0; count < 10_000; count++) ask();
   assert.equal(made, 1);
   assert.equal(new Set(bodies).size, 1, 'and lies in memory once');
   await clock.advance(1001);
   ask();
   assert.equal(made, 2);
+});
+
+test('a page is compressed once, for clients that accept gzip', async (t) => {
+  const pages = new PageSender(new VirtualClock());
+  const server = createServer((request, response) =>
+    pages.send(request, response, '/', 'text/plain', () => 'x'.repeat(100_000)),
+  );
+  const port = await listenHttp(server, '127.0.0.1', 0);
+  t.after(() => endHttp(server, 100));
+  for (const [accepts, packed] of [
+    ['gzip', true],
+    ['br;q=1.0, gzip;q=0.5', true],
+    ['GZIP', true],
+    ['gzip;q=0', false],
+    ['identity', false],
+    ['xgzip', false],
+  ] as const) {
+    const reply = await fetch(`http://127.0.0.1:${port}`, {
+      headers: { 'accept-encoding': accepts },
+    });
+    assert.equal(reply.headers.get('content-encoding'), packed ? 'gzip' : null, accepts);
+    assert.equal((await reply.text()).length, 100_000, accepts);
+  }
 });
