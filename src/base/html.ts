@@ -1,8 +1,9 @@
 /** HTML pages: one file each, without script, readable on a phone, too. */
+import { visible } from './visible.ts';
 
-/** Escapes the characters that have a meaning in HTML. */
+/** Escapes the characters that have a meaning in HTML, and shows hidden ones. */
 export function escape(text: string): string {
-  return text
+  return visible(text)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

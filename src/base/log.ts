@@ -1,4 +1,5 @@
 import { sourceStack } from './stack.ts';
+import { visible } from './visible.ts';
 
 /** A log with one line per call, in CoreDNS's format: `[LEVEL] text`. */
 export interface Log {
@@ -13,16 +14,17 @@ export interface Log {
 
 /**
  * A log that passes complete lines (without line end) to `sink`. Debug lines are passed only while
- * `debugging()` is true.
+ * `debugging()` is true. Texts may quote servers and objects: hidden characters are shown. `raw` is
+ * passed unchanged, because the query log builds its line from parts that are escaped already.
  */
 export function makeLog(sink: (line: string) => void, debugging: () => boolean = () => false): Log {
   return {
     debug: (text) => {
-      if (debugging()) sink(`[DEBUG] ${textOf(text)}`);
+      if (debugging()) sink(visible(`[DEBUG] ${textOf(text)}`));
     },
-    info: (text) => sink(`[INFO] ${text}`),
-    warning: (text) => sink(`[WARNING] ${text}`),
-    error: (text) => sink(`[ERROR] ${text}`),
+    info: (text) => sink(visible(`[INFO] ${text}`)),
+    warning: (text) => sink(visible(`[WARNING] ${text}`)),
+    error: (text) => sink(visible(`[ERROR] ${text}`)),
     raw: sink,
   };
 }

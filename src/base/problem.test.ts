@@ -12,7 +12,7 @@ test('control characters of a problem are shown, and no terminal obeys them', ()
   });
   assert.equal(
     problem.print(),
-    'there is no "\\x1b]0;mine\\x07"\n  at a\\x9bb:1:1\n  two\n\tlines\\x0d\n  Zoë',
+    'there is no "\\u001b]0;mine\\u0007"\n  at a\\u009bb:1:1\n  two\n\tlines\\u000d\n  Zoë',
   );
 });
 

@@ -1,29 +1,33 @@
 /**
- * Makes foreign text safe for a terminal, whose control characters could change its title,
- * overwrite the screen or inject input.
+ * Makes foreign text safe to print. Control characters could change a terminal's title, overwrite
+ * the screen or inject input; bidirectional overrides and characters without a width make a line
+ * read as something that it is not.
  */
 
-/** The text with control characters shown, except line ends and tabs. */
+/**
+ * The characters that no line of text shows: controls (C0, DEL, C1), formats (bidirectional, zero
+ * width, soft hyphen, tags), line and paragraph separators, halves of a character, and others that
+ * Unicode says are not displayed (variation selectors, fillers).
+ */
+const HIDDEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** The text with its hidden characters shown, except line ends and tabs. */
 export function visible(text: string): string {
-  return text.replace(/(?![\n\t])\p{Cc}/gu, shown);
+  return text.replace(HIDDEN, escaped);
 }
 
-/** The same for a text that must stay within one line of a log. */
+/** The same for a text that must stay within one line. */
 export function oneLine(text: string): string {
   return visible(text.replace(/[\n\t]+/g, ' '));
 }
 
 /**
- * The same for a text that contains our own colours and may return to the beginning of its line.
+ * A character as JSON escapes it, so that a JSON document remains the same document:
+ * `\u001b`, and two of these beyond U+FFFF.
  */
-export function harmless(text: string): string {
-  return text.replace(/\p{Cc}(?:\[\d{0,3}m)?/gu, (found) => {
-    const first = found.charAt(0);
-    const stays = first === '\u001b' ? found.length > 1 : '\n\t\r'.includes(first);
-    return stays ? found : `${shown(first)}${found.slice(1)}`;
-  });
-}
-
-function shown(character: string): string {
-  return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+function escaped(character: string): string {
+  let text = '';
+  for (let i = 0; i < character.length; i++)
+    text += `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`;
+  return text;
 }

@@ -49,7 +49,9 @@ test('one packet with the time of another year does not make a capture of a seco
 
 test('what a stream calls itself reaches no terminal as it came', async () => {
   const reading = await read(writeControl(CONTROL.START, ['protobuf:\u001b]0;mine\u0007']));
-  assert.deepEqual(remarksOf(reading), ['a stream of protobuf:\\x1b]0;mine\\x07, not of dnstap']);
+  assert.deepEqual(remarksOf(reading), [
+    'a stream of protobuf:\\u001b]0;mine\\u0007, not of dnstap',
+  ]);
 });
 
 test('a damaged message of dnstap is left out, and those behind it are read', async () => {

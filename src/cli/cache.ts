@@ -1,5 +1,4 @@
 /** `ndots cache`: what servers keep under a name, and that they forget it. */
-import { visible } from '../base/visible.ts';
 import type { CacheReport } from '../plugins/cache/control.ts';
 import type { EntryReport } from '../plugins/cache/orders.ts';
 import { NameError, parseName } from '../wire/name.ts';
@@ -30,18 +29,13 @@ export const cache: Command = {
     try {
       const answers = await askAll(servers, options);
       if (options.output === 'json') io.out(`${JSON.stringify(answers.map(jsonOf), null, 2)}\n`);
-      else print(answers, options, plainly(io));
+      else print(answers, options, io);
       return exitOf(answers, options);
     } finally {
       close();
     }
   },
 };
-
-/** Servers are not trusted with the terminal. */
-function plainly(io: Io): Pick<Io, 'out' | 'err'> {
-  return { out: (text) => io.out(visible(text)), err: (text) => io.err(visible(text)) };
-}
 
 function checkName(name: string): void {
   try {
@@ -106,11 +100,7 @@ function jsonOf({ server, name, reports, failure }: Answer): object {
   return { server, name, caches: reports, ...told };
 }
 
-function print(
-  answers: readonly Answer[],
-  { action }: CacheVerbOptions,
-  io: Pick<Io, 'out' | 'err'>,
-): void {
+function print(answers: readonly Answer[], { action }: CacheVerbOptions, io: Io): void {
   for (const answer of answers) {
     const { server, name, reports, failure } = answer;
     if (failure !== null) {

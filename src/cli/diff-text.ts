@@ -8,6 +8,7 @@ import {
 import type { QueryOutcome, DiffQuestion } from '../diff/question.ts';
 import { className, typeName } from '../wire/iana.ts';
 import { count, pageFor, wrap, type Page } from './page.ts';
+import { coloured } from './terminal.ts';
 
 /** How the text looks. */
 export interface DiffStyle {
@@ -33,8 +34,7 @@ const moments = {
 /** For people. */
 export function printComparison(comparison: Comparison, style: DiffStyle): string {
   const { questions, same, classes, left } = comparison;
-  const paint = (text: string, sgr: string): string =>
-    style.colour ? `\u001b[${sgr}m${text}\u001b[0m` : text;
+  const paint = (text: string, sgr: number): string => (style.colour ? coloured(text, sgr) : text);
   const page = pageFor({ colour: false, wide: false, columns: style.columns });
   const lines = [`${style.before} → ${style.after}`, ''];
   for (const each of classes) lines.push(...classLines(each, page, paint), '');
@@ -53,20 +53,20 @@ export function printComparison(comparison: Comparison, style: DiffStyle): strin
 function classLines(
   { kind, witness, count: number, names }: ChangeClass,
   page: Page,
-  paint: (text: string, sgr: string) => string,
+  paint: (text: string, sgr: number) => string,
 ): string[] {
   const { question, before, after, moment } = witness;
   const others = names.filter((name) => name !== question.name);
   const more = number > 1 ? `   (${count(number, 'question', 'questions')})` : '';
-  const side = (mark: string, one: QueryOutcome, other: QueryOutcome, sgr: string): string[] =>
+  const side = (mark: string, one: QueryOutcome, other: QueryOutcome, sgr: number): string[] =>
     outcomeLines(one, other).flatMap(({ text, inner }) =>
       wrap(text, `  ${mark} ${inner ? '  ' : ''}`, page).map((line) => paint(line, sgr)),
     );
   const head = `${words[kind]}: ${questionText(question)}${moments[moment]}${more}`;
   return [
-    ...wrap(head, '', page).map((line) => line.replace(words[kind], paint(words[kind], '1'))),
-    ...side('-', before, after, '31'),
-    ...side('+', after, before, '32'),
+    ...wrap(head, '', page).map((line) => line.replace(words[kind], paint(words[kind], 1))),
+    ...side('-', before, after, 31),
+    ...side('+', after, before, 32),
     ...(others.length === 0 ? [] : wrap(others.join(' '), '  also ', page)),
   ];
 }

@@ -2,11 +2,13 @@
  * Findings for people (an excerpt with a caret), and for programs: JSON, SARIF, GitHub's
  * annotations, JUnit.
  */
+import { visible } from '../base/visible.ts';
 import { severities, type LintFinding, type LintSeverity } from '../lint/finding.ts';
 import type { LintReport } from '../lint/lint.ts';
 import type { LintOutput } from './lint-options.ts';
 import { clip, count, ONE_LINE_COLUMNS, pageFor, wrap, type Page } from './page.ts';
 import { sarif } from './lint-sarif.ts';
+import { coloured } from './terminal.ts';
 import { xmlText } from './xml-text.ts';
 
 /** How the text looks. */
@@ -40,15 +42,14 @@ function targetText({ target }: LintReport): string {
   return target.kind === 'ndots' ? 'for ndots' : `for ${target.label}`;
 }
 
-const colours: Readonly<Record<LintSeverity, string>> = { error: '31', warning: '33', note: '36' };
+const colours: Readonly<Record<LintSeverity, number>> = { error: 31, warning: 33, note: 36 };
 
 /** What stands below the first line of a finding begins here. */
 const INDENT = ' '.repeat(6);
 
 function printText(report: LintReport, { colour, program, columns }: TextStyle): string {
   const page = pageFor({ colour, wide: false, columns });
-  const paint = (text: string, sgr: string): string =>
-    colour ? `\u001b[${sgr}m${text}\u001b[0m` : text;
+  const paint = (text: string, sgr: number): string => (colour ? coloured(text, sgr) : text);
   const { findings } = report;
   const lines: string[] = [];
   for (const finding of findings) {
@@ -56,7 +57,7 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
     const where = `${spot.file}:${spot.line}:${spot.column}`;
     const part = within === null ? '' : ` ${within}`;
     const what = `${paint(severity, colours[severity])} ${code}: ${text}`;
-    lines.push(...headLines(`${paint(where, '1')}${part}:`, what, page));
+    lines.push(...headLines(`${paint(where, 1)}${part}:`, what, page));
     lines.push(...excerptLines(finding, paint, page));
     for (const advice of [hint, remedy])
       if (advice !== null) lines.push(...wrap(advice, INDENT, page));
@@ -102,19 +103,23 @@ const BEFORE_MAX = 20;
 
 function excerptLines(
   { spot: { line, column, endColumn }, excerpt, caret, severity }: LintFinding,
-  paint: (text: string, sgr: string) => string,
+  paint: (text: string, sgr: number) => string,
   { columns }: Page,
 ): string[] {
   if (excerpt === null) return [];
-  const whole = excerpt.replaceAll('\t', ' ');
+  const shown = (text: string): string => visible(text.replaceAll('\t', ' '));
+  const [whole, before] = [shown(excerpt), shown(excerpt.slice(0, caret - 1)).length];
+  const marked = shown(excerpt.slice(caret - 1, caret - 1 + endColumn - column)).length;
   const number = String(line).padStart(4);
   const room = Math.min(EXCERPT_MAX, columns - number.length - 3);
   const start =
-    whole.length > room ? Math.max(0, Math.min(caret - BEFORE_MAX, whole.length - BEFORE_MAX)) : 0;
+    whole.length > room
+      ? Math.max(0, Math.min(before + 1 - BEFORE_MAX, whole.length - BEFORE_MAX))
+      : 0;
   const part = clip(whole.slice(start), room);
   const text = start > 0 ? `…${part.slice(1)}` : part;
-  const at = Math.max(0, caret - 1 - start);
-  const length = Math.max(1, Math.min(endColumn - column, text.length - at));
+  const at = Math.max(0, before - start);
+  const length = Math.max(1, Math.min(marked, text.length - at));
   return [
     `${number} │ ${text}`,
     `${' '.repeat(number.length)} │ ${' '.repeat(at)}${paint('^'.repeat(length), colours[severity])}`,

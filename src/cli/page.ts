@@ -1,4 +1,5 @@
 /** Text for a terminal: its width, its colours, where lines break. */
+import { coloured, printedLength } from './terminal.ts';
 
 /** How a text is set. */
 export interface Page {
@@ -39,12 +40,12 @@ export interface Paint {
   strong(text: string): string;
 }
 
-/** Colours by the escape sequences of terminals; without `colour` texts stay as they are. */
+/** Colours for `harmless`; without `colour` texts stay as they are. */
 export function paintFor(colour: boolean): Paint {
   const paint =
     (code: number) =>
     (text: string): string =>
-      colour && text !== '' ? `\u001b[${code}m${text}\u001b[0m` : text;
+      colour ? coloured(text, code) : text;
   return { good: paint(32), bad: paint(31), warn: paint(33), dim: paint(2), strong: paint(1) };
 }
 
@@ -54,11 +55,13 @@ export function wrap(text: string, indent: string, { columns }: Pick<Page, 'colu
   let line = indent;
   let empty = true;
   // A number and its percent sign stay together.
-  const words = text.split(/ (?!%)/).flatMap((word) => pieces(word, columns - visible(indent)));
+  const words = text
+    .split(/ (?!%)/)
+    .flatMap((word) => pieces(word, columns - printedLength(indent)));
   for (const word of words) {
-    if (!empty && visible(line) + 1 + visible(word) > columns) {
+    if (!empty && printedLength(line) + 1 + printedLength(word) > columns) {
       lines.push(line);
-      line = ' '.repeat(visible(indent));
+      line = ' '.repeat(printedLength(indent));
       empty = true;
     }
     line += empty ? word : ` ${word}`;
@@ -85,10 +88,10 @@ export function beside(
   page: Pick<Page, 'columns'>,
 ): string[] {
   const margin = /^ */.exec(left)![0];
-  if (visible(left) > indent || page.columns - indent < BESIDE)
+  if (printedLength(left) > indent || page.columns - indent < BESIDE)
     return [...wrap(left.trim(), margin, page), ...wrap(text, margin + BELOW, page)];
   const [first = '', ...more] = wrap(text, ' '.repeat(indent), page);
-  return [left + first.slice(visible(left)), ...more];
+  return [left + first.slice(printedLength(left)), ...more];
 }
 
 /**
@@ -122,15 +125,10 @@ export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): stri
 
 /** A word that is longer than a line is cut. */
 function pieces(word: string, width: number): string[] {
-  if (visible(word) <= width) return [word];
+  if (printedLength(word) <= width) return [word];
   const parts: string[] = [];
   for (let i = 0; i < word.length; i += width) parts.push(word.slice(i, i + width));
   return parts;
-}
-
-function visible(text: string): number {
-  // eslint-disable-next-line no-control-regex -- the escapes are ours
-  return text.replace(/\u001b\[\d+m/g, '').length;
 }
 
 /** The text, cut to `width` characters: what is left out shows as `…`. */
@@ -143,7 +141,7 @@ export function packed(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {
     const last = lines.at(-1);
-    if (last !== undefined && visible(last) + 2 + visible(part) <= room)
+    if (last !== undefined && printedLength(last) + 2 + printedLength(part) <= room)
       lines[lines.length - 1] = `${last}  ${part}`;
     else lines.push(part);
   }

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { nearest, problemsIn } from '../base/problem.ts';
 import { shortened } from '../base/shortened.ts';
-import { harmless } from '../base/visible.ts';
 import { whyFailed } from '../base/why-failed.ts';
 import { EXIT, failure, type Io } from './command.ts';
 import { ProgressLine } from './progress-line.ts';
+import { harmless } from './terminal.ts';
 import { interrupted, interruptSignal, outlivesOutput, wasInterrupted } from './until-signal.ts';
 import {
   isVerb,
@@ -119,13 +119,13 @@ const progress =
     : null;
 
 /**
- * Writes to a stream of the process. Names and texts of other people pass through all verbs: a file
- * gets them as they are, and a terminal gets only what it may obey.
+ * Writes to a stream of the process. Pipes and files get the same text as a terminal, because most
+ * of what is written there is read in one later.
  */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => void {
   return (text) => {
     progress?.clear();
-    stream.write(stream.isTTY ? harmless(text) : text);
+    stream.write(harmless(text));
   };
 }
 

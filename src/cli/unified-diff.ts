@@ -1,4 +1,5 @@
 /** Two texts line by line, as `diff -u` shows them. */
+import { coloured } from './terminal.ts';
 
 /** A file before and after. */
 export interface TextChange {
@@ -59,7 +60,7 @@ export function unifiedDiff({ file, before, after }: TextChange, colour: boolean
 function paint(mark: string, text: string, colour: boolean): string {
   const line = `${mark}${text}`;
   if (!colour || mark === ' ') return line;
-  return `\u001b[${mark === '+' ? 32 : 31}m${line}\u001b[0m`;
+  return coloured(line, mark === '+' ? 32 : 31);
 }
 
 function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {

@@ -260,7 +260,7 @@ describe('a mirror of etcd', () => {
     await pass(10);
     assert.equal(log.length, 1);
     assert.ok(log[0]!.length < 600, `${log[0]!.length} characters`);
-    assert.match(log[0]!, /canceled the watch: no \[ERROR\] forged\\x1b/);
+    assert.match(log[0]!, /canceled the watch: no \[ERROR\] forged\\u001b/);
     await stop();
   });
 });

@@ -1,3 +1,4 @@
+import { oneLine } from '../base/visible.ts';
 import type { Edns, EdnsOption } from './edns.ts';
 import { readOption } from './edns-option.ts';
 import { printHex } from './encoding.ts';
@@ -29,7 +30,7 @@ export function printOption(option: EdnsOption): string {
       return content.length === 0 ? `${name}:` : `${name}: (${content.length} bytes)`;
     case 'ede': {
       const known = errorName(content.code);
-      return `${name}: ${content.code}${known === null ? '' : ` (${known})`}${content.text === '' ? '' : `: (${content.text})`}`;
+      return `${name}: ${content.code}${known === null ? '' : ` (${known})`}${content.text === '' ? '' : `: (${oneLine(content.text)})`}`;
     }
     case 'expire':
       return content.seconds === null

@@ -1,5 +1,6 @@
 /** The placeholders of log formats and of dnstap's extra field. */
 import { printAddress, bracketed } from '../base/ip.ts';
+import { oneLine } from '../base/visible.ts';
 import { CLASS, className, FLAG, rcodeName, typeName } from './iana.ts';
 import type { Query } from './query.ts';
 import { silence, type Reply } from './reply.ts';
@@ -39,7 +40,7 @@ export function compileFormat(format: string): Print {
 function placeholder(word: string): Print | null {
   if (word.startsWith('/')) {
     const label = word.slice(1);
-    return (query) => query.notes?.get(label) ?? '-';
+    return (query) => oneLine(query.notes?.get(label) ?? '-');
   }
   return Object.hasOwn(placeholders, word) ? placeholders[word]! : null;
 }

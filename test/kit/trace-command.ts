@@ -1,6 +1,7 @@
 /** Runs `ndots trace` in this process, as the command line would, and gives back what it printed. */
 import { failure, type Command, type Io } from '../../src/cli/command.ts';
 import { trace } from '../../src/cli/trace.ts';
+import { harmless } from '../../src/cli/terminal.ts';
 import type { TraceDocument } from '../../src/resolver/report.ts';
 
 /** How a command ended, and what it printed. */
@@ -45,8 +46,8 @@ export async function runCommand(
   let out = '';
   let err = '';
   const io: Io = {
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
+    out: (text) => void (out += harmless(text)),
+    err: (text) => void (err += harmless(text)),
     progress: (text) => progress(text()),
     env,
     colour,
