@@ -127,7 +127,7 @@ describe('the certificate of the webhook', () => {
   test('is owned by the configuration, so that it is deleted with it; a Secret of others is not', async (t) => {
     const { clock, objects } = replica(t);
     const ownersOf = ({ of }: Objects): unknown =>
-      (of.get(secretPath)?.['metadata'] as { ownerReferences?: unknown }).ownerReferences;
+      ((of.get(secretPath)?.['metadata'] ?? {}) as { ownerReferences?: unknown }).ownerReferences;
     await clock.advance(1000);
     const [apiVersion, kind] = ['admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration'];
     assert.deepEqual(ownersOf(objects), [{ apiVersion, kind, name: 'hook', uid: 'uid-of-hook' }]);
