@@ -65,9 +65,11 @@ const elsewhere = new Set(others.flatMap(filesOf));
 const named = positionals.length > 0;
 const all = filesOf(kind).filter((file) => !elsewhere.has(file));
 
-/** Test files that a word on the command line means: a path or pattern; else a directory's name, or how a file begins. */
+/** Test files that a word on the command line means: a file, directory or pattern; else a directory's name, or how a file begins. */
 function meant(word: string): readonly string[] {
-  const files = globSync(word).filter((file) => file.endsWith('.test.ts'));
+  const files = globSync([word, `${word.replace(/\/$/, '')}/**/*`]).filter((file) =>
+    file.endsWith('.test.ts'),
+  );
   if (files.length > 0) return files;
   return all.filter(
     (file) =>
