@@ -65,8 +65,11 @@ export function apiServerSource(parts: ApiServerParts): Source {
 const WRITE_EVERY_MS = 60_000;
 /** The least time between two log lines about objects that were left out, in milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
-/** If no list came for this long after the start, the state file is used, in milliseconds. */
-const PATIENCE_MS = 3000;
+/**
+ * If nothing has come for this long after the start, the API server counts as away: the state file
+ * is used, and the server serves without waiting longer. In milliseconds.
+ */
+const PATIENCE_MS = 1000;
 /** A state file older than this is not used, in milliseconds. */
 const AGE_MAX_MS = 24 * 3600 * 1000;
 
@@ -115,7 +118,7 @@ class ApiServerSource implements Source {
           canStream: () => this.#askStreaming(),
           changes: (batch) => this.#deliver(batch),
           listed: () => this.#listed(resource.kind),
-          failed: () => this.#restore(),
+          failed: () => this.#away(),
         }),
       );
     }
@@ -128,9 +131,13 @@ class ApiServerSource implements Source {
   start(events: SourceEvents): void {
     this.#events = events;
     for (const reflector of this.#reflectors) reflector.start();
-    if (this.#parts.snapshotFile === undefined) return;
-    this.#timers.push(this.#parts.clock.after(PATIENCE_MS, () => this.#restore()));
-    this.#scheduleWrite();
+    this.#timers.push(
+      this.#parts.clock.after(PATIENCE_MS, () => {
+        const nothing = [...this.#stores.values()].every((store) => store.size === 0);
+        if (nothing && this.#synced.size === 0) this.#away();
+      }),
+    );
+    if (this.#parts.snapshotFile !== undefined) this.#scheduleWrite();
   }
 
   async stop(): Promise<void> {
@@ -200,6 +207,11 @@ class ApiServerSource implements Source {
     // Providers append a plus sign to the minor version.
     const part = (key: string): number => Number.parseInt(text(asObject(version), key), 10) || 0;
     return { major: part('major'), minor: part('minor') };
+  }
+
+  #away(): void {
+    this.#restore();
+    if (!this.synced) this.#events!.away?.();
   }
 
   /** Fills the stores that no list has filled yet from the state file, once. */

@@ -103,6 +103,11 @@ export class ListWatchState {
     this.#watchFailures = 0;
   }
 
+  /** Called when the server has returned after failures: the next wait begins small. */
+  returned(): void {
+    this.#backoff.succeed();
+  }
+
   /** Called when a request has failed. */
   fail(failure: ApiFailure): NextTry {
     const watching = this.version !== null;
@@ -140,7 +145,7 @@ export class ListWatchState {
         if (first) return { as: 'detour', waitMs: 0 };
         break;
       default:
-        if (watching) this.#watchFailed();
+        if (watching) this.#watchFailed(failure);
         else this.#listFailed(failure);
     }
     const waitMs = Math.max(backoffMs, Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
@@ -178,8 +183,10 @@ export class ListWatchState {
     if (garbled && ++this.#garbledLists >= GARBLED_LISTS) this.#streaming = false;
   }
 
-  #watchFailed(): void {
-    // The version itself may cause the errors (a database restored from a backup).
+  #watchFailed({ kind }: ApiFailure): void {
+    // The version itself may cause the server's errors (a database restored from a backup), but not
+    // that there is no connection, or no right.
+    if (kind !== 'server' && kind !== 'malformed') return;
     if (++this.#watchFailures < WATCH_FAILURES) return;
     this.version = null;
     this.#watchFailures = 0;

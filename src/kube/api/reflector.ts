@@ -1,5 +1,5 @@
 /** Keeps a store equal to a kind of objects at an API server, by list and watch. */
-import { sleep, type Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { FailureReport, roundedDuration } from '../../base/failure-report.ts';
 import { asObject, child, isObject, text, type JsonObject } from '../../base/json-object.ts';
 import { bugText, type Log } from '../../base/log.ts';
@@ -17,6 +17,7 @@ import { ApiFailure, statusFailure } from './failure.ts';
 import { ListWatchState } from './list-watch-state.ts';
 import { presentVersion } from './present-version.ts';
 import type { ResourceForm, WatchedResource } from './resources.ts';
+import { serverReturn, type ServerReturn } from './server-return.ts';
 
 /** What to watch, the store to fill, and who is notified. */
 export interface ReflectorParts<T, C> {
@@ -43,6 +44,7 @@ export interface ReflectorParts<T, C> {
 export class Reflector<T, C> {
   readonly #parts: ReflectorParts<T, C>;
   readonly #state: ListWatchState;
+  readonly #serverReturn: ServerReturn;
   readonly #failures: FailureReport;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
@@ -53,6 +55,7 @@ export class Reflector<T, C> {
 
   constructor(parts: ReflectorParts<T, C>) {
     this.#parts = parts;
+    this.#serverReturn = serverReturn(parts);
     this.#state = new ListWatchState(parts.clock, parts.random, parts.resource.forms.length);
     this.#failures = new FailureReport({
       log: parts.log,
@@ -82,7 +85,10 @@ export class Reflector<T, C> {
         if (signal.aborted) break;
         const failure = this.#asFailure(error);
         const waitMs = this.#afterFailure(failure);
-        if (waitMs > 0) await sleep(this.#parts.clock, waitMs, signal);
+        if (waitMs <= 0) continue;
+        const { path } = this.#currentForm();
+        if (await this.#serverReturn.wait({ failure, path, waitMs, signal }))
+          this.#state.returned();
       } finally {
         this.#flush();
       }

@@ -30,6 +30,11 @@ export interface SourceEvents {
    * Called once per wanted kind, when its first complete list has been delivered through `changes`.
    */
   synced(kind: ObjectKind): void;
+  /**
+   * Called when a request has failed, or nothing has come for a moment, before everything was
+   * listed: the wait may be long.
+   */
+  away?(): void;
 }
 
 /** What to bring in. Services and namespaces are always included. */

@@ -57,7 +57,7 @@ const about = (facts: readonly ClusterFact[]): string[] => facts.map((fact) => f
 test('who waits for the first listing waits no longer once the configuration is gone', async () => {
   const { publisher } = rig([namespace('a')]);
   let ready = false;
-  publisher.whenSynced(() => {
+  publisher.whenSettled(() => {
     ready = true;
   });
   assert.equal(ready, false);
@@ -96,7 +96,7 @@ describe('what workers are told of a cluster', () => {
     publisher.start();
     allApplied();
     let synced = false;
-    publisher.whenSynced(() => {
+    publisher.whenSettled(() => {
       synced = true;
     });
     source.complete();

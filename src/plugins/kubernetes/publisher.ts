@@ -82,21 +82,22 @@ export class ClusterPublisher implements KeptAcrossReloads {
     this.#parts.source.start({
       changes: (batch) => this.#publish(batch),
       synced: () => this.#check(),
+      away: () => this.#settle(),
     });
     this.#check();
   }
 
   /**
    * Calls `run` when the workers know everything that was listed at first, at once if they do; also
-   * when this is closed.
+   * when the source is away, and when this is closed.
    */
-  whenSynced(run: () => void): void {
+  whenSettled(run: () => void): void {
     if (this.#synced) run();
     else this.#waiting.push(run);
   }
 
   async close(): Promise<void> {
-    for (const run of this.#waiting.splice(0)) run();
+    this.#settle();
     this.#facts.close();
     await this.#parts.source.stop();
   }
@@ -171,8 +172,12 @@ export class ClusterPublisher implements KeptAcrossReloads {
     this.#facts.publish([{ about: 'listed' }]);
     this.#facts.whenApplied(() => {
       this.#synced = true;
-      for (const run of this.#waiting.splice(0)) run();
+      this.#settle();
     });
+  }
+
+  #settle(): void {
+    for (const run of this.#waiting.splice(0)) run();
   }
 
   *#snapshot(): Generator<ClusterFact> {

@@ -27,6 +27,11 @@ export const everything: WantedObjects = {
 export class Listener implements SourceEvents {
   readonly batches: (readonly ObjectChange[])[] = [];
   readonly syncedKinds: ObjectKind[] = [];
+  /** How often the source said that the server is away. */
+  away: () => void = () => {
+    this.timesAway++;
+  };
+  timesAway = 0;
   /** `Kind namespace/name` → object, as the changes so far have it. */
   readonly state: Map<string, KubeObject> = new Map<string, KubeObject>();
 

@@ -50,6 +50,13 @@ export interface SeenRequest {
   readonly headers: http.IncomingHttpHeaders;
 }
 
+interface ReviewedAccess {
+  readonly spec: {
+    readonly user: string;
+    readonly resourceAttributes: { readonly verb: string; readonly resource: string };
+  };
+}
+
 const mostSeen = 10_000;
 
 /**
@@ -63,6 +70,8 @@ export class ApiServer {
   readonly watches: Set<Watch> = new Set<Watch>();
   /** What pods say through the proxy; null: there is no such pod. */
   proxied: (pod: string, port: number, path: string) => string | null = () => null;
+  /** Which rights a user lacks, as SubjectAccessReviews say it. */
+  denied: (user: string, verb: string, resource: string) => boolean = () => false;
   /** Accepted tokens; tests may change them. */
   tokens: readonly string[] | null;
   readonly #options: ApiServerOptions;
@@ -177,6 +186,12 @@ export class ApiServer {
 
   async #handle(request: IncomingMessage, reply: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://server');
+    if (url.pathname === '/apis/authorization.k8s.io/v1/subjectaccessreviews') {
+      const { spec } = (await readJson(request)) as unknown as ReviewedAccess;
+      const { verb: asked, resource: plural } = spec.resourceAttributes;
+      const allowed = !this.denied(spec.user, asked, plural);
+      return sendJson(reply, 201, JSON.stringify({ status: { allowed } }), '');
+    }
     const target = this.#target(url.pathname);
     const verb = verbOf(request.method ?? 'GET', url.searchParams, target);
     const resource = target?.resource.plural ?? url.pathname.slice(1);
@@ -201,6 +216,7 @@ export class ApiServer {
       reply.end(said);
       return;
     }
+    if (url.pathname === '/readyz') return void reply.end('ok');
     if (target === null) {
       const document =
         url.pathname === '/version'
