@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import type { KubeJson } from '../../test/kit/apiserver/store.ts';
 import { clusterFaults } from '../../test/kit/cluster-faults.ts';
 import { clientPod, LivingCluster, REPLICAS, VIP } from '../../test/kit/living-cluster.ts';
 import { pcapFile } from '../../test/kit/packets.ts';
@@ -149,6 +150,34 @@ describe('with less', () => {
     assert.deepEqual(findings, []);
     assert.ok(unknown.some(({ code }) => code === 'ND1001' || code === 'ND4005'));
     assert.ok(not.some(({ code }) => code === 'ND8001'));
+  });
+
+  test('a right that a DNS pod lacks is the reason why it is not ready', async () => {
+    const notReady = (objects: Map<string, KubeJson[]>): void => {
+      for (const pod of objects.get('pods') ?? []) {
+        if (!pod.metadata.name.startsWith('coredns-')) continue;
+        pod['spec'] = { ...(pod['spec'] as object), serviceAccountName: 'coredns' };
+        pod['status'] = {
+          ...(pod['status'] as object),
+          conditions: [{ type: 'Ready', status: 'False' }],
+        };
+      }
+    };
+    await using cluster = await LivingCluster.start({ objects: notReady });
+    const asked: string[] = [];
+    cluster.api.denied = (user, verb, resource) => {
+      asked.push(`${user} ${verb} ${resource}`);
+      return resource === 'endpointslices';
+    };
+    const found = (await cluster.examine()).findings.find(({ code }) => code === 'ND5002')!;
+    const text = JSON.stringify(found);
+    const rights = 'list endpointslices.discovery.k8s.io, watch endpointslices.discovery.k8s.io';
+    assert.match(text, new RegExp(`system:serviceaccount:kube-system:coredns must not ${rights}`));
+    assert.match(text, /ClusterRoleBinding/);
+    assert.equal(asked.length, 6);
+    cluster.api.denied = () => false;
+    const other = (await cluster.examine()).findings.find(({ code }) => code === 'ND5002')!;
+    assert.doesNotMatch(JSON.stringify(other), /must not|ClusterRoleBinding/);
   });
 
   test('an API server that forbids everything is no diagnosis, but the way to one', async () => {

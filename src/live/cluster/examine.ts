@@ -28,6 +28,7 @@ import {
   type ClusterAskingContext,
 } from './questions.ts';
 import { dnsServiceOf, endpointsOf, externalNames, knownNames, largeName } from './service.ts';
+import { missingRights } from './rights.ts';
 import { configured, running } from './wanted.ts';
 
 /** What it takes. */
@@ -117,6 +118,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
   const subject = configuration?.subject ?? null;
   const domain = parts.domain ?? (subject === null ? null : domainIn(subject)) ?? 'cluster.local';
 
+  const rights = await missingRights(client, pods.servers, subject, signal);
   progress(`measuring for ${printSpan(parts.forMs)}`);
   const kernel = kernelCounters();
   const measurement = await measure(firstOf(pods.servers, REPLICAS_MAX, 'DNS pods', lacking), {
@@ -175,6 +177,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     measurement,
     answers,
     upstreams,
+    missingRights: rights,
     kernel: kernel === null || later === null ? null : [kernel, later],
     lacking,
   };

@@ -10,6 +10,7 @@ import type { UpstreamGroup } from './configuration.ts';
 import type { KernelCounters } from './kernel.ts';
 import type { Measurement } from './measure.ts';
 import type { ClientGroup, DnsPod } from './pods.ts';
+import type { MissingRight } from './rights.ts';
 import type { CutOff } from './policies.ts';
 import type { DnsService } from './service.ts';
 
@@ -67,6 +68,8 @@ export interface ClusterFacts {
   readonly upstreams: readonly AskedUpstreams[] | null;
   /** Before and after the measurement; null: not readable here. */
   readonly kernel: readonly [KernelCounters, KernelCounters] | null;
+  /** Of DNS pods that run and are not ready; null: not known. */
+  readonly missingRights: readonly MissingRight[] | null;
   readonly lacking: readonly Lacking[];
 }
 

@@ -24,6 +24,8 @@ export interface DnsPod {
   readonly addresses: readonly string[];
   readonly role: 'server' | 'node-cache';
   readonly image: string;
+  /** Its service account. */
+  readonly account: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ready: boolean;
   /** On its way out. */
@@ -177,6 +179,7 @@ function dnsPod(pod: JsonObject, role: DnsPod['role'], container: string): DnsPo
     ),
     role,
     image: text(own, 'image'),
+    account: text(spec, 'serviceAccountName') || 'default',
     labels: textMap(metadata, 'labels'),
     ready: children(status, 'conditions').some(
       (each) => text(each, 'type') === 'Ready' && text(each, 'status') === 'True',

@@ -27,6 +27,10 @@ metadata:
   name: ndots-doctor
 rules:
 ${rulesOf(everywhere)}
+  # Whether a DNS pod that is not ready may list and watch what it answers from.
+  - apiGroups: [authorization.k8s.io]
+    resources: [subjectaccessreviews]
+    verbs: [create]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

@@ -2,6 +2,7 @@
 import { excluded, listed, unknown } from '../../../capture/findings/finding.ts';
 import { nameOf, serversOf, type ClusterFacts } from '../facts.ts';
 import type { DnsPod } from '../pods.ts';
+import type { MissingRight } from '../rights.ts';
 import { clusterRule, finding, lintCommand, type ClusterRule } from './rule.ts';
 
 const noPods = unknown('pods could not be listed');
@@ -21,17 +22,23 @@ export const podsNotReady: ClusterRule = clusterRule(
     const away = servers.filter(({ ready }) => !ready);
     if (away.length === 0) return excluded(`all ${servers.length} DNS pods are ready`);
     const all = away.length === servers.length;
+    const denied = deniedTo(facts.missingRights ?? []);
     return finding(about, {
       severity: all ? 'critical' : 'warning',
       confidence: all ? 0.97 : 0.9,
       seen: [
         `${away.length} of ${servers.length} DNS pods are not ready: ${listed(away.map(stateOf))}.`,
+        ...denied.map(({ account, rights }) => `${account} must not ${listed(rights)}.`),
       ],
       affected: away.map(nameOf),
       why: all
         ? 'No DNS pod takes queries: every lookup in the cluster waits until its time is up.'
         : 'Those that are left carry the load of all, and the next one to go may be one too many. A pod that ends again and again has said why in its log.',
       fix: [
+        ...denied.map(
+          ({ account }) =>
+            `Give ${account} these rights: its ClusterRole must allow list and watch, and a ClusterRoleBinding must name it (in kubeadm clusters: system:coredns). See kubectl auth can-i list services --all-namespaces --as ${account}`,
+        ),
         `kubectl -n ${facts.namespace} describe pod ${away[0]!.name}, and its log of the time before: kubectl -n ${facts.namespace} logs --previous ${away[0]!.name}`,
         `A Corefile that cannot be loaded: ${lintCommand(facts)} names the line.`,
       ],
@@ -213,6 +220,16 @@ export const autoscalerAtMost: ClusterRule = clusterRule(
     });
   },
 );
+
+/** By account: `list services`. */
+function deniedTo(
+  missing: readonly MissingRight[],
+): readonly { readonly account: string; readonly rights: readonly string[] }[] {
+  return [...Map.groupBy(missing, ({ account }) => account)].map(([account, rights]) => ({
+    account,
+    rights: rights.map(({ verb, resource }) => `${verb} ${resource}`),
+  }));
+}
 
 function stateOf({ name, node, waiting, restarts }: DnsPod): string {
   const why = [waiting, restarts > 0 ? `${restarts} restarts` : ''].filter((word) => word !== '');
