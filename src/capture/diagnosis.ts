@@ -52,6 +52,7 @@ export function diagnose(
     late: observed.slow.filter((each) => !claims.isOfSilence(each)),
     failed: observed.failed.filter((each) => !claims.isOfSilence(each, REMEMBERED_MS)),
   };
+  if (observed.total.asked === 0 && observed.logged.lines > 0) return ofErrorsAlone(diagnosis);
   const { messages, of } = observed.cut;
   // No message was read: these are the lines of logs.
   if (of === 0) return withoutWay(diagnosis);
@@ -60,6 +61,13 @@ export function diagnose(
   const reason = `of ${messages} of ${of} messages the capture has only the beginning (tcpdump -s 0 takes them whole)`;
   const lost = diagnosis.excluded.map((each) => ({ ...each, reason }));
   return { ...diagnosis, excluded: [], unknown: [...lost, ...diagnosis.unknown] };
+}
+
+/** A log of errors excludes nothing that it does not name. */
+function ofErrorsAlone<T extends Diagnosis>(diagnosis: T): T {
+  const reason =
+    'the log has no queries: take a capture, or a log with queries (plugin log in the Corefile)';
+  return { ...diagnosis, excluded: [], unknown: [{ code: '', name: 'anything else', reason }] };
 }
 
 /**
@@ -82,13 +90,14 @@ function withoutWay<T extends Diagnosis>(diagnosis: T): T {
 
 /** What verdicts come to, in order. */
 export function diagnosisOf(
-  verdicts: readonly (readonly [Pick<Rule, 'code' | 'name'>, Verdict])[],
+  verdicts: readonly (readonly [Pick<Rule, 'code' | 'name'>, Verdict | readonly Finding[]])[],
 ): Diagnosis {
   const findings: Finding[] = [];
   const excluded: NotFound[] = [];
   const unknown: NotFound[] = [];
   for (const [{ code, name }, verdict] of verdicts) {
-    if (isFinding(verdict)) findings.push(verdict);
+    if (isList(verdict)) findings.push(...verdict);
+    else if (isFinding(verdict)) findings.push(verdict);
     else
       (verdict.not === 'excluded' ? excluded : unknown).push({
         code,
@@ -109,6 +118,10 @@ export function diagnosisOf(
   };
 }
 
+function isList(verdict: Verdict | readonly Finding[]): verdict is readonly Finding[] {
+  return Array.isArray(verdict);
+}
+
 function onceByCode(list: readonly NotFound[]): readonly NotFound[] {
   return [...new Map(list.toReversed().map((each) => [each.code, each])).values()].toReversed();
 }
@@ -118,19 +131,25 @@ function onceByCode(list: readonly NotFound[]): readonly NotFound[] {
  * excluded by the other.
  */
 export function mergedDiagnosis(one: Diagnosis, other: Diagnosis): Diagnosis {
-  const found = new Map(one.findings.map((finding) => [finding.code, finding]));
+  const found = new Map(one.findings.map((finding) => [keyOf(finding), finding]));
   for (const finding of other.findings) {
-    const known = found.get(finding.code);
-    found.set(finding.code, known === undefined ? finding : both(known, finding));
+    const known = found.get(keyOf(finding));
+    found.set(keyOf(finding), known === undefined ? finding : both(known, finding));
   }
-  const excluded = [...one.excluded, ...other.excluded].filter(({ code }) => !found.has(code));
-  const settled = new Set([...found.keys(), ...excluded.map(({ code }) => code)]);
+  const codes = new Set([...found.values()].map(({ code }) => code));
+  const excluded = [...one.excluded, ...other.excluded].filter(({ code }) => !codes.has(code));
+  const settled = new Set([...codes, ...excluded.map(({ code }) => code)]);
   const unknown = [...one.unknown, ...other.unknown].filter(({ code }) => !settled.has(code));
   return {
     findings: ranked([...found.values()]),
     excluded: onceByCode(excluded),
     unknown: onceByCode(unknown),
   };
+}
+
+/** Findings of one cause are the same if they are about the same. */
+function keyOf({ code, subject = '' }: Finding): string {
+  return `${code} ${subject}`;
 }
 
 /** Seen in two ways it is surer than in either. */

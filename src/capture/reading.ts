@@ -19,6 +19,7 @@ import { PcapReader } from './packets/pcap.ts';
 import { PcapngReader } from './packets/pcapng.ts';
 import { Remarks } from './packets/remarks.ts';
 import { DnstapReader } from './records/dnstap-messages.ts';
+import type { LogLine } from './records/log-line.ts';
 import { QueryLogReader, type LoggedFailure } from './records/query-log.ts';
 import { SearchDomains } from './exchanges/search-walk.ts';
 import { BACK_MS, CaptureOrder, ownFrame, TURN_MS } from './packet-order.ts';
@@ -44,7 +45,7 @@ export interface ReadingEvents {
   frame?(frame: Frame): void;
   failure?(failure: LoggedFailure): void;
   /** A line of a text that is no query and no failure. */
-  line?(line: string, number: number): void;
+  line?(line: LogLine, number: number): void;
   /** A line of a text that is no log, as the names of a list are. */
   entry?(line: string, number: number): void;
 }

@@ -64,11 +64,19 @@ export async function observe(
           if (holdsTime(part, timeMs)) observed.neighbour(timeMs, ...of);
       },
       failure: (failure) => {
-        for (const [, observed] of looks) observed.failure(failure);
+        for (const [part, observed] of looks) {
+          observed.failure(failure);
+          if (part === everything) observed.logged.failure(failure);
+        }
       },
-      line: (line) => {
-        const isKnown = looks.map(([, { counters }]) => counters.line(line));
-        if (!isKnown[0]) unknownLines++;
+      line: ({ text, timeMs, pod }) => {
+        let isKnown = false;
+        for (const [part, { counters, logged }] of looks) {
+          if (counters.line(text)) isKnown = true;
+          // What a log says is said of the whole.
+          if (part === everything && logged.line(text, timeMs, pod)) isKnown = true;
+        }
+        if (!isKnown) unknownLines++;
       },
     },
     options.ports ?? usualPorts,
@@ -90,11 +98,7 @@ export async function observe(
     if (options.device !== null) await live(options, options.device, reading, stop, io);
     for (const path of options.files) {
       if (stop.signal.aborted) break;
-      const before = [
-        reading.totals.exchanges,
-        seen().counters.lines,
-        seen().failures.length,
-      ].join();
+      const before = [reading.totals.exchanges, seen().counters.lines, seen().logged.lines].join();
       try {
         const { remarks } = reading;
         const input = await openGiven(path, remarks, stop.signal);
@@ -108,11 +112,7 @@ export async function observe(
           stop.signal.removeEventListener('abort', close);
           input.close();
         }
-        const after = [
-          reading.totals.exchanges,
-          seen().counters.lines,
-          seen().failures.length,
-        ].join();
+        const after = [reading.totals.exchanges, seen().counters.lines, seen().logged.lines].join();
         if (input.format === 'empty') failed += stop.signal.aborted ? 0 : 1;
         else if (input.format === 'text' && before === after && unknownLines > 0) {
           failed++;
@@ -193,9 +193,17 @@ export function captureHead(
     totals.lastMs > totals.firstMs
       ? `, ${((totals.lastMs - totals.firstMs) / 1000).toFixed(0)} s`
       : '';
+  const { lines, errors } = observed.logged;
+  const ofLogs =
+    lines === 0
+      ? []
+      : [`${count(lines, 'line', 'lines')} of logs, ${count(errors, 'error', 'errors')}`];
+  const found = `${counts.join(', ')} of ${new Set(rules.map(({ code }) => code)).size} things that were looked for`;
+  if (asked === 0 && lines > 0) return [...ofLogs, found].join('\n');
   return [
+    ...ofLogs,
     `${count(asked, 'query', 'queries')}${times}, ${count(observed.lookups, 'lookup', 'lookups')} (${observed.slowLookups} took a second or more), ${lost} without reply`,
-    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${counts.join(', ')} of ${new Set(rules.map(({ code }) => code)).size} things that were looked for`,
+    `${count(observed.clients.size, 'client', 'clients')}${owners.size > 0 ? ` (${named} with a name)` : ''}, ${count(observed.servers.size, 'server', 'servers')}; ${found}`,
   ].join('\n');
 }
 

@@ -128,7 +128,7 @@ async function read(options: DoctorOptions, io: Io): Promise<Packets | 'nothing'
   const inputs = options.device === null ? options.files.length : 1;
   const { totals } = reading;
   if (failed === inputs) return 'nothing';
-  if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.failures.length === 0) {
+  if (totals.exchanges === 0 && observed.counters.lines === 0 && observed.logged.lines === 0) {
     io.err('ndots doctor: there is no query in this, and no counter that is known\n');
     const alone = observed.neighbours.list.filter(
       ({ asked, answered }) => asked >= 3 && answered === 0,

@@ -23,6 +23,7 @@ import { BoundedMap } from './bounded-map.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { Flows } from './flows.ts';
+import { LOGGED_MAX, LoggedCauses } from './logged-causes.ts';
 import { Names } from './names.ts';
 import { Neighbours } from './neighbours.ts';
 import { NewSockets } from './new-sockets.ts';
@@ -238,6 +239,8 @@ export class Observations {
   readonly neighbours: Neighbours = new Neighbours();
   readonly wantedNeighbours: WantedNeighbours = new WantedNeighbours();
   readonly failures: LoggedFailure[] = [];
+  /** What logs say went wrong. */
+  readonly logged: LoggedCauses = new LoggedCauses();
   /** Names that do not exist, besides those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
   readonly questionCase: QuestionCase = new QuestionCase();
@@ -282,6 +285,7 @@ export class Observations {
       { what: 'queries from more sockets', most: MOST.flows, count: this.flows.leftOut },
       { what: 'queries for more names and types', most: MOST.names, count: this.names.leftOut },
       { what: 'more lost queries', most: MOST.losses, count: this.#lossesLeftOut },
+      { what: 'log lines of more upstreams', most: LOGGED_MAX, count: this.logged.leftOut },
       { what: 'more slow or failed lookups', most: MOST.lookups, count: this.#lookupsLeftOut },
     ];
     return all.filter(({ count }) => count > 0);

@@ -13,6 +13,8 @@ export interface Finding {
   /** Never used again for something else, even if the rule goes. */
   readonly code: string;
   readonly title: string;
+  /** What else tells it from other findings of its code: an upstream. */
+  readonly subject?: string;
   readonly severity: Severity;
   /** From 0 to 1: how sure it is that this is the cause. */
   readonly confidence: number;
@@ -47,7 +49,8 @@ export interface Rule {
   readonly title: string;
   /** For the closing list of what it is not. */
   readonly name: string;
-  check(observed: Observations, claims: Claims): Verdict;
+  /** @returns a list where there may be several findings; an empty one says nothing */
+  check(observed: Observations, claims: Claims): Verdict | readonly Finding[];
 }
 
 /**

@@ -17,6 +17,7 @@ import type { Rule } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
 import { grpcLookups } from './grpc-lookups.ts';
+import { loggedTroubles } from './logged-troubles.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
 import { newName } from './new-name.ts';
@@ -95,4 +96,5 @@ export const rules: readonly Rule[] = [
   fewThreads,
   searchWaste,
   reverseLookups,
+  ...loggedTroubles,
 ];

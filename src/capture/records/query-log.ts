@@ -8,6 +8,7 @@ import { NameError } from '../../wire/name.ts';
 import type { SeenExchange } from '../exchanges/seen-exchange.ts';
 import type { Remarks } from '../packets/remarks.ts';
 import { hasControls } from '../../base/binary-text.ts';
+import { logLine, type LogLine } from './log-line.ts';
 import { madeExchange } from './made-exchange.ts';
 
 /** An upstream that did not answer, as plugin errors has it. */
@@ -18,14 +19,18 @@ export interface LoggedFailure {
   readonly upstream: string;
   readonly text: string;
   readonly line: number;
+  /** When it was written, milliseconds since 1970; null: the log has no times. */
+  readonly timeMs: number | null;
+  /** The pod that wrote it; empty: the log names none. */
+  readonly pod: string;
 }
 
 /** Who is told of what a log holds. */
 export interface LogEvents {
   exchange(exchange: SeenExchange): void;
   failure(failure: LoggedFailure): void;
-  /** A line that is something else. */
-  other(line: string, number: number): void;
+  /** A line that is something else, without what stands around it. */
+  other(line: LogLine, number: number): void;
   /** A line of a text that is no log: lists of names are such texts. */
   entry(line: string, number: number): void;
 }
@@ -38,10 +43,11 @@ const QUERY =
  * terminals, and is no address.
  */
 const CLIENT = /^\[?([\da-f.:]{2,45}(?:%[\w.-]{1,15})?)\]?:(\d{1,5})$/i;
+/** Many at once: `12 errors like '…' occurred in last 30s`. */
+const CONSOLIDATED = /plugin\/errors: \d{1,12} errors like '/;
 const FAILURE = /plugin\/errors: (?:\d+ )?(\S+) (\S+): (.+)$/;
-const UPSTREAM = /->([^\s>]{1,80}?:\d{1,5})/;
-const TIME =
-  /^(?:\[pod\/\S+\] )?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s/;
+const UPSTREAM =
+  /(?:->|\bdial \w{1,8} |https:\/\/)(\[[^\]\s]{1,60}\]:\d{1,5}|[^\s>"/[\]]{1,80}?:\d{1,5})(?![\d.])/;
 /** What plugin slowlog writes of a query besides. */
 const SLOW = 'plugin/slowlog:';
 /**
@@ -121,23 +127,25 @@ export class QueryLogReader {
   #take(raw: string): void {
     this.#line++;
     if (raw.length > LINE_MAX) return this.#takeNoise(raw.length);
-    const line = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
-    if (this.#query(line)) return this.#takeAsLog();
-    const failure = FAILURE.exec(line);
+    const whole = raw.endsWith('\r') ? raw.slice(0, -1) : raw;
+    const line = logLine(whole);
+    const { text: said, timeMs, pod } = line;
+    if (this.#query(said, timeMs)) return this.#takeAsLog();
+    const failure = CONSOLIDATED.test(said) ? null : FAILURE.exec(said);
     if (failure === null) {
-      if (hasControls(line)) this.#takeNoise(line.length);
-      if (line !== '') this.#other(line);
+      if (hasControls(whole)) this.#takeNoise(whole.length);
+      if (whole !== '') this.#other(line, whole);
       return;
     }
     this.#takeAsLog();
     const [, name = '', type = '', text = ''] = failure;
     const upstream = UPSTREAM.exec(text)?.[1] ?? '';
-    this.#events.failure({ name, type, upstream, text, line: this.#line });
+    this.#events.failure({ name, type, upstream, text, line: this.#line, timeMs, pod });
   }
 
-  #other(line: string): void {
-    this.#events.other(line, this.#line);
-    if (!line.startsWith('#') && SAID.test(line)) this.#takeAsLog();
+  #other(read: LogLine, line: string): void {
+    this.#events.other(read, this.#line);
+    if (!line.startsWith('#') && SAID.test(read.text)) this.#takeAsLog();
     if (this.#isLog) return;
     if (this.#undecided === null) return this.#events.entry(line, this.#line);
     this.#undecided.push({ line, number: this.#line });
@@ -168,7 +176,7 @@ export class QueryLogReader {
   }
 
   /** @returns false if the line is of no query */
-  #query(line: string): boolean {
+  #query(line: string, timeMs: number | null): boolean {
     const middle = line.indexOf(' - ');
     if (middle < 0) return false;
     const before = line.lastIndexOf(' ', middle - 1);
@@ -185,7 +193,7 @@ export class QueryLogReader {
       this.#remarks.add('a logged type is unknown', `line ${this.#line}`);
       return true;
     }
-    const repliedMs = this.#time(line, tookMs);
+    const repliedMs = this.#time(timeMs, tookMs);
     let exchange: SeenExchange;
     try {
       exchange = madeExchange({
@@ -201,7 +209,7 @@ export class QueryLogReader {
         repliedMs,
         rcode: rcodeNumber(rcode) ?? RCODE.SERVFAIL,
         flags: flags.split(',').reduce((all, flag) => all | (flagBits[flag] ?? 0), 0),
-        logged: TIME.test(line) ? 'with times' : 'without times',
+        logged: timeMs === null ? 'without times' : 'with times',
         line: this.#line,
       });
     } catch (error) {
@@ -215,17 +223,13 @@ export class QueryLogReader {
   }
 
   /** A line is written when the reply leaves. Without times, lines follow one another. */
-  #time(line: string, tookMs: number): number {
-    const stamp = TIME.exec(line)?.[1];
-    const ms = stamp === undefined ? Number.NaN : Date.parse(stamp);
-    if (Number.isNaN(ms)) {
+  #time(ms: number | null, tookMs: number): number {
+    if (ms === null) {
       if (!this.#timed) this.#remarks.add(noTimesRemark);
       this.#timed = true;
       return (this.#lastMs += Math.max(tookMs, 0.001));
     }
     this.#timed = true;
-    // Date.parse stops at milliseconds.
-    const fraction = /\.\d{3}(\d{1,6})/.exec(stamp!)?.[1];
-    return (this.#lastMs = ms + (fraction === undefined ? 0 : Number(`0.${fraction}`)));
+    return (this.#lastMs = ms);
   }
 }
