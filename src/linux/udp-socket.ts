@@ -25,6 +25,9 @@ const SO_RCVBUFFORCE = 33;
 const SO_MEMINFO = 55;
 /** Words of SO_MEMINFO (<linux/sock_diag.h>), and the one that counts lost datagrams. */
 const MEMINFO = { WORDS: 9, DROPS: 8 };
+/** The number of ioctl(2), and its request for a struct timespec of two 64-bit words. */
+const IOCTL = process.arch === 'arm64' ? 29 : 16;
+const SIOCGSTAMPNS = 0x8907;
 const IPPROTO_IP = 0;
 const IP_PKTINFO = 8;
 const IPPROTO_IPV6 = 41;
@@ -116,6 +119,22 @@ export class UdpSocket {
     // Kernels before 4.12 do not tell, so none are counted.
     libc().getsockopt(this.fd, SOL_SOCKET, SO_MEMINFO, address, address + LENGTH_AT);
     return words[MEMINFO.DROPS]!;
+  }
+
+  /** From now on the kernel notes when each datagram comes, for `lastCameAt`. */
+  noteTimes(): void {
+    this.lastCameAt();
+  }
+
+  /**
+   * When the datagram came that was read last, milliseconds since 1970; 0 if the kernel does not
+   * tell. The queue is first in, first out: those read before it came earlier.
+   */
+  lastCameAt(): number {
+    const { words, address } = scratch();
+    if (libc().syscall(IOCTL, this.fd, SIOCGSTAMPNS, address) < 0) return 0;
+    const seconds = words[0]! + words[1]! * 2 ** 32;
+    return seconds * 1000 + words[2]! / 1e6;
   }
 
   close(): void {

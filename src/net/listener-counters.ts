@@ -73,6 +73,11 @@ const families = {
     'ndots_listener_lost_total',
     'Datagrams that found no room in the socket, so that nobody saw them (batched UDP only).',
   ],
+  stale: [
+    'counter',
+    'ndots_listener_stale_total',
+    'Datagrams that had waited in the socket for longer than their clients do, and were dropped (batched UDP only).',
+  ],
   shed: [
     'counter',
     'ndots_listener_shed_total',

@@ -16,10 +16,18 @@ import { UdpListener } from './udp-listener.ts';
 import { bareAddress } from './ends.ts';
 
 /**
- * How many batches one socket may receive before the event loop goes on: at most about 3 ms of
- * work.
+ * How many batches one socket may receive before the event loop goes on: about 3 ms of work, as
+ * long as queries cost what they usually do.
  */
 const ROUNDS = 8;
+/** After so many milliseconds the event loop goes on, whatever queries cost. */
+const TURN_MS = 5;
+/**
+ * A datagram that has waited in the socket for longer gets no reply, in milliseconds: its client
+ * has given up or asked again (glibc, Go and musl do so after 5 s, c-ares after 2 s). Replies to
+ * what waited longest would only make all others late, too.
+ */
+const STALE_MS = 4000;
 /** How soon after a full batch the kernel is asked for lost datagrams, in milliseconds. */
 const LOST_MS = 1000;
 /** How many used `WayBack` objects are kept for reuse. */
@@ -53,6 +61,10 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #sending!: SendBatch;
   #socket: UdpSocket | null = null;
   #watch: SocketWatch | null = null;
+  /** How many datagrams are read at once: less while queries cost more than usual. */
+  #most = BATCH;
+  /** When the socket was last read to its end: what is in it now came later. */
+  #emptyAt = 0;
   /** Lost datagrams counted so far. */
   #lost = 0;
   #lookForLost: Timer | null = null;
@@ -76,10 +88,12 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
         buffer: SOCKET_BUFFER,
       };
       socket = inheritSocket(options, address, port);
+      this.#emptyAt = socket === null ? this.parts.clock.now() : -Infinity;
       if (socket === null) {
         socket = new UdpSocket(options);
         socket.bind(address, port);
       }
+      socket.noteTimes();
       this.#lost = socket.lost;
     } catch (error) {
       socket?.close();
@@ -134,12 +148,22 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
   #drain = (): boolean => {
     const socket = this.#socket;
     if (socket === null) return false;
+    const { clock } = this.parts;
     const receiving = this.#receiving;
     const intake = this.intake;
+    const began = clock.now();
+    let now = began;
     for (let round = 0; round < ROUNDS; round++) {
-      const count = receiving.receive(socket.fd);
+      const most = this.#most;
+      const count = receiving.receive(socket.fd, most);
+      const stale = count > 0 && this.#isStale(socket, now);
+      if (count < most) this.#emptyAt = now;
       if (count <= 0) return false;
-      const now = this.parts.clock.now();
+      if (stale) {
+        this.counters.stale.add(count);
+        if (count < most) return false;
+        continue;
+      }
       for (let i = 0; i < count; i++) {
         let start = i * receiving.slot;
         receiving.forReply(i, this.family);
@@ -152,11 +176,23 @@ class BatchedUdpListener extends UdpListener implements Listener, Outlet<WayBack
         intake.take(this, receiving.slab, start, end, now, !receiving.isCut(i));
       }
       this.flush();
-      if (count < BATCH) return false;
-      this.#lookForLost ??= this.parts.clock.after(LOST_MS, this.#countLost);
+      if (count < most) return false;
+      this.#lookForLost ??= clock.after(LOST_MS, this.#countLost);
+      const before = now;
+      now = clock.now();
+      if (now - before > TURN_MS) this.#most = Math.max(1, most >> 1);
+      else if (most < BATCH) this.#most = most * 2;
+      if (now - began > TURN_MS) return true;
     }
     return true;
   };
+
+  /** Whether the datagrams just read have waited too long, the last one included. */
+  #isStale(socket: UdpSocket, now: number): boolean {
+    if (now - this.#emptyAt <= STALE_MS) return false;
+    const cameAt = socket.lastCameAt();
+    return cameAt > 0 && this.parts.clock.wall() - cameAt > STALE_MS;
+  }
 
   /** @returns whether there is a message, with or without a PROXY header before it */
   #takeHeader(proxied: ProxiedDatagrams, start: number, end: number): boolean {

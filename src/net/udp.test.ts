@@ -10,6 +10,7 @@ import {
   queryBytes,
   replyWith,
 } from '../../test/kit/loopback.ts';
+import { systemClock } from '../base/clock.ts';
 import { silence, type Reply } from '../wire/reply.ts';
 import type { ListenAddress, Listener, Serve } from './listener.ts';
 import { batchedUdp } from '../linux/packet-loop.ts';
@@ -31,7 +32,12 @@ for (const transport of ['batched', 'plain'] as const) {
       serve: Serve,
       endpoint: Partial<ListenAddress> = {},
     ): Promise<ReturnType<typeof make>> {
-      const listener = make(listenerParts(serve, endpoint));
+      // As with `bufsize`, and no bound: what is tested here is the listener.
+      const unbounded: Serve = (query) => {
+        query.udpMost = 65_535;
+        return serve(query);
+      };
+      const listener = make(listenerParts(unbounded, endpoint));
       await listener.open();
       t.after(() => listener.close(0));
       return listener;
@@ -61,6 +67,69 @@ for (const transport of ['batched', 'plain'] as const) {
       assert.equal(listener.counters.received.value, 200);
       assert.equal(listener.counters.sent.value, 200);
     });
+
+    const onlyBatched =
+      transport === 'batched' ? {} : { skip: 'node:dgram has no queue of its own' };
+
+    test(
+      'datagrams that waited longer than clients do are dropped and counted',
+      onlyBatched,
+      async (t) => {
+        // The kernel's clock and the listener's differ by this: the datagrams seem to have waited.
+        let behind = 0;
+        const clock = {
+          ...systemClock,
+          now: () => systemClock.now() + behind,
+          wall: () => systemClock.wall() + behind,
+        };
+        const listener = make({ ...listenerParts(answerOne), clock });
+        await listener.open();
+        t.after(() => listener.close(0));
+        const udp = await client(t);
+        behind = 60_000;
+        for (let i = 0; i < 100; i++) udp.send(queryBytes('old.example.', i), listener.port);
+        while (listener.counters.stale.value < 100) await later(1);
+        assert.equal(listener.counters.received.value, 0);
+        behind = 0;
+        assert.equal(id(await udp.ask(queryBytes('new.example.', 7), listener.port)), 7);
+        assert.equal(listener.counters.stale.value, 100);
+      },
+    );
+
+    test(
+      'queries that take long share the thread: after a few milliseconds other work goes on',
+      onlyBatched,
+      async (t) => {
+        // Each query takes 20 ms of this clock.
+        let passed = 0;
+        let turn = 0;
+        const served: number[] = [];
+        const clock = { ...systemClock, now: () => passed };
+        const slow: Serve = (query) => {
+          passed += 20;
+          served[turn] = (served[turn] ?? 0) + 1;
+          return answerOne(query);
+        };
+        const listener = make({ ...listenerParts(slow), clock });
+        await listener.open();
+        const count = (): void => {
+          turn++;
+          next = setImmediate(count);
+        };
+        let next = setImmediate(count);
+        t.after(() => {
+          clearImmediate(next);
+          return listener.close(0);
+        });
+        const udp = await client(t);
+        for (let i = 0; i < 300; i++) udp.send(queryBytes('slow.example.', i), listener.port);
+        for (let i = 0; i < 300; i++) assert.notEqual(await udp.next(), null);
+        const turns = served.filter((queries) => queries > 0);
+        assert.ok(turns[0]! <= 64);
+        // Sixty-four the first time, then half as many each time.
+        assert.ok(turns.length > 100, turns.join(' '));
+      },
+    );
 
     test('large and small replies in one burst arrive whole', async (t) => {
       const { port } = await start(t, (query) =>
