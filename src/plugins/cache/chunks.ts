@@ -21,10 +21,12 @@ export interface ReplyChunk {
 
 const CHUNK_SIZE = 65536;
 /**
- * Messages above this get a chunk of their own: they would leave too large a gap at the end of a
- * shared one.
+ * Longer messages get a chunk of their own, and share a part of the memory: one name in thousands
+ * has so long an answer, and whoever asks for many of these must not push out all others.
  */
-const SHARED_MAX = 16384;
+const SHARED_MAX = 4096;
+/** All messages with chunks of their own take at most one in so many bytes. */
+const LARGE_PART = 4;
 
 /**
  * The chunks of one cache, oldest first. It decides where a message goes and which chunk has to
@@ -35,6 +37,8 @@ export class ChunkLog {
   allocated = 0;
   /** Bytes in them that belong to entries. */
   live = 0;
+  /** Bytes of chunks that have one message. */
+  large = 0;
   readonly #limit: number;
   readonly #dropped: (bytes: number) => void;
   readonly #chunks = new Map<number, ReplyChunk>();
@@ -51,15 +55,15 @@ export class ChunkLog {
   }
 
   /**
-   * A chunk with room for `size` bytes, or null when the limit is reached: empty the oldest one
-   * first.
+   * A chunk with room for `size` bytes, or null when the limit is reached: empty a `victim` first.
+   * @param moving what is stored already moves: it makes room itself
    */
-  room(size: number): ReplyChunk | null {
+  room(size: number, moving = false): ReplyChunk | null {
     const open = this.#open;
-    if (open !== null && open.used + size <= open.bytes.length) return open;
     const shared = size <= SHARED_MAX;
+    if (shared && open !== null && open.used + size <= open.bytes.length) return open;
     const length = shared ? CHUNK_SIZE : size;
-    if (this.#chunks.size > 0 && this.allocated + length > this.#limit) return null;
+    if (!moving && !this.#hasRoom(length, shared)) return null;
     const bytes = new Uint8Array(length);
     const chunk: ReplyChunk = { id: this.#next++, bytes, shared, used: 0, live: 0, slots: [] };
     this.#chunks.set(chunk.id, chunk);
@@ -67,8 +71,14 @@ export class ChunkLog {
     if (shared) {
       this.#open = chunk;
       if (open !== null && open.live === 0) this.#release(open);
-    }
+    } else this.large += length;
     return chunk;
+  }
+
+  #hasRoom(length: number, shared: boolean): boolean {
+    if (this.#chunks.size === 0) return true;
+    if (!shared && this.large > 0 && this.large + length > this.#limit / LARGE_PART) return false;
+    return this.allocated + length <= this.#limit;
   }
 
   /** Copies `from[start, end)` for `slot` into a chunk that has room. @returns where it begins */
@@ -92,15 +102,23 @@ export class ChunkLog {
   }
 
   /**
-   * The chunk that has to go when the limit is reached: the oldest one; the one being filled only
-   * if it is the last.
+   * The chunk that has to go so that there is room for `size` bytes: the oldest one, of the large
+   * ones if these have used up their part; the one being filled only if it is the last.
    */
-  victim(): ReplyChunk | null {
-    for (const chunk of this.#chunks.values()) if (chunk !== this.#open) return chunk;
+  victim(size: number): ReplyChunk | null {
+    const large = size > SHARED_MAX && this.large + size > this.#limit / LARGE_PART;
+    for (const chunk of this.#chunks.values())
+      if (chunk !== this.#open && !(large && chunk.shared)) return chunk;
     const last = this.#open;
     this.#open = null;
     if (last !== null && last.live === 0) this.#release(last);
     return last;
+  }
+
+  /** Makes a chunk the newest. */
+  renew(chunk: ReplyChunk): void {
+    this.#chunks.delete(chunk.id);
+    this.#chunks.set(chunk.id, chunk);
   }
 
   /** A chunk that is mostly holes, if holes make up more than a third of everything. */
@@ -117,6 +135,8 @@ export class ChunkLog {
   #release(chunk: ReplyChunk): void {
     this.#chunks.delete(chunk.id);
     this.allocated -= chunk.bytes.length;
-    if (!chunk.shared) this.#dropped(chunk.bytes.length);
+    if (chunk.shared) return;
+    this.large -= chunk.bytes.length;
+    this.#dropped(chunk.bytes.length);
   }
 }

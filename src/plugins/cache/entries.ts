@@ -81,6 +81,8 @@ export abstract class Entries {
   /** Counts the answers from each entry, and notes the source that made it. */
   protected counted: Uint32Array = new Uint32Array(0);
   protected sources: Uint8Array = new Uint8Array(0);
+  /** What `counted` was when the entry was last spared from eviction. */
+  protected spared: Uint32Array = new Uint32Array(0);
 
   constructor(parts: CacheStoreParts) {
     this.parts = parts;
@@ -263,6 +265,7 @@ export abstract class Entries {
     this.retries = larger(this.retries, new Float64Array(size));
     this.counted = larger(this.counted, new Uint32Array(size));
     this.sources = larger(this.sources, new Uint8Array(size));
+    this.spared = larger(this.spared, new Uint32Array(size));
     this.hits.grow(size);
   }
 }

@@ -160,3 +160,94 @@ test('names with the same hash are told apart, and at most 48 of them are kept, 
     last.wireName,
   );
 });
+
+describe('what goes when there is no room', () => {
+  /** Good names, asked for by turns while `flood` goes on. @returns which share of them was found */
+  function hitRate(
+    { store, clock }: ReturnType<typeof makeStore>,
+    flood: (index: number) => void,
+    { good = 300, rounds = 1500, perRound = 4 } = {},
+  ): number {
+    let hits = 0;
+    let asked = 0;
+    const ask = (name: string): void => {
+      const query = question(name);
+      const slot = store.pick(query);
+      asked++;
+      if (slot < 0) put(store, query);
+      else {
+        hits++;
+        store.use(slot);
+      }
+    };
+    for (let round = 0; round < 2; round++)
+      for (let i = 0; i < good; i++) ask(`good-${i}.example.`);
+    hits = asked = 0;
+    for (let i = 0; i < rounds; i++) {
+      flood(i);
+      for (let k = 0; k < perRound; k++) ask(`good-${(i * perRound + k) % good}.example.`);
+      clock.advance(1);
+    }
+    return hits / asked;
+  }
+
+  /** Asks for a name as a client does: a hit counts, a miss is stored. */
+  function askFor(store: Store, name: string, texts: number, half: Half = SUCCESS): void {
+    const query = question(name);
+    const slot = store.pick(query);
+    if (slot < 0) put(store, query, half, texts);
+    else store.use(slot);
+  }
+
+  const floods: Readonly<Record<string, (store: Store, index: number) => void>> = {
+    'answers of 60 KiB': (store, i) => askFor(store, `large-${i}.example.`, 280),
+    'answers of 60 KiB, each asked twice': (store, i) =>
+      askFor(store, `large-${i >> 1}.example.`, 280),
+    'answers of 60 KiB, a hundred of them again and again': (store, i) =>
+      askFor(store, `large-${i % 100}.example.`, 280),
+    'answers of 10 KiB': (store, i) => askFor(store, `medium-${i}.example.`, 48),
+    'answers of 4 KiB': (store, i) => askFor(store, `medium-${i}.example.`, 18),
+    'answers of 4 KiB, each asked twice': (store, i) =>
+      askFor(store, `medium-${i >> 1}.example.`, 18),
+    'sixteen small answers of random names at a time': (store, i) => {
+      for (let k = 0; k < 16; k++) askFor(store, `random-${i}-${k}.example.`, 1);
+    },
+  };
+  for (const [what, flood] of Object.entries(floods)) {
+    test(`a flood of ${what} leaves names that clients ask for`, () => {
+      const world = makeStore(10_000, 4 << 20);
+      const rate = hitRate(world, (index) => flood(world.store, index));
+      assert.ok(rate > 0.98, String(rate));
+      assert.ok(world.store.log.allocated <= 4 << 20);
+    });
+  }
+
+  test('large messages take at most a quarter of the memory, and the oldest of them go first', () => {
+    const { store } = makeStore(10_000, 4 << 20);
+    for (let i = 0; i < 200; i++) {
+      put(store, question(`large-${i}.example.`), SUCCESS, 280);
+      assert.ok(store.log.large <= 1 << 20);
+    }
+    assert.ok(store.pick(question('large-199.example.')) >= 0);
+    assert.equal(store.pick(question('large-0.example.')), -1);
+  });
+
+  test('an entry whose time is over is not spared', () => {
+    const { store, clock } = makeStore(10_000, 1 << 20);
+    const query = question('over.example.');
+    store.use(put(store, query));
+    clock.advance(61_000);
+    for (let i = 0; i < 3000; i++) put(store, question(`n${i}.example.`), SUCCESS, 5);
+    assert.equal(store.pick(query), -1);
+    assert.equal(store.evictions[SUCCESS] > 0, true);
+  });
+
+  test('if all entries are asked for, the oldest go all the same', () => {
+    const { store } = makeStore(10_000, 1 << 20);
+    for (let i = 0; i < 4000; i++) {
+      store.use(put(store, question(`n${i}.example.`), SUCCESS, 5));
+      assert.ok(store.log.allocated <= 1 << 20);
+    }
+    assert.ok(store.pick(question('n3999.example.')) >= 0);
+  });
+});

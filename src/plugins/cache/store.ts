@@ -31,6 +31,9 @@ const MESSAGE_USUAL = 64;
 /** Entries of one bucket; a longer chain, which chance does not make, loses its oldest entry. */
 const CHAIN_MAX = 48;
 
+/** Entries that are looked at for one that nobody has asked for lately. */
+const TRIES = 16;
+
 /** What an entry is stored with, besides its message. */
 export interface StoredAs {
   /** Where the TTLs of the message stand. */
@@ -246,6 +249,7 @@ export class Store extends Entries {
     this.births[slot] = born;
     this.retries[slot] = 0;
     this.counted[slot] = 0;
+    this.spared[slot] = 0;
     this.sources[slot] = 0;
     this.hits.reset(slot);
     this.#link(slot, hash);
@@ -254,43 +258,67 @@ export class Store extends Entries {
     return slot;
   }
 
-  /** Where space for a message is: evicts the oldest chunk's entries when the limit is reached. */
+  /**
+   * Where space for a message is. When the limit is reached, the entries of the oldest chunk go,
+   * except those that were asked for since they came or were last spared: these move to the newest
+   * chunk. So a flood of names that nobody asks for again pushes out only itself.
+   */
   #room(size: number): ReplyChunk | null {
     const { log } = this;
     for (let tries = 0; tries < 64; tries++) {
       const chunk = log.room(size);
       if (chunk !== null) {
         // A new one takes in what a sparse one still holds; then look again whether there is room.
-        if (chunk.used > 0 || !chunk.shared || !this.#compact(chunk)) return chunk;
+        if (chunk.used > 0 || !chunk.shared || log.sparse === null) return chunk;
+        this.#move(log.sparse);
         continue;
       }
-      const victim = log.victim();
+      const victim = log.victim(size);
       if (victim === null) return null;
-      for (const slot of victim.slots) {
-        if (this.messages[slot] === null || this.chunks[slot] !== victim.id) continue;
-        this.evictions[this.halves[slot] as Half]++;
-        this.#drop(slot);
-      }
+      this.#clear(victim, tries < TRIES);
     }
     return null;
   }
 
-  /** Moves what is left of a sparse chunk into `fresh`, whole or not at all. */
-  #compact(fresh: ReplyChunk): boolean {
-    const { sparse } = this.log;
-    if (sparse === null) return false;
-    for (const slot of sparse.slots) {
+  /** @param sparing false: entries that were asked for go, too */
+  #clear(victim: ReplyChunk, sparing: boolean): void {
+    for (const slot of victim.slots) {
+      if (this.messages[slot] === null || this.chunks[slot] !== victim.id) continue;
+      if (sparing && this.#isSpared(slot)) {
+        if (!victim.shared) return this.log.renew(victim);
+        continue;
+      }
+      this.evictions[this.halves[slot] as Half]++;
+      this.#drop(slot);
+    }
+    if (victim.live > 0) this.#move(victim);
+  }
+
+  /**
+   * Whether an entry has been asked for since it came, or since this was last true, and is still
+   * valid.
+   */
+  #isSpared(slot: number): boolean {
+    if (this.spared[slot] === this.counted[slot]) return false;
+    this.spared[slot] = this.counted[slot]!;
+    return this.end(slot) + this.parts.staleSeconds * 1000 > this.parts.clock.now();
+  }
+
+  /** Moves what is left of a chunk to the end. */
+  #move(from: ReplyChunk): void {
+    const { log } = this;
+    for (const slot of from.slots) {
       const bytes = this.messages[slot] ?? null;
-      if (bytes === null || this.chunks[slot] !== sparse.id) continue;
+      if (bytes === null || this.chunks[slot] !== from.id) continue;
       const start = this.starts[slot]!;
       const size = this.sizes[slot]!;
-      this.starts[slot] = this.log.put(fresh, slot, bytes, start, start + size);
-      this.messages[slot] = fresh.bytes;
+      const to = log.room(size, true)!;
+      this.starts[slot] = log.put(to, slot, bytes, start, start + size);
+      this.messages[slot] = to.bytes;
       this.replies[slot] = null;
-      this.chunks[slot] = fresh.id;
-      this.log.drop(sparse.id, size);
+      this.chunks[slot] = to.id;
+      log.drop(from.id, size);
     }
-    return true;
   }
 
   #forget(query: Query, hash: number, kind: number, half: Half): void {
@@ -303,19 +331,31 @@ export class Store extends Entries {
     }
   }
 
-  /** Removes a random entry of this half and shard. */
+  /**
+   * Removes an entry of this half and shard: beginning anywhere, the first that was not asked for
+   * since it came or was last spared.
+   */
   #evict(shard: number, half: Half): void {
+    const slot = this.#victimOf(shard, half);
+    if (slot < 0) return;
+    this.evictions[half]++;
+    this.#drop(slot);
+  }
+
+  #victimOf(shard: number, half: Half): number {
     const perShard = this.#perShard;
     const first = this.parts.random.integer(perShard);
+    let last = -1;
+    let left = TRIES;
     for (let i = 0; i < perShard; i++) {
       const bucket = shard * perShard + ((first + i) & (perShard - 1));
       for (let slot = this.#buckets[bucket]!; slot >= 0; slot = this.nexts[slot]!) {
         if (this.halves[slot] !== half) continue;
-        this.evictions[half]++;
-        this.#drop(slot);
-        return;
+        if (--left === 0 || !this.#isSpared(slot)) return slot;
+        last = slot;
       }
     }
+    return last;
   }
 
   #link(slot: number, hash: number): void {
