@@ -22,6 +22,12 @@ import { arena } from './write-reply.ts';
 const LONG_READ = 65_536;
 const LONG_READ_QUERIES = 32;
 /**
+ * Milliseconds after which others have their turn, looked at once in so many queries: one costs
+ * microseconds, unless its answer is large or has to be searched.
+ */
+const LONG_SERVE_MS = 5;
+const LOOK_EVERY = 4;
+/**
  * Bytes of replies whose memory is freed as soon as the system has taken them. The garbage of large
  * ones would be several times what clients leave unread.
  */
@@ -68,6 +74,8 @@ export abstract class ClientConnection
   #blocked = false;
   /** How many more queries may be served in this turn. */
   #turn = 0;
+  /** When this turn began. */
+  #beganAt = 0;
   /** Bytes read since the connection last had its turn. */
   #read = 0;
   /** Reads on after a long read that was halted; null: reading is not halted. */
@@ -187,6 +195,8 @@ export abstract class ClientConnection
   protected count(): void {
     this.#turn--;
     turns.count();
+    if (this.#turn % LOOK_EVERY === 0 && this.host.clock.now() - this.#beganAt > LONG_SERVE_MS)
+      this.#turn = 0;
   }
 
   /** Whether no more input may be consumed now. */
@@ -297,7 +307,10 @@ export abstract class ClientConnection
 
   /** @param alone whether the memory of `chunk` holds only this connection's bytes */
   #take(chunk: Buffer, alone: boolean): void {
-    const used = this.consume(chunk, this.host.clock.now());
+    const { clock } = this.host;
+    const now = clock.now();
+    this.#beganAt = now;
+    const used = this.#turn > 0 ? this.consume(chunk, now) : 0;
     if (used < chunk.length && !this.closing) {
       this.#rest = restOf(chunk, used, alone);
       this.socket.pause();
@@ -307,6 +320,7 @@ export abstract class ClientConnection
     }
     this.write();
     this.settle();
+    turns.spend(clock.now() - now);
   }
 
   #waitTurn(): void {

@@ -52,6 +52,34 @@ describe('turns', () => {
     assert.equal(turns.allowance, 64);
   });
 
+  test('after ten milliseconds of work new input waits for the next turn, and those that wait go first', async () => {
+    const turns = new Turns();
+    turns.spend(9);
+    assert.ok(turns.allowance > 0);
+    turns.spend(1);
+    assert.equal(turns.allowance, 0);
+    const order: string[] = [];
+    // Each takes six milliseconds: of those that wait one has its turn, then two at a time.
+    const slow = (name: string): TurnTaker => ({
+      takeTurn() {
+        assert.ok(turns.allowance > 0);
+        order.push(name);
+        turns.spend(6);
+      },
+    });
+    for (const name of 'abcde') turns.wait(slow(name));
+    const turnsTaken: string[] = [];
+    while (order.length < 5) {
+      const before = order.length;
+      await round();
+      turnsTaken.push(order.slice(before).join(''));
+    }
+    assert.deepEqual(
+      turnsTaken.filter((taken) => taken !== ''),
+      ['a', 'bc', 'de'],
+    );
+  });
+
   test('a turn of the event loop that lets in a connection is short', async () => {
     const turns = new Turns();
     const flood = [new Asking(turns, 1000), new Asking(turns, 1000)];

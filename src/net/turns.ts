@@ -19,6 +19,12 @@ const LONG = 64;
  */
 const SHORT = 16;
 
+/**
+ * Milliseconds of work for all connections in one turn, whatever their queries cost. After that, new
+ * input waits, too: a thousand connections may have some at once.
+ */
+const TURN_MS = 10;
+
 /** How many used queue entries accumulate before they are removed together. */
 const CLEARED = 256;
 
@@ -39,10 +45,12 @@ export class Turns {
   #first = 0;
   /** How many more queries may be served in this turn of the event loop. */
   #left = TURN_QUERIES;
+  #spentMs = 0;
   #armed = false;
 
   /** How many queries a connection may have served at once for what it has just sent. */
   get allowance(): number {
+    if (this.#spentMs >= TURN_MS) return 0;
     return Math.max(SHORT, Math.min(LONG, this.#left));
   }
 
@@ -50,6 +58,14 @@ export class Turns {
   count(queries = 1): void {
     this.#left -= queries;
     if (this.#left <= 0) this.#arm();
+  }
+
+  /** Serving a connection took so many milliseconds. */
+  spend(ms: number): void {
+    this.#spentMs += ms;
+    if (this.#spentMs < TURN_MS) return;
+    this.#left = 0;
+    this.#arm();
   }
 
   /** Counts an accepted connection. */
@@ -75,6 +91,8 @@ export class Turns {
 
   #run = (): void => {
     this.#armed = false;
+    // Those that wait have a part of their own, or new input could keep them waiting for ever.
+    this.#spentMs = 0;
     try {
       do {
         const taker = this.#queue[this.#first];
@@ -84,6 +102,7 @@ export class Turns {
       } while (this.#left > 0);
     } finally {
       this.#left = TURN_QUERIES;
+      this.#spentMs = 0;
       this.#clear();
       if (this.#queue.length > 0) this.#arm();
     }
