@@ -91,6 +91,11 @@ const table = {
       interval,
       'how often the network is looked at with -failopen=false (default 60); else each second',
     ),
+    teardownPipe: one(
+      '-teardown-pipe',
+      file(),
+      'named pipe to a shell in another container, which takes interface and rules away when this process is killed',
+    ),
     skipTeardown: flag('-skipteardown', 'leave interface and rules at the end'),
     healthPort: one('-health-port', port, 'port of /health (default 8080)'),
   }),
@@ -172,6 +177,7 @@ export interface NodeCacheOptions extends Omit<ServeOptions, 'example'> {
   /** Milliseconds. */
   readonly syncInterval: number | null;
   readonly skipTeardown: boolean;
+  readonly teardownPipe: string | null;
   readonly healthPort: number | null;
   readonly baseCorefile: string | null;
   readonly fromCorefile: string | null;

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isIP, printHostPort } from '../base/ip.ts';
-import { every, systemClock, type Timer } from '../base/clock.ts';
+import { every, sleep, systemClock, type Timer } from '../base/clock.ts';
 import { Problem, Problems } from '../base/problem.ts';
 import { secureRandom } from '../base/random.ts';
 import { GROWTH, keepMemorySettled } from '../base/settle-memory.ts';
@@ -40,6 +40,8 @@ export const nodeCache: Command = { name: 'node-cache', run };
 const MEETING = '/run/nodelocaldns';
 /** How often the network is looked at while its leases have to be renewed, milliseconds. */
 const LOOK_MS = 1250;
+/** From the last new query, when the rules are gone, until the sockets are closed, milliseconds. */
+const DRAIN_MS = 250;
 /** How often NodeLocal DNSCache looks at it. */
 const SYNC_MS = 60_000;
 /** How often the files are looked at that the Corefile is made of. */
@@ -144,7 +146,10 @@ async function around(
     async ending() {
       rest();
       handover?.close();
-      if (!handedOver) await network.withdraw();
+      if (handedOver) return;
+      await network.withdraw();
+      // Connections that pods opened before still bring their queries.
+      if (!options.skipTeardown) await sleep(systemClock, DRAIN_MS);
     },
     async ended() {
       rest();
@@ -267,6 +272,7 @@ function nodeNetwork(
     localInterface,
     rules,
     shell,
+    pipe: options.teardownPipe,
     skipTeardown,
     log,
     onError: (kind) => metrics.failed(kind),

@@ -5,7 +5,7 @@
 import type { Log } from '../base/log.ts';
 import { Problem } from '../base/problem.ts';
 import { SystemError } from '../linux/libc.ts';
-import { TeardownShell } from './teardown-shell.ts';
+import { TeardownPipe, TeardownShell, type Teardown } from './teardown-shell.ts';
 import { checkInterfaces, LocalInterface } from './local-interface.ts';
 import { RuleFailure, type RuleSet } from './rules.ts';
 
@@ -25,6 +25,8 @@ export interface NodeNetworkParts {
   readonly rules: readonly RuleSet[];
   /** The shell that cleans up after us; null: there is none, or nothing is to be cleaned up. */
   readonly shell: string | null;
+  /** A named pipe to such a shell in another container, in place of one here; null: none. */
+  readonly pipe: string | null;
   /** What was set up stays at the end. */
   readonly skipTeardown: boolean;
   readonly log: Log;
@@ -39,7 +41,7 @@ export interface NodeNetworkParts {
  */
 export class NodeNetwork {
   readonly #parts: NodeNetworkParts;
-  readonly #teardown: TeardownShell | null;
+  readonly #teardown: Teardown | null;
   #rulesWanted = false;
   /** Rules are looked after by one call at a time. */
   #busy: Promise<void> | null = null;
@@ -49,14 +51,17 @@ export class NodeNetwork {
 
   constructor(parts: NodeNetworkParts) {
     this.#parts = parts;
-    const { localInterface, rules, shell } = parts;
+    const { localInterface, rules, shell, pipe } = parts;
+    const lines = (): readonly string[] => [
+      ...rules.flatMap(({ removal }) => removal),
+      ...(localInterface?.removal ?? []),
+    ];
     this.#teardown =
       shell === null
         ? null
-        : new TeardownShell(shell, () => [
-            ...rules.flatMap(({ removal }) => removal),
-            ...(localInterface?.removal ?? []),
-          ]);
+        : pipe === null
+          ? new TeardownShell(shell, lines)
+          : new TeardownPipe(pipe, lines);
   }
 
   /** The interface, before anything can listen at its addresses. @throws Problem */
