@@ -1,5 +1,5 @@
 /**
- * Writes deploy/monitoring/: recording rules, alerts and a dashboard, all from the tables in `monitoring/`, so that each window and each panel
+ * Writes deploy/monitoring/, and copies for the Helm chart: recording rules, alerts and a dashboard, all from the tables in `monitoring/`, so that each window and each panel
  * is said once. `node tools/monitoring.ts --check` only tells whether the files are as they would be written.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,10 @@ import { checkGroups } from './monitoring/check-rules.ts';
 import { dashboard } from './monitoring/dashboard.ts';
 import { serverGroups } from './monitoring/server-rules.ts';
 
-const folder = join(import.meta.dirname, '../deploy/monitoring');
+/** The Helm chart has copies: it can read only what is within it. */
+const folders = ['../deploy/monitoring', '../deploy/helm/ndots/files'].map((folder) =>
+  join(import.meta.dirname, folder),
+);
 
 const head =
   "# Recording rules and alerts for cluster DNS, written by tools/monitoring.ts. They read metrics with CoreDNS's names: they watch it, too.\n";
@@ -21,11 +24,12 @@ const files = {
 };
 
 const onlyCheck = process.argv.includes('--check');
-for (const [name, text] of Object.entries(files)) {
-  const path = join(folder, name);
-  if (!onlyCheck) writeFileSync(path, text);
-  else if (readFileSync(path, 'utf8') !== text) {
-    console.error(`${path} is not what its tables say: node tools/monitoring.ts`);
-    process.exitCode = 1;
+for (const [name, text] of Object.entries(files))
+  for (const folder of folders) {
+    const path = join(folder, name);
+    if (!onlyCheck) writeFileSync(path, text);
+    else if (readFileSync(path, 'utf8') !== text) {
+      console.error(`${path} is not what its tables say: node tools/monitoring.ts`);
+      process.exitCode = 1;
+    }
   }
-}

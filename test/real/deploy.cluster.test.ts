@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { policyObjects } from '../../src/webhook/policy.ts';
 import type { KubeJson } from '../kit/apiserver/store.ts';
 import { Cluster } from '../kit/cluster/cluster.ts';
@@ -15,11 +15,18 @@ import { helm, helmTemplate } from '../kit/helm.ts';
 const objectsOf = (yaml: string): readonly KubeJson[] =>
   parseAllDocuments(yaml)
     .map((document) => document.toJS() as KubeJson | null)
-    .filter((object) => object !== null && object.kind !== 'ServiceMonitor') as KubeJson[];
+    .filter(
+      (object) => object !== null && !['ServiceMonitor', 'PrometheusRule'].includes(object.kind!),
+    ) as KubeJson[];
 
 const everything = {
   autoscaler: { enabled: true, min: 2, configmap: { annotations: { a: 'b' } } },
-  prometheus: { service: { enabled: true }, monitor: { enabled: true, interval: '15s' } },
+  prometheus: {
+    service: { enabled: true },
+    monitor: { enabled: true, interval: '15s' },
+    rules: { enabled: true },
+    dashboard: { enabled: true },
+  },
   webhook: { enabled: true, mode: 'enforce', ndots: 2, namespaceLabels: { team: 'web' } },
   check: {
     enabled: true,
@@ -92,6 +99,37 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       await cluster.kubectlWith(list, 'apply', '--validate=strict', '--dry-run=server', '-f', '-');
     });
 
+  test('the chart has the alerts and the dashboard of deploy/monitoring, when asked for', () => {
+    const kinds = (values: object): ReturnType<typeof JSON.parse>[] =>
+      parseAllDocuments(helmTemplate(values))
+        .map((document) => document.toJS() as ReturnType<typeof JSON.parse>)
+        .filter((object) => object !== null);
+    const without = kinds({}).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    assert.ok(!without.some((each) => /PrometheusRule|dashboard/.test(each)), without.join());
+    const prometheus = {
+      rules: {
+        enabled: true,
+        additionalLabels: { release: 'prometheus' },
+        namespace: 'monitoring',
+      },
+      dashboard: { enabled: true, annotations: { folder: 'DNS' } },
+    };
+    const all = kinds({ prometheus });
+    const rule = all.find(({ kind }) => kind === 'PrometheusRule');
+    const read = (name: string): string => readFileSync(`deploy/monitoring/${name}`, 'utf8');
+    assert.deepEqual(rule.spec, parse(read('rules.yaml')));
+    assert.equal(rule.metadata.namespace, 'monitoring');
+    assert.equal(rule.metadata.labels.release, 'prometheus');
+    const shown = all.find(({ metadata }) => metadata.name === 'dns-ndots-dashboard');
+    assert.equal(shown.metadata.labels['grafana_dashboard'], '1');
+    assert.deepEqual(JSON.parse(shown.data['dns-ndots.json']), JSON.parse(read('dashboard.json')));
+    const own = helmTemplate({
+      prometheus: { rules: { enabled: true, runbookUrl: 'https://wiki.example/dns' } },
+    });
+    assert.match(own, /runbook_url: https:\/\/wiki\.example\/dns#dnsdown/);
+    assert.doesNotMatch(own, /ndots\.dev\/alerts/);
+  });
+
   test('the chart refuses the address of another Service, and takes its place by that Service’s selector', async () => {
     const env = { KUBECONFIG: cluster.kubeconfig('admin'), HOME: tmpdir() };
     const own = { 'k8s-app': 'kube-dns' };
@@ -159,7 +197,7 @@ describe('deploy/, applied to a real API server', { skip: noApiServer() ?? false
       const shown = helm(
         ['install', 'dns', 'deploy/helm/ndots', '--namespace', 'default', '--dry-run=server']
           // Kinds that this API server has no definition of.
-          .concat('--set', 'prometheus.monitor.enabled=false')
+          .concat('--set', 'prometheus.monitor.enabled=false,prometheus.rules.enabled=false')
           .concat(
             Object.entries(values).flatMap(([key, value]) => [
               '--set-json',

@@ -114,6 +114,60 @@ describe('the alerts', { skip }, () => {
       assert.deepEqual(new Set(told.map(([, window]) => window)), new Set(windows), text);
     });
 
+  test('keep the clusters apart, and say which one it is', () => {
+    const of = (cluster: string, rcode: string, values: string): object => ({
+      series: `coredns_dns_responses_total{cluster="${cluster}", rcode="${rcode}"}`,
+      values,
+    });
+    const info = (cluster: string, values: string): object => ({
+      series: `coredns_build_info{cluster="${cluster}", instance="a", job="coredns"}`,
+      values,
+    });
+    const scraped = (cluster: string, values: string): object => ({
+      series: `up{cluster="${cluster}", instance="a", job="coredns"}`,
+      values,
+    });
+    const series = [
+      ...['well', 'ill'].flatMap((each) => [info(each, '1x120'), scraped(each, '1x120')]),
+      ...[info('gone', '1x60 stale'), scraped('gone', '1x60 stale')],
+      ...[of('well', 'NOERROR', '0+60000x120'), of('well', 'SERVFAIL', '0+6x120')],
+      ...[of('ill', 'NOERROR', '0+60x120'), of('ill', 'SERVFAIL', '0+60x120')],
+    ];
+    const { text } = promtoolTest(series, silent('100m'));
+    const told = [...text.matchAll(/alertname="(\w+)".*?cluster="(\w+)"/g)];
+    const pairs = new Set(told.map(([, name, cluster]) => `${name} ${cluster}`));
+    assert.deepEqual(pairs, new Set(['DNSErrorsBurnBudget ill', 'DNSDown gone']), text);
+    assert.match(text, /DNS replies are SERVFAIL \(cluster ill\)/);
+  });
+
+  test('aggregate by cluster wherever they aggregate, and lead to a page by its URL', () => {
+    const text = readFileSync(rulesFile, 'utf8');
+    const { groups } = parse(text) as {
+      groups: { rules: { alert?: string; expr: string; annotations?: Record<string, string> }[] }[];
+    };
+    for (const { alert, expr, annotations } of groups.flatMap((group) => group.rules)) {
+      const aggregations = [
+        ...expr.matchAll(/\b(?:sum|count|max|min|avg)\b(?!_over)\s*(.{0,12})/g),
+      ];
+      for (const [all, next] of aggregations)
+        assert.match(next!, /^by \(cluster/, `${all} in ${expr}`);
+      if (alert === undefined) continue;
+      assert.ok(URL.canParse(annotations!['runbook_url']!), alert);
+      assert.ok(annotations!['runbook_url']!.endsWith(`#${alert.toLowerCase()}`), alert);
+    }
+    const variables = (
+      JSON.parse(readFileSync('deploy/monitoring/dashboard.json', 'utf8')) as {
+        templating: { list: { name: string }[] };
+      }
+    ).templating.list.map(({ name }) => name);
+    assert.deepEqual(variables, ['datasource', 'cluster', 'job', 'instance']);
+    for (const { targets = [] } of panels)
+      for (const { expr } of targets) {
+        const selectors = expr.match(/\{[^}]*\}/g) ?? [];
+        for (const selector of selectors) assert.match(selector, /cluster=~"\$cluster"/);
+      }
+  });
+
   const checked = (target: string, values: string): object => ({
     series: `ndots_check_up{check="replica-answers", target="${target}", instance="a"}`,
     values,
@@ -204,6 +258,7 @@ describe('a Prometheus that scrapes a server', { skip }, () => {
     for (const { title, targets = [] } of panels)
       for (const { expr } of targets) {
         const filled = expr
+          .replaceAll('$cluster', '.*')
           .replaceAll('$job', '.*')
           .replaceAll('$instance', '.*')
           .replaceAll('$__rate_interval', '10s');

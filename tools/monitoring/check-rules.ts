@@ -5,8 +5,8 @@ import { alert, promiseRules, type Rule, type ServicePromise } from './rule.ts';
 const promise: ServicePromise = {
   name: 'check',
   budget: 0.001,
-  bad: (window) => `sum by (check) (1 - avg_over_time(ndots_check_up[${window}]))`,
-  all: (window) => `count by (check) (avg_over_time(ndots_check_up[${window}]))`,
+  bad: (window) => `sum by (cluster, check) (1 - avg_over_time(ndots_check_up[${window}]))`,
+  all: (window) => `count by (cluster, check) (avg_over_time(ndots_check_up[${window}]))`,
   what: 'the time the check {{ $labels.check }} has failed',
 };
 
@@ -16,9 +16,9 @@ const checkAlerts: readonly Rule[] = [
     'warning',
     // Nobody is scraped that was; a check cannot find out anything; nobody runs the checks of Kuberhealthy's objects.
     [
-      '(count(max_over_time(ndots_check_checks[1d])) unless count(ndots_check_checks))',
-      '(max(min by (check) (avg_over_time(ndots_check_state{state="unknown"}[15m]))) > 0.9)',
-      '(sum(kuberhealthy_controller_leader) == 0)',
+      '(count by (cluster) (max_over_time(ndots_check_checks[1d])) unless count by (cluster) (ndots_check_checks))',
+      '(max by (cluster) (min by (cluster, check) (avg_over_time(ndots_check_state{state="unknown"}[15m]))) > 0.9)',
+      '(sum by (cluster) (kuberhealthy_controller_leader) == 0)',
     ].join(' or '),
     '10m',
     'Nobody knows whether DNS works',
@@ -27,7 +27,7 @@ const checkAlerts: readonly Rule[] = [
   alert(
     'DNSCheckTargetDown',
     'critical',
-    'max by (check, title, target) (ndots_check_up) == 0',
+    'max by (cluster, check, title, target) (ndots_check_up) == 0',
     '1m',
     '{{ $labels.check }} fails at {{ $labels.target }}',
     'All that look at it see it. Clients that are sent there wait for their time-out.',

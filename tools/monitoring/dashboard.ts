@@ -10,7 +10,7 @@ interface Panel {
   readonly kind?: 'stat';
 }
 
-const where = 'job=~"$job",instance=~"$instance"';
+const where = 'cluster=~"$cluster",job=~"$job",instance=~"$instance"';
 const rate = (metric: string, labels = ''): string =>
   `rate(${metric}{${where}${labels === '' ? '' : `,${labels}`}}[$__rate_interval])`;
 const quantile = (q: number, metric: string, by = ''): string =>
@@ -94,7 +94,12 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         title: 'Queries by replica',
         help: 'Uneven where clients keep their source port, or connections.',
         unit: 'reqps',
-        series: [[`sum by (instance) (${rate('coredns_dns_requests_total')})`, '{{instance}}']],
+        series: [
+          [
+            `sum by (cluster, instance) (${rate('coredns_dns_requests_total')})`,
+            '{{cluster}} {{instance}}',
+          ],
+        ],
       },
     ],
   },
@@ -137,13 +142,13 @@ const rows: readonly { readonly title: string; readonly panels: readonly Panel[]
         title: 'Memory',
         help: 'Resident, by replica.',
         unit: 'bytes',
-        series: [[`process_resident_memory_bytes{${where}}`, '{{instance}}']],
+        series: [[`process_resident_memory_bytes{${where}}`, '{{cluster}} {{instance}}']],
       },
       {
         title: 'Processor',
         help: 'Processors in use, by replica.',
         unit: 'short',
-        series: [[rate('process_cpu_seconds_total'), '{{instance}}']],
+        series: [[rate('process_cpu_seconds_total'), '{{cluster}} {{instance}}']],
       },
       {
         title: 'Not taken',
@@ -220,7 +225,8 @@ function panels(): readonly object[] {
   return all;
 }
 
-const variable = (name: string, query: string): object => ({
+/** @param allValue what "All" stands for, where it must match series without the label, too */
+const variable = (name: string, query: string, allValue?: string): object => ({
   name,
   type: 'query',
   datasource: dataSource,
@@ -228,6 +234,7 @@ const variable = (name: string, query: string): object => ({
   refresh: 2,
   multi: true,
   includeAll: true,
+  ...(allValue !== undefined && { allValue }),
   current: { text: 'All', value: '$__all' },
 });
 
@@ -244,8 +251,12 @@ export const dashboard: object = {
   templating: {
     list: [
       { name: 'datasource', type: 'datasource', query: 'prometheus' },
-      variable('job', 'label_values(coredns_build_info, job)'),
-      variable('instance', 'label_values(coredns_build_info{job=~"$job"}, instance)'),
+      variable('cluster', 'label_values(coredns_build_info, cluster)', '.*'),
+      variable('job', 'label_values(coredns_build_info{cluster=~"$cluster"}, job)'),
+      variable(
+        'instance',
+        'label_values(coredns_build_info{cluster=~"$cluster",job=~"$job"}, instance)',
+      ),
     ],
   },
   panels: panels(),

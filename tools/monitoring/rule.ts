@@ -1,7 +1,10 @@
 /** What alerts are made of: rules as Prometheus reads them, and promises whose budgets burn. */
 
-/** The page that says of each alert what to look at. */
-const page = 'docs/alerts.md';
+/** The page that explains each alert (docs/alerts.md), as a URL: notification programs make a link of it. */
+const runbookPage = 'https://ndots.dev/alerts';
+
+/** Ends a summary where Prometheus, Thanos or Mimir hold several clusters. */
+const ofCluster = '{{ with $labels.cluster }} (cluster {{ . }}){{ end }}';
 
 /** One promise: a share of replies that may be bad, and what is bad. */
 export interface ServicePromise {
@@ -62,7 +65,11 @@ export const alert = (
   expr,
   for: lasts,
   labels: { severity, ...labels },
-  annotations: { summary, description, runbook: `${page}#${name.toLowerCase()}` },
+  annotations: {
+    summary: summary + ofCluster,
+    description,
+    runbook_url: `${runbookPage}#${name.toLowerCase()}`,
+  },
 });
 
 /** The alert of each promise. */

@@ -5,17 +5,19 @@ const promises: readonly ServicePromise[] = [
   {
     name: 'errors',
     budget: 0.001,
-    bad: (window) => `sum(rate(coredns_dns_responses_total{rcode="SERVFAIL"}[${window}]))`,
-    all: (window) => `sum(rate(coredns_dns_responses_total[${window}]))`,
+    bad: (window) =>
+      `sum by (cluster) (rate(coredns_dns_responses_total{rcode="SERVFAIL"}[${window}]))`,
+    all: (window) => `sum by (cluster) (rate(coredns_dns_responses_total[${window}]))`,
     what: 'DNS replies are SERVFAIL',
   },
   {
     name: 'slow',
     budget: 0.01,
     bad: (window) =>
-      `sum(rate(coredns_dns_request_duration_seconds_count[${window}])) - ` +
-      `sum(rate(coredns_dns_request_duration_seconds_bucket{le="0.256"}[${window}]))`,
-    all: (window) => `sum(rate(coredns_dns_request_duration_seconds_count[${window}]))`,
+      `sum by (cluster) (rate(coredns_dns_request_duration_seconds_count[${window}])) - ` +
+      `sum by (cluster) (rate(coredns_dns_request_duration_seconds_bucket{le="0.256"}[${window}]))`,
+    all: (window) =>
+      `sum by (cluster) (rate(coredns_dns_request_duration_seconds_count[${window}]))`,
     what: 'DNS replies take longer than 256 ms',
   },
 ];
@@ -25,7 +27,12 @@ const otherAlerts: readonly Rule[] = [
   alert(
     'DNSDown',
     'critical',
-    'absent(coredns_build_info) or sum(up * on (instance, job) group_left coredns_build_info) == 0',
+    // None at all; those of one cluster are gone; they are there and cannot be scraped.
+    [
+      'absent(coredns_build_info)',
+      '(count by (cluster) (max_over_time(coredns_build_info[1h])) unless count by (cluster) (coredns_build_info))',
+      'sum by (cluster) (up * on (cluster, instance, job) group_left coredns_build_info) == 0',
+    ].join(' or '),
     '5m',
     'No DNS server is scraped',
     'Either none runs, or Prometheus cannot reach them; then it cannot tell that lookups fail, either.',
@@ -89,7 +96,7 @@ const otherAlerts: readonly Rule[] = [
   alert(
     'DNSFollowsNoCluster',
     'warning',
-    'histogram_quantile(0.99, sum by (le) (rate(coredns_kubernetes_dns_programming_duration_seconds_bucket[15m]))) > 30',
+    'histogram_quantile(0.99, sum by (cluster, le) (rate(coredns_kubernetes_dns_programming_duration_seconds_bucket[15m]))) > 30',
     '15m',
     'Changes of Services take longer than 30 s to be seen in answers',
     'The API server is slow or away; answers stay as they were.',

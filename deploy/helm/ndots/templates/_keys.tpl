@@ -11,7 +11,7 @@
   "podAnnotations": {},
   "podLabels": {},
   "serviceType": {},
-  "prometheus": {"service":{"enabled":{},"annotations":{},"selector":{}},"monitor":{"enabled":{},"additionalLabels":{},"namespace":{},"interval":{},"scrapeTimeout":{},"scheme":{},"honorLabels":{},"tlsConfig":{},"relabelings":{},"metricRelabelings":{},"selector":{}}},
+  "prometheus": {"service":{"enabled":{},"annotations":{},"selector":{}},"monitor":{"enabled":{},"additionalLabels":{},"namespace":{},"interval":{},"scrapeTimeout":{},"scheme":{},"honorLabels":{},"tlsConfig":{},"relabelings":{},"metricRelabelings":{},"selector":{}},"rules":{"enabled":{},"additionalLabels":{},"namespace":{},"runbookUrl":{}},"dashboard":{"enabled":{},"labels":{},"annotations":{},"namespace":{}}},
   "service": {"create":{},"clusterIP":{},"clusterIPs":{},"loadBalancerIP":{},"loadBalancerClass":{},"externalIPs":{},"externalTrafficPolicy":{},"ipFamilies":{},"ipFamilyPolicy":{},"trafficDistribution":{},"name":{},"annotations":{},"selector":{}},
   "serviceAccount": {"create":{},"name":{},"annotations":{}},
   "automountServiceAccountToken": {},
