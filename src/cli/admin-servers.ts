@@ -4,13 +4,15 @@
 import type { RequestOptions } from 'node:https';
 import { builtins } from '../base/builtins.ts';
 import { printHostPort } from '../base/ip.ts';
-import { child, text } from '../base/json-object.ts';
+import { child, children, text } from '../base/json-object.ts';
 import { Problem } from '../base/problem.ts';
 import { FILE_MAX } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { sendJson } from '../kube/api/get-json.ts';
 import { listWhole } from '../kube/api/list.ts';
+import { getObject } from '../kube/api/one-object.ts';
+import { dnsServiceIn, selectorOf, usualDnsSelector } from '../kube/pods/dns-service.ts';
 import type { CacheVerbOptions } from './cache-options.ts';
 import { accessOf, clusterClient } from './cluster-options.ts';
 import type { Io } from './command.ts';
@@ -113,20 +115,21 @@ function directServer(
 
 async function podServers(
   options: CacheVerbOptions,
-  { namespace, selector, port, access: choice }: NonNullable<CacheVerbOptions['cluster']>,
+  { namespace, selector: given, port, access: choice }: NonNullable<CacheVerbOptions['cluster']>,
   token: string,
   io: Io,
 ): Promise<{ readonly servers: readonly AdminServer[]; close(): void }> {
   const access = accessOf(choice, io);
   const client = clusterClient(access);
+  let selector = given ?? usualDnsSelector;
   try {
+    selector = given ?? (await dnsSelectorIn(client, namespace, options.timeoutMs, io.signal));
     const pods = await runningPods(client, namespace, selector, options.timeoutMs, io.signal);
     if (pods.length === 0)
       throw new Problem({
         code: 'no-replicas',
         text: `no pod with ${selector} runs in ${namespace} of ${access.name}`,
-        remedy:
-          'kubectl get pods -A -l k8s-app=kube-dns; name them with --namespace and --selector.',
+        remedy: `kubectl get pods -A -l '${usualDnsSelector}'; name them with --namespace and --selector.`,
       });
     const scheme = options.tls === null ? '' : 'https:';
     const servers = pods.map((pod): AdminServer => ({
@@ -152,7 +155,26 @@ async function podServers(
   } catch (error) {
     client.close();
     if (!(error instanceof ApiFailure)) throw error;
-    throw clusterNotAsked(error, { remedy: `kubectl -n ${namespace} get pods -l ${selector}` });
+    throw clusterNotAsked(error, { remedy: `kubectl -n ${namespace} get pods -l '${selector}'` });
+  }
+}
+
+/** The selector of the DNS service of a namespace; without one, or the right to see it, the usual. */
+async function dnsSelectorIn(
+  client: ApiClient,
+  namespace: string,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/services`;
+  try {
+    const found = await getObject(client, { path, task: 'list services', waitMs, signal });
+    const service = dnsServiceIn(children(found, 'items'));
+    const selector = service === null ? '' : selectorOf(service);
+    return selector === '' ? usualDnsSelector : selector;
+  } catch (error) {
+    if (error instanceof ApiFailure && error.kind === 'forbidden') return usualDnsSelector;
+    throw error;
   }
 }
 

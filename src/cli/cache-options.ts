@@ -38,7 +38,8 @@ export interface CacheVerbOptions {
   /** null: `servers` are asked. */
   readonly cluster: {
     readonly namespace: string;
-    readonly selector: string;
+    /** Null: that of the cluster's DNS service. */
+    readonly selector: string | null;
     readonly port: number;
     readonly access: ClusterOptions;
   } | null;
@@ -84,7 +85,11 @@ const table = {
     ),
     ...beside(clusterNames, {
       namespace: one('-n, --namespace', namespaceName, 'of the pods (kube-system)'),
-      selector: one('-l, --selector', text('LABELS'), 'of the pods (k8s-app=kube-dns)'),
+      selector: one(
+        '-l, --selector',
+        text('LABELS'),
+        'of the pods (those of the cluster’s DNS service)',
+      ),
       port: one('--port', integer('PORT', 1, 65_535), `of admin in the pods (${PORT})`),
     }),
     ...clusterOptions,
@@ -143,7 +148,7 @@ export function parseCacheOptions(given: readonly string[]): CacheVerbOptions {
     cluster: inCluster
       ? {
           namespace: values.namespace ?? 'kube-system',
-          selector: values.selector ?? 'k8s-app=kube-dns',
+          selector: values.selector,
           port: values.port ?? PORT,
           access: values,
         }

@@ -10,7 +10,7 @@ import { errorCode } from '../base/error-code.ts';
 import { FILE_MAX, readFileText } from '../base/read-file.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { getObject } from '../kube/api/one-object.ts';
-import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
+import { serviceAddresses } from '../kube/pods/dns-service.ts';
 import { uniqueServers } from '../probe/asking.ts';
 import { planChecks, readCheckFile, type CheckPlan } from '../probe/check-file.ts';
 import type { ProbeContext } from '../probe/check.ts';

@@ -69,9 +69,15 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
   const [first] = findings.toSorted(
     (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
   );
+  const { notJudged } = report;
+  const nothingIn = (each: (typeof notJudged)[number]): string =>
+    `Nothing to lint in ${holdsText(each)}`;
   const ends = [
-    ...report.notJudged.map((each) => `Nothing to lint in ${holdsText(each)}`),
+    ...(notJudged.length > DETAILS_MAX ? [] : notJudged.map(nothingIn)),
     summary(report),
+    ...(notJudged.length > DETAILS_MAX
+      ? [`Nothing to lint in ${notJudged.length} other inputs (-o json names them)`]
+      : []),
     ...(fixable === 0
       ? []
       : [
@@ -82,6 +88,9 @@ function printText(report: LintReport, { colour, program, columns }: TextStyle):
   lines.push(...ends.flatMap((line) => wrap(line, '', page)));
   return `${lines.join('\n')}\n`;
 }
+
+/** Of more inputs than this that hold nothing to lint, only the number is printed. */
+const DETAILS_MAX = 2;
 
 /** A file in which there is nothing to lint, in words. */
 export function holdsText({ file, holds }: LintReport['notJudged'][number]): string {

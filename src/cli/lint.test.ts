@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
+  copyFileSync,
   chmodSync,
   chownSync,
   mkdirSync,
@@ -775,6 +776,12 @@ describe('input that is no good', () => {
     assert.equal(both.code, 1);
     assert.match(both.out, /^1 file: 1 error/m);
     assert.match(both.out, /^Nothing to lint in .*typo\.yaml: it holds ConfigMap coredns/m);
+    for (const name of ['b.yaml', 'c.yaml', 'd.yaml'])
+      copyFileSync(join(at, 'secret.yaml'), join(at, name));
+    const many = await run(
+      ...['b.yaml', 'c.yaml', 'd.yaml', 'Corefile'].map((name) => join(at, name)),
+    );
+    assert.match(many.out, /^1 file: 1 error[^\n]*\nNothing to lint in 3 other inputs/m);
     // In a folder lies much that is none of the linter's business.
     assert.doesNotMatch((await run(at)).out, /it holds/);
     const workload =

@@ -34,6 +34,8 @@ export interface SeenWalk {
 export interface SeenNames {
   /** By address of the client. */
   readonly clients: ReadonlyMap<string, readonly SeenWalk[]>;
+  /** The longest search path that a client walked, in its order, without final dots; by address. */
+  readonly searches: ReadonlyMap<string, readonly string[]>;
   /** By absolute name. */
   readonly names: ReadonlyMap<string, SeenName>;
   /** Names of lists, with how often. */
@@ -48,6 +50,7 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
   const clients = new Map<string, Map<string, SeenWalk>>();
   const names = new Map<string, SeenName>();
   const listed = new Map<string, number>();
+  const searches = new Map<string, readonly string[]>();
   let walks = 0;
   let leftOut = 0;
   const take = (lookup: SeenLookup): void => {
@@ -64,6 +67,9 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
       if (type === TYPE.AAAA) known.aaaa = known.aaaa === true || answers > 0;
     }
     const theirs = clients.get(lookup.client) ?? new Map<string, SeenWalk>();
+    const walked = searchOf(lookup);
+    if (walked.length > (searches.get(lookup.client)?.length ?? 0))
+      searches.set(lookup.client, walked);
     const [first = ''] = lookup.candidates;
     const stem = lookup.candidates.length > 1 ? lookup.name.replace(/\.$/, '') : null;
     const key = `${first} ${stem ?? ''}`;
@@ -113,9 +119,18 @@ export async function readNames(files: readonly string[], io: Io): Promise<SeenN
     );
   return {
     clients: new Map([...clients].map(([client, theirs]) => [client, [...theirs.values()]])),
+    searches,
     names,
     listed,
   };
+}
+
+/** What was appended to the name, in order; without final dots. */
+function searchOf({ name, candidates }: SeenLookup): readonly string[] {
+  const stem = `${name.replace(/\.$/, '')}.`;
+  return candidates
+    .filter((candidate) => candidate.startsWith(stem) && candidate.length > stem.length)
+    .map((candidate) => candidate.slice(stem.length).replace(/\.$/, ''));
 }
 
 /**

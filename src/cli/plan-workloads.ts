@@ -110,6 +110,7 @@ export class WorkloadPlanning {
     const { text, own } = await this.#settingsOf(
       name === '' ? null : named(name, namespace),
       namespace,
+      this.#nodeSearchOf(clients),
     );
     const settings = settingsWith(text);
     const conf = this.#options.clients[0]!.conf(settings);
@@ -124,6 +125,25 @@ export class WorkloadPlanning {
     }
     const workload = { namespace, name, clients: clients.size, dnsConfig: own };
     return this.#planWith(workload, settings, names, false);
+  }
+
+  /**
+   * The search domains that these clients appended besides the cluster's: those of their nodes, and
+   * of their dnsConfig, which are then there already.
+   */
+  #nodeSearchOf(clients: ReadonlySet<string>): readonly string[] {
+    const { clusterDomain } = this.#options;
+    let longest: readonly string[] = [];
+    for (const client of clients) {
+      const walked = this.#seen.searches.get(client) ?? [];
+      if (walked.length > longest.length) longest = walked;
+    }
+    return longest.filter(
+      (domain) =>
+        domain !== clusterDomain &&
+        !domain.endsWith(`.${clusterDomain}`) &&
+        !clusterDomain.endsWith(`.${domain}`),
+    );
   }
 
   async #planForList(): Promise<WorkloadPlan> {
@@ -179,10 +199,12 @@ export class WorkloadPlanning {
   async #settingsOf(
     from: string | null,
     namespace: string,
+    nodeSearch: readonly string[] = [],
   ): Promise<{ readonly text: string; readonly own: DnsConfig | null }> {
     const { resolvConf, clusterDns, clusterDomain } = this.#options;
     if (resolvConf !== null) return { text: readText(resolvConf, 'resolv.conf'), own: null };
-    const kubelet = { clusterDns, clusterDomain, nodeResolvConf: '' };
+    const nodeResolvConf = nodeSearch.length === 0 ? '' : `search ${nodeSearch.join(' ')}\n`;
+    const kubelet = { clusterDns, clusterDomain, nodeResolvConf };
     if (from !== null && this.#source !== null) {
       try {
         const pod = await settingsBehind(this.#source, parseResourceName(from), kubelet);

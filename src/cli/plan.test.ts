@@ -121,6 +121,23 @@ describe('ndots plan', () => {
     for (const line of out.split('\n')) assert.ok(line.length <= 100, line);
   });
 
+  test('the search domains of the node are those that clients were seen to append', async () => {
+    const name = 'www.google.com';
+    const walked = [
+      ...walk(name).slice(0, -1),
+      `${name}.corp.example.`,
+      `${name}.lab.example.`,
+      `${name}.`,
+    ];
+    const log = file('node.log', `${logOf('10.244.1.7', walked)}\n`);
+    const [found] = await json(log, '--manifests', manifests, '-c', 'glibc');
+    assert.equal(found!.workload.name, 'deploy/cart');
+    assert.equal(found!.plans[0]!.choices[0]!.queries, 12);
+    const short = file('short.log', `${logOf('10.244.1.7', walk(name))}\n`);
+    const [without] = await json(short, '--manifests', manifests, '-c', 'glibc');
+    assert.equal(without!.plans[0]!.choices[0]!.queries, 8);
+  });
+
   test('a name of another namespace breaks for musl, which never searches names with as many dots', async () => {
     const names = file('names.txt', 'ledger.money 10\nbackend 10\n');
     const [found] = await json(names, '--manifests', manifests, '--from', 'deploy/shop/cart');

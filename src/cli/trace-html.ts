@@ -40,6 +40,7 @@ function section(document: TraceDocument, many: boolean): string {
   const found = result.ok ? `✓ found ${outcome(document)}` : `✗ ${outcome(document)}`;
   const cost = `after ${printElapsed(result.elapsedMs)}, ${count(totals.queries, 'query', 'queries')} from ${count(totals.ports, 'source port', 'source ports')}`;
   const notes = [
+    ...(document.assumed === null ? [] : [document.assumed]),
     ...remarks.map(({ line, text }) => `resolv.conf${line === 0 ? '' : `, line ${line}`}: ${text}`),
     ...steps.map(({ text }) => text),
   ];

@@ -49,6 +49,8 @@ export interface TraceVerbOptions extends ClusterOptions, ColourOptions {
   readonly namespace: string | null;
   /** kubelet's settings; null = what the cluster says, or what most clusters have. */
   readonly clusterDns: readonly string[] | null;
+  /** The resolv.conf of the pod's node; null: not given. */
+  readonly nodeResolvConf: string | null;
   readonly clusterDomain: string;
   readonly ndots: number | null;
   readonly repeat: number;
@@ -126,6 +128,11 @@ const table = {
       '--cluster-domain',
       text('NAME'),
       "kubelet's clusterDomain (default cluster.local)",
+    ),
+    nodeResolvConf: one(
+      '--node-resolv-conf',
+      file(),
+      "the file of the pod's node: its search domains follow those of the cluster",
     ),
     resolvConf: one('--resolv-conf', file(), "this file in place of the machine's"),
     nsswitch: one('--nsswitch', file(), 'likewise'),
@@ -217,7 +224,7 @@ export function parseTraceOptions(given: readonly string[]): TraceVerbOptions {
   // With manifests alone it is a pod of their cluster that asks.
   const ofPods =
     values.manifests === null || values.from === 'host' || values.resolvConf !== null
-      ? (['namespace', 'clusterDns'] as const)
+      ? (['namespace', 'clusterDns', 'nodeResolvConf'] as const)
       : [];
   const ofClusters = values.manifests === null ? (['clusterDomain'] as const) : [];
   const cluster = firstGiven(table, values, clusterKeys);

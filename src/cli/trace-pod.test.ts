@@ -135,6 +135,46 @@ describe('trace --from, from a cluster', () => {
     assert.deepEqual(other.conf.servers, ['169.254.20.10']);
   });
 
+  test('the search domains of the node are those of its file; without it the document says so', async () => {
+    const without = await from('web-0');
+    assert.match(without.assumed ?? '', /search domains are unknown and left out/);
+    const file = join(folder, 'node.conf');
+    writeFileSync(file, 'search corp.example lab.example\nnameserver 192.0.2.53\n');
+    const { conf, assumed } = await from('web-0', '--node-resolv-conf', file);
+    assert.deepEqual(conf.search.slice(-2), ['corp.example', 'lab.example']);
+    assert.equal(assumed, null);
+    const words = ['a', '--from', 'web-0', '--plan', '--kubeconfig', config, '--context', 'test'];
+    const { out } = await runTrace(words);
+    assert.match(out.replaceAll(/\s+/g, ' '), /unknown and left out: each adds queries/);
+  });
+
+  test('other services of the DNS pods are not name servers of pods', async () => {
+    for (const name of ['kube-dns-upstream', 'a-dns'])
+      api.put(
+        'services',
+        service(name, null, { labels: { 'k8s-app': 'kube-dns' } }, 'kube-system') as never,
+      );
+    assert.deepEqual((await from('web-0')).conf.servers, ['10.43.0.10']);
+    for (const name of ['kube-dns-upstream', 'a-dns']) api.delete('services', 'kube-system', name);
+  });
+
+  test('the name servers are those that kubelet has, where they can be read', async () => {
+    const data = { kubelet: 'clusterDNS:\n- 10.43.0.53\nclusterDomain: cluster.local\n' };
+    api.put('configmaps', {
+      metadata: { name: 'kubelet-config', namespace: 'kube-system' },
+      data,
+    } as never);
+    assert.deepEqual((await from('web-0')).conf.servers, ['10.43.0.53']);
+    api.put('pods', {
+      ...pod('here-0', 2),
+      spec: { ...spec(2), nodeName: 'node-a' },
+    } as never);
+    api.configz.set('node-a', { kubeletconfig: { clusterDNS: ['169.254.20.10'] } });
+    assert.deepEqual((await from('here-0')).conf.servers, ['169.254.20.10']);
+    api.delete('configmaps', 'kube-system', 'kubelet-config');
+    api.delete('pods', 'shop', 'here-0');
+  });
+
   test('KUBECONFIG, and the namespace of the command line, count as for kubectl', async () => {
     const words = ['--from', 'deploy/web', '--plan', '--context', 'test'];
     assert.equal((await trace(words, { KUBECONFIG: config })).conf.ndots, 1);

@@ -16,6 +16,7 @@ import {
   type PodDns,
   type PodResolvConf,
 } from '../resolver/dns-policy.ts';
+import { linesOf, wordsOf } from '../resolver/resolv-conf.ts';
 import { accessOf, type ClusterOptions } from './cluster-options.ts';
 import type { Io } from './command.ts';
 import { coreVersion } from './version.ts';
@@ -27,6 +28,8 @@ export const usualDns = '10.96.0.10';
 export interface PodSettings extends PodResolvConf {
   /** For people: `pod shop/web-0, context prod`. */
   readonly from: string;
+  /** The search domains of the node's file; null: kubelet does not give the pod any of them. */
+  readonly nodeSearch: readonly string[] | null;
 }
 
 /** What says which pods there are. */
@@ -94,7 +97,8 @@ export async function settingsBehind(
 ): Promise<PodSettings & { readonly own: PodDns }> {
   const pod = await podBehind(source, wanted);
   const own = podDnsOf(pod.spec, pod.namespace);
-  return { ...(await settingsOf(own, pod.name, source, kubelet)), own };
+  const node = text(pod.spec, 'nodeName');
+  return { ...(await settingsOf(own, pod.name, source, kubelet, node)), own };
 }
 
 /** The settings of a pod in this namespace that has the usual policy. */
@@ -122,15 +126,23 @@ async function settingsOf(
   name: string,
   source: PodSource,
   kubelet: Kubelet,
+  node = '',
 ): Promise<PodSettings> {
   const warnings: string[] = [];
-  const clusterDns = kubelet.clusterDns ?? (await dnsOf(source, warnings));
+  const clusterDns = kubelet.clusterDns ?? (await dnsOf(source, node, warnings));
   const conf = podResolvConf(own, { ...kubelet, clusterDns });
   return {
     text: conf.text,
     warnings: [...warnings, ...conf.warnings],
     from: `${name}, ${source.name}`,
+    nodeSearch: own.policy === 'None' ? null : searchOf(kubelet.nodeResolvConf),
   };
+}
+
+/** The search domains of a resolv.conf. */
+function searchOf(resolvConf: string | null): readonly string[] {
+  const lines = linesOf(resolvConf ?? '').map(wordsOf);
+  return lines.findLast(([keyword]) => keyword === 'search')?.slice(1) ?? [];
 }
 
 /** Names that can follow `--from TYPE/`; none if the cluster cannot be asked. */
@@ -167,8 +179,12 @@ export async function podSource(
 /**
  * kubelet's clusterDNS is the address of the cluster's DNS service, unless another one was given.
  */
-async function dnsOf(source: PodSource, warnings: string[]): Promise<readonly string[]> {
-  const found = await source.dnsAddresses();
+async function dnsOf(
+  source: PodSource,
+  node: string,
+  warnings: string[],
+): Promise<readonly string[]> {
+  const found = await source.dnsAddresses(node);
   if (found.length > 0) return found;
   warnings.push(
     `the address of the cluster's DNS was not found in ${source.name}: taken as ${usualDns} (--cluster-dns IP)`,

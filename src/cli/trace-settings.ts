@@ -5,7 +5,7 @@ import type { AddressFamily, Host, Settings } from '../resolver/client.ts';
 import { withNdots } from '../resolver/resolv-conf.ts';
 import type { Io } from './command.ts';
 import { readText } from './named-file.ts';
-import { resolvConfOfPod } from './trace-pod.ts';
+import { resolvConfOfPod, type PodSettings } from './trace-pod.ts';
 import type { TraceVerbOptions } from './trace-options.ts';
 
 /** What a container image without files of its own behaves like. */
@@ -22,6 +22,8 @@ export interface GatheredSettings {
   readonly notes: readonly string[];
   /** The pod that the settings belong to, if they are a pod's. */
   readonly from: string | null;
+  /** What is assumed of the pod's node; null: nothing. */
+  readonly assumed: string | null;
 }
 
 /**
@@ -31,6 +33,7 @@ export interface GatheredSettings {
 export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise<GatheredSettings> {
   const notes: string[] = [];
   let from: string | null = null;
+  let assumed: string | null = null;
   // Who names manifests means a pod of that cluster: this machine's own settings would answer for
   // nobody.
   const ofPod =
@@ -42,11 +45,18 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
     resolvConf = readText(options.resolvConf, 'resolv.conf', largestFile);
   else if (ofPod) {
     // Without sending, the node's settings are those of no machine in particular.
-    const node = sendsNothing(options) ? '' : (readIfThere('/etc/resolv.conf') ?? '');
+    const { nodeResolvConf } = options;
+    const node =
+      nodeResolvConf !== null
+        ? readText(nodeResolvConf, 'resolv.conf', largestFile)
+        : sendsNothing(options)
+          ? ''
+          : (readIfThere('/etc/resolv.conf') ?? '');
     const pod = await resolvConfOfPod(options, node, io);
     resolvConf = pod.text;
     notes.push(...pod.warnings);
     from = pod.from;
+    if (nodeResolvConf === null) assumed = assumedOf(pod);
   } else resolvConf = readIfThere('/etc/resolv.conf');
   if (options.server !== null) resolvConf = withServer(resolvConf, options.server);
   if (options.ndots !== null) resolvConf = withNdots(resolvConf, options.ndots);
@@ -75,7 +85,16 @@ export async function gatherSettings(options: TraceVerbOptions, io: Io): Promise
     },
     notes,
     from,
+    assumed,
   };
+}
+
+/** What stands for the resolv.conf of the pod's node, which only the node knows. */
+function assumedOf({ nodeSearch }: PodSettings): string | null {
+  if (nodeSearch === null) return null;
+  return nodeSearch.length === 0
+    ? "the node's search domains are unknown and left out: each adds queries (--node-resolv-conf FILE)"
+    : `the search domains of this machine stand for the node's: ${nodeSearch.join(' ')} (--node-resolv-conf FILE)`;
 }
 
 /** Whether the lookup is planned, and no server is asked. */

@@ -46,6 +46,8 @@ function header(document: TraceDocument, page: Page): string[] {
     lines.push(
       ...wrap(`of ${document.from}`, '             ', page).map((line) => paint.dim(line)),
     );
+  if (document.assumed !== null)
+    lines.push(...wrap(document.assumed, '             ', page).map((line) => paint.warn(line)));
   for (const remark of document.remarks) {
     const place = remark.line === 0 ? '' : `line ${remark.line}: `;
     lines.push(...wrap(`${place}${remark.text}`, '          !  ', page));

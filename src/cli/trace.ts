@@ -43,7 +43,7 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
   if (options.replay !== null) return show(readSaved(options.replay), options, io);
   const name = checkedName(options.name);
   const chosen = clientsNamed(options.clients);
-  const { settings, notes, from } = await gatherSettings(options, io);
+  const { settings, notes, from, assumed } = await gatherSettings(options, io);
   for (const note of notes) io.err(`ndots trace: ${note}\n`);
   if (from !== null && !sendsNothing(options))
     io.err(
@@ -78,7 +78,7 @@ async function traceName(options: TraceVerbOptions, io: Io): Promise<number> {
       planLookup(other, script, seededRandom(1), start);
     const done = planned ? await again(plan) : await lookLive(plan, options);
     const cheaper = planned && !done.cut ? await findCheaper(done, again) : [];
-    documents.push(makeReport(done, cheaper, { startedAt, from }));
+    documents.push(makeReport(done, cheaper, { startedAt, from, assumed }));
   }
   return show(documents, options, io);
 }
@@ -236,7 +236,7 @@ function readSaved(file: string): TraceDocument[] {
     }
   }
   return (list as TraceDocument[]).map((document) => ({
-    ...Object.assign({ startedAt: null, from: null }, document),
+    ...Object.assign({ startedAt: null, from: null, assumed: null }, document),
     queries: document.queries.map((query) => Object.assign({ ...later, wireId: query.id }, query)),
   }));
 }

@@ -179,7 +179,7 @@ export async function planned(
     'the script of a story',
   );
   const run = await planLookup(plan, script, seededRandom(1));
-  return lookedOf(makeReport(run, [], { startedAt: null, from: null }), client);
+  return lookedOf(makeReport(run, [], { startedAt: null, from: null, assumed: null }), client);
 }
 
 function lookedOf({ result, queries }: TraceDocument, who: string): Looked {

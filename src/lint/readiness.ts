@@ -63,5 +63,7 @@ export function readinessPatch(
   if (readinessProbe === null) return null;
   const spec = { template: { spec: { containers: [{ name: container, readinessProbe }] } } };
   const namespace = workload.namespace === '' ? '' : ` -n ${workload.namespace}`;
-  return `kubectl${namespace} patch ${workload.kind.toLowerCase()} ${workload.name} -p '${JSON.stringify({ spec })}'`;
+  // With spaces, so that a narrow terminal breaks the line within quotes, where it does no harm.
+  const patch = JSON.stringify({ spec }).replaceAll(/([:,])(?=["{[\d])/g, '$1 ');
+  return `kubectl${namespace} patch ${workload.kind.toLowerCase()} ${workload.name} -p '${patch}'`;
 }

@@ -7,7 +7,7 @@ import { Problem } from '../base/problem.ts';
 import type { ApiClient } from '../kube/api/client.ts';
 import { ApiFailure } from '../kube/api/failure.ts';
 import { getJson } from '../kube/api/get-json.ts';
-import { serviceAddresses } from '../kube/pods/cluster-pods.ts';
+import { serviceAddresses } from '../kube/pods/dns-service.ts';
 import { uniqueServers } from './asking.ts';
 import type { ProbeServer } from './network.ts';
 import { clusterNotAsked } from '../kube/api/not-asked.ts';

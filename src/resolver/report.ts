@@ -99,6 +99,8 @@ export interface TraceDocument {
    * machine's.
    */
   readonly from: string | null;
+  /** What is assumed of the pod's node, as its search domains; null: nothing. */
+  readonly assumed: string | null;
   readonly conf: {
     readonly servers: readonly string[];
     readonly search: readonly string[];
@@ -130,7 +132,11 @@ export interface TraceDocument {
 export function makeReport(
   run: LookupRun,
   cheaper: readonly CheaperDocument[] = [],
-  about: Pick<TraceDocument, 'startedAt' | 'from'> = { startedAt: null, from: null },
+  about: Pick<TraceDocument, 'startedAt' | 'from' | 'assumed'> = {
+    startedAt: null,
+    from: null,
+    assumed: null,
+  },
 ): TraceDocument {
   const { plan, trace } = run;
   const { client } = plan;

@@ -8,7 +8,7 @@ import type { ClusterAccess } from '../api/cluster-access.ts';
 import { ApiFailure } from '../api/failure.ts';
 import { listWhole } from '../api/list.ts';
 import { readManifestsOnce } from '../manifests/read-once.ts';
-import { serviceAddresses } from './cluster-pods.ts';
+import { serviceAddresses } from './dns-service.ts';
 import { shortKind } from './resource-name.ts';
 
 /** The owner of an address. */

@@ -9,6 +9,8 @@ import { listWhole } from '../api/list.ts';
 import type { PodSource } from './pod-source.ts';
 import type { ResourceKind } from './resource-name.ts';
 import { clusterNotAsked } from '../api/not-asked.ts';
+import { parseYaml } from '../manifests/yaml-document.ts';
+import { dnsNamespaces, dnsServiceIn, serviceAddresses } from './dns-service.ts';
 import { unlessMissing } from '../api/one-object.ts';
 
 /** Time limit for a request, in milliseconds. */
@@ -77,25 +79,38 @@ export function clusterPods(
       );
       return names;
     },
-    async dnsAddresses() {
-      const query = { labelSelector: 'k8s-app=kube-dns' };
-      const path = '/api/v1/namespaces/kube-system/services';
-      const found = await get('list services', path, query).catch((error: unknown) => {
-        if (error instanceof ApiFailure) return asObject(null);
-        throw error;
-      });
-      return children(found, 'items').flatMap(serviceAddresses).slice(0, 3);
+    async dnsAddresses(node) {
+      // What this account may not read is left out: no right is needed but to list services.
+      const orNothing = (found: Promise<JsonObject>): Promise<JsonObject> =>
+        found.catch((error: unknown) => {
+          if (error instanceof ApiFailure) return asObject(null);
+          throw error;
+        });
+      const servicesIn = (namespace: string): Promise<JsonObject> =>
+        orNothing(get('list services', `/api/v1/namespaces/${namespace}/services`));
+      const [configz, kubeadms, ...lists] = await Promise.all([
+        node === ''
+          ? asObject(null)
+          : orNothing(get('get nodes/proxy', `/api/v1/nodes/${node}/proxy/configz`)),
+        orNothing(
+          get('get configmaps', '/api/v1/namespaces/kube-system/configmaps/kubelet-config'),
+        ),
+        ...dnsNamespaces.map(servicesIn),
+      ]);
+      const running = texts(child(configz, 'kubeletconfig'), 'clusterDNS');
+      if (running.length > 0) return running;
+      const written = kubeletClusterDns(text(child(kubeadms, 'data'), 'kubelet'));
+      if (written.length > 0) return written;
+      const service = dnsServiceIn(lists.flatMap((found) => children(found, 'items')));
+      return service === null ? [] : serviceAddresses(service).slice(0, 1);
     },
   };
 }
 
-/** The addresses of a service; none if it is headless. */
-export function serviceAddresses(service: JsonObject): readonly string[] {
-  const spec = child(service, 'spec');
-  const all = texts(spec, 'clusterIPs');
-  return (all.length > 0 ? all : [text(spec, 'clusterIP')]).filter(
-    (address) => address !== '' && address !== 'None',
-  );
+/** `clusterDNS` of the KubeletConfiguration that kubeadm keeps in a ConfigMap. */
+function kubeletClusterDns(yaml: string): readonly string[] {
+  const [document] = parseYaml(yaml, 'kubelet-config').documents;
+  return texts(asObject(document?.value), 'clusterDNS');
 }
 
 /** The error for a person at a command line. */

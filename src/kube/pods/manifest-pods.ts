@@ -4,7 +4,7 @@ import type { Problem } from '../../base/problem.ts';
 import type { Manifest } from '../manifests/manifest.ts';
 import { readManifestsOnce } from '../manifests/read-once.ts';
 import { parseSelector } from '../manifests/selector.ts';
-import { serviceAddresses } from './cluster-pods.ts';
+import { dnsNamespaces, dnsServiceIn, serviceAddresses } from './dns-service.ts';
 import { templateLabels } from './pod-behind.ts';
 import { templatePaths, type PodSource } from './pod-source.ts';
 import { resourceKinds } from './resource-name.ts';
@@ -50,11 +50,12 @@ export async function manifestPods(
           .map((one) => one.name),
       ),
     dnsAddresses: () => {
-      const dns = manifests.find(
-        ({ kind, namespace, name }) =>
-          kind === 'Service' && namespace === 'kube-system' && name === 'kube-dns',
+      const services = manifests.filter(
+        ({ kind, namespace }) =>
+          kind === 'Service' && (dnsNamespaces as readonly string[]).includes(namespace),
       );
-      return Promise.resolve(dns === undefined ? [] : serviceAddresses(dns.raw));
+      const dns = dnsServiceIn(services.map(({ raw }) => raw));
+      return Promise.resolve(dns === null ? [] : serviceAddresses(dns).slice(0, 1));
     },
   };
 }

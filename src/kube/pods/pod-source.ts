@@ -18,8 +18,12 @@ export interface PodSource {
   pods(namespace: string, selector: string): Promise<readonly JsonObject[]>;
   /** Names of all objects of a kind, for completion. */
   names(of: ResourceKind, namespace: string | null): Promise<readonly string[]>;
-  /** The addresses of the cluster's DNS service; empty if it was not found. */
-  dnsAddresses(): Promise<readonly string[]>;
+  /**
+   * The name servers that kubelet writes into pods: its clusterDNS where that can be read, else the
+   * address of the cluster's DNS service. Empty if neither was found.
+   * @param node where the pod runs; empty if that is unknown
+   */
+  dnsAddresses(node: string): Promise<readonly string[]>;
 }
 
 /** By kind: the path within the object of the template that pods are made from. */

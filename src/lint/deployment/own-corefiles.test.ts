@@ -32,6 +32,38 @@ describe('of several Corefiles a deployment runs', () => {
     );
   });
 
+  test('that of the ConfigMap that it mounts, whatever is in the same file', async () => {
+    const map = (name: string, corefile: string): object => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name, namespace: 'kube-system' },
+      data: { Corefile: corefile },
+    });
+    const mounting = (name: string): object => ({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'dns', namespace: 'kube-system' },
+      spec: {
+        template: {
+          spec: {
+            containers: [{ name: 'dns', image: 'coredns/coredns:1.11.3' }],
+            volumes: [{ name: 'config', configMap: { name } }],
+          },
+        },
+      },
+    });
+    const list = (name: string): Readonly<Record<string, string>> => ({
+      'list.yaml': JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'List',
+        items: [map('one', knows), map('two', forwards), mounting(name)],
+      }),
+    });
+    assert.equal(await leadsBack(list('one')), false);
+    assert.equal(await leadsBack(list('two')), true);
+    assert.equal(await leadsBack(list('another')), true);
+  });
+
   test('the one above its folder rather than one beside it', async () => {
     const files = {
       'a/cluster/dns.yaml': deployment,

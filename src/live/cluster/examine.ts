@@ -101,7 +101,7 @@ export async function examine(parts: ExamineParts): Promise<ClusterFacts> {
     throw new Problem({
       code: 'no-replicas',
       text: `there is no DNS service and no DNS pod in namespace ${namespace} of ${cluster}`,
-      hint: 'A service is known by its name kube-dns or the label k8s-app=kube-dns, a pod by its image.',
+      hint: 'A service is known by its name (kube-dns, dns-default) or the label k8s-app (kube-dns, coredns, ndots), a pod by its image.',
       remedy: 'Name their namespace: ndots doctor cluster -n openshift-dns',
     });
   const policies = items('NetworkPolicy');

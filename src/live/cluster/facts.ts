@@ -12,6 +12,7 @@ import type { Measurement } from './measure.ts';
 import type { ClientGroup, DnsPod } from './pods.ts';
 import type { MissingRight } from './rights.ts';
 import type { CutOff } from './policies.ts';
+import { usualDnsSelector } from '../../kube/pods/dns-service.ts';
 import type { DnsService } from './service.ts';
 
 /** What could not be read, and what is not judged because of it. */
@@ -93,4 +94,10 @@ export function podAt({ pods }: ClusterFacts, server: string): string {
 /** Pods that findings name: `kube-system/coredns-abc`. */
 export function nameOf({ namespace, name }: DnsPod): string {
   return `${namespace}/${name}`;
+}
+
+/** Selects the DNS pods, in kubectl's syntax. */
+export function dnsSelectorOf({ service }: ClusterFacts): string {
+  const selector = service?.selector ?? '';
+  return selector === '' ? usualDnsSelector : selector;
 }

@@ -3,7 +3,7 @@
  * whose answers are known.
  */
 import { child, children, text, textMap, type JsonObject } from '../../base/json-object.ts';
-import { serviceAddresses } from '../../kube/pods/cluster-pods.ts';
+import { dnsServiceIn, selectorOf, serviceAddresses } from '../../kube/pods/dns-service.ts';
 import type { ProbeServer } from '../../probe/network.ts';
 import { endpointsIn, serviceServers, type DnsEndpoint } from '../../probe/replicas.ts';
 
@@ -11,24 +11,21 @@ import { endpointsIn, serviceServers, type DnsEndpoint } from '../../probe/repli
 export interface DnsService {
   readonly namespace: string;
   readonly name: string;
+  /** Selects its pods, in kubectl's syntax. */
+  readonly selector: string;
   readonly vips: readonly ProbeServer[];
   /** Protocols of its DNS port: `UDP`, `TCP`. */
   readonly protocols: readonly string[];
 }
 
-/** The service named kube-dns, else one with its label; null if there is none. */
+/** The service that pods ask; null if there is none. */
 export function dnsServiceOf(services: readonly JsonObject[]): DnsService | null {
-  const found =
-    services.find((each) => nameOf(each) === 'kube-dns') ??
-    services.find(
-      (each) =>
-        textMap(child(each, 'metadata'), 'labels')['k8s-app'] === 'kube-dns' &&
-        serviceAddresses(each).length > 0,
-    );
-  if (found === undefined) return null;
+  const found = dnsServiceIn(services);
+  if (found === null) return null;
   return {
     namespace: text(child(found, 'metadata'), 'namespace'),
     name: nameOf(found),
+    selector: selectorOf(found),
     vips: serviceServers(found),
     protocols: children(child(found, 'spec'), 'ports')
       .filter((each) => text(each, 'name').startsWith('dns') || each['port'] === 53)

@@ -68,6 +68,8 @@ export class ApiServer {
   readonly faults: Faults = new Faults();
   readonly seen: SeenRequest[] = [];
   readonly watches: Set<Watch> = new Set<Watch>();
+  /** What the kubelets of nodes say of their settings (`configz`). */
+  readonly configz: Map<string, object> = new Map<string, object>();
   /** What pods say through the proxy; null: there is no such pod. */
   proxied: (pod: string, port: number, path: string) => string | null = () => null;
   /** Which rights a user lacks, as SubjectAccessReviews say it. */
@@ -217,6 +219,9 @@ export class ApiServer {
       return;
     }
     if (url.pathname === '/readyz') return void reply.end('ok');
+    const [, node = ''] = /^\/api\/v1\/nodes\/([^/]+)\/proxy\/configz$/.exec(url.pathname) ?? [];
+    const configz = this.configz.get(node);
+    if (configz !== undefined) return sendJson(reply, 200, JSON.stringify(configz), accepts);
     if (target === null) {
       const document =
         url.pathname === '/version'

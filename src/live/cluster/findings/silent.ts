@@ -4,7 +4,7 @@ import { excluded, listed, unknown } from '../../../capture/findings/finding.ts'
 import { clusterServfail } from '../../../capture/findings/servfail.ts';
 import { silentServer } from '../../../capture/findings/silent-server.ts';
 import type { ServerReply } from '../asking.ts';
-import { podAt, type ClusterFacts } from '../facts.ts';
+import { dnsSelectorOf, podAt, type ClusterFacts } from '../facts.ts';
 import { askingRule, finding, type ClusterRule } from './rule.ts';
 
 /**
@@ -37,7 +37,7 @@ export const allSilent: ClusterRule = askingRule(silentServer, (answers, facts, 
       ? 'The pods are there and do not answer on their DNS port: the server hangs, listens elsewhere, or a policy drops what is for port 53.'
       : 'They hang, they are gone and nobody has noticed, or packets from here do not reach them: network policy, routes, the overlay network.',
     fix: [
-      `Their log: kubectl -n ${facts.namespace} logs --all-containers -l k8s-app=kube-dns`,
+      `Their log: kubectl -n ${facts.namespace} logs --all-containers -l '${dnsSelectorOf(facts)}'`,
       'A network policy of their namespace has to let UDP and TCP port 53 in from all pods.',
     ],
     prove: `ndots query kubernetes.default.svc.${answers.plan.domain} @${replicas[0]!.server}, here and on the node of the pod`,
@@ -87,7 +87,7 @@ export const apiServerLost: ClusterRule = askingRule(clusterServfail, (answers, 
     affected: failing.map(({ server }) => podAt(facts, server)),
     why: 'The server answers, and lacks the objects of the cluster: it was started while the API server could not be reached, may not list what it needs, or is still reading.',
     fix: [
-      `Its log: kubectl -n ${facts.namespace} logs -l k8s-app=kube-dns | grep -i -e reflector -e plugin/kubernetes`,
+      `Its log: kubectl -n ${facts.namespace} logs -l '${dnsSelectorOf(facts)}' | grep -i -e reflector -e plugin/kubernetes`,
       'Its ClusterRole has to allow list and watch of services, namespaces and endpointslices (pods with pods verified).',
     ],
     prove: `ndots query ${failing[0]!.name} @${failing[0]!.server}: an Extended DNS Error may say why`,
