@@ -23,29 +23,34 @@ const NEAR_MS = 10;
 /** What goes back by more than this is another capture, milliseconds. */
 export const BACK_MS = 5000;
 
-/** Holds packets until nothing earlier can come. */
-export class PacketOrder {
-  readonly #give: (frame: Frame) => void;
+/** Holds packets, or what else has a time, until nothing earlier can come. */
+export class TimeOrder<T extends { readonly timeMs: number }> {
+  readonly #give: (item: T) => void;
   readonly #windowMs: number;
-  #held: Frame[] = [];
+  readonly #sizeOf: (item: T) => number;
+  #held: T[] = [];
   #bytes = 0;
   #sortAt = 4000;
   #newestMs = -Infinity;
   /** When the first of what is held can be let go. */
   #dueMs = Infinity;
 
-  /** @param windowMs no packet is of a time so far before one that came earlier, milliseconds */
-  constructor(give: (frame: Frame) => void, windowMs: number) {
+  /**
+   * @param windowMs nothing is of a time so far before something that came earlier, milliseconds
+   * @param sizeOf bytes that it takes while it is held
+   */
+  constructor(give: (item: T) => void, windowMs: number, sizeOf: (item: T) => number) {
     this.#give = give;
     this.#windowMs = windowMs;
+    this.#sizeOf = sizeOf;
   }
 
-  /** @param frame stays as it is: nobody else writes into its bytes */
-  add(frame: Frame): void {
-    const { timeMs } = frame;
+  /** @param item stays as it is: nobody else writes into the bytes of a packet */
+  add(item: T): void {
+    const { timeMs } = item;
     if (this.#held.length === 0) this.#dueMs = timeMs + 2 * this.#windowMs;
-    this.#held.push(frame);
-    this.#bytes += frame.end - frame.start;
+    this.#held.push(item);
+    this.#bytes += this.#sizeOf(item);
     if (timeMs > this.#newestMs) this.#newestMs = timeMs;
     const full = this.#bytes > HELD_BYTES || this.#held.length >= HELD_MAX;
     if (full || this.#held.length >= this.#sortAt || this.#newestMs > this.#dueMs)
@@ -73,9 +78,9 @@ export class PacketOrder {
   }
 
   #let(count: number): void {
-    for (const frame of this.#held.splice(0, count)) {
-      this.#bytes -= frame.end - frame.start;
-      this.#give(frame);
+    for (const item of this.#held.splice(0, count)) {
+      this.#bytes -= this.#sizeOf(item);
+      this.#give(item);
     }
   }
 }
@@ -86,14 +91,14 @@ export class PacketOrder {
  */
 export class CaptureOrder {
   readonly #give: (frame: Frame) => void;
-  readonly #order: PacketOrder;
+  readonly #order: TimeOrder<Frame>;
   readonly #copies = new CopiedBytes();
   #newestMs = -Infinity;
   #isHolding = false;
 
   constructor(give: (frame: Frame) => void) {
     this.#give = give;
-    this.#order = new PacketOrder(give, TURN_MS);
+    this.#order = new TimeOrder(give, TURN_MS, frameBytes);
   }
 
   /** @param interfaces how many the capture has described by now */
@@ -117,6 +122,11 @@ export class CaptureOrder {
     this.pause();
     this.#isHolding = false;
   }
+}
+
+/** Bytes of a frame. */
+export function frameBytes({ start, end }: Frame): number {
+  return end - start;
 }
 
 /** A frame that stays when the reader goes on. */

@@ -9,7 +9,7 @@ import type { SeenExchange, SeenLookup } from '../capture/exchanges/seen-exchang
 import type { Frame } from '../capture/packets/frame.ts';
 import { PcapngWriter } from '../capture/packets/pcapng.ts';
 import type { Redaction } from '../capture/redaction.ts';
-import { PacketOrder } from '../capture/packet-order.ts';
+import { frameBytes, TimeOrder } from '../capture/packet-order.ts';
 import { packetsOf } from '../capture/written-packet.ts';
 import type { AddressNaming, PeerNaming } from './capture-names.ts';
 import type { CaptureOptions } from './capture-options.ts';
@@ -21,11 +21,13 @@ import {
   type ExchangeDocument,
 } from './capture-rows.ts';
 import type { Io } from './command.ts';
-import type { Paint } from './page.ts';
+import { ONE_LINE_COLUMNS, wrap, type Paint } from './page.ts';
 import { coreVersion } from './version.ts';
 
 /** Text is handed on in pieces of about this size. */
 const PIECE = 64 * 1024;
+/** What goes on below a line begins here. */
+const INDENT = ' '.repeat(6);
 
 /** What is done with wanted exchanges, lookups and frames. */
 export interface CaptureOutputs {
@@ -53,15 +55,25 @@ export function captureOutputs(
     readonly addressNaming: AddressNaming;
     readonly redaction: Redaction | null;
     readonly asPassed: boolean;
+    /** Lines are printed in the order of their times. Otherwise each one when it is known. */
+    readonly inOrder: boolean;
   },
 ): CaptureOutputs {
-  const { io, paint, naming, addressNaming, redaction, asPassed } = parts;
+  const { io, paint, naming, addressNaming, redaction, asPassed, inOrder } = parts;
   const { output, write } = options;
   let text = '';
   const say = (line: string): void => {
     text += `${line}\n`;
     if (text.length > PIECE) flush();
   };
+  const lines = new TimeOrder(
+    ({ line }: TimedLine) => say(line),
+    // Captures of one time are one after the other, and read so.
+    options.files.length > 1 ? Infinity : LATEST_MS,
+    ({ line }) => 2 * line.length,
+  );
+  const sayAt = (timeMs: number, line: string): void =>
+    inOrder ? lines.add({ timeMs, line }) : say(line);
   const flush = (): void => {
     if (text !== '') io.out(text);
     text = '';
@@ -73,8 +85,8 @@ export function captureOutputs(
   return {
     exchange(exchange) {
       if (packets !== null && !asPassed) order.exchange(hidden(exchange));
-      if (output === 'json') say(JSON.stringify(document(exchange)));
-      if (output === 'text') say(row(exchange));
+      if (output === 'json') sayAt(exchange.sentMs, JSON.stringify(document(exchange)));
+      if (output === 'text') sayAt(exchange.sentMs, fitted(row(exchange), io.columns));
     },
     lookup(lookup) {
       if (output !== 'flow') return;
@@ -88,10 +100,11 @@ export function captureOutputs(
               candidates: candidates.map((each) => redaction.name(each)),
               exchanges: exchanges.map((each) => ({ ...hidden(each), client: each.client })),
             };
-      say(lookupRows(shown, naming, paint));
+      sayAt(lookup.startMs, fitted(lookupRows(shown, naming, paint), io.columns));
     },
     frame: packets !== null && asPassed ? (frame) => packets.packet(frame) : null,
     clients(clients) {
+      lines.end();
       if (output === 'json')
         for (const each of clientDocuments(clients, addressNaming)) say(JSON.stringify(each));
       if (output === 'clients')
@@ -100,6 +113,7 @@ export function captureOutputs(
     },
     flush,
     close() {
+      lines.end();
       order.end();
       flush();
       packets?.close();
@@ -144,6 +158,24 @@ export function exchangeTexts(parts: {
   };
 }
 
+interface TimedLine {
+  readonly timeMs: number;
+  readonly line: string;
+}
+
+/** Lines that are longer than a narrow terminal go on below, set in. */
+function fitted(rows: string, columns: number): string {
+  if (columns >= ONE_LINE_COLUMNS) return rows;
+  return rows
+    .split('\n')
+    .flatMap((row) => {
+      const [first = '', ...more] = wrap(row, '', { columns });
+      const rest = more.length === 0 ? [] : wrap(more.join(' '), INDENT, { columns });
+      return [first, ...rest];
+    })
+    .join('\n');
+}
+
 /** No exchange ends later than this after it began, milliseconds. */
 const LATEST_MS = 16_000;
 
@@ -152,7 +184,7 @@ function exchangeOrder(give: (frame: Frame) => void): {
   exchange(exchange: SeenExchange): void;
   end(): void;
 } {
-  const order = new PacketOrder(give, LATEST_MS);
+  const order = new TimeOrder(give, LATEST_MS, frameBytes);
   return {
     exchange(exchange) {
       for (const frame of packetsOf(exchange)) order.add(frame);

@@ -8,7 +8,8 @@ import {
   isEmpty,
 } from '../capture/exchanges/seen-exchange.ts';
 import { messageDocument, type MessageDocument, type Peer } from '../wire/exchange.ts';
-import { FLAG, rcodeName, TYPE, typeName } from '../wire/iana.ts';
+import { printOption } from '../wire/edns-print.ts';
+import { FLAG, OPTION, rcodeName, TYPE, typeName } from '../wire/iana.ts';
 import { readMessage } from '../wire/message.ts';
 import { printData } from '../wire/print.ts';
 import { ReadError } from '../wire/reader.ts';
@@ -17,6 +18,8 @@ import { type Paint } from './page.ts';
 
 /** Addresses of an answer that are shown before the rest is counted. */
 const SHOWN = 3;
+/** A lookup that takes so long is felt, milliseconds. */
+const FELT_MS = 1000;
 
 /** One exchange as one line: when, who, what, and what came of it. */
 export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Paint): string {
@@ -27,7 +30,7 @@ export function exchangeRow(exchange: SeenExchange, name: PeerNaming, paint: Pai
   const tcp = exchange.protocol === 'tcp' ? ' tcp' : '';
   const again = exchange.attempt > 1 ? paint.dim(` (try ${exchange.attempt})`) : '';
   const other = stray === null ? '' : paint.warn(` reply from ${name(stray)}`);
-  return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}`;
+  return `${paint.dim(when(exchange, exchange.sentMs))}  ${way}${tcp}  ${question}  ${outcome(exchange, paint)}${again}${other}${framesOf(exchange, paint)}`;
 }
 
 /** One lookup: a line for itself, and one for each name of the walk. */
@@ -35,15 +38,17 @@ export function lookupRows(lookup: SeenLookup, name: PeerNaming, paint: Paint): 
   const { exchanges, candidates, startMs, endMs } = lookup;
   const lost = exchanges.filter(isLost).length;
   const found = exchanges.some((each) => each.rcode === 0 && !isEmpty(each));
-  const mark = found ? paint.good('✓') : paint.bad('✗');
   const first = exchanges[0]!;
+  // Found, but the program had to wait for it.
+  const late = lost > 0 || (!isTimeless(first) && endMs - startMs >= FELT_MS);
+  const mark = !found ? paint.bad('✗') : late ? paint.warn('!') : paint.good('✓');
   const counts = [
     `${exchanges.length} ${exchanges.length === 1 ? 'query' : 'queries'}`,
     ...(candidates.length > 1 ? [`${candidates.length} names`] : []),
     ...(lost > 0 ? [paint.bad(`${lost} lost`)] : []),
     ...(isTimeless(first) ? [] : [printElapsed(endMs - startMs)]),
   ];
-  const head = `${paint.dim(when(first, startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}`;
+  const head = `${paint.dim(when(first, startMs))}  ${mark} ${paint.strong(lookup.name)}  ${name({ ...first.client, port: first.client.port })}  ${counts.join(', ')}${framesOf(first, paint)}`;
   const rows = candidates.map((candidate) => {
     const own = exchanges.filter((exchange) => exchange.name === candidate);
     const at = (isTimeless(first) ? '-' : printElapsed(own[0]!.sentMs - startMs)).padStart(8);
@@ -67,25 +72,44 @@ function outcome(exchange: SeenExchange, paint: Paint): string {
   return `${bad ? paint.bad(text) : text} ${paint.dim(printElapsed(took))}`;
 }
 
+/** ` #12 #14`: the packets of the query and its reply, as Wireshark numbers them. */
+function framesOf({ queryFrame, replyFrame, logged }: SeenExchange, paint: Paint): string {
+  if (logged !== undefined) return '';
+  const frames = [queryFrame, replyFrame].filter((frame) => frame > 0);
+  return frames.length === 0 ? '' : paint.dim(`  ${frames.map((each) => `#${each}`).join(' ')}`);
+}
+
 /** What the reply says: `10.0.0.1, 10.0.0.2`, `NXDOMAIN`, `no such record`. */
 function answerOf(exchange: SeenExchange): string {
   const truncated = (exchange.replyFlags & FLAG.TC) !== 0 ? 'truncated ' : '';
-  if (exchange.rcode !== 0) return `${truncated}${rcodeName(exchange.rcode)}`;
-  if (isEmpty(exchange)) return `${truncated}NODATA`;
-  if (exchange.logged !== undefined) return `${truncated}NOERROR`;
+  const isAnswer = exchange.rcode === 0 && !isEmpty(exchange);
+  const alone =
+    exchange.rcode === 0 ? (isAnswer ? 'NOERROR' : 'NODATA') : rcodeName(exchange.rcode);
+  if (exchange.logged !== undefined || exchange.reply === null) return `${truncated}${alone}`;
   try {
-    const { answer } = readMessage(exchange.reply!);
+    const { answer, edns } = readMessage(exchange.reply);
+    const why = (edns?.options ?? [])
+      .filter(({ code }) => code === OPTION.EDE)
+      .map((option) => ` (${printOption(option)})`)
+      .join('');
+    const aliases =
+      exchange.type === TYPE.CNAME ? [] : answer.filter(({ type }) => type === TYPE.CNAME);
+    const way = aliases
+      .slice(0, SHOWN)
+      .map(({ type, data }) => `CNAME ${printData(type, data)} `)
+      .join('');
+    if (!isAnswer) return `${truncated}${way}${alone}${why}`;
     const wanted = answer.filter(({ type }) => type === exchange.type);
-    const shown = (wanted.length > 0 ? wanted : answer).map(
+    const others = answer.filter(({ type }) => type !== TYPE.CNAME);
+    const shown = (wanted.length > 0 ? wanted : others).map(
       ({ type, data }) =>
         `${type === exchange.type ? '' : `${typeName(type)} `}${printData(type, data)}`,
     );
     const more = shown.length > SHOWN ? ` +${shown.length - SHOWN}` : '';
-    const alias = answer.some(({ type }) => type === TYPE.CNAME) && exchange.type !== TYPE.CNAME;
-    return `${truncated}${alias && wanted.length > 0 ? 'CNAME ' : ''}${shown.slice(0, SHOWN).join(' ')}${more}`;
+    return `${truncated}${way}${shown.slice(0, SHOWN).join(' ')}${more}${why}`.trimEnd();
   } catch (error) {
     if (!(error instanceof ReadError)) throw error;
-    return `${truncated}NOERROR (${exchange.answers} records)`;
+    return isAnswer ? `${truncated}NOERROR (${exchange.answers} records)` : `${truncated}${alone}`;
   }
 }
 

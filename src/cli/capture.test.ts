@@ -149,10 +149,10 @@ describe('ndots capture', () => {
     assert.equal(lines.length, 7);
     assert.equal(
       lines[0],
-      '03:07:20.000000  10.244.1.5:40000 → 10.96.0.10:53  A api.example.com.shop.svc.cluster.local.  NXDOMAIN 1 ms',
+      '03:07:20.000000  10.244.1.5:40000 → 10.96.0.10:53  A api.example.com.shop.svc.cluster.local.  NXDOMAIN 1 ms  #1 #3',
     );
-    assert.match(out, /A api\.example\.com\. {2}192\.0\.2\.1 1 ms\n/);
-    assert.match(out, /AAAA api\.example\.com\. {2}no reply\n/);
+    assert.match(out, /A api\.example\.com\. {2}192\.0\.2\.1 1 ms {2}#9 #11\n/);
+    assert.match(out, /AAAA api\.example\.com\. {2}no reply {2}#10\n/);
     assert.match(err, /13 packets, 13 messages, 7 queries, 2 lookups, 1 without reply/);
   });
 
@@ -174,7 +174,7 @@ describe('ndots capture', () => {
     );
     assert.ok(
       [head, ...rows].some((row) =>
-        /✓ api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost, 5 ms$/.test(
+        /! api\.example\.com {2}10\.244\.1\.5:40000 {2}6 queries, 3 names, 1 lost, 5 ms {2}#1 #3$/.test(
           row!,
         ),
       ),
@@ -185,10 +185,94 @@ describe('ndots capture', () => {
   test('so many lookups are shown as are wanted, and counted', async () => {
     const { out, err } = await run(file, '-o', 'flow', '-c', '1');
     assert.equal(out.match(/^\d\d:/gm)?.length, 1, out);
-    assert.match(err, /1 shown/);
+    assert.match(err, /^1 lookup, 1 without reply; -c 1 ended the reading\n/);
+    assert.match(err, /10\.244\.1\.5 +6 +1 /);
+    assert.doesNotMatch(err, /10\.244\.1\.6/);
+    const query = await run(file, '-c', '1');
+    assert.equal(query.out.trimEnd().split('\n').length, 1);
+    assert.match(query.err, /^1 query, 0 without reply; -c 1 ended the reading\n/);
     const all = await run(file, '-o', 'flow');
     assert.equal(all.out.match(/^\d\d:/gm)?.length, 2);
     assert.doesNotMatch(all.err, /shown/);
+  });
+
+  test('a file is printed in the order of time, however late a reply came', async () => {
+    const late = [
+      ...exchange(0, 'slow.example.', 'A', { id: 1, tookMs: 4800, address: '192.0.2.1' }),
+      ...exchange(10, 'lost.example.', 'A', { id: 2, tookMs: null }),
+      ...Array.from({ length: 40 }, (_, i) =>
+        exchange(100 + i * 500, `n${i}.example.`, 'A', { id: 10 + i, address: '192.0.2.2' }),
+      ).flat(),
+    ].toSorted((one, other) => one.timeMs - other.timeMs);
+    // A switch that is read by several processors writes some packets too late.
+    const mixed = late.map((_, i) => late[i % 7 === 3 ? i + 1 : i % 7 === 4 ? i - 1 : i]!);
+    const half = Math.ceil(mixed.length / 2);
+    const files = { whole: mixed, first: late.slice(half), second: late.slice(0, half) };
+    for (const [name, packets] of Object.entries(files))
+      writeFileSync(
+        at(`${name}.pcap`),
+        pcapFile(
+          LINK.ETHERNET,
+          packets.map((each) => ({ ...each, bytes: linked(each.bytes, LINK.ETHERNET) })),
+        ),
+      );
+    for (const output of ['text', 'flow', 'json'])
+      for (const given of [[at('whole.pcap')], [at('first.pcap'), at('second.pcap')]]) {
+        const { out } = await run(...given, '-o', output, '-q');
+        const times = out.match(/\d\d:\d\d:\d\d\.\d{6}(?!.*"kind":"Client")/g)!;
+        assert.ok(times.length >= 42, `${output} ${times.length}`);
+        assert.deepEqual(times, times.toSorted(), `${output} of ${given.length}`);
+      }
+    const { out } = await run(at('whole.pcap'), '-o', 'flow');
+    assert.match(out, /! slow\.example\. /);
+    assert.match(out, /✓ n3\.example\. /);
+    assert.match(out, /✗ lost\.example\. /);
+  });
+
+  test('aliases, their targets, and why a server failed are in the row', async () => {
+    const name = 'www.example.';
+    const alias = { name, type: 5, class: 1, ttl: 5, data: { target: 'cdn.example.net.' } };
+    const ede = new TextEncoder().encode('\u0000\u0009no key');
+    const edns = {
+      ...{ version: 0, udpSize: 1232, dnssecOk: false },
+      options: [{ code: 15, data: ede }],
+    };
+    const replies = [
+      { answer: [alias, addressRecord('cdn.example.net.', '192.0.2.7')] },
+      { answer: [alias], rcode: 3 },
+      { answer: [alias] },
+      { rcode: 2, edns },
+    ];
+    const packets = replies.flatMap((more, i): Captured[] => [
+      { timeMs: start + i, bytes: udpPacket(client, dnsMessage(name, 'A', { id: i }), i) },
+      {
+        timeMs: start + i + 0.5,
+        bytes: udpPacket(back(client), dnsMessage(name, 'A', { id: i, reply: true, ...more }), i),
+      },
+    ]);
+    writeFileSync(at('alias.pcap'), pcapFile(LINK.RAW, packets));
+    const rows = (await run(at('alias.pcap'))).out.trimEnd().split('\n');
+    assert.deepEqual(
+      rows.map((row) => /www\.example\. {2}(.*?) 0\.5 ms/.exec(row)?.[1]),
+      [
+        'CNAME cdn.example.net. 192.0.2.7',
+        'CNAME cdn.example.net. NXDOMAIN',
+        'CNAME cdn.example.net.',
+        'SERVFAIL (EDE: 9 (DNSKEY Missing): (no key))',
+      ],
+    );
+  });
+
+  test('no row is wider than the terminal', async () => {
+    for (const columns of [40, 60, 80])
+      for (const output of ['text', 'flow', 'clients'])
+        for (const colour of [false, true]) {
+          const { out } = await runCommand(capture, [file, '-o', output], {}, { columns, colour });
+          // eslint-disable-next-line no-control-regex -- the escapes of colours
+          for (const line of out.replace(/\u001b\[\d+m/g, '').split('\n'))
+            assert.ok(line.length <= columns, `${columns} ${output}: ${line}`);
+          assert.doesNotMatch(out, /\\u001b/);
+        }
   });
 
   test('clients are pods, servers are services, and filters know them', async () => {

@@ -3,7 +3,7 @@
  * and logs.
  */
 import { ClientList } from '../capture/client-list.ts';
-import type { SeenExchange } from '../capture/exchanges/seen-exchange.ts';
+import { isLost, type SeenExchange } from '../capture/exchanges/seen-exchange.ts';
 import { afterwards, filterOf, ofClients, type Filter } from '../capture/filter.ts';
 import { emptyFrame, LINK, type Frame } from '../capture/packets/frame.ts';
 import { printRemark } from '../capture/packets/remarks.ts';
@@ -21,7 +21,7 @@ import { readLean } from './lean-reading.ts';
 import { count, paintFor } from './page.ts';
 import { readingProgress } from './reading-progress.ts';
 import { untilSignal } from './until-signal.ts';
-import { openGiven } from './named-file.ts';
+import { comesOnce, openGiven } from './named-file.ts';
 
 /** The verb `capture`. */
 export const capture: Command = {
@@ -51,6 +51,7 @@ export const capture: Command = {
       addressNaming,
       redaction,
       asPassed,
+      inOrder: options.files.length > 0 && !options.files.some(comesOnce),
     });
     const clients = options.filters.filter(({ word }) => ofClients.has(word));
     const isTheirs = filterOf(clients, owners);
@@ -72,6 +73,8 @@ class CaptureRun {
   readonly #reading: Reading;
   readonly #stop = new AbortController();
   #shown = 0;
+  /** Of these, queries without a reply. */
+  #lostShown = 0;
   #failed = 0;
   /** Why output has failed, which ends the capture. */
   readonly #unwritten: unknown[] = [];
@@ -146,26 +149,31 @@ class CaptureRun {
   }
 
   #events(): ReadingEvents {
-    const { output, filters } = this.#options;
+    const { count, output, filters } = this.#options;
     const listsClients = this.#options.clients.most > 0;
     const frame = this.#outputs.frame;
     const events: ReadingEvents = {
       ended: (exchange) => {
         const takes = this.#takes(exchange);
-        if (listsClients && this.#isTheirs(exchange)) this.#clients.exchange(exchange, takes);
+        // Of lookups those are counted that are shown (-c).
+        const counts = takes && !(output === 'flow' && count !== null);
+        if (listsClients && this.#isTheirs(exchange)) this.#clients.exchange(exchange, counts);
         if (!takes) return;
         this.#write(() => this.#outputs.exchange(exchange));
         if (exchange.ending === 'answered') this.#keep = true;
-        if (output !== 'flow') this.#count();
+        if (output !== 'flow') this.#count(isLost(exchange) ? 1 : 0);
       },
     };
     if (output === 'flow' || listsClients)
       events.lookup = (lookup) => {
         const isWanted = lookup.exchanges.some(this.#filter);
-        this.#clients.lookup(lookup, isWanted);
-        if (output !== 'flow' || this.#isEnough || !isWanted) return;
+        const isShown = output === 'flow' && isWanted && !this.#isEnough;
+        if (isShown && count !== null)
+          for (const each of lookup.exchanges) this.#clients.exchange(each, true);
+        this.#clients.lookup(lookup, output === 'flow' ? isShown : isWanted);
+        if (!isShown) return;
         this.#write(() => this.#outputs.lookup(lookup));
-        this.#count();
+        this.#count(lookup.exchanges.filter(isLost).length);
       };
     if (frame !== null) {
       events.frame = (each) => this.#frame(each);
@@ -187,8 +195,9 @@ class CaptureRun {
   }
 
   /** One more was shown: an exchange, or a lookup where these are. */
-  #count(): void {
+  #count(lost: number): void {
     this.#shown++;
+    this.#lostShown += lost;
     if (this.#isEnough) this.#stop.abort();
   }
 
@@ -303,6 +312,15 @@ class CaptureRun {
 
   #summary(): void {
     const { totals } = this.#reading;
+    const { count: most, output } = this.#options;
+    if (this.#isEnough) {
+      const shown =
+        output === 'flow'
+          ? count(this.#shown, 'lookup', 'lookups')
+          : count(this.#shown, 'query', 'queries');
+      this.#io.err(`${shown}, ${this.#lostShown} without reply; -c ${most} ended the reading\n`);
+      return sayRemarks(this.#reading, this.#io);
+    }
     const of = this.#options.output === 'flow' ? totals.lookups : totals.exchanges;
     const parts = [
       ...(totals.frames > 0 ? [count(totals.frames, 'packet', 'packets')] : []),

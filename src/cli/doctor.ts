@@ -2,7 +2,7 @@
  * `ndots doctor`: from captures, logs, counters and living clusters to what is wrong, for whom,
  * why, and what to do.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { nearest, problemsIn, type Problem } from '../base/problem.ts';
 import { mergedDiagnosis, type Diagnosis } from '../capture/diagnosis.ts';
 import { listClients, type ListedClients } from '../capture/client-list.ts';
@@ -37,6 +37,7 @@ import {
 import { parseDoctorOptions, type DoctorOptions } from './doctor-options.ts';
 import { hiddenText } from './doctor-redaction.ts';
 import { diagnosisText } from './doctor-text.ts';
+import { comesOnce } from './named-file.ts';
 import { usage } from './option-values.ts';
 import { beside, pageFor, setMarkdown, wrap, type Page } from './page.ts';
 
@@ -164,16 +165,6 @@ async function diagnosePackets(
   return diagnoseWithParts(observed, isThere ? again : null, (rule: Rule) =>
     isWanted(rule, options),
   );
-}
-
-/** What comes through a pipe cannot be read again. */
-function comesOnce(file: string): boolean {
-  try {
-    return file === '-' || !statSync(file).isFile();
-  } catch {
-    // It could not be read the first time either, which was told.
-    return false;
-  }
 }
 
 const nobody: Who = { clients: 0, nodes: 0, groups: [], resolvers: [] };

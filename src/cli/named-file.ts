@@ -1,4 +1,5 @@
 /** Files that a person names on a command line, and standard input in the place of one. */
+import { statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { errorCode } from '../base/error-code.ts';
 import { printBytes } from '../base/limits.ts';
@@ -51,6 +52,16 @@ export async function openGiven(
   return path === '-'
     ? openStream('standard input', process.stdin, remarks, stopped)
     : openFile(path, remarks, stopped);
+}
+
+/** True for a pipe, which cannot be read again and may bring something now and then. */
+export function comesOnce(file: string): boolean {
+  try {
+    return file === '-' || !statSync(file).isFile();
+  } catch {
+    // The verb that opens it reports why it cannot be read.
+    return false;
+  }
 }
 
 /** All of a stream as text: what `Io.stdin` gives. @throws Problem (`file-too-large`) */

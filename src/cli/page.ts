@@ -1,5 +1,5 @@
 /** Text for a terminal: its width, its colours, where lines break. */
-import { coloured, printedLength } from './terminal.ts';
+import { coloured, printedLength, uncoloured } from './terminal.ts';
 
 /** How a text is set. */
 export interface Page {
@@ -123,11 +123,12 @@ export function setMarkdown(markdown: string, page: Pick<Page, 'columns'>): stri
   return lines.join('\n');
 }
 
-/** A word that is longer than a line is cut. */
+/** A word that is longer than a line is cut, and loses its colours. */
 function pieces(word: string, width: number): string[] {
   if (printedLength(word) <= width) return [word];
+  const plain = uncoloured(word);
   const parts: string[] = [];
-  for (let i = 0; i < word.length; i += width) parts.push(word.slice(i, i + width));
+  for (let i = 0; i < plain.length; i += width) parts.push(plain.slice(i, i + width));
   return parts;
 }
 

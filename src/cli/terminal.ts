@@ -22,9 +22,14 @@ export function coloured(text: string, sgr: number): string {
   return `\u001b[${mark};${sgr}m${text}\u001b[${mark};0m`;
 }
 
+/** The text without our colours. */
+export function uncoloured(text: string): string {
+  return mark === null ? text : text.replace(COLOUR, '');
+}
+
 /** How many characters of the text are printed: all but its colours. */
 export function printedLength(text: string): number {
-  return mark === null ? text.length : text.replace(COLOUR, '').length;
+  return uncoloured(text).length;
 }
 
 /**
