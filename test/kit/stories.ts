@@ -1245,7 +1245,11 @@ export const stories: readonly Story[] = [
       () =>
         pods('musl', 4, {
           resolvConf: `nameserver 10.96.0.10\nsearch shop.svc.east.lan svc.east.lan east.lan\noptions ndots:${ndots}\n`,
-          names: ['idle.shop.svc.east.lan', 'cart', 'empty.data.svc.east.lan', 'redis.data.svc'],
+          names: [
+            ...['idle.shop.svc.east.lan', 'cart', 'empty.data.svc.east.lan'],
+            // With ndots:1 it is asked as written.
+            ndots === 1 ? 'redis.data.svc.east.lan' : 'redis.data.svc',
+          ],
         }),
       ({ name, type }) => {
         if (/^(?:idle|empty)\.(?:shop|data)\.svc\.east\.lan\.$/.test(name))

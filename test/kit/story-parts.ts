@@ -120,6 +120,13 @@ export const at = (ms: number, bytes: Uint8Array): Captured => ({
   bytes,
 });
 
+/** An address that goes with the name. */
+function addressOf(name: string): string {
+  let sum = 0;
+  for (let at = 0; at < name.length; at++) sum = (sum * 31 + name.charCodeAt(at)) % 250;
+  return `192.0.2.${sum + 1}`;
+}
+
 /** One exchange between ports that are given. */
 export function asked(
   atMs: number,
@@ -134,7 +141,7 @@ export function asked(
     readonly ttl?: number;
   } = {},
 ): Captured[] {
-  const { type = 'A', tookMs = 0.6, rcode = 0, address = '192.0.2.1', ttl = 30 } = more;
+  const { type = 'A', tookMs = 0.6, rcode = 0, address = addressOf(name), ttl = 30 } = more;
   const query = at(
     atMs,
     udpPacket(ends, dnsMessage(name, type, { id }), ownIpId(ends.fromPort, id)),

@@ -466,7 +466,14 @@ function replyOf({ id, name, type }: QueryToSend, fate: Fate): Uint8Array {
     rcode,
     answer: truncated
       ? []
-      : [...alias, ...addresses.map((address) => addressRecord(cname ?? name, address))],
+      : [...alias, ...addresses.map((each) => addressRecord(cname ?? name, ofFamily(each, type)))],
     authority: addresses.length === 0 && !truncated && rcode !== 2 && rcode !== 5 ? [soa] : [],
   });
+}
+
+/** The address, or one of IPv6 that is made of it where AAAA is asked for. */
+function ofFamily(address: string, type: string): string {
+  return type !== 'AAAA' || address.includes(':')
+    ? address
+    : `2001:db8::${address.replaceAll('.', ':')}`;
 }
