@@ -37,6 +37,7 @@ const ofServers: ReadonlySet<string> = new Set(['ND3007', 'ND7001', 'ND4003']);
 /** What explains failures. */
 const ofFailures: ReadonlySet<string> = new Set([
   ...['ND2003', 'ND4004', 'ND4007', 'ND5001', 'ND8002'],
+  ...['ND4031', 'ND4032', 'ND4035', 'ND4036', 'ND4037'],
 ]);
 /** What explains that replies are late. */
 const ofLateness: ReadonlySet<string> = new Set(['ND4003', 'ND7001', 'ND4004', 'ND4002']);

@@ -9,6 +9,7 @@ import { ReadError } from '../../wire/reader.ts';
 import { Records } from '../../wire/records.ts';
 import { SECTION } from '../../wire/writer.ts';
 import { bytesOf, isLost, latencyOf, type SeenExchange } from '../exchanges/seen-exchange.ts';
+import { AnswerSets } from './answer-sets.ts';
 import { NumberRows } from './number-rows.ts';
 import { outcomeOf, outcomeOrder, type Outcomes } from './outcomes.ts';
 
@@ -151,6 +152,8 @@ export class NameView {
   readonly type: number;
   /** Of the first answers. */
   addresses: readonly string[] = none;
+  /** Which addresses each server gave; null: none did. */
+  sets: AnswerSets | null = null;
   readonly #rows: NameRows;
   readonly #row: number;
   #client = '';
@@ -338,6 +341,7 @@ export class NameView {
       names.setCount(row, ABSENT_NOW, 0);
       names.setTime(row, FIRST_FOUND, Math.min(this.firstFoundMs, at));
       names.setTime(row, LAST_FOUND, Math.max(this.lastFoundMs, at));
+      if (isAddressType(this.type)) (this.sets ??= new AnswerSets()).add(exchange);
       if (this.addresses.length < ADDRESSES_MAX && this.outcomes.found <= 2) this.#read(exchange);
     } else if (rcode === RCODE.NXDOMAIN || rcode === RCODE.NOERROR) {
       if (this.outcomes.found > 0) this.#gone(at);
@@ -428,7 +432,7 @@ export class NameView {
   }
 
   #read({ reply, type }: SeenExchange): void {
-    if (type !== TYPE.A && type !== TYPE.AAAA) return;
+    if (!isAddressType(type)) return;
     try {
       const found = new Set(this.addresses);
       for (const record of readMessage(reply!).answer)
@@ -533,6 +537,10 @@ function outcomesIn(rows: NumberRows, row: number, from: number): Outcomes {
     refused: rows.count(row, from + 6),
     error: rows.count(row, from + 7),
   };
+}
+
+function isAddressType(type: number): boolean {
+  return type === TYPE.A || type === TYPE.AAAA;
 }
 
 const records = new Records();

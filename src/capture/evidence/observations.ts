@@ -23,6 +23,14 @@ import { BoundedMap } from './bounded-map.ts';
 import { BucketReplay } from './bucket-replay.ts';
 import { Counters } from './counters.ts';
 import { Flows } from './flows.ts';
+import { GivenUp } from './given-up.ts';
+import {
+  ADDRESS_UNREACHABLE,
+  CLOSED,
+  HOST_UNREACHABLE,
+  PROHIBITED,
+  type Unreachable,
+} from './icmp-errors.ts';
 import { LOGGED_MAX, LoggedCauses } from './logged-causes.ts';
 import { Names } from './names.ts';
 import { Neighbours } from './neighbours.ts';
@@ -32,6 +40,7 @@ import { countOutcome, isFailure, noOutcomes, type Outcomes } from './outcomes.t
 import { QuestionCase } from './question-case.ts';
 import { Rates } from './rates.ts';
 import { isReverseLookup } from './reverse-lookup.ts';
+import { ReplyFaults } from './reply-faults.ts';
 import { ServerConnections } from './server-connections.ts';
 import { isServiceConfig } from './service-config.ts';
 import { ServerNames } from './server-names.ts';
@@ -69,30 +78,11 @@ const ports: ReadonlySet<number> = new Set([53, 5353]);
 /** Both queries of a pair leave within this time. */
 const TOGETHER_MS = 30;
 
-/**
- * What a router says when nobody on its link has the address: ICMP type 3 code 1 (RFC 1812), ICMPv6
- * type 1 code 3 (RFC 4443).
- */
-const HOST_UNREACHABLE = 0x301;
-const ADDRESS_UNREACHABLE = 0x103;
-/** What a firewall says: type 3 code 9, 10 and 13 (RFC 1812), ICMPv6 type 1 code 1 (RFC 4443). */
-const PROHIBITED: ReadonlySet<number> = new Set([0x309, 0x30a, 0x30d, 0x101]);
-
 /** Who sent a query, and when. */
 export type Moment = Pick<SeenExchange, 'sentMs' | 'client'>;
 
 /** A query that failed. */
 export type Failure = Pick<SeenExchange, 'sentMs' | 'client' | 'name' | 'type' | 'rcode'>;
-
-/** ICMP errors about packets to one address. */
-export interface Unreachable {
-  count: number;
-  /** Of these, those by which a router says that nobody on its link has the address. */
-  noNeighbour: number;
-  /** Of the first one, type and code as `type * 256 + code`. */
-  readonly code: number;
-  readonly frame: number;
-}
 
 /** One client. */
 export interface ClientView {
@@ -244,6 +234,10 @@ export class Observations {
   /** Names that do not exist, besides those that search paths make. */
   readonly absent: AbsentNames = new AbsentNames();
   readonly questionCase: QuestionCase = new QuestionCase();
+  /** Replies that are of no use, and what servers say of their failures. */
+  readonly replyFaults: ReplyFaults = new ReplyFaults();
+  /** Replies that came when their clients had given up. */
+  readonly givenUp: GivenUp = new GivenUp();
   lookups: number = 0;
   slowLookups: number = 0;
   /** Queries for names that the search path made, and that do not exist; without those of gRPC. */
@@ -297,6 +291,7 @@ export class Observations {
    */
   forgetDetails(): void {
     this.names.clear();
+    this.replyFaults.clear();
     this.flows.clear();
     this.replays.clear();
     this.lines.clear();
@@ -363,6 +358,8 @@ export class Observations {
       this.failed.push({ sentMs, client: exchange.client, name, type, rcode: exchange.rcode });
     if (exchange.stray !== null) this.#keep(exchange, this.strays, MOST.events);
     this.questionCase.add(exchange);
+    this.replyFaults.add(exchange);
+    this.givenUp.add(exchange);
     if (exchange.protocol === 'udp' && (exchange.replyFlags & FLAG.TC) !== 0)
       this.#keep(exchange, this.truncated, MOST.events);
   }
@@ -453,6 +450,8 @@ export class Observations {
       if (event.code === ADDRESS_UNREACHABLE && this.unquoted.length < MOST.events)
         this.unquoted.push({ timeMs, client: target });
     } else if (kind === 'unreachable') {
+      if (CLOSED.has(event.code) && ports.has(sourcePort))
+        this.givenUp.unreachable(target, targetPort, timeMs);
       const way = `${source} ${target}`;
       if (PROHIBITED.has(event.code) && this.prohibited.size < MOST.addresses)
         this.prohibited.set(way, (this.prohibited.get(way) ?? 0) + 1);

@@ -7,7 +7,7 @@ import { FLAG } from '../../wire/iana.ts';
 import type { PassingMessage } from '../packets/dissect.ts';
 import type { CopiedBytes } from './copied-bytes.ts';
 import type { MessageHead } from './message-head.ts';
-import type { Ending, Hop, SeenExchange, ServerPeer } from './seen-exchange.ts';
+import type { Ending, Hop, Misfit, SeenExchange, ServerPeer } from './seen-exchange.ts';
 
 const noHops: readonly Hop[] = [];
 
@@ -37,6 +37,7 @@ export class PairedExchange implements SeenExchange {
   hops: readonly Hop[] = noHops;
   strandedBytes: number = 0;
   stray: Peer | null = null;
+  misfit: Misfit | null = null;
   growing: object | null = null;
   #querySlab: Uint8Array;
   #queryAt: number;

@@ -12,9 +12,10 @@ import { CopiedBytes } from './copied-bytes.ts';
 import { KnownTexts } from './known-texts.ts';
 import { HeadReader, isCut, questionHash, type MessageHead } from './message-head.ts';
 import type { Peer } from '../../wire/exchange.ts';
+import { Misfits, textOfSocket } from './misfits.ts';
 import { isError, OtherAnswerers } from './other-answerers.ts';
 import { PairedExchange } from './paired-exchange.ts';
-import { needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
+import { isLost, needsFragments, type Hop, type SeenExchange } from './seen-exchange.ts';
 import {
   COPY_MS,
   answerHop,
@@ -135,6 +136,7 @@ export class Pairing {
    */
   readonly #delivering = new Map<number, { expected: number; came: number }>();
   readonly #others = new OtherAnswerers();
+  readonly #misfits = new Misfits();
   readonly #key = Buffer.alloc(64);
   #nowMs = 0;
   #expiredMs = 0;
@@ -163,6 +165,8 @@ export class Pairing {
       return;
     }
     if (isReply) this.#reply(message, head);
+    else if (this.#isUnflagged(message, head))
+      this.#misfits.add(this.#socketOf(message), head, false, message.timeMs);
     else this.#query(message, head);
   }
 
@@ -190,6 +194,7 @@ export class Pairing {
     this.#asked.clear();
     this.#answered.clear();
     this.#early.clear();
+    this.#misfits.clear();
     this.#delivering.clear();
     this.#nowMs = 0;
     this.#expiredMs = 0;
@@ -333,6 +338,7 @@ export class Pairing {
         }
       } else if (!this.#stray(message, head)) {
         this.counts.unasked++;
+        this.#misfits.add(this.#socketOf(message), head, true, message.timeMs);
         if (this.#early.size < EARLY_MAX) this.#early.set(key, ownMessage(message));
       }
       return;
@@ -462,6 +468,17 @@ export class Pairing {
     return { address: this.#addresses.of(head, at, at + size), port };
   }
 
+  /** Whether it is a reply without the flag of one: it goes back to the socket of a query. */
+  #isUnflagged(message: PassingMessage, { id }: MessageHead): boolean {
+    const { sourcePort, targetPort } = message;
+    return sourcePort < targetPort && this.#waiting.has(this.#keyOf(message, id, true));
+  }
+
+  /** The socket that a reply goes to, with the server that it comes from. */
+  #socketOf(message: PassingMessage): string {
+    return textOfSocket(message.protocol, this.#target(message), this.#source(message));
+  }
+
   /**
    * The target of a query: servers are few, and one object stands for each as often as it is asked.
    */
@@ -514,6 +531,10 @@ export class Pairing {
         (ending !== 'retried' || isError(exchange)) && this.#others.isTaken(exchange.stray.address);
       if (isTaken) exchange.ending = 'answered';
       else exchange.dropReply();
+    }
+    if (!this.#misfits.isEmpty && isLost(exchange)) {
+      const { protocol, client, server } = exchange;
+      exchange.misfit = this.#misfits.take(textOfSocket(protocol, client, server), exchange);
     }
     this.#events.ended(exchange);
   }

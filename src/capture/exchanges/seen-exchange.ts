@@ -30,6 +30,9 @@ export function addressOf({ address, host }: ServerPeer): string {
   return host ?? address;
 }
 
+/** What of a reply does not fit its query: the id, the question, or the QR flag. */
+export type Misfit = 'id' | 'question' | 'flag';
+
 /** Why an exchange is over. `open`: the capture ended before it could be known. */
 export type Ending = 'waiting' | 'answered' | 'retried' | 'lost' | 'open';
 
@@ -83,6 +86,8 @@ export interface SeenExchange extends Exchange {
   strandedBytes: number;
   /** Who answered instead of the server that was asked. */
   stray: Peer | null;
+  /** What came to its socket instead of a reply that fits; absent: of no packets. */
+  misfit?: Misfit | null;
   /**
    * Of a line of a log: which options its query had is not known; and of one without times nothing
    * of when. Absent: of a message.

@@ -6,6 +6,8 @@ import { absentNames } from './absent-names.ts';
 import { changedCase } from './changed-case.ts';
 import { clusterServfail, serverFails, stuckServfail } from './servfail.ts';
 import { cutAlone } from './cut-alone.ts';
+import { addressesDiffer } from './differing-addresses.ts';
+import { danglingAlias } from './dangling-alias.ts';
 import { deadBackend } from './dead-backend.ts';
 import { deadFlow, staleFlow } from './stale-flow.ts';
 import { droppedAaaa } from './dropped-aaaa.ts';
@@ -13,11 +15,14 @@ import { droppedEdns } from './dropped-edns.ts';
 import { droppedName } from './dropped-name.ts';
 import { droppedPorts } from './dropped-ports.ts';
 import { familiesDiffer } from './families-differ.ts';
+import { externalTarget } from './external-target.ts';
 import type { Rule } from './finding.ts';
 import { forwardingLoop } from './forwarding-loop.ts';
 import { fewThreads } from './few-threads.ts';
 import { grpcLookups } from './grpc-lookups.ts';
 import { loggedTroubles } from './logged-troubles.ts';
+import { misfitReplies } from './misfit-replies.ts';
+import { missingA } from './missing-a.ts';
 import { missingFragments } from './missing-fragments.ts';
 import { missingNeighbour } from './missing-neighbour.ts';
 import { newName } from './new-name.ts';
@@ -33,18 +38,25 @@ import { randomLoss } from './random-loss.ts';
 import { refused } from './refused.ts';
 import { replicasDiffer, viewsDiffer } from './differing-servers.ts';
 import { reverseLookups } from './reverse-lookups.ts';
+import { sameAddress } from './same-address.ts';
 import { searchDomainFails } from './search-domain-fails.ts';
 import { searchStops } from './search-stops.ts';
 import { searchWaste } from './search-waste.ts';
 import { serviceSilent } from './service-silent.ts';
+import { shortPatience } from './short-patience.ts';
 import { silentSockets } from './silent-sockets.ts';
 import { silentServer } from './silent-server.ts';
 import { slowServer } from './slow-server.ts';
+import { splitHorizon } from './split-horizon.ts';
+import { lowNdots } from './low-ndots.ts';
+import { statedReasons } from './stated-reasons.ts';
 import { strayReplies } from './stray-replies.ts';
 import { suddenNegatives } from './sudden-negatives.ts';
 import { tableFull } from './table-full.ts';
 import { tcpBlocked } from './tcp-blocked.ts';
+import { unusableReplies } from './unusable-replies.ts';
 import { wildcardDomain } from './wildcard-domain.ts';
+import { wrongClusterDomain } from './wrong-cluster-domain.ts';
 import { wrongAaaa } from './wrong-aaaa.ts';
 
 /** All rules. */
@@ -52,12 +64,14 @@ export const rules: readonly Rule[] = [
   tcpBlocked,
   missingFragments,
   strayReplies,
+  misfitReplies,
   missingNeighbour,
   prohibited,
   forwardingLoop,
   nodeCacheDark,
   cutAlone,
   serviceSilent,
+  externalTarget,
   deadBackend,
   silentServer,
   packetCap,
@@ -73,17 +87,27 @@ export const rules: readonly Rule[] = [
   droppedName,
   droppedPorts,
   tableFull,
+  shortPatience,
   slowServer,
   notDns,
   pairRace,
   silentSockets,
   randomLoss,
+  wrongClusterDomain,
+  lowNdots,
+  ...unusableReplies,
+  danglingAlias,
+  ...statedReasons,
   suddenNegatives,
   wildcardDomain,
+  sameAddress,
   otherDns,
   replicasDiffer,
   viewsDiffer,
+  splitHorizon,
+  addressesDiffer,
   wrongAaaa,
+  missingA,
   familiesDiffer,
   newName,
   clusterServfail,

@@ -26,7 +26,8 @@ export const searchStops: Rule = {
     if (musl.length === 0) return unknown('no client was recognised as musl (Alpine)');
     const addresses = new Set(musl.map(({ address }) => address));
     const stopped = observed.affected.flatMap((lookup) => {
-      const last = addresses.has(lookup.client) ? lastStep(lookup, observed) : null;
+      const isTheirs = addresses.has(lookup.client) && !claims.names.has(lookup.candidates.at(-1)!);
+      const last = isTheirs ? lastStep(lookup, observed) : null;
       return last === null ? [] : [{ lookup, ...last }];
     });
     if (stopped.length === 0) return excluded('walks of Alpine pods go on to their end');

@@ -1,0 +1,57 @@
+/** Names whose CNAME record leads to a name that does not exist. */
+import { excluded, listed, sentence, share, unknown, type Rule } from './finding.ts';
+import { programs } from './losses.ts';
+
+/** Fewer failures are hardly noticed. */
+const LEAST = 3;
+
+/** NXDOMAIN with a CNAME in its answer: the name exists, its target does not. */
+export const danglingAlias: Rule = {
+  code: 'ND4032',
+  title: 'A name is an alias of a name that does not exist (dangling CNAME)',
+  name: 'an alias whose target does not exist',
+  check(observed, claims) {
+    const { replyFaults, names } = observed;
+    if (replyFaults.read === 0) return unknown('the capture has no whole reply');
+    const replies = replyFaults.kinds.get('dangling');
+    const failing = (replies?.names.list ?? []).filter(
+      ({ name, type }) => (names.get(name, type)?.outcomes.found ?? 0) === 0,
+    );
+    const count = failing.reduce((sum, each) => sum + each.count, 0);
+    if (replies === undefined || count < LEAST) return excluded('no alias leads to a missing name');
+    const all = [...new Set(failing.map(({ name }) => name))];
+    const aliases = [
+      ...new Set(failing.map(({ name, target }) => `${name} is an alias of ${target}`)),
+    ];
+    const targets = [...new Set(failing.map(({ target }) => target))];
+    const isOneFamily = failing.every(({ name, type }) =>
+      [1, 28].some((other) => other !== type && (names.get(name, other)?.outcomes.found ?? 0) > 0),
+    );
+    for (const name of all) claims.names.add(name);
+    const servers = replies.servers.list.map(({ key }) => key);
+    const asked = programs(observed).reduce((sum, { outcomes }) => sum + outcomes.asked, 0);
+    return {
+      code: this.code,
+      title: this.title,
+      severity: isOneFamily ? 'warning' : 'critical',
+      confidence: 0.94,
+      seen: [
+        sentence(
+          `${share(count, asked)} queries were NXDOMAIN behind a CNAME record: ${listed(aliases)}`,
+        ),
+        `${all.length === 1 ? 'This name was' : 'These names were'} never found; the replies came from ${listed(servers)}, for ${replies.clients.size} ${replies.clients.size === 1 ? 'client' : 'clients'}.`,
+      ],
+      why: 'The name itself exists: its zone has the CNAME record. What is missing is the name that it points to: a distribution of a CDN, a load balancer, a bucket or a service that was deleted or renamed while the alias stayed. Every resolver reports "no such host", and goes on along the search path before it does. Whoever can create the target takes the name over.',
+      fix: [
+        sentence(
+          `Delete the CNAME record, or point it at a name that exists: it leads to ${listed(targets)}`,
+        ),
+        'If the target was created a moment ago: wait for the negative TTL of its zone (the SOA record in the reply).',
+        'For an ExternalName service: correct spec.externalName.',
+      ],
+      prove: `ndots query ${targets[0]!} @${servers[0]!}: NXDOMAIN without an alias`,
+      disproved: 'the target resolves when its own zone is asked: then a cache has an old answer',
+      exchanges: replies.samples,
+    };
+  },
+};

@@ -1,0 +1,73 @@
+/** Clients that give up before the reply comes. */
+import { latencyOf } from '../exchanges/seen-exchange.ts';
+import type { RejectedReply } from '../evidence/given-up.ts';
+import { excluded, listed, sentence, share, took, unknown, type Rule } from './finding.ts';
+
+/** Fewer are chance. */
+const LEAST = 3;
+/** A smaller share of all lookups is hardly noticed. */
+const FELT = 0.02;
+
+/** Late replies that reach a closed port. */
+export const shortPatience: Rule = {
+  code: 'ND2012',
+  title: 'Clients give up before the reply comes: it reaches a closed port',
+  name: 'clients that give up too soon',
+  check(observed, claims) {
+    const rejected = observed.givenUp.rejected.filter(
+      ({ exchange }) => !claims.isOfSilence(exchange) && !claims.names.has(exchange.name),
+    );
+    if (observed.total.asked === 0) return unknown('no query was seen');
+    const { slow } = observed;
+    if (rejected.length < LEAST) {
+      if (slow.length === 0) return excluded('no reply is late');
+      return unknown('no ICMP error says that a late reply was rejected (capture ICMP, too)');
+    }
+    const waits = rejected.map(({ waitedMs }) => waitedMs).filter(Number.isFinite);
+    const latencies = rejected
+      .map(({ exchange }) => latencyOf(exchange)!)
+      .toSorted((one, other) => one - other);
+    const middle = latencies[latencies.length >> 1]!;
+    const least = latencies[0]!;
+    const patience = waits.length === 0 ? null : Math.min(...waits);
+    const names = keysOf(rejected, ({ exchange }) => exchange.name);
+    const clients = keysOf(rejected, ({ exchange }) => exchange.client.address);
+    const servers = keysOf(rejected, ({ exchange }) => exchange.server.address);
+    for (const server of servers) claims.late.add(server);
+    const seconds = Math.ceil(latencies.at(-1)! / 1000) + 1;
+    return {
+      code: this.code,
+      title: this.title,
+      severity: rejected.length >= FELT * observed.lookups ? 'critical' : 'warning',
+      confidence: 0.93,
+      seen: [
+        sentence(
+          `${share(rejected.length, observed.total.asked)} replies reached a port that their client had closed (ICMP port unreachable): ${listed(names)}`,
+        ),
+        `These replies took ${took(least)} to ${took(latencies.at(-1)!)}, half of them ${took(middle)} or more, from ${listed(servers)} to ${listed(clients)}.`,
+        patience === null
+          ? `The clients give up in less than ${took(least)}.`
+          : `The clients give up after ${took(patience)} at most: by then they ask for something else.`,
+      ],
+      why: 'What answers these names takes longer than the client waits. The client gets nothing, although a reply comes each time: its lookup fails, and the server has worked for nobody. resolv.conf says how long glibc and musl wait (options timeout and attempts; 5 s and 2 without them), c-ares and Go have settings of their own, and programs put a time limit around a lookup.',
+      fix: [
+        `Let these clients wait for longer: options timeout:${Math.max(2, seconds)} attempts:2 (dnsConfig of the pod), or the time limit of the program.`,
+        `Find out why ${listed(names)} takes ${took(middle)}: the upstream that answers its zone. A cache (or prefetch) in front of it answers all but the first query at once.`,
+      ],
+      prove: `ndots query ${names[0]!} @${servers[0]!}: it takes ${took(middle)}; and the options in the pod’s /etc/resolv.conf`,
+      disproved:
+        'the client’s time-out is longer than the server takes: then something else closed its port',
+      exchanges: rejected.map(({ exchange }) => exchange),
+    };
+  },
+};
+
+/** The most frequent first. */
+function keysOf(
+  list: readonly RejectedReply[],
+  key: (each: RejectedReply) => string,
+): readonly string[] {
+  return [...Map.groupBy(list, key)]
+    .toSorted(([, one], [, other]) => other.length - one.length)
+    .map(([each]) => each);
+}
