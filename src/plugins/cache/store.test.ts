@@ -186,7 +186,7 @@ describe('what goes when there is no room', () => {
     for (let i = 0; i < rounds; i++) {
       flood(i);
       for (let k = 0; k < perRound; k++) ask(`good-${(i * perRound + k) % good}.example.`);
-      clock.advance(1);
+      void clock.advance(1);
     }
     return hits / asked;
   }
@@ -236,7 +236,7 @@ describe('what goes when there is no room', () => {
     const { store, clock } = makeStore(10_000, 1 << 20);
     const query = question('over.example.');
     store.use(put(store, query));
-    clock.advance(61_000);
+    void clock.advance(61_000);
     for (let i = 0; i < 3000; i++) put(store, question(`n${i}.example.`), SUCCESS, 5);
     assert.equal(store.pick(query), -1);
     assert.equal(store.evictions[SUCCESS] > 0, true);
