@@ -23,6 +23,9 @@ export class RrsetWriter {
   #zone!: ZoneData;
   /** Whether signatures are written. */
   #dnssec = false;
+  #most = 0;
+  /** A record was left out, so TC is set. */
+  cut = false;
   #name: Uint8Array = this.#owner;
   #nameAt = -1;
 
@@ -30,10 +33,15 @@ export class RrsetWriter {
     this.#writer = writer;
   }
 
-  /** From now on it is about this zone. */
-  begin(zone: ZoneData, dnssec: boolean): void {
+  /**
+   * From now on it is about this zone.
+   * @param most once the message has so many bytes, nothing more is written, and TC is set
+   */
+  begin(zone: ZoneData, dnssec: boolean, most: number): void {
     this.#zone = zone;
     this.#dnssec = dnssec;
+    this.#most = most;
+    this.cut = false;
   }
 
   /**
@@ -68,6 +76,7 @@ export class RrsetWriter {
     if (section === SECTION.answer) this.answeredType = type;
     let at = zone.recordsAt;
     for (let left = zone.count; left > 0; left--) {
+      if (this.#isFull()) return;
       at = zone.varint(at);
       const length = zone.value;
       this.open(section, owner, type, ttl);
@@ -84,6 +93,7 @@ export class RrsetWriter {
     const writer = this.#writer;
     let at = zone.signaturesAt;
     for (let left = zone.signatures; left > 0; left--) {
+      if (this.#isFull()) break;
       at = zone.varint(at);
       this.open(section, owner, TYPE.RRSIG, ttl);
       writer.bytes(zone.data, at, zone.value);
@@ -91,6 +101,13 @@ export class RrsetWriter {
       at += zone.value;
     }
     return zone.signatures > 0;
+  }
+
+  #isFull(): boolean {
+    if (this.#writer.length < this.#most) return false;
+    if (!this.cut) this.#writer.cut();
+    this.cut = true;
+    return true;
   }
 
   /** Begins a record, whose data follow. */

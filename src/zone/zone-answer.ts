@@ -1,6 +1,6 @@
 /** Answers from a zone: which RRsets and proofs a reply has. */
 import { readUint32 } from '../base/big-endian.ts';
-import { EDE, FLAG, HEADER, RCODE, TYPE } from '../wire/iana.ts';
+import { EDE, FLAG, HEADER, MESSAGE_MAX, RCODE, TYPE } from '../wire/iana.ts';
 import { foldNameInto, NAME_MAX, nameLength, suffixAt, type WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
@@ -58,14 +58,15 @@ export class ZoneAnswers {
   /**
    * The reply to a query whose name lies in the zone.
    * @param through a name that owns nothing is for somebody else to answer
+   * @param most once the reply has so many bytes, nothing more is written, and TC is set
    * @returns null: this is such a name
    */
-  answer(query: Query, zone: ZoneData, through: boolean): Reply | null {
+  answer(query: Query, zone: ZoneData, through: boolean, most = MESSAGE_MAX): Reply | null {
     this.#zone = zone;
     this.#dnssec = query.dnssecOk;
     this.onward = null;
     this.#denial.begin(zone);
-    this.#sets.begin(zone, query.dnssecOk);
+    this.#sets.begin(zone, query.dnssecOk, most);
     this.#followed.clear();
     this.#answered = -1;
     this.#name = query.folded;

@@ -1,13 +1,15 @@
 /** What plugins that answer from zones do with a query. */
 import { isLater, type Maybe } from '../base/maybe.ts';
 import type { Next } from '../server/contract/plugin.ts';
+import { ReplyCache } from '../server/contract/reply-cache.ts';
 import { ZoneMatch } from '../server/contract/zone-match.ts';
-import { CLASS, EDE, OPCODE, RCODE, TYPE } from '../wire/iana.ts';
+import { CLASS, EDE, MESSAGE_MAX, OPCODE, RCODE, TYPE } from '../wire/iana.ts';
 import { joinAnswers } from '../wire/join.ts';
 import type { WireName } from '../wire/name.ts';
 import type { Query } from '../wire/query.ts';
 import { failure, type Reply } from '../wire/reply.ts';
 import type { MessageWriter } from '../wire/writer.ts';
+import type { ZoneData } from './zone-data.ts';
 import type { ZoneDirectory } from './zone-directory.ts';
 import { ZoneAnswers } from './zone-answer.ts';
 import type { ServedZone } from './zone-replica.ts';
@@ -38,10 +40,33 @@ export function zoneLink(parts: ZoneLinkParts): Next {
   const { plugin, zones, next, ask } = parts;
   const answers = new ZoneAnswers(parts.writer, plugin);
   const through = parts.fallthrough === null ? null : new ZoneMatch(parts.fallthrough);
+  const replies = new ReplyCache();
   const refused = failure(RCODE.REFUSED, plugin);
   const failures = {
     absent: failed(plugin, EDE.NOT_READY, 'the zone has not been loaded'),
     expired: failed(plugin, EDE.INVALID_DATA, 'the zone has expired: no primary could be reached'),
+  };
+
+  /**
+   * Writes what the client can receive. A longer reply is made as a whole when its question is asked
+   * again, and remembered until the zone changes: so `loadbalance` has all addresses to draw from.
+   */
+  const answer = (query: Query, { origin }: ServedZone, data: ZoneData): Reply | null => {
+    const passes = through?.holds(query) === true;
+    const first = answers.answer(query, data, passes, query.limit);
+    if (first === null || !first.truncated || query.limit === MESSAGE_MAX) return first;
+    // DNSSEC records are not part of what a reply is remembered by.
+    if (query.dnssecOk) return first;
+    const known = replies.get(query);
+    if (known !== null) return known;
+    if (!replies.wants(query)) return first;
+    const whole = answers.answer(query, data, passes);
+    if (whole === null || whole.bare || answers.onward !== null) return first;
+    return replies.offer(query, whole, {
+      get version() {
+        return zones.find(origin, origin.length)?.data === data ? 0 : 1;
+      },
+    });
   };
 
   return (query) => {
@@ -57,7 +82,7 @@ export function zoneLink(parts: ZoneLinkParts): Next {
       zone = zones.find(query.folded, query.nameLength, true) ?? zone;
     if (zone.data === null) return failures.absent;
     if (zone.expired) return failures.expired;
-    const reply = answers.answer(query, zone.data, through?.holds(query) === true);
+    const reply = answer(query, zone, zone.data);
     if (reply === null) return next(query);
     return answers.onward === null ? reply : goOn(query, reply, answers.onward, ask);
   };

@@ -2,8 +2,8 @@
 import type { Maybe } from '../../base/maybe.ts';
 import type { Next } from '../../server/contract/plugin.ts';
 import type { ZoneMatch } from '../../server/contract/zone-match.ts';
-import { FLAG, RCODE, TYPE } from '../../wire/iana.ts';
-import { nameLength } from '../../wire/name.ts';
+import { FLAG, MESSAGE_MAX, RCODE, TYPE } from '../../wire/iana.ts';
+import { NAME_MAX, nameLength } from '../../wire/name.ts';
 import type { Query } from '../../wire/query.ts';
 import { failure, type Reply } from '../../wire/reply.ts';
 import { SECTION, type MessageWriter } from '../../wire/writer.ts';
@@ -29,6 +29,9 @@ export interface HostsAnswerer {
 /** Replies remembered; then all are forgotten. Names of one cluster's hosts fit many times over. */
 const REPLIES_MAX = 4096;
 
+/** One more record has room behind so many bytes. */
+const WHOLE = MESSAGE_MAX - NAME_MAX - 12;
+
 const unknown = failure(RCODE.SERVFAIL, 'hosts');
 
 /**
@@ -47,19 +50,25 @@ export function answerer(
    */
   const known = new Map<number, Reply>();
 
-  const write = (query: Query): Reply => {
+  /** Writes the records until the reply has `most` bytes. */
+  const write = (query: Query, most: number): Reply => {
     const { data } = table;
+    const full = (): boolean => {
+      if (writer.length < most) return false;
+      writer.cut();
+      return true;
+    };
     writer.reply(query, FLAG.AA);
     if (query.type === TYPE.A) {
-      for (let i = 0; i < table.v4Count; i++) {
+      for (let i = 0; i < table.v4Count && !full(); i++) {
         writer.record(SECTION.answer, null, TYPE.A, ttl, data, table.v4At + 4 * i, 4);
       }
     } else if (query.type === TYPE.AAAA) {
-      for (let i = 0; i < table.v6Count; i++) {
+      for (let i = 0; i < table.v6Count && !full(); i++) {
         writer.record(SECTION.answer, null, TYPE.AAAA, ttl, data, table.v6At + 16 * i, 16);
       }
     } else if (query.type === TYPE.PTR) {
-      for (let i = 0, at = table.pointersAt; i < table.pointerCount; i++) {
+      for (let i = 0, at = table.pointersAt; i < table.pointerCount && !full(); i++) {
         const length = nameLength(data, at);
         writer.open(SECTION.answer, null, TYPE.PTR, ttl);
         writer.name(data.subarray(at, at + length));
@@ -80,12 +89,12 @@ export function answerer(
 
   const found = (query: Query): Reply => {
     const slot = slotOf(query);
-    if (slot < 0) return write(query);
+    if (slot < 0) return write(query, Math.min(query.limit, WHOLE));
     const key = 3 * table.entry + slot;
     let reply = known.get(key);
     if (reply === undefined) {
       if (known.size >= REPLIES_MAX) known.clear();
-      reply = write(query).own();
+      reply = write(query, WHOLE).own();
       known.set(key, reply);
     }
     return reply;
